@@ -118,7 +118,7 @@ def test_near_duplicates_are_said_and_where_they_were_not_looked_for(
     data.write_text(f"{reviews.read_text('utf-8')}{text} good,pos\n", "utf-8")
     part.write_text(f"text,label\n{text} bad,neg\n", "utf-8")
     config = resolve(tree("tfidf", data, data={"valid": str(part)}))
-    assert "1 rows of valid are nearly training texts" in Tables(config.data).notes
+    assert "1 row of valid is nearly a training text" in Tables(config.data).notes
     monkeypatch.setattr("sentimodels.runs.tables._NEAR_AT_MOST", 10)
     notes = Tables(config.data).notes
     assert not any("rows of valid are nearly" in note for note in notes)

@@ -35,7 +35,7 @@ def test_leaks_are_dropped(asked: tuple[str, ...], folder: Path) -> None:
 def test_leaks_end_the_run(asked: tuple[str, ...], folder: Path) -> None:
     done = senti("train", "reviews.csv", "--valid", "valid.csv", "--arch", "tfidf", *asked, cwd=folder)
     assert done.code == 2
-    assert "1 of the 3 rows of valid (33.3 %) are training texts; 1 letter for letter. Keep" in done.err
+    assert "1 of the 3 rows of valid (33.3 %) is a training text; 1 letter for letter. Keep" in done.err
     assert "--leaks drop" in done.err
 
 

@@ -152,7 +152,7 @@ def test_the_file_that_init_writes_is_one_to_train_with(folder: Path) -> None:
         assert f"senti pretrain books.txt --config {arch}.toml" in done.out
         again = senti("pretrain", "books.txt", "--config", f"{arch}.toml", "--dry-run", "--json", cwd=folder)
         assert json.loads(again.out)["arch"] == arch
-        assert "# Share of the documents that are held out" in (folder / f"{arch}.toml").read_text()
+        assert "# Share of the documents held out for validation" in (folder / f"{arch}.toml").read_text()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")

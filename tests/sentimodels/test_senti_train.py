@@ -352,7 +352,7 @@ def test_init_writes_what_train_reads(folder: Path) -> None:
     value = tomllib.loads(done.out)
     assert value["arch"] == "gpt"
     assert value["model"]["d_model"] == 64
-    assert "# Learning rate, peak." in done.out
+    assert "# Peak learning rate, reached at the end of warmup." in done.out
     assert senti("init", "-o", "made.toml", cwd=folder).code == 0
     assert senti("init", "-o", "made.toml", cwd=folder).code == 2
     done = senti("train", "reviews.csv", "--config", "made.toml", "--dry-run", "--json", cwd=folder)

@@ -144,7 +144,7 @@ def test_a_dry_run_with_the_file_that_init_writes(folder: Path) -> None:
     """The command that `senti init` names, with `--dry-run`, says what the run of the fixture did."""
     done = senti("init", "--task", "seq2seq", "-o", "seq2seq.toml", cwd=folder)
     assert done.code == 0, done.err
-    assert "# Blocks of the decoder." in (folder / "seq2seq.toml").read_text()
+    assert "# Number of transformer blocks in the decoder." in (folder / "seq2seq.toml").read_text()
     words = [*shlex.split(done.out.splitlines()[-1])[2:], *VALID, "--epochs", "8", *TINY]
     done = senti(*words, "--dry-run", "--json", cwd=folder)
     assert done.code == 0, done.err

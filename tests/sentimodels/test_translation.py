@@ -255,7 +255,7 @@ def test_training_pairs_are_not_validated_on(folder: Path) -> None:
     (folder / "valid.en").write_text("one\none two three four five six seven\n")
     (folder / "valid.de").write_text("eins\nx\n")
     train_translation(config(folder, train={"max_steps": 2}), folder / "run", on_note=notes.append)
-    assert "1 of 2 validation pairs are training pairs as well" in notes
+    assert "1 of 2 validation pairs is a training pair as well" in notes
 
 
 def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 import sentitok
 from commands import run
 from sentitok import FormatError, Tokenizer, TrainError, WordCounts
+from sentitok.bounded_lines import MAX_LINE, lines, separated
 from sentitok.documents import Documents
-from sentitok.rows import MAX_LINE, lines, separated
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no /dev/zero")
 

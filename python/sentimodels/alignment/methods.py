@@ -261,8 +261,9 @@ def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:
     kept = [row for row, prompt in enumerate(parts.train.texts) if fold(prompt) not in judged]
     if not kept:
         raise DataError(f"{parts.train.source}: every prompt is one that judges; give other pairs to judge")
-    if len(kept) < len(parts.train):
-        say(f"{len(parts.train) - len(kept):,} pairs are left out: their prompt is one that judges")
+    if n_left_out := len(parts.train) - len(kept):
+        are = "pair is left out: its" if n_left_out == 1 else "pairs are left out: their"
+        say(f"{n_left_out:,} {are} prompt is one that judges")
     return replace(parts, train=parts.train.take(kept))
 
 

@@ -93,10 +93,11 @@ def trainable(table: Table, texts: Sequence[Sequence[str]], say: _Say) -> Table:
         if not sum(watch.holds(line) for text in some for line in text.split("\n")):
             kept.append(row)
     watch.end(table.sha256)
-    if len(kept) < len(texts):
+    if n_left_out := len(texts) - len(kept):
+        rows = "row of {} is" if n_left_out == 1 else "rows of {} are"
         say(
-            f"{len(texts) - len(kept):,} rows of {table.source} are left out: they hold sentences of SST dev "
-            "or test, which nothing may train on"
+            f"{n_left_out:,} {rows.format(table.source)} left out for holding sentences of SST dev or test, "
+            "which nothing may train on"
         )
     return table if len(kept) == len(texts) else table.take(kept)
 
@@ -123,10 +124,12 @@ def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig,
     sealed = seen.sealed(train)
     if sealed.any():
         train = train.take(np.flatnonzero(~sealed).tolist())
-        say(
-            f"{int(sealed.sum()):,} rows are left out: they are test rows of {seen.reward}, which nothing is "
-            "trained on"
+        rows = (
+            "row is left out: it is a test row"
+            if sealed.sum() == 1
+            else "rows are left out: they are test rows"
         )
+        say(f"{int(sealed.sum()):,} {rows} of {seen.reward}, which nothing is trained on")
     if not len(train):
         raise DataError(f"{train.source}: no row is left to train on; give more rows, or another file")
     return Parts(train, part)
@@ -164,9 +167,10 @@ def _not_trained_on(judge: Table, train: Table, seen: Seen, data: AlignDataConfi
             )
     copies = seen.by_text(judge)
     if copies.any():
+        are = "is left out" if copies.sum() == 1 else "are left out"
         say(
-            f"{int(copies.sum()):,} of {len(judge):,} rows are left out of those that judge: {seen.reward} "
-            "was trained on their texts"
+            f"{int(copies.sum()):,} of {len(judge):,} rows {are} of those that judge: {seen.reward} was "
+            "trained on the text"
         )
     fresh = np.flatnonzero(~copies)
     if len(fresh) < 2:
@@ -200,8 +204,9 @@ def encode(
     judge, train = (_rows(part, tokenizer, data, ahead, most) for part in (parts.judge, parts.train))
     judged = set(map(tuple, judge))
     kept = [row for row in train if tuple(row) not in judged]
-    if len(kept) < len(train):
-        say(f"{len(train) - len(kept):,} openings are left out: one that judges begins alike")
+    if n_left_out := len(train) - len(kept):
+        are = "opening is" if n_left_out == 1 else "openings are"
+        say(f"{n_left_out:,} {are} left out: one that judges begins alike")
     if not kept:
         raise DataError(f"{parts.train.source}: every opening is one that judges; raise --opening-tokens")
     return Openings(kept, judge)

@@ -40,8 +40,8 @@ def align(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="Openings (lines of .txt, or a column of a table), or with --method dpo pairs (JSON lines "
-            "with prompt, chosen, rejected).",
+            help="File of openings (lines of .txt, or a column of a table) or, with --method dpo, of pairs "
+            "(JSON lines with prompt, chosen, rejected).",
         ),
     ] = None,
     out: Annotated[
@@ -52,7 +52,13 @@ def align(
     set_: Assignments = None,
     resume: Resumed = None,
     samples: Annotated[
-        int, typer.Option("--samples", min=0, metavar="N", help="Number of pairs of answers to show.")
+        int,
+        typer.Option(
+            "--samples",
+            min=0,
+            metavar="N",
+            help="Number of openings to show with their answers before and after.",
+        ),
     ] = 6,
     dry_run: Annotated[
         bool,
@@ -65,9 +71,9 @@ def align(
 ) -> None:
     """Align a language model with a reward, or with preferences.
 
-    ppo draws answers to openings and follows the reward of a classifier; dpo learns from pairs of answers.
-    Openings or pairs that were not trained on judge, before and after. Ctrl-C saves the run; senti align
-    --resume DIR goes on.
+    ppo samples answers to openings and follows the reward of a classifier; dpo learns from pairs of answers.
+    The model is evaluated before and after training, on openings or pairs that it is not trained on.
+    Ctrl-C saves the run; senti align --resume DIR continues it.
     """
     from ..alignment.plan import plan
     from ..alignment.settings import resolve_alignment

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sentitok.cli.output import counted
+
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import SCORES, EvenIfTrained, Seed, answers
 from .tables import (
@@ -94,8 +96,8 @@ def compare(
 
     Differences are tested by paired bootstrap, over groups if there are any, and by McNemar's test.
     Each run is compared with the first. p-values of several comparisons are corrected
-    by Holm's method. McNemar's test takes rows as independent: where rows have groups,
-    trust the bootstrap.
+    by Holm's method. McNemar's test takes rows as independent: if rows have groups, rely
+    on the bootstrap.
     """
     from ..evaluation.intervals import holm, intervals, paired
     from ..evaluation.metrics import scores
@@ -151,7 +153,7 @@ def _score_grid(runs: list[dict[str, Any]]) -> Any:
         if key in ("accuracy", "macro_f1"):
             ends = [run["intervals"][key] for run in runs]
             rows.append(["  95 % interval", *(f"{low:.4f} to {high:.4f}" for low, high in ends)])
-    return grid(f"Runs on {runs[0]['n']:,} rows", ["", *(run["run"] for run in runs)], rows)
+    return grid(f"Runs on {counted(runs[0]['n'], 'row')}", ["", *(run["run"] for run in runs)], rows)
 
 
 def _p(value: float) -> str:

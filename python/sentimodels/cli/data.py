@@ -48,7 +48,13 @@ def check(
             "--near/--no-near", help="Also look for near duplicates, which share most of their word triples."
         ),
     ] = True,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a text leaked.")] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit with code 1 if a leak is found, or the training file may not be trained on.",
+        ),
+    ] = False,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     group_column: GroupColumn = None,
@@ -65,8 +71,8 @@ def check(
 ) -> None:
     """Find duplicates, label conflicts and leaks between files.
 
-    Exact is letter for letter; folded leaves out case and spacing; near shares most
-    word triples.
+    Exact duplicates are equal letter for letter, folded ones but for case and spacing; near ones share
+    most of their word triples.
     """
     from dataclasses import asdict
 
@@ -131,21 +137,21 @@ def split(
             "--out",
             "-o",
             metavar="DIR",
-            help="Folder to write the parts into: train, valid and perhaps test.",
+            help="Folder to write the parts into: train, valid and, with three shares, test.",
         ),
     ],
     shares: Annotated[
         str,
         typer.Option(
-            "--shares", help="Shares of train, valid and, if there are three, test.", metavar="SHARES"
+            "--shares", help="Shares of train, valid and, if three are given, test.", metavar="SHARES"
         ),
     ] = "0.9,0.1",
     by: Annotated[
         str | None,
         typer.Option(
             "--by",
-            help="What stays in one part: group (rows of one group), hash (equal texts, whatever the "
-            "seed) or row. [default: group if there are groups, else row]",
+            help="What to keep in one part: group (rows of one group), hash (equal texts, whatever the seed) "
+            "or row. [default: group if there are groups, else row]",
             metavar="NAME",
         ),
     ] = None,
@@ -232,7 +238,7 @@ def sst(
     ] = False,
     unescape: Annotated[
         bool,
-        typer.Option("--unescape", help="Undo the escapes of treebanks: -LRB- becomes (, \\/ becomes /."),
+        typer.Option("--unescape", help="Undo treebank escapes: -LRB- becomes (, \\/ becomes /."),
     ] = False,
     kaggle_test: Annotated[
         Path | None,
@@ -248,7 +254,7 @@ def sst(
 ) -> None:
     """Convert treebank files to a table, or label the Kaggle test file from them.
 
-    What holds sentences of SST dev or test stays refused for training, whatever its format.
+    A table made from SST dev or test stays refused for training, whatever its format.
     """
     from ..data import read_table
     from ..data.sst.kaggle import with_rebuilt_labels

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sentitok.cli.output import lines, number
+from sentitok.cli.output import counted, lines, number
 
 from .command import AsJson, Output, Quiet, Traceback
 from .tables import Encoding, Format, GroupColumn, Limit, MaxLineBytes, Skip, TextColumn, read
@@ -19,7 +19,7 @@ __all__ = ["dump"]
 def dump(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Table of phrases with sentence ids.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Text file to write, a sentence a line.")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Text file to write, one sentence a line.")
     ],
     text_column: TextColumn = None,
     group_column: GroupColumn = None,
@@ -34,7 +34,7 @@ def dump(
 ) -> None:
     """Write the longest phrase of each sentence, one a line.
 
-    Line ends and tabs inside a phrase become spaces. What nothing may train on is refused.
+    Line ends and tabs inside a phrase become spaces. A file that nothing may be trained on is refused.
     """
     from ..data.rules import check_trainable
     from ..data.sentences import sentences
@@ -48,6 +48,6 @@ def dump(
     check_trainable(table, "pre-train")
     texts = [" ".join(text.split()) for text in sentences(table)]
     write_atomically(out, "".join(f"{text}\n" for text in texts).encode())
-    rows = [("sentences", f"{number(len(texts))} of {number(len(table))} phrases"), ("written", str(out))]
+    rows = [("sentences", f"{number(len(texts))} of {counted(len(table), 'phrase')}"), ("written", str(out))]
     value = {"file": str(out), "sentences": len(texts), "phrases": len(table)}
     output.result(value, lines([*rows, ("next", f"senti pretrain {out}")]), str(out))

@@ -49,7 +49,12 @@ def stats(
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option("--max-tokens", min=1, help="Report the share of texts longer than N.", metavar="N"),
+        typer.Option(
+            "--max-tokens",
+            min=1,
+            help="Report the share of texts longer than N words, or tokens with --tokenizer.",
+            metavar="N",
+        ),
     ] = None,
     plots: Annotated[
         Path | None,

@@ -35,8 +35,8 @@ def distill(
         typer.Option(
             "--data",
             metavar="FILE",
-            help="File or folder of texts to learn from; labels are used where there are any. For a text a "
-            "line: --format lines. [default: the teacher's training rows]",
+            help="File or folder of texts to learn from; labels are used where there are any. Give --format "
+            "lines for one text per line. [default: the teacher's training rows]",
         ),
     ] = None,
     arch: Annotated[
@@ -72,8 +72,8 @@ def distill(
 
     The student learns the probabilities of the teacher, also for texts without labels. Validation rows
     choose its best step by macro-F1 or, where they have no labels, by the divergence from the teacher.
-    Rows that judged the teacher are left out, and rows that it learned from do not judge. Ctrl-C saves the
-    run; senti distill --resume DIR goes on.
+    Rows that the teacher was evaluated on are left out of training, and rows that it was trained on are
+    not used to evaluate. Ctrl-C saves the run; senti distill --resume DIR continues it.
     """
     from ..distillation import resolve_distillation, taught_tables
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sentitok.cli.output import counted
+
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import EvenIfTrained
 from .tables import (
@@ -42,8 +44,8 @@ def ensemble(
         typer.Option(
             "--dev",
             metavar="FILE",
-            help="Labelled rows to choose on, which no run was trained on. "
-            "[default: the validation rows of the runs]",
+            help="Labelled file to choose weights and members on, which no run was trained on. [default: the "
+            "validation rows of the runs]",
         ),
     ] = None,
     test: Annotated[
@@ -51,16 +53,16 @@ def ensemble(
         typer.Option(
             "--test",
             metavar="FILE",
-            help="Labelled rows to judge the ensemble on. [default: the test rows of the runs, if all "
-            "have the same]",
+            help="Labelled file to score the ensemble on. [default: the test rows of the runs, if all have "
+            "the same]",
         ),
     ] = None,
     select: Annotated[
         bool,
         typer.Option(
             "--select",
-            help="Choose members among the runs, by greedy forward selection on dev, instead of "
-            "weighting all of them.",
+            help="Choose members among the runs by greedy forward selection on dev, instead of weighting all "
+            "of them.",
         ),
     ] = False,
     even_if_trained: EvenIfTrained = False,
@@ -77,8 +79,8 @@ def ensemble(
 ) -> None:
     """Combine several runs into one predictor.
 
-    It gives the weighted mean of their probabilities. Weights, temperature and, with --select, members
-    are chosen on dev, so scores on dev are too good; those on test rows are not.
+    The ensemble answers with the weighted mean of their probabilities. Weights, temperature and, with
+    --select, members are chosen on dev, so scores on dev are too good; those on test rows are not.
     """
     from ..evaluation.metrics import scores
     from ..evaluation.selection import crossed
@@ -121,7 +123,7 @@ def ensemble(
     ]
     total = {"run": str(out), "weight": 1.0, **scores(together)}
     value = {"file": str(target), "temperature": mixed.temperature, "members": listed, "dev": total}
-    parts: list[Any] = [grid(f"On dev, {len(choosing):,} rows", _HEAD, _lines([*listed, total]))]
+    parts: list[Any] = [grid(f"On dev, {counted(len(choosing), 'row')}", _HEAD, _lines([*listed, total]))]
     if select:
         value["chosen"] = [str(run) for run in kept]
         other = scores(replace(predictions[0], probs=crossed(probs, truth, predictions[0].groups)))
@@ -134,7 +136,7 @@ def ensemble(
     if judging is not None:
         value["test"], judged = _judged(answered, mixed.mix([one.probs for one in answered]), kept, out)
         parts += [
-            grid(f"On test, {len(judging):,} rows", _HEAD, judged),
+            grid(f"On test, {counted(len(judging), 'row')}", _HEAD, judged),
             "judged on test: nothing was chosen there",
         ]
     else:

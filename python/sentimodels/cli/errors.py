@@ -49,14 +49,23 @@ def errors(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")],
     top: Annotated[int, typer.Option("--top", min=1, help="Number of errors to show.", metavar="N")] = 20,
     true: Annotated[
-        str | None, typer.Option("--true", help="Show only rows with this label.", metavar="LABEL")
+        str | None,
+        typer.Option(
+            "--true", help="Show only rows whose true label is this one. [default: all]", metavar="LABEL"
+        ),
     ] = None,
     answered: Annotated[
         str | None,
-        typer.Option("--answered", help="Show only rows that the run gave this label.", metavar="LABEL"),
+        typer.Option(
+            "--answered", help="Show only rows that the run gave this label. [default: all]", metavar="LABEL"
+        ),
     ] = None,
     even_if_trained: Annotated[
-        bool, typer.Option("--even-if-trained", help="Score rows even if the run was trained on them.")
+        bool,
+        typer.Option(
+            "--even-if-trained",
+            help="Score rows even if the run was trained on them; otherwise they are refused.",
+        ),
     ] = False,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import number
+from sentitok.cli.output import counted, number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .errors import error_grid
@@ -47,7 +47,7 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="TRAIN",
-        help="Also report scores with phrases of this training file answered from memory.",
+        help="Also report scores with phrases that occur in this training file given their labels there.",
     ),
 ]
 Replicates = Annotated[
@@ -61,7 +61,11 @@ Replicates = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed of the bootstrap.", metavar="N")]
 EvenIfTrained = Annotated[
-    bool, typer.Option("--even-if-trained", help="Score rows even if the run was trained on them.")
+    bool,
+    typer.Option(
+        "--even-if-trained",
+        help="Score rows even if the run was trained on them; otherwise they are refused.",
+    ),
 ]
 
 # What the page calls the scores, in its order.
@@ -228,12 +232,13 @@ def _page(value: dict[str, Any]) -> list[Any]:
         f"ECE {shown(before['ece'])}, Brier {shown(before['brier'])}"
     ]
     if n_validation := value["about"].get("n_validation"):
+        are = "row is a validation row" if n_validation == 1 else "rows are validation rows"
         lines.append(
-            f"{number(n_validation)} rows are validation rows of the run: its best step and its temperature "
-            "were chosen on them, so these scores flatter it"
+            f"{number(n_validation)} {are} of the run: its best step and its temperature were chosen on "
+            "such rows, so these scores flatter it"
         )
     if "n_unlabelled" in value:
-        lines.append(f"{number(value['n_unlabelled'])} rows without label are not scored")
+        lines.append(f"not scored: {counted(value['n_unlabelled'], 'row')} without label")
     if "unseen" in value and value["unseen"]["n_seen"]:
         unseen = value["unseen"]
         share = f"{number(unseen['n_seen'])} rows ({100 * unseen['share_seen']:.1f} %)"

@@ -29,7 +29,7 @@ def export(
         typer.Option(
             "--to",
             metavar="NAME",
-            help="Library that is to read it: transformers or onnx. [default: transformers]",
+            help="Format to write: transformers or onnx. [default: transformers]",
         ),
     ] = None,
     onnx: Annotated[bool, typer.Option("--onnx", help="Same as --to onnx.")] = False,
@@ -43,10 +43,18 @@ def export(
     ] = None,
     text_column: TextColumn = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="Number of texts to compare on at most.")
+        int,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Maximum number of texts to compare the ONNX graph on."
+        ),
     ] = 1000,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", metavar="P", help="By how much a probability may differ.")
+        float,
+        typer.Option(
+            "--tolerance",
+            metavar="P",
+            help="Maximum difference of a probability between the run and the ONNX graph.",
+        ),
     ] = 0.0001,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -147,7 +155,7 @@ def _written(files: list[str]) -> list[tuple[str, str]]:
 
 def import_(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder that transformers' save_pretrained wrote.")
+        Path, typer.Argument(metavar="DIR", help="Folder that save_pretrained of transformers wrote.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="Run directory to write.")],
     as_json: AsJson = False,

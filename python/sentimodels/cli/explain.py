@@ -41,14 +41,14 @@ def explain(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="Method: integrated-gradients or leave-one-out. [default: integrated-gradients; of an "
-            "ensemble leave-one-out]",
+            help="Method: integrated-gradients or leave-one-out. [default: integrated-gradients; "
+            "leave-one-out for an ensemble]",
         ),
     ] = None,
     label: Annotated[
         str | None,
         typer.Option(
-            "--label", metavar="LABEL", help="Label whose score is explained. [default: the answer]"
+            "--label", metavar="LABEL", help="Label whose score to explain. [default: the predicted label]"
         ),
     ] = None,
     top: Annotated[
@@ -59,7 +59,7 @@ def explain(
         typer.Option(
             "--tolerance",
             metavar="GAP",
-            help="What the parts may miss of the score, for integrated gradients.",
+            help="Maximum difference between the score and the sum of the parts, with integrated gradients.",
         ),
     ] = 0.001,
     device: Device = None,
@@ -69,8 +69,8 @@ def explain(
 ) -> None:
     """Show what each token of a text adds to the answer of a run.
 
-    Integrated gradients share the score of a label among the tokens, so that the parts sum up; of tfidf,
-    nb and bow they are exact: weight times value. leave-one-out asks again without each token.
+    Integrated gradients divide the score of a label among the tokens, so that the parts add up to it; for
+    tfidf, nb and bow they are exact: weight times value. leave-one-out predicts again without each token.
     """
     output = Output("senti.explain/1", as_json=as_json, quiet=quiet)
     if method not in (None, *_METHODS):

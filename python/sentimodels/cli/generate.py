@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import json_line, number
+from sentitok.cli.output import counted, json_line, number
 from sentitok.cli.process import complain, to_stdout
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
@@ -46,27 +46,31 @@ def generate(
         typer.Option("--file", "-f", metavar="FILE", help="File of prompts, one a line. Repeatable."),
     ] = None,
     max_new_tokens: Annotated[
-        int, typer.Option("--max-new-tokens", min=1, metavar="N", help="Maximum number of tokens of a text.")
+        int,
+        typer.Option(
+            "--max-new-tokens", min=1, metavar="N", help="Maximum number of tokens to generate for each text."
+        ),
     ] = 128,
     temperature: Annotated[
         float,
         typer.Option(
             "--temperature",
             metavar="T",
-            help="What logits are divided by: below 1 for likelier tokens, above 1 for more variety; 0 "
-            "always takes the likeliest token.",
+            help="Sampling temperature: below 1 for likelier tokens, above 1 for more variety; 0 always "
+            "takes the likeliest token.",
         ),
     ] = 1.0,
     top_k: Annotated[
         int | None,
-        typer.Option("--top-k", metavar="K", help="Draw from the K likeliest tokens. [default: all]"),
+        typer.Option("--top-k", metavar="K", help="Sample only from the K likeliest tokens. [default: all]"),
     ] = None,
     top_p: Annotated[
         float | None,
         typer.Option(
             "--top-p",
             metavar="P",
-            help="Draw from the likeliest tokens that reach this share of the probability. [default: all]",
+            help="Sample only from the likeliest tokens whose probabilities add up to P, between 0 and 1. "
+            "[default: all]",
         ),
     ] = None,
     min_p: Annotated[
@@ -74,7 +78,8 @@ def generate(
         typer.Option(
             "--min-p",
             metavar="P",
-            help="Draw no token less likely than this share of the likeliest one. [default: any]",
+            help="Sample only tokens at least P times as likely as the likeliest one, P between 0 and 1. "
+            "[default: all]",
         ),
     ] = None,
     repetition_penalty: Annotated[
@@ -82,7 +87,8 @@ def generate(
         typer.Option(
             "--repetition-penalty",
             metavar="R",
-            help="Make tokens of the text so far less likely, if above 1; 1 for no penalty.",
+            help="Penalty on tokens that the text already has; above 1 makes them less likely, 1 is no "
+            "penalty.",
         ),
     ] = 1.0,
     stop: Annotated[
@@ -99,26 +105,26 @@ def generate(
         typer.Option(
             "--seed",
             metavar="N",
-            help="Random seed: the same one gives the same texts. [default: another each time]",
+            help="Random seed; the same seed gives the same texts. [default: a new one each time]",
         ),
     ] = None,
     begin: Annotated[
         bool,
         typer.Option(
             "--begin",
-            help="Begin each prompt as a document begins, after the token that ends documents; a prompt "
+            help="Start each prompt as a new document, with the end-of-document token before it; a prompt "
             "may then be empty.",
         ),
     ] = False,
     window: Annotated[
         bool,
         typer.Option(
-            "--window", help="Let texts be longer than the context; the oldest tokens are forgotten."
+            "--window", help="Let texts grow beyond the model's context; the oldest tokens are then dropped."
         ),
     ] = False,
     batch_size: Annotated[
         int,
-        typer.Option("--batch-size", min=1, metavar="N", help="Maximum number of texts written together."),
+        typer.Option("--batch-size", min=1, metavar="N", help="Maximum number of texts generated at once."),
     ] = 32,
     out: Annotated[
         Path | None,
@@ -136,7 +142,7 @@ def generate(
     """Continue texts with a language model.
 
     Each text is written with its prompt before it; --quiet leaves the prompt out, --json prints one
-    object a text. The speed is told on stderr.
+    object a text. The speed is reported on stderr.
     """
     from ..data.writers import write_atomically
     from ..language_model import LanguageModel
@@ -160,7 +166,8 @@ def generate(
         form = "json" if out.suffix == ".jsonl" else "quiet" if quiet else "text"
         parts = list(writer.together(asked, n, form))
         write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
-        output.result({"out": str(out), "texts": len(parts)}, f"{len(parts):,} texts in {out}", str(out))
+        said = f"{counted(len(parts), 'text')} in {out}"
+        output.result({"out": str(out), "texts": len(parts)}, said, str(out))
     elif output.human and given is not None and len(given) * n == 1:
         writer.as_it_comes(given[0])
     else:

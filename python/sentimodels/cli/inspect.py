@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import lines, number, table
+from sentitok.cli.output import counted, lines, number, table
 
 from .command import AnswerIsNoError, AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .completions import of_architectures, of_presets
@@ -55,8 +55,7 @@ def init(
         typer.Option(
             "--arch",
             metavar="NAME",
-            help="Architecture; senti archs lists them. senti train chooses one where no file names it. "
-            "[default: lstm; seq2seq of that task]",
+            help="Architecture; senti archs lists them. [default: lstm; with --task seq2seq, seq2seq]",
             autocompletion=of_architectures,
         ),
     ] = None,
@@ -65,7 +64,8 @@ def init(
         typer.Option(
             "--preset",
             metavar="SIZE",
-            help="Size of the model, such as nano; senti archs lists them. [default: none]",
+            help="Size of the model, such as nano; senti archs lists them. [default: that of the "
+            "architecture]",
             autocompletion=of_presets,
         ),
     ] = None,
@@ -156,7 +156,7 @@ def verify(
     text = "\n".join(wrong) if wrong else f"{run}: {number(len(there))} files, none has changed"
     output.result({"run": str(run), "wrong": wrong}, text, str(len(wrong)))
     if wrong:
-        raise AnswerIsNoError(f"{run}: {len(wrong)} problems")
+        raise AnswerIsNoError(f"{run}: {counted(len(wrong), 'problem')}")
 
 
 def register(app: typer.Typer) -> None:

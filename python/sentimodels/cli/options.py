@@ -40,7 +40,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Configuration file in TOML, such as config.toml of a run, or what senti init writes.",
+        help="Configuration file in TOML, such as the config.toml of a run or one that senti init wrote.",
     ),
 ]
 Assignments = Annotated[
@@ -54,17 +54,29 @@ Assignments = Annotated[
 Resumed = Annotated[
     Path | None,
     typer.Option(
-        "--resume", metavar="DIR", help="Resume the stopped run of this directory, with its settings."
+        "--resume", metavar="DIR", help="Resume the stopped run in this directory, with its own settings."
     ),
 ]
 
 # Keys of [model]: option, metavar and help. Each architecture says itself which it has.
 MODEL = {
-    "pooling": ("--pooling", "KIND", "Pooling of token states: last, mean, max, mean-max, ..."),
-    "attention": ("--attention", "KIND", "Attention: softmax, linear-elu, linear-softmax, nystrom."),
-    "positions": ("--positions", "KIND", "Position encoding: none, learned, rotary, alibi, ..."),
+    "pooling": (
+        "--pooling", "KIND",
+        "Pooling of token states: first, last, mean, max, mean-max, attention or cls. [default: depends on "
+        "--arch]",
+    ),
+    "attention": (
+        "--attention", "KIND",
+        "Kind of attention: softmax, linear-elu, linear-softmax or nystrom. [default: depends on --arch]",
+    ),
+    "positions": (
+        "--positions", "KIND",
+        "Position encoding: none, sinusoidal, learned, rotary or alibi. [default: depends on --arch]",
+    ),
     "char_ngrams": (
-        "--char-ngrams", "LOW,HIGH", "Shortest and longest character n-grams, such as 3,5; 0,0 for none.",
+        "--char-ngrams", "LOW,HIGH",
+        "Shortest and longest n-grams of characters to use, such as 3,5; 0,0 for none. [default: depends on "
+        "--arch]",
     ),
 }  # fmt: skip
 _NOTHING: Mapping[str, Any] = types.MappingProxyType({})

@@ -50,8 +50,8 @@ def plot(
         str | None,
         typer.Option(
             "--score",
-            help="Score that the curves show beside the losses, a field of metrics.jsonl such as "
-            "val_accuracy. [default: those that suit the runs]",
+            help="Score to draw beside the losses in curves, a field of metrics.jsonl such as val_accuracy. "
+            "[default: those that suit the runs]",
             metavar="NAME",
         ),
     ] = None,
@@ -59,8 +59,8 @@ def plot(
         str | None,
         typer.Option(
             "--axis",
-            help="Horizontal axis: step, epoch, seconds or tokens of curves and rates; parameters or seconds "
-            "of accuracy. [default: the first]",
+            help="Horizontal axis: step, epoch, seconds or tokens for curves and rates; parameters or "
+            "seconds for accuracy. [default: step; parameters for accuracy]",
             metavar="NAME",
         ),
     ] = None,

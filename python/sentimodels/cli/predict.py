@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentitok.cli.output import json_line
+from sentitok.bounded_lines import MAX_LINE, lines
+from sentitok.cli.output import counted, json_line
 from sentitok.cli.process import stdin, to_stdout
-from sentitok.rows import MAX_LINE, lines
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
 from .tables import Clean, Device, Encoding, Format, Limit, MaxLineBytes, Skip, TextColumn, read
@@ -57,8 +57,9 @@ def predict(
         typer.Option(
             "--threshold",
             metavar="[LABEL=]P",
-            help="Minimum probability of an answer, from 0 to 1; below it the label is left blank. "
-            "LABEL=P sets it for one label, such as pos=0.8. Repeatable. [default: 0]",
+            help="Minimum probability, from 0 to 1, of every label or, as LABEL=P, of one, such as pos=0.8. "
+            "The answer is the most probable label that reaches its own minimum, and blank only if none "
+            "does. Repeatable. [default: 0]",
         ),
     ] = None,
     text_column: TextColumn = None,
@@ -107,7 +108,7 @@ def predict(
     parts = list(_written(predictor, texts, form, least, top_k))
     write_atomically(out, "".join(part for part, _ in parts).encode("utf-8", "surrogatepass"))
     n_rows = sum(n for _, n in parts)
-    output.result({"out": str(out), "rows": n_rows}, f"{n_rows:,} answers in {out}", str(out))
+    output.result({"out": str(out), "rows": n_rows}, f"{counted(n_rows, 'answer')} in {out}", str(out))
 
 
 def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sentitok.cli.output import lines, number, table
+from sentitok.cli.output import counted, lines, number, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
@@ -60,7 +60,7 @@ def pretrain(
     """Pre-train a language model on texts.
 
     A share of the documents is held out for validation; the best weights by validation loss are kept.
-    Ctrl-C saves the run; senti pretrain --resume DIR goes on.
+    Ctrl-C saves the run; senti pretrain --resume DIR continues it.
     """
     from ..lm.plan import plan
     from ..runs.language import resolve_language
@@ -103,8 +103,8 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     best = f"best at {number(fit['best_step'])} by validation loss"
     pairs = [
         ("model", f"{about['arch']}, {number(about['parameters'])} parameters, {about['task']}"),
-        ("training", f"{number(tokens[0])} tokens, {number(documents[0])} documents"),
-        ("validation", f"{number(tokens[1])} tokens, {number(documents[1])} documents"),
+        ("training", f"{number(tokens[0])} tokens, {counted(documents[0], 'document')}"),
+        ("validation", f"{number(tokens[1])} tokens, {counted(documents[1], 'document')}"),
         ("steps", f"{number(fit['steps'])} ({fit['stop']}), {best}"),
         ("tokens", f"{number(fit['tokens'])} trained on"),
         ("speed", said),

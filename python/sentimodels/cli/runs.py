@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sentitok.cli.output import number
+from sentitok.cli.output import counted, number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .tables import grid, page, shown
@@ -26,7 +26,7 @@ def runs(
 
     Runs with different validation rows are listed in separate tables, since their scores cannot be
     compared. Language models follow, fewest bits per byte first, then translation models, best BLEU first.
-    Of aligned language models rewards are told, with what they cost.
+    Aligned language models are listed with reward, distinct-2 and KL divergence from their base.
     --quiet prints only the path of the best run.
     """
     from ..runs.leaderboard import leaderboard
@@ -125,7 +125,7 @@ def _table(some: list[dict[str, Any]]) -> Any:
             "-" if one.get("seconds") is None else f"{one['seconds']:.1f}",
         ])  # fmt: skip
     rows_of = next((one["rows"]["valid"] for one in some if one.get("rows")), 0)
-    title = f"Runs on {number(rows_of)} validation rows" if rows_of else "Runs without validation rows"
+    title = f"Runs on {counted(rows_of, 'validation row')}" if rows_of else "Runs without validation rows"
     head = ["run", "arch", "state", "macro F1", "95 %", "accuracy"]
     return grid(title, [*head, *(["test macro F1"] if tested else []), "parameters", "seconds"], rows)
 

@@ -37,7 +37,7 @@ def serve(
 ) -> None:
     """Try runs on a page: probabilities, tokens and their effects as you type, texts that go on.
 
-    The page is for a browser on this machine; it asks nobody else. Its JSON can be asked as well.
+    The page is for a browser on this machine and asks no other host. Its JSON API can be called as well.
     """
     limits = limits_of(max_bytes, timeout, threads)
     import torch

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sentitok.cli.output import number
+from sentitok.cli.output import counted
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import Run, answers
@@ -30,7 +30,9 @@ def submit(
     memory: Annotated[
         Path | None,
         typer.Option(
-            "--memory", metavar="TRAIN", help="Give phrases of this training file the labels it has for them."
+            "--memory",
+            metavar="TRAIN",
+            help="Give phrases that occur in this training file the labels they have there.",
         ),
     ] = None,
     text_column: TextColumn = None,
@@ -65,7 +67,7 @@ def submit(
     write_atomically(out, submission(form, table.ids, named).encode())
     value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}
     output.result(
-        value, f"written  {out}: {number(len(named))} rows, {','.join(SUBMISSIONS[form])}", str(out)
+        value, f"written  {out}: {counted(len(named), 'row')}, {','.join(SUBMISSIONS[form])}", str(out)
     )
 
 

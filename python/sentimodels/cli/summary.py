@@ -7,7 +7,7 @@ rows that judge, which chose nothing; for several seeds over seeds and rows toge
 from pathlib import Path
 from typing import Any
 
-from sentitok.cli.output import lines, number, table
+from sentitok.cli.output import counted, lines, number, table
 
 # Of hundreds of classes nobody reads the counts.
 _LABELS_SHOWN = 12
@@ -28,14 +28,14 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     ]
     if chosen := about.get("chosen"):
         before = f"{number(chosen['rows']['train'])} train, {number(chosen['rows']['valid'])} valid"
-        steps = f"{number(chosen['fit']['best_step'])} steps and " if chosen["fit"]["steps"] else ""
+        steps = f"{counted(chosen['fit']['best_step'], 'step')} and " if chosen["fit"]["steps"] else ""
         pairs.append(("refit", f"of {before}, which chose {steps}temperature {chosen['temperature']:.3f}"))
     if about.get("estimates"):
         tried = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in about["estimates"].items())
         pairs.append(("estimated", f"{tried} of CPU, by arch auto"))
     if counts:
         unlabelled = about["rows"]["train"] - sum(counts.values())
-        without = f"; {number(unlabelled)} rows without label" if unlabelled else ""
+        without = f"; {counted(unlabelled, 'row')} without label" if unlabelled else ""
         pairs.append(("labels", f"{_counted(counts)}{without}"))
     if about.get("drawn"):
         pairs.append(("drawn", f"{_counted(about['drawn'])} an epoch, by task.sampler"))
@@ -159,9 +159,13 @@ def sweep_summary(about: dict[str, Any], folder: Path) -> str:
         for one in runs
     ]  # fmt: skip
     head = ["run", *keys, "macro F1", "accuracy", "log loss", "parameters", "CPU s"]
-    text = table(head, rows) + f"\n{len(runs)} runs by validation macro F1, {about['spent']:.0f} s of CPU"
+    text = (
+        table(head, rows)
+        + f"\n{counted(len(runs), 'run')} by validation macro F1, {about['spent']:.0f} s of CPU"
+    )
     if about["left"] and not about["stopped"]:
-        text += f"; {number(about['left'])} combinations were not tried: the budget is used up"
+        were = "combination was" if about["left"] == 1 else "combinations were"
+        text += f"; {number(about['left'])} {were} not tried: the budget is used up"
     for name, why in about["failed"].items():
         text += f"\nrun {name} failed: {why}"
     text += "\nThe score of the best run is too high on the rows that chose it: score it on other rows."

@@ -28,7 +28,7 @@ def sweep(
         typer.Option(
             "--set",
             metavar="KEY=VALUES",
-            help="A key and the values to try, such as optim.lr=1e-3,3e-3; repeatable.",
+            help="Key of the configuration and values to try, such as optim.lr=1e-3,3e-3; repeatable.",
         ),
     ] = None,
     budget: Annotated[
@@ -36,7 +36,7 @@ def sweep(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="CPU time of all runs together, such as 90s, 10m or 2h. [default: no limit]",
+            help="Maximum CPU time of all runs together, such as 90s, 10m or 2h. [default: no limit]",
         ),
     ] = None,
     config: ConfigFile = None,

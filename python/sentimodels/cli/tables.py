@@ -22,7 +22,7 @@ TextColumn = Annotated[
     str | None,
     typer.Option(
         "--text-column",
-        help="Column of the texts. [default: guessed if only one column fits]",
+        help="Column that holds the texts. [default: guessed if only one column fits]",
         metavar="NAME",
     ),
 ]
@@ -30,7 +30,7 @@ LabelColumn = Annotated[
     str | None,
     typer.Option(
         "--label-column",
-        help="Column of the labels. [default: guessed if only one column fits]",
+        help="Column that holds the labels. [default: guessed if only one column fits]",
         metavar="NAME",
     ),
 ]
@@ -38,7 +38,8 @@ GroupColumn = Annotated[
     str | None,
     typer.Option(
         "--group-column",
-        help="Column that names the group of a row, such as a sentence id; groups are kept whole.",
+        help="Column that names the group of a row, such as a sentence id; groups are kept whole. [default: "
+        "SentenceId, group or group_id, if there is one]",
         metavar="NAME",
     ),
 ]
@@ -59,16 +60,16 @@ Where = Annotated[
     typer.Option(
         "--where",
         metavar="COLUMN=VALUE",
-        help="Read only rows where a column has this value, such as split=test.",
+        help="Read only rows where a column has this value, such as split=test. [default: all rows]",
     ),
 ]
 Skip = Annotated[
     int,
     typer.Option("--skip", min=0, help="Number of rows to skip at the beginning of the file.", metavar="N"),
 ]
-Clean = Annotated[bool, typer.Option("--clean", help="Replace <br /> with a space.")]
+Clean = Annotated[bool, typer.Option("--clean", help="Replace <br /> tags with a space.")]
 Unescape = Annotated[
-    bool, typer.Option("--unescape", help="Undo the escapes of treebanks: -LRB- becomes (, \\/ becomes /.")
+    bool, typer.Option("--unescape", help="Undo treebank escapes: -LRB- becomes (, \\/ becomes /.")
 ]
 Device = Annotated[
     str | None,

@@ -55,14 +55,20 @@ def train(
     config: ConfigFile = None,
     set_: Assignments = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Train with N seeds; report mean and interval.", metavar="N")
+        int,
+        typer.Option(
+            "--seeds",
+            min=1,
+            help="Number of seeds to train with; the report has mean and interval of their scores.",
+            metavar="N",
+        ),
     ] = 1,
     resume: Annotated[
         Path | None,
         typer.Option(
             "--resume",
             metavar="DIR",
-            help="Resume the stopped run, seeds, folds or sweep of this directory, with the same settings.",
+            help="Resume the stopped run, seeds, folds or sweep in this directory, with its own settings.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -85,8 +91,8 @@ def train(
 ) -> None:
     """Train a classifier on labelled texts.
 
-    A validation part, and of 10,000 rows or more a test part, are held out. The best step by
-    validation macro-F1 is kept. Ctrl-C saves the run; senti train --resume DIR goes on.
+    A validation part is held out and, of 10,000 rows or more, a test part. The best step by
+    validation macro-F1 is kept. Ctrl-C saves the run; senti train --resume DIR continues it.
     """
     output = output_of_first("senti.train/1", as_json=as_json, quiet=quiet)
     given["data__leaks"] = _leaks(given["data__leaks"], fail_on_leak, drop_leaks)

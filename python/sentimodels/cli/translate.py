@@ -23,17 +23,28 @@ from .translate_train import options, score_lines, train
 __all__ = ["register"]
 
 SourceColumn = Annotated[
-    str | None, typer.Option("--source-column", help="Column of the sources, in a table.", metavar="NAME")
+    str | None,
+    typer.Option(
+        "--source-column",
+        help="Column that holds the sources; required if the pairs are one table.",
+        metavar="NAME",
+    ),
 ]
 TargetColumn = Annotated[
-    str | None, typer.Option("--target-column", help="Column of the targets, in a table.", metavar="NAME")
+    str | None,
+    typer.Option(
+        "--target-column",
+        help="Column that holds the targets; required if the pairs are one table.",
+        metavar="NAME",
+    ),
 ]
 Beam = Annotated[
     int | None,
     typer.Option(
         "--beam",
         min=1,
-        help="Live texts of the search; 1 for greedy. [default: that of the run]",
+        help="Beam width: number of partial translations kept at each step; 1 for greedy search. [default: "
+        "that of the run]",
         metavar="K",
     ),
 ]
@@ -42,7 +53,8 @@ Alpha = Annotated[
     typer.Option(
         "--alpha",
         min=0.0,
-        help="Power of the length norm; more favours longer texts. [default: that of the run]",
+        help="Exponent of the length norm; larger values favour longer translations. [default: that of the "
+        "run]",
         metavar="A",
     ),
 ]
@@ -60,7 +72,13 @@ def text(
     beam: Beam = None,
     alpha: Alpha = None,
     n_best: Annotated[
-        int, typer.Option("--n-best", min=1, metavar="N", help="Translations of each text, at most --beam.")
+        int,
+        typer.Option(
+            "--n-best",
+            min=1,
+            metavar="N",
+            help="Number of translations to write for each text, at most --beam.",
+        ),
     ] = 1,
     encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
@@ -141,7 +159,7 @@ def evaluate(
     """Score a translation model with BLEU and chrF, by sacrebleu.
 
     A file that was trained on is refused; single training pairs in another one are counted. The
-    signatures say how the scores were worked out.
+    signatures say how the scores were computed.
     """
     from ..data.parallel import read_parallel
     from ..data.writers import write_atomically

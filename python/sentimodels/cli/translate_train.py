@@ -42,8 +42,8 @@ def train(
         typer.Option(
             "--valid",
             metavar="FILE",
-            help="Validation pairs: the sources, then, given again, the targets; or one table. "
-            "[default: a part of the training pairs]",
+            help="File of validation sources and, given again, of their targets; or one table. [default: a "
+            "share of the training pairs]",
         ),
     ] = None,
     config: ConfigFile = None,
@@ -60,8 +60,8 @@ def train(
 ) -> None:
     """Train a translation model on parallel text.
 
-    One tokenizer of both sides is trained, or given. The best step by validation loss is kept. Ctrl-C
-    saves the run; senti translate train --resume DIR goes on.
+    One tokenizer for both sides is trained, unless --tokenizer gives one. The best step by validation loss
+    is kept. Ctrl-C saves the run; senti translate train --resume DIR continues it.
     """
     from ..lm.translation_config import resolve_translation, starting
     from ..lm.translation_plan import plan_translation

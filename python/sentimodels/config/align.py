@@ -41,24 +41,26 @@ class AlignDataConfig(Section):
     )
     held_out: str | None = Field(
         default=None,
-        description="File of openings or pairs that judge, before and after. [default: a share of those to "
-        "train on]",
+        description="File of openings or pairs to evaluate on, before and after training. [default: a share "
+        "of the training rows]",
         json_schema_extra=flag("--held-out", "FILE"),
     )
     text_column: str | None = Field(
         default=None,
-        description="Column of the openings, in a table. [default: guessed if only one column fits]",
+        description="Column that holds the openings, if the file is a table. [default: guessed if only one "
+        "column fits]",
         json_schema_extra=flag("--text-column", "NAME"),
     )
     where: str | None = Field(
         default=None,
-        description="Train only on rows where a column has this value, such as split=train.",
+        description="Train only on rows where a column has this value, such as split=train. [default: all "
+        "rows]",
         json_schema_extra=flag("--where", "COLUMN=VALUE"),
     )
     held_out_where: str | None = Field(
         default=None,
-        description="Judge on rows where a column has this value, such as split=test; of the training "
-        "file if --held-out is not given.",
+        description="Evaluate only on rows where a column has this value, such as split=test; rows of the "
+        "training file if --held-out is not given.",
         json_schema_extra=flag("--held-out-where", "COLUMN=VALUE"),
     )
     encoding: TextEncoding = None
@@ -66,33 +68,38 @@ class AlignDataConfig(Section):
     limit: int | None = Field(
         default=None,
         ge=1,
-        description="Maximum number of rows to read of each file. [default: all]",
+        description="Maximum number of rows to read from each file. [default: all]",
         json_schema_extra=flag("--limit", "N"),
     )
     clean: bool = Field(
-        default=False, description="Replace <br /> with a space.", json_schema_extra=flag("--clean")
+        default=False, description="Replace <br /> tags with a space.", json_schema_extra=flag("--clean")
     )
     opening_tokens: int = Field(
         default=16,
         ge=0,
-        description="Number of tokens, the first of each text, that are its opening; 0 for the whole text.",
+        description="Number of tokens at the beginning of each text to use as its opening, with ppo; 0 for "
+        "the whole text.",
         json_schema_extra=flag("--opening-tokens", "N"),
     )
     begin: bool = Field(
         default=False,
-        description="Put the token that documents begin after before each opening or prompt.",
+        description="Start each opening or prompt as a new document, with the end-of-document token before "
+        "it.",
         json_schema_extra=flag("--begin"),
     )
     held_out_share: float = Field(
-        default=0.1, gt=0, lt=1, description="Share of the rows that judge, where no others are given."
+        default=0.1,
+        gt=0,
+        lt=1,
+        description="Share of the training rows held out for evaluation if no other rows are given.",
     )
     n_held_out: int = Field(
         default=256,
         ge=2,
-        description="Maximum number of openings or pairs to judge on.",
+        description="Maximum number of openings or pairs to evaluate on.",
         json_schema_extra=flag("--judge", "N"),
     )
-    split_seed: int = Field(default=42, ge=0, description="Seed of the choice of rows that judge.")
+    split_seed: int = Field(default=42, ge=0, description="Random seed of the choice of rows to evaluate on.")
 
 
 class JudgedConfig(Section):
@@ -100,36 +107,40 @@ class JudgedConfig(Section):
 
     reward_run: str | None = Field(
         default=None,
-        description="Run directory of the classifier that says what a text is worth; dpo only reports it.",
+        description="Run directory of the classifier whose score is the reward; required by ppo, only "
+        "reported by dpo.",
         json_schema_extra=flag("--reward-run", "RUN"),
     )
     reward: str | dict[str, float] | None = Field(
         default=None,
-        description="Label that is worth something, or weights of several: pos, or 3=1,4=2,0=-2.",
+        description="Label whose score is the reward, such as pos, or a weighted sum of labels, such as "
+        "3=1,4=2,0=-2; required with --reward-run.",
         json_schema_extra=flag("--reward", "LABEL"),
     )
     reward_value: Literal["log-odds", "probability"] = Field(
         default="log-odds",
-        description="What a label counts for: log-odds, log p - log (1 - p), or probability.",
+        description="Score of a label with probability p: log-odds, which is log p - log (1 - p), or "
+        "probability.",
         json_schema_extra=flag("--reward-value", "KIND"),
     )
     max_new_tokens: int = Field(
         default=32,
         ge=1,
-        description="Maximum number of tokens of an answer that is drawn.",
+        description="Maximum number of tokens of a sampled answer.",
         json_schema_extra=flag("--max-new-tokens", "N"),
     )
     max_kl: float = Field(
         default=10.0,
         gt=0,
-        description="Divergence from the base, in nats an answer, above which the report warns.",
+        description="KL divergence from the base, in nats per answer, above which the report warns.",
         json_schema_extra=flag("--max-kl", "NATS"),
     )
     min_distinct: float = Field(
         default=0.8,
         ge=0,
         le=1,
-        description="Share of the base's distinct-2 below which the report warns.",
+        description="Distinct-2 of the answers, as a share of that before alignment, below which the report "
+        "warns.",
     )
 
 
@@ -138,36 +149,54 @@ class PPOConfig(JudgedConfig):
 
     kind: Literal["ppo"] = Field(
         default="ppo",
-        description="Method: ppo, which draws answers and follows a reward, or dpo, which learns from pairs.",
+        description="Method: ppo (sample answers and follow a reward) or dpo (learn from pairs of answers).",
         json_schema_extra=flag("--method", "NAME"),
     )
     kl_coefficient: float = Field(
         default=0.2,
         gt=0,
-        description="Penalty of a nat of divergence from the base, at the start.",
+        description="Initial weight of the KL penalty against the reference model, the base, in reward per "
+        "nat.",
         json_schema_extra=flag("--kl-coefficient", "BETA"),
     )
     kl_target: float = Field(
         default=6.0,
         gt=0,
-        description="Divergence that the penalty is adapted to, in nats an answer.",
+        description="KL divergence that the adaptive penalty aims at, in nats per answer.",
         json_schema_extra=flag("--kl-target", "NATS"),
     )
     kl_gain: float = Field(
-        default=0.1, ge=0, description="How fast the penalty is adapted; 0 keeps it as it is."
+        default=0.1,
+        ge=0,
+        description="Gain of the adaptive KL penalty, how fast its weight changes; 0 keeps it constant.",
     )
     normalise: bool = Field(
         default=True,
-        description="Shift and scale rewards to mean 0 and standard deviation 1 of the first answers.",
+        description="Shift and scale rewards by the mean and standard deviation of the first step's rewards.",
     )
-    passes: int = Field(default=2, ge=1, description="Passes over the answers of a step.")
-    mini_batch: int = Field(default=64, ge=1, description="Answers of an update.")
-    clip: float = Field(default=0.2, gt=0, description="How far a ratio of probabilities may move, from 1.")
-    value_clip: float = Field(default=0.2, gt=0, description="How far a value may move, of the value before.")
-    value_coefficient: float = Field(default=0.5, ge=0, description="Weight of the loss of the values.")
-    gamma: float = Field(default=1.0, ge=0, le=1, description="Discount of a later token's reward.")
+    passes: int = Field(default=2, ge=1, description="Number of passes over the answers of each step.")
+    mini_batch: int = Field(
+        default=64, ge=1, description="Number of answers in a mini-batch, one update of the weights."
+    )
+    clip: float = Field(
+        default=0.2,
+        gt=0,
+        description="Clip range of PPO: the probability ratio of new and old policy counts from 1 - clip to "
+        "1 + clip.",
+    )
+    value_clip: float = Field(
+        default=0.2,
+        gt=0,
+        description="Clip range of the value estimates around those made when the answers were sampled.",
+    )
+    value_coefficient: float = Field(default=0.5, ge=0, description="Weight of the value loss.")
+    gamma: float = Field(default=1.0, ge=0, le=1, description="Discount factor of later tokens' rewards.")
     lam: float = Field(
-        default=0.95, ge=0, le=1, description="Advantages: 0 trusts the values, 1 the rewards alone."
+        default=0.95,
+        ge=0,
+        le=1,
+        description="Lambda of generalized advantage estimation: 0 trusts the value estimates, 1 the rewards "
+        "alone.",
     )
 
 
@@ -176,17 +205,20 @@ class DPOConfig(JudgedConfig):
 
     kind: Literal["dpo"] = Field(
         default="dpo",
-        description="Method: ppo, which draws answers and follows a reward, or dpo, which learns from pairs.",
+        description="Method: ppo (sample answers and follow a reward) or dpo (learn from pairs of answers).",
         json_schema_extra=flag("--method", "NAME"),
     )
     beta: float = Field(
         default=0.1,
         gt=0,
-        description="How dear it is to leave the base.",
+        description="Weight of the KL penalty against the reference model, the base; larger values keep the "
+        "model closer to it.",
         json_schema_extra=flag("--beta", "BETA"),
     )
     ends: bool = Field(
-        default=True, description="Whether an answer ends its document, so that its end is learned as well."
+        default=True,
+        description="Whether to add the end-of-document token to answers, so that the model learns where "
+        "they end.",
     )
 
 
@@ -196,41 +228,43 @@ class AlignTrainConfig(LoopConfig):
     seed: int = Field(
         default=0,
         ge=0,
-        description="Random seed of the order of openings or pairs, and of the answers that are drawn.",
+        description="Random seed of the order of openings or pairs, and of the sampled answers.",
         json_schema_extra=flag("--seed", "N"),
     )
     epochs: int | None = Field(
         default=None,
         ge=1,
-        description="Number of passes over the openings or pairs. [default: 1 of dpo]",
+        description="Number of passes over the openings or pairs. [default: 1 with dpo if --steps is not "
+        "given, else no limit]",
         json_schema_extra=flag("--epochs", "N"),
     )
     max_steps: int | None = Field(
         default=None,
         ge=1,
-        description="Number of steps. [default: 100 of ppo]",
+        description="Maximum number of steps. [default: 100 with ppo if --epochs is not given, else no "
+        "limit]",
         json_schema_extra=flag("--steps", "N"),
     )
     batch_size: int = Field(
         default=256,
         ge=1,
-        description="Number of openings or pairs of a step. [default: 256 of ppo, 32 of dpo]",
+        description="Number of openings or pairs in a batch. [default: 256 with ppo, 32 with dpo]",
         json_schema_extra=flag("--batch-size", "N"),
     )
     ema: float = Field(
         default=0.0,
         ge=0,
         lt=1,
-        description="Decay of the exponential moving average of the weights; 0 for none; of dpo alone.",
+        description="Decay of the exponential moving average of the weights, with dpo only; 0 for none.",
     )
-    patience: int = Field(default=0, ge=0, description="Not of an alignment, which keeps its last weights.")
+    patience: int = Field(default=0, ge=0, description="Not used: an alignment keeps its last weights.")
     evaluate_every: int = Field(
-        default=0, ge=0, description="Not of an alignment, which is judged when it has ended."
+        default=0, ge=0, description="Not used: an alignment is evaluated when it has ended."
     )
     save_every: int = Field(
         default=10,
         ge=1,
-        description="Number of steps between saved states.",
+        description="Number of steps between saved training states.",
         json_schema_extra=flag("--save-every", "N"),
     )
     log_every: int = Field(default=1, ge=1, description="Number of steps between lines of metrics.jsonl.")
@@ -247,10 +281,10 @@ class AlignConfig(Written):
 
     base: str = Field(default="", description="Run directory of the language model to align.")
     base_sha256: str | None = Field(
-        default=None, description="Hash of that run's manifest; senti align writes it."
+        default=None, description="SHA-256 of the manifest of the run in base; senti align writes it."
     )
     reward_sha256: str | None = Field(
-        default=None, description="Hash of the manifest of the reward's run; senti align writes it."
+        default=None, description="SHA-256 of the manifest of reward_run; senti align writes it."
     )
     data: AlignDataConfig
     task: Annotated[SerializeAsAny[PPOConfig | DPOConfig], Field(discriminator="kind")]

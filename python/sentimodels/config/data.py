@@ -34,35 +34,36 @@ class DataConfig(Section):
     )
     text_column: str | None = Field(
         default=None,
-        description="Column of the texts. [default: guessed if only one column fits]",
+        description="Column that holds the texts. [default: guessed if only one column fits]",
         json_schema_extra=flag("--text-column", "NAME"),
     )
     label_column: str | None = Field(
         default=None,
-        description="Column of the labels. [default: guessed if only one column fits]",
+        description="Column that holds the labels. [default: guessed if only one column fits]",
         json_schema_extra=flag("--label-column", "NAME"),
     )
     group_column: str | None = Field(
         default=None,
         description="Column that names the group of a row, such as a sentence id; groups are never split "
-        "between parts.",
+        "between parts. [default: SentenceId, group or group_id, if there is one]",
         json_schema_extra=flag("--group-column", "NAME"),
     )
     where: str | None = Field(
         default=None,
-        description="Train only on rows where a column has this value, such as split=train.",
+        description="Train only on rows where a column has this value, such as split=train. [default: all "
+        "rows]",
         json_schema_extra=flag("--where", "COLUMN=VALUE"),
     )
     valid_where: str | None = Field(
         default=None,
-        description="Validate on rows where a column has this value, such as split=dev; of the training "
-        "file if --valid is not given.",
+        description="Validate only on rows where a column has this value, such as split=dev; rows of the "
+        "training file if --valid is not given.",
         json_schema_extra=flag("--valid-where", "COLUMN=VALUE"),
     )
     test_where: str | None = Field(
         default=None,
-        description="Test on rows where a column has this value, such as split=test; of the training "
-        "file if --test is not given.",
+        description="Test only on rows where a column has this value, such as split=test; rows of the "
+        "training file if --test is not given.",
         json_schema_extra=flag("--test-where", "COLUMN=VALUE"),
     )
     encoding: TextEncoding = None
@@ -80,11 +81,11 @@ class DataConfig(Section):
         json_schema_extra=flag("--skip", "N"),
     )
     clean: bool = Field(
-        default=False, description="Replace <br /> with a space.", json_schema_extra=flag("--clean")
+        default=False, description="Replace <br /> tags with a space.", json_schema_extra=flag("--clean")
     )
     unescape: bool = Field(
         default=False,
-        description="Undo the escapes of treebanks: -LRB- becomes (, \\/ becomes /.",
+        description="Undo treebank escapes: -LRB- becomes (, \\/ becomes /.",
         json_schema_extra=flag("--unescape"),
     )
     valid_share: float = Field(
@@ -105,19 +106,22 @@ class DataConfig(Section):
     folds: int | None = Field(
         default=None,
         ge=2,
-        description="Cross-validation: train N runs, each tested on the fold that it leaves out.",
+        description="Cross-validation: train N runs, each tested on the fold that it leaves out. [default: "
+        "one run, no folds]",
         json_schema_extra=flag("--folds", "N"),
     )
     fold: int | None = Field(
-        default=None, ge=0, description="Fold that this run is tested on, counted from 0."
+        default=None, ge=0, description="Index of the fold that this run is tested on, counted from 0."
     )
     leaks: Leaks = Field(
         default="tell",
-        description="Training texts that also occur in the validation or test part, ignoring case and "
-        "spacing: report them (tell), remove them from training (drop), or stop (fail).",
+        description="What to do with training texts that also occur in the validation or test part, ignoring "
+        "case and spacing: tell (report them), drop (remove them from training) or fail (stop).",
         json_schema_extra=flag("--leaks", "tell|drop|fail"),
     )
-    split_seed: int = Field(default=42, ge=0, description="Seed of the split into parts, and of the folds.")
+    split_seed: int = Field(
+        default=42, ge=0, description="Random seed of the split into parts, and of the folds."
+    )
     tokenizer: str | None = Field(
         default=None,
         description="Tokenizer file. [default: build a vocabulary from the training texts]",
@@ -150,10 +154,12 @@ class DataConfig(Section):
     )
     long: Long = Field(
         default="truncate",
-        description="Texts longer than max_tokens: truncate keeps the beginning, head-tail the beginning "
-        "and the end, windows all of it in several rows.",
+        description="How to cut texts longer than max_tokens: truncate (keep the beginning), head-tail (keep "
+        "the beginning and the end) or windows (keep all, as several rows).",
     )
-    stride: int = Field(default=0, ge=0, description="Number of tokens that neighbouring windows share.")
+    stride: int = Field(
+        default=0, ge=0, description="Number of tokens that neighbouring windows share, if long is windows."
+    )
     vectors: str | None = Field(
         default=None,
         description="File of word vectors, in the text format of GloVe, word2vec or fastText, to initialise "

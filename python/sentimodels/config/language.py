@@ -32,8 +32,8 @@ class CorpusConfig(Section):
     )
     format: str | None = Field(
         default=None,
-        description="What a document is: lines, paragraphs (blank lines end one), text (the whole file), "
-        "jsonl:FIELD, csv:COLUMN or tsv:COLUMN. [default: by the file's name; lines for .txt]",
+        description="What counts as a document: lines, paragraphs (ended by blank lines), text (the whole "
+        "file), jsonl:FIELD, csv:COLUMN or tsv:COLUMN. [default: by file name; lines for .txt]",
         json_schema_extra=flag("--format", "NAME"),
     )
     encoding: TextEncoding = None
@@ -46,20 +46,20 @@ class CorpusConfig(Section):
     )
     tokenizer: str | None = Field(
         default=None,
-        description="Tokenizer file; of an encoded corpus, the one that encoded it. [default: train one "
+        description="Tokenizer file; for an encoded corpus, the one it was encoded with. [default: train one "
         "on the corpus]",
         json_schema_extra=flag("--tokenizer", "FILE"),
     )
     vocab_size: int = Field(
         default=8_000,
         ge=257,
-        description="Size of the vocabulary of a tokenizer trained here, in tokens.",
+        description="Vocabulary size of a tokenizer trained here, in tokens.",
         json_schema_extra=flag("--vocab", "N"),
     )
     tokenizer_model: Literal["bpe", "wordpiece", "unigram"] | None = Field(
         default=None,
-        description="Tokenizer to train if no file is given: bpe, wordpiece or unigram. [default: bpe; "
-        "wordpiece for masked tokens]",
+        description="Kind of tokenizer to train if no file is given: bpe, wordpiece or unigram. [default: "
+        "bpe; wordpiece for masked tokens]",
         json_schema_extra=flag("--tokenizer-model", "NAME"),
     )
     end: str | None = Field(
@@ -71,23 +71,24 @@ class CorpusConfig(Section):
     context: int = Field(
         default=256,
         ge=8,
-        description="Tokens of a row.",
+        description="Tokens per training row, the context length.",
         json_schema_extra=flag("--context", "N"),
     )
     valid_share: float = Field(
         default=0.05,
         gt=0,
         lt=1,
-        description="Share of the documents that are held out for validation.",
+        description="Share of the documents held out for validation, between 0 and 1.",
         json_schema_extra=flag("--valid-share", "SHARE"),
     )
     valid_tokens: int = Field(
         default=200_000,
         ge=1,
-        description="Maximum number of validation tokens to score; the first ones are taken.",
+        description="Maximum number of validation tokens to score, from the beginning of the validation "
+        "part.",
         json_schema_extra=flag("--valid-tokens", "N"),
     )
-    split_seed: int = Field(default=42, ge=0, description="Seed of the split into parts.")
+    split_seed: int = Field(default=42, ge=0, description="Random seed of the split into parts.")
 
 
 class NextTokenConfig(Section):
@@ -95,12 +96,13 @@ class NextTokenConfig(Section):
 
     kind: Literal["next-token"] = Field(
         default="next-token",
-        description="What is predicted: next-token or masked.",
+        description="What to predict: next-token (as GPT) or masked (hidden tokens, as BERT).",
         json_schema_extra=flag("--task", "KIND"),
     )
     tied: bool = Field(
         default=True,
-        description="Whether the head reads the table of the embedding. [default: of presets up to tiny]",
+        description="Share one weight matrix between embedding and output head, or not. [default: tied for "
+        "nano, micro and tiny, else untied]",
         json_schema_extra=flag("--tied/--untied"),
     )
 
@@ -110,20 +112,21 @@ class MaskedConfig(Section):
 
     kind: Literal["masked"] = Field(
         default="masked",
-        description="What is predicted: next-token or masked.",
+        description="What to predict: next-token (as GPT) or masked (hidden tokens, as BERT).",
         json_schema_extra=flag("--task", "KIND"),
     )
     rate: float = Field(
         default=0.15,
         gt=0,
         lt=1,
-        description="Share of the tokens that are predicted; of these 80 % are masked, 10 % replaced, 10 % "
-        "kept.",
+        description="Share of the tokens to predict, between 0 and 1; of these 80 % are masked, 10 % "
+        "replaced, 10 % kept.",
         json_schema_extra=flag("--mask-rate", "SHARE"),
     )
     next_sentence: bool = Field(
         default=False,
-        description="Whether to predict as well if the second half of a row follows the first.",
+        description="Also predict whether the second half of a row follows the first, as BERT does. "
+        "[default: no-next-sentence]",
         json_schema_extra=flag("--next-sentence/--no-next-sentence"),
     )
 
@@ -134,20 +137,20 @@ class PretrainConfig(LoopConfig, StartConfig):
     tokens: int | None = Field(
         default=None,
         ge=1,
-        description="Number of tokens to train on. [default: that of the preset, if neither steps nor "
-        "epochs are given]",
+        description="Number of tokens to train on; the first of --tokens, --steps and --epochs to be reached "
+        "ends the run. [default: that of the preset if none of the three is given]",
         json_schema_extra=flag("--tokens", "COUNT"),
     )
     max_steps: int | None = Field(
         default=None,
         ge=1,
-        description="Number of steps.",
+        description="Number of optimizer steps. [default: no limit; see --tokens]",
         json_schema_extra=flag("--steps", "N"),
     )
     epochs: int | None = Field(
         default=None,
         ge=1,
-        description="Number of passes over the training part.",
+        description="Number of passes over the training part. [default: no limit; see --tokens]",
         json_schema_extra=flag("--epochs", "N"),
     )
     batch_size: int | None = Field(
@@ -183,24 +186,24 @@ class PretrainConfig(LoopConfig, StartConfig):
     save_every: int = Field(
         default=0,
         ge=0,
-        description="Number of steps between saved states; 0 for at each evaluation.",
+        description="Number of steps between saved training states; 0 to save at each evaluation.",
         json_schema_extra=flag("--save-every", "N"),
     )
     parallel: Literal["ddp", "fsdp"] = Field(
         default="ddp",
-        description="What each of several processes holds: ddp (the whole model), or fsdp (a part of its "
-        "parameters, gradients and optimizer state, for models that do not fit on one device).",
+        description="Training in several processes: ddp (each holds the whole model) or fsdp (each holds a "
+        "part of its parameters, gradients and optimizer state, for models too large for one device).",
         json_schema_extra=flag("--parallel", "KIND"),
     )
     compile: bool = Field(
         default=False,
-        description="Compile the model with torch.compile.",
+        description="Compile the model with torch.compile. [default: no-compile]",
         json_schema_extra=flag("--compile/--no-compile"),
     )
     recompute: bool = Field(
         default=False,
-        description="Activation checkpointing: keep only the states between blocks, and compute the others "
-        "again in the backward pass; less memory, a third more time.",
+        description="Activation checkpointing: recompute the activations inside blocks in the backward pass; "
+        "less memory, a third more time. [default: no-recompute]",
         json_schema_extra=flag("--recompute/--no-recompute"),
     )
 

@@ -14,21 +14,27 @@ class OptimConfig(Section):
 
     name: Literal["adamw", "muon", "sgd"] = Field(
         default="adamw",
-        description="Optimizer: adamw, sgd, or muon (for matrices between layers; adamw for the rest).",
+        description="Optimizer: adamw, sgd or muon (muon for the matrices between layers, adamw for all "
+        "else).",
     )
     lr: float = Field(
-        default=1.5e-3, gt=0, description="Learning rate, peak.", json_schema_extra=flag("--lr", "RATE")
+        default=1.5e-3,
+        gt=0,
+        description="Peak learning rate, reached at the end of warmup.",
+        json_schema_extra=flag("--lr", "RATE"),
     )
     muon_lr: float = Field(
-        default=0.02, gt=0, description="Learning rate, peak, of the matrices that muon updates."
+        default=0.02, gt=0, description="Peak learning rate of the matrices that muon updates."
     )
     weight_decay: float = Field(
-        default=0.01, ge=0, description="Weight decay of matrices; embeddings and biases have none."
+        default=0.01,
+        ge=0,
+        description="Weight decay of weight matrices; embeddings, norms and biases have none.",
     )
     betas: tuple[float, float] = Field(
         default=(0.9, 0.98), description="Decay rates of the two moment estimates of adamw."
     )
-    eps: float = Field(default=1e-8, gt=0, description="Constant added to the denominator of adamw.")
+    eps: float = Field(default=1e-8, gt=0, description="Epsilon added to the denominator of adamw.")
     momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum of sgd.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="cosine", description="Learning-rate schedule after warmup: constant, linear or cosine."
@@ -37,15 +43,18 @@ class OptimConfig(Section):
         default=0.06,
         ge=0,
         lt=1,
-        description="Share of the steps in which the learning rate rises to its peak.",
+        description="Share of the steps, from 0 to 1, over which the learning rate rises to its peak.",
     )
     min_lr_ratio: float = Field(
-        default=0.05, ge=0, le=1, description="Learning rate at the end, as a share of the peak."
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Final learning rate of the linear and cosine schedules, as a share of the peak.",
     )
     clip: float = Field(
         default=1.0,
         ge=0,
-        description="Maximum norm of the gradients of all parameters together; 0 for no clipping.",
+        description="Maximum norm of all gradients together; larger ones are scaled down. 0 for no clipping.",
     )
     sparse_embeddings: bool = Field(
         default=True, description="Update only the embedding rows that occur in the batches of a step."
@@ -53,14 +62,15 @@ class OptimConfig(Section):
     embedding_lr_scale: float = Field(
         default=4.0,
         gt=0,
-        description="Factor of the learning rate of the rows that sparse_embeddings updates: they are "
-        "updated less often than other weights.",
+        description="Learning-rate factor of the rows that sparse_embeddings updates, as they are updated "
+        "less often than other weights.",
     )
     layer_decay: float = Field(
         default=1.0,
         gt=0,
         le=1,
-        description="Factor of the learning rate from each layer to the one below it.",
+        description="Learning-rate factor from each layer to the one below it; 1 for the same rate in all "
+        "layers.",
     )
     freeze: tuple[str, ...] = Field(
         default=(),

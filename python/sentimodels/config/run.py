@@ -62,20 +62,21 @@ class RunConfig(Written):
 
     arch: str = Field(
         default="auto",
-        description="Architecture; senti archs lists them. auto takes the one expected to do best within "
-        "the budget; hf:PATH is a model of transformers in a folder.",
+        description="Architecture: one that senti archs lists, auto (the one expected to do best within the "
+        "budget) or hf:PATH (a model folder of Hugging Face transformers).",
         json_schema_extra=flag("--arch", "NAME"),
     )
     preset: str | None = Field(
         default=None,
-        description="Size of the model, such as nano; settings of [model] override it.",
+        description="Size of the model, such as nano; settings of [model] override it. [default: that of the "
+        "architecture]",
         json_schema_extra=flag("--preset", "SIZE"),
     )
     budget: float | None = Field(
         default=None,
         gt=0,
-        description="CPU time that a run of --arch auto may take, by estimate: seconds, or as an option "
-        "5m or 2h. [default: 60s]",
+        description="Estimated CPU time that a run of --arch auto may take, in seconds; the option also "
+        "takes 5m or 2h. [default: 60s]",
         json_schema_extra=flag("--budget", "TIME"),
     )
     estimates: dict[str, float] = Field(

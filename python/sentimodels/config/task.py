@@ -23,14 +23,15 @@ class ClassificationConfig(Section):
 
     kind: Literal["classification"] = Field(
         default="classification",
-        description="Task that the model is trained for.",
+        description="Task to train for: classification, or distillation, which senti distill sets.",
         json_schema_extra=flag("--task", "KIND"),
     )
     label_smoothing: float = Field(
         default=0.0,
         ge=0,
         lt=1,
-        description="Share of the probability of each label that is spread evenly over all classes.",
+        description="Label smoothing: share of each label's probability that is spread evenly over all "
+        "classes; 0 for none.",
     )
     focal_gamma: float = Field(
         default=0.0,
@@ -40,19 +41,19 @@ class ClassificationConfig(Section):
     focal_alpha: float = Field(
         default=1.0,
         gt=0,
-        description="Alpha of the focal loss, a factor of the loss of every row; class_weights has one "
-        "for each class.",
+        description="Alpha of the focal loss, a factor on the loss of every row; for one factor per class "
+        "use class_weights.",
     )
     class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
         default="none",
-        description="Weights of classes in the loss: none, balanced, or numbers, either in the order of "
-        "the labels (1,2) or by label; as an option also a file of them.",
+        description="Class weights in the loss: none, balanced (classes count equally) or numbers, in the "
+        "order of the labels (1,2) or by label; the option also takes a file of them (JSON, TOML, CSV).",
         json_schema_extra=flag("--class-weights", "KIND"),
     )
     sampler: Literal["shuffle", "balanced"] = Field(
         default="shuffle",
-        description="Order of the training rows: shuffle, or balanced, which draws every class equally "
-        "often.",
+        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
+        "equally often).",
     )
     r_drop: float = Field(
         default=0.0,
@@ -73,31 +74,31 @@ class ClassificationConfig(Section):
 class DistillationConfig(Section):
     """The answers of another model, a teacher, for each text."""
 
-    kind: Literal["distillation"] = Field(
-        default="distillation", description="Task that the model is trained for."
-    )
+    kind: Literal["distillation"] = Field(default="distillation", description="Task to train for.")
     teacher: str = Field(default="", description="Run directory or ensemble that is the teacher.")
     teacher_sha256: str | None = Field(
         default=None, description="SHA-256 of the teacher's manifest; senti distill writes it."
     )
     loss: Literal["kl", "logits"] = Field(
         default="kl",
-        description="Distance to the teacher: kl, the divergence of the probabilities at the temperature, or "
-        "logits, the mean squared difference of the logits.",
+        description="Loss against the teacher: kl (divergence of the probabilities at the temperature) or "
+        "logits (mean squared difference of the logits).",
         json_schema_extra=flag("--loss", "KIND"),
     )
     temperature: float = Field(
         default=2.0,
         gt=0,
         le=100,
-        description="Temperature of both answers in the loss kl; higher ones say more of unlikely labels.",
+        description="Softmax temperature of teacher and student in the kl loss; higher values give unlikely "
+        "labels more weight.",
         json_schema_extra=flag("--temperature", "T"),
     )
     label_weight: float = Field(
         default=0.1,
         ge=0,
         le=1,
-        description="Weight of the labels in the loss of rows that have one; the teacher has the rest.",
+        description="Weight of the true label in the loss, from 0 to 1, on rows that have one; the teacher "
+        "gets the rest.",
         json_schema_extra=flag("--label-weight", "SHARE"),
     )
 

@@ -33,7 +33,7 @@ class LoopConfig(Section):
     max_steps: int | None = Field(
         default=None,
         ge=1,
-        description="Maximum number of steps, whatever the number of epochs. [default: no limit]",
+        description="Maximum number of optimizer steps, whatever the number of epochs. [default: no limit]",
     )
     batch_size: int | None = Field(
         default=None,
@@ -60,13 +60,15 @@ class LoopConfig(Section):
         json_schema_extra=flag("--patience", "N"),
     )
     save_every: int = Field(
-        default=0, ge=0, description="Number of steps between saved states; 0 for at each evaluation."
+        default=0,
+        ge=0,
+        description="Number of steps between saved training states; 0 to save at each evaluation.",
     )
     log_every: int = Field(default=20, ge=1, description="Number of steps between lines of metrics.jsonl.")
     track: Literal["none", "tensorboard", "wandb"] = Field(
         default="none",
-        description="Send metrics to this tracker as well: none, tensorboard or wandb (both need the "
-        "extra track).",
+        description="Tracker to send metrics to as well: none, tensorboard or wandb (both need the extra "
+        "track).",
         json_schema_extra=flag("--track", "NAME"),
     )
     device: str = Field(
@@ -86,7 +88,7 @@ class LoopConfig(Section):
     threads: int | None = Field(
         default=None,
         ge=1,
-        description="Number of CPU threads of torch. [default: chosen by torch]",
+        description="Number of CPU threads that torch uses. [default: chosen by torch]",
         json_schema_extra=flag("--threads", "N"),
     )
     deterministic: bool = Field(
@@ -99,13 +101,14 @@ class StartConfig(Section):
 
     init_from: str | None = Field(
         default=None,
-        description="Run directory or safetensors file to initialise the weights from, where names fit.",
+        description="Run directory or safetensors file to initialise the weights from, where tensor names "
+        "match. [default: random weights]",
         json_schema_extra=flag("--init", "RUN"),
     )
     init_map: dict[str, str] = Field(
         default={},
-        description="How tensors of init_from are renamed: beginnings of their names, and what replaces "
-        'them, as in {"encoder." = "transformer."}.',
+        description="How to rename the tensors of init_from: prefixes of their names and replacements, as in "
+        '{"encoder." = "transformer."}.',
     )
 
 
@@ -120,8 +123,8 @@ class TrainConfig(LoopConfig, StartConfig):
     )
     refit: bool = Field(
         default=False,
-        description="Train again on training and validation rows together, with the number of steps and "
-        "the temperature that the validation rows chose.",
+        description="Train again on training and validation rows together, with the number of steps and the "
+        "temperature chosen on the validation rows.",
         json_schema_extra=flag("--refit"),
     )
 

@@ -28,12 +28,12 @@ class ParallelConfig(Section):
     )
     source_column: str | None = Field(
         default=None,
-        description="Column of the sources, in a table.",
+        description="Column that holds the sources; required if the pairs are one table.",
         json_schema_extra=flag("--source-column", "NAME"),
     )
     target_column: str | None = Field(
         default=None,
-        description="Column of the targets, in a table.",
+        description="Column that holds the targets; required if the pairs are one table.",
         json_schema_extra=flag("--target-column", "NAME"),
     )
     encoding: TextEncoding = None
@@ -55,7 +55,7 @@ class ParallelConfig(Section):
     vocab_size: int = Field(
         default=8_000,
         ge=257,
-        description="Size of the vocabulary of a tokenizer trained here, in tokens.",
+        description="Vocabulary size of a tokenizer trained here, in tokens.",
         json_schema_extra=flag("--vocab", "N"),
     )
     end: str | None = Field(
@@ -66,55 +66,70 @@ class ParallelConfig(Section):
     max_tokens: int = Field(
         default=128,
         ge=1,
-        description="Longest side of a training pair, in tokens; longer pairs are left out.",
+        description="Maximum length of either side of a training pair, in tokens; longer pairs are left out.",
         json_schema_extra=flag("--max-tokens", "N"),
     )
     valid_share: float = Field(
         default=0.05,
         gt=0,
         lt=1,
-        description="Share of the pairs held out where no validation pairs are given.",
+        description="Share of the pairs held out for validation if no validation pairs are given.",
     )
 
 
 class Seq2SeqConfig(Section):
     """A target for each source."""
 
-    kind: Literal["seq2seq"] = Field(default="seq2seq", description="Task that the model is trained for.")
+    kind: Literal["seq2seq"] = Field(default="seq2seq", description="Task to train for.")
     label_smoothing: float = Field(
         default=0.1,
         ge=0,
         lt=1,
-        description="Share of the probability of each token that is spread evenly over all tokens, in "
-        "training.",
+        description="Label smoothing: share of each token's probability that is spread evenly over all "
+        "tokens in training; 0 for none.",
         json_schema_extra=flag("--label-smoothing", "SHARE"),
     )
     prompt: str = Field(
         default="{source}\nanswer:",
-        description="What a causal model goes on from; {source} stands for the source.",
+        description="Prompt that a causal model continues with the target; {source} stands for the source.",
     )
     tied: bool = Field(
-        default=True, description="Whether the head of a causal model reads the table of the embedding."
+        default=True,
+        description="Whether embedding and output head of a causal model share one weight matrix.",
     )
     monitor: Literal["loss", "bleu"] = Field(
         default="loss",
-        description="Score that decides which weights are kept: loss, of the validation pairs, or bleu, of "
-        "their greedy translations.",
+        description="Validation score that decides which weights are kept: loss or bleu (of greedy "
+        "translations).",
         json_schema_extra=flag("--monitor", "NAME"),
     )
     beam: int = Field(
-        default=5, ge=1, description="Live texts of the search for a translation; 1 for greedy."
+        default=5,
+        ge=1,
+        description="Beam width: number of partial translations kept at each step of the search; 1 for "
+        "greedy search.",
     )
     norm: Literal["wu", "mean"] = Field(
         default="wu",
-        description="What log-probabilities are divided by: wu, ((5 + L) / 6)^alpha, or mean, L^alpha, L "
-        "tokens long.",
+        description="Length norm that log-probabilities are divided by: wu, ((5 + L) / 6)^alpha, or mean, "
+        "L^alpha, for L tokens.",
     )
-    alpha: float = Field(default=1.0, ge=0, description="Power of that norm; more favours longer texts.")
+    alpha: float = Field(
+        default=1.0,
+        ge=0,
+        description="Exponent of the length norm; larger values favour longer translations.",
+    )
     length_ratio: float = Field(
-        default=2.0, gt=0, description="Tokens that a translation may have for each token of its source."
+        default=2.0,
+        gt=0,
+        description="Maximum number of tokens of a translation for each token of its source; length_extra is "
+        "added.",
     )
-    length_extra: int = Field(default=10, ge=1, description="Tokens that it may have beyond that.")
+    length_extra: int = Field(
+        default=10,
+        ge=1,
+        description="Number of tokens that a translation may have beyond length_ratio times its source.",
+    )
 
     @field_validator("prompt")
     @classmethod
@@ -129,8 +144,8 @@ class TranslationTrainConfig(LoopConfig):
 
     init_from: str | None = Field(
         default=None,
-        description="Run directory of a causal language model or of a translation model to start from; it "
-        "brings size and tokenizer.",
+        description="Run directory of a causal language model or a translation model to start from, with its "
+        "size and tokenizer. [default: random weights]",
         json_schema_extra=flag("--init", "RUN"),
     )
     epochs: int = Field(
@@ -148,7 +163,7 @@ class TranslationTrainConfig(LoopConfig):
     batch_tokens: int = Field(
         default=4_096,
         ge=1,
-        description="Number of places in a batch, of sources and targets together, padding included.",
+        description="Number of tokens in a batch, of sources and targets together, padding included.",
         json_schema_extra=flag("--batch-tokens", "N"),
     )
     batch_size: int | None = Field(
@@ -179,13 +194,13 @@ class TranslationConfig(Written):
 
     arch: str = Field(
         default="seq2seq",
-        description="Architecture: seq2seq, an encoder and a decoder, or a causal model that goes on from a "
-        "prompt: gpt, mamba, lstm.",
+        description="Architecture: seq2seq (encoder and decoder) or a causal model that continues a prompt, "
+        "such as gpt, mamba or lstm.",
         json_schema_extra=flag("--arch", "NAME"),
     )
     preset: str | None = Field(
         default=None,
-        description="Size of a causal model: nano, micro, tiny, ...",
+        description="Size of a causal model: nano, micro, tiny, ...; seq2seq has none. [default: tiny]",
         json_schema_extra=flag("--preset", "SIZE"),
     )
     data: ParallelConfig

@@ -66,15 +66,23 @@ class LeakReport:
         if self.clean:
             return []
         share = f"{100 * self.folded / self.n:.1f} %"
-        said = f"{self.folded:,} of the {self.n:,} rows of {name} ({share}) are training texts"
+        are = "is a training text" if self.folded == 1 else "are training texts"
+        said = f"{self.folded:,} of the {self.n:,} rows of {name} ({share}) {are}"
         rest = ", the rest but for case and spacing" if self.exact < self.folded else ""
         sentences = [f"{said}; {self.exact:,} letter for letter{rest}"] if self.folded else []
         if self.near > 0:
-            sentences.append(f"{self.near:,} rows of {name} are nearly training texts")
+            alike = (
+                "row of {} is nearly a training text"
+                if self.near == 1
+                else "rows of {} are nearly training texts"
+            )
+            sentences.append(f"{self.near:,} {alike.format(name)}")
         if self.conflicts:
-            sentences.append(f"{self.conflicts:,} of them have another label than in training")
+            have = "has" if self.conflicts == 1 else "have"
+            sentences.append(f"{self.conflicts:,} of them {have} another label than in training")
         if self.shared_groups:
-            sentences.append(f"{self.shared_groups:,} groups are in both")
+            groups = "group is" if self.shared_groups == 1 else "groups are"
+            sentences.append(f"{self.shared_groups:,} {groups} in both")
         return sentences
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from sentitok import FormatError
+from sentitok.bounded_lines import MAX_LINE, lines, separated
 from sentitok.opening import is_damage, unpacked, without_suffix
-from sentitok.rows import MAX_LINE, lines, separated
 
 from ..errors import DataError
 

@@ -91,7 +91,10 @@ class Rows:
             raise DataError(f"{self.path}: no rows" + (f" after the first {self.skip}" if self.skip else ""))
         notes = list(self.notes)
         if self.skip:
-            notes.append(f"the first {min(self.skip, self.seen)} rows are left out")
+            skipped = min(self.skip, self.seen)
+            notes.append(
+                "the first row is left out" if skipped == 1 else f"the first {skipped} rows are left out"
+            )
         if self.dropped:
             notes.append(f"{_rows(self.dropped)} without label left out")
         n_empty = sum(not text.strip() for text in self.texts)

@@ -63,10 +63,10 @@ def fit_temperature(logits: NDArray[Any], labels: NDArray[np.int64]) -> float:
         return float((normaliser - scaled[rows, labels]).mean())
 
     # In the inverse temperature the loss is convex, so it has one valley here too.
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         loss, bounds=(np.log(_LOWEST), np.log(_HIGHEST)), method="bounded", options={"xatol": 1e-5}
     )
-    return float(np.exp(found.x))
+    return float(np.exp(minimum.x))
 
 
 @dataclass(frozen=True)

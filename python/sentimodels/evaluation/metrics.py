@@ -62,8 +62,8 @@ def scores(predictions: Predictions) -> Scores:
 def _kappa(truth: NDArray[np.int64], answers: NDArray[np.int64], n_classes: int) -> float:
     from sklearn.metrics import cohen_kappa_score
 
-    found = cohen_kappa_score(truth, answers, labels=np.arange(n_classes), weights="quadratic")
-    return float(found)
+    kappa = cohen_kappa_score(truth, answers, labels=np.arange(n_classes), weights="quadratic")
+    return float(kappa)
 
 
 def _auroc(predictions: Predictions) -> float | None:
@@ -136,8 +136,8 @@ def by_length(predictions: Predictions) -> list[dict[str, Any]]:
     while low <= words.max(initial=0):
         inside = (words >= low) & (words <= high)
         if inside.any():
-            found = _slice(predictions, inside)
-            slices.append({"words": f"{low}-{high}", **found})
+            scores = _slice(predictions, inside)
+            slices.append({"words": f"{low}-{high}", **scores})
         low, high = high + 1, 2 * high + 1
     return slices
 

@@ -20,12 +20,17 @@ class HeadConfig(Section):
 
     pooling: PoolingKind = Field(
         default="mean-max",
-        description="first, last, mean, max, mean-max, attention or cls (a learned first token).",
+        description="Pooling of token states: first, last, mean, max, mean-max, attention or cls (a learned "
+        "first token).",
     )
     head: Literal["linear", "mlp"] = Field(
-        default="linear", description="linear, or mlp: one hidden layer as wide as the pooled vector, SiLU."
+        default="linear",
+        description="Classification head: linear or mlp (one hidden layer as wide as the pooled vector, "
+        "SiLU).",
     )
-    head_dropout: float = Field(default=0.3, ge=0, lt=1, description="Share of pooled features dropped.")
+    head_dropout: float = Field(
+        default=0.3, ge=0, lt=1, description="Dropout of the pooled features, from 0 to 1."
+    )
 
     @model_validator(mode="after")
     def _sees_the_text(self) -> Self:

@@ -157,5 +157,5 @@ def summed_cross_entropy(
         ValueError: if the shapes do not fit.
     """
     flat, aims = _flat(states, targets)
-    found: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing)
-    return found
+    loss: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing)
+    return loss

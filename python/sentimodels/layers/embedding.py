@@ -32,18 +32,19 @@ class EmbeddingConfig(Section):
     """How ids become vectors."""
 
     embedding_dropout: float = Field(
-        default=0.5, ge=0, lt=1, description="Share of embedding features dropped."
+        default=0.5, ge=0, lt=1, description="Dropout of the embedding features, from 0 to 1."
     )
     word_dropout: float = Field(
-        default=0.0, ge=0, lt=1, description="Share of tokens whose vector is dropped."
+        default=0.0, ge=0, lt=1, description="Share of tokens whose whole embedding is dropped, from 0 to 1."
     )
     char_ngrams: CharNgrams = Field(
-        default=(3, 5), description="Shortest and longest character n-grams added to tokens; [0, 0] for none."
+        default=(3, 5),
+        description="Shortest and longest n-grams of characters added to token embeddings; [0, 0] for none.",
     )
     char_buckets: int = Field(
         default=1 << 20,
         ge=1,
-        description="Buckets that character n-grams are hashed into; those that occur get a row.",
+        description="Number of hash buckets of the character n-grams; those that occur get a row.",
     )
 
     @property

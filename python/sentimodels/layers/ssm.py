@@ -8,6 +8,32 @@ within a chunk, a recurrence between chunks, O(T). Not for CUDA kernels: none ar
 Sums are formed in float32 at least, whatever autocast says. A padded token enters neither
 convolution nor state; a backward pass first turns each text round by its own length
 (`layers/recurrent.py`), for which padding must lie on the right.
+
+Sizes, by the paper's letters but for M, which there is a matrix:
+    B  batch, texts
+    T  tokens of a text, padding included
+    D  d_model, width of the states that come in and go out
+    H  heads, d_inner / P; each decays at its own rate
+    P  d_head, features of one head (K in other bricks); d_inner = H * P
+    N  d_state, values of the hidden state for each feature
+    Q  `chunk`, steps taken at once; fewer in the last chunk of a text
+    M  channels of the convolution, H * P + 2 * N: x, b and c side by side
+
+Tensors, with the paper's letter where it is another; none has a unit but steps and rates:
+    t      place of a token, 0 to T - 1
+    x      (B, T, H, P): what comes in; for a scan times its step, in `_convolved` (B, M, T)
+    y      (B, T, H, P): what comes out
+    step   (B, T, H) > 0, dt or Delta: time that a token takes; 0 at padding; (H,) where it starts
+    A      (H,) < 0: rate of decay, in 1 / time; -exp(`log_decay`), and `decay` in `forward`
+    a      (B, T, H) <= 0, dt * A: natural logarithm of the share of h that is kept at a token;
+           `decay` (B, H, T) in `scan_chunked`, summed from the chunk's start `total` (B, H, Q)
+    b      (B, T, N), B: how x is written into the state; shared by the heads (one group)
+    c      (B, T, N), C: how y is read from the state; shared likewise
+    h      `state`, (B, H, P, N) in `scan_sequential`, (B, H, N, P) in `scan_chunked` and caches
+    skip   (H,), D, which is not the size: share of x, before it is scaled, that is added to y
+    gate   (B, T, H * P), z in the paper's code: y is multiplied by SiLU(z)
+    xbc    (B, T, M): x, b and c before they are divided
+    xs, bs, cs   one chunk: (B, H, Q, P), (B, 1, Q, N) and (B, 1, Q, N)
 """
 
 import torch

@@ -42,44 +42,65 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class TransformerConfig(EmbeddingConfig):
     """A transformer over tokens."""
 
-    d_model: int = Field(default=128, ge=1, description="Width of the states.")
-    n_layers: int = Field(default=2, ge=1, description="Blocks.")
-    n_heads: int = Field(default=4, ge=1, description="Attention heads; they divide d_model.")
+    d_model: int = Field(default=128, ge=1, description="Width of the hidden states.")
+    n_layers: int = Field(default=2, ge=1, description="Number of transformer blocks.")
+    n_heads: int = Field(default=4, ge=1, description="Number of attention heads; must divide d_model.")
     n_kv_heads: int | None = Field(
-        default=None, ge=1, description="Heads of keys and values; they divide n_heads. Without it n_heads."
+        default=None,
+        ge=1,
+        description="Number of key and value heads; must divide n_heads. [default: n_heads]",
     )
     d_ff: int | None = Field(
         default=None,
         ge=1,
-        description="Inner width of the feed-forward part; without it 4 d_model (SwiGLU: 8/3).",
+        description="Inner width of the feed-forward layers. [default: 4 d_model; 8/3 d_model with swiglu]",
     )
-    norm: Literal["layer", "rms", "none"] = Field(default="layer", description="layer, rms or none.")
+    norm: Literal["layer", "rms", "none"] = Field(
+        default="layer", description="Normalization: layer (LayerNorm), rms (RMSNorm) or none."
+    )
     norm_order: Literal["pre", "post"] = Field(
-        default="post", description="Norm before or after the sub-layer."
+        default="post",
+        description="Place of the normalization: pre (before each sub-layer) or post (after it).",
     )
-    norm_eps: float = Field(default=1e-5, gt=0, description="Added to the variance.")
+    norm_eps: float = Field(default=1e-5, gt=0, description="Epsilon added to the variance in normalization.")
     activation: Activation = Field(
         default="gelu",
-        description="relu, gelu, gelu-tanh, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
+        description="Activation of the feed-forward layers: relu, gelu, gelu-tanh, gelu-quick, silu, relu2 "
+        "or swiglu.",
     )
     attention: AttentionKind = Field(
-        default="softmax", description="softmax, plain (its oracle), linear-elu, linear-softmax or nystrom."
+        default="softmax",
+        description="Kind of attention: softmax, plain (its test oracle), linear-elu, linear-softmax or "
+        "nystrom.",
     )
-    landmarks: int = Field(default=32, ge=1, description="Landmarks of nystrom attention.")
+    landmarks: int = Field(default=32, ge=1, description="Number of landmarks of nystrom attention.")
     positions: PositionKind = Field(
-        default="learned", description="none, sinusoidal, learned, rotary or alibi."
+        default="learned", description="Position encoding: none, sinusoidal, learned, rotary or alibi."
     )
-    rope_theta: float = Field(default=10_000.0, gt=0, description="Base of the rotary angles.")
-    max_len: int = Field(default=512, ge=1, description="Places that learned positions know.")
-    causal: bool = Field(default=False, description="Whether a token sees only what is before it.")
-    qk_norm: bool = Field(default=False, description="RMSNorm of queries and keys of each head.")
-    biases: bool = Field(default=True, description="Whether linear maps have biases.")
-    dropout: float = Field(default=0.1, ge=0, lt=1, description="Share dropped of each sub-layer's output.")
+    rope_theta: float = Field(
+        default=10_000.0, gt=0, description="Base of the rotary angles, with rotary positions."
+    )
+    max_len: int = Field(
+        default=512,
+        ge=1,
+        description="Number of learned positions; with learned positions a longer data.max_tokens or "
+        "data.context is refused.",
+    )
+    causal: bool = Field(
+        default=False, description="Whether a token attends only to itself and the tokens before it."
+    )
+    qk_norm: bool = Field(
+        default=False, description="Whether to apply RMSNorm to the queries and keys of each head."
+    )
+    biases: bool = Field(default=True, description="Whether linear layers have biases.")
+    dropout: float = Field(
+        default=0.1, ge=0, lt=1, description="Dropout of each sub-layer's output, from 0 to 1."
+    )
     attention_dropout: float = Field(
         default=0.0,
         ge=0,
         lt=1,
-        description="Share of attention weights dropped; of softmax and plain attention.",
+        description="Dropout of the attention weights, from 0 to 1, with softmax and plain attention.",
     )
 
     @model_validator(mode="after")

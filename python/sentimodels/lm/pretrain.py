@@ -383,7 +383,8 @@ def _say_corpus(corpus: Corpus, tokenizer: Tokenizer, say: Callable[[str], None]
         f"validate; vocabulary {tokenizer.vocab_size:,}"
     )
     if facts.left_out:
+        were = "line or document was" if facts.left_out == 1 else "lines or documents were"
         say(
-            f"{facts.left_out:,} lines or documents were left out: they are sentences of SST dev or test, "
-            "which nothing may train on"
+            f"{facts.left_out:,} {were} left out for being sentences of SST dev or test, which nothing may "
+            "train on"
         )

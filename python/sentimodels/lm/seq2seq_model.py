@@ -27,42 +27,57 @@ __all__ = ["Seq2SeqModel", "Seq2SeqModelConfig"]
 class Seq2SeqModelConfig(Section):
     """An encoder and a decoder."""
 
-    d_model: int = Field(default=256, ge=1, description="Width of the states.")
-    n_layers: int = Field(default=3, ge=1, description="Blocks of the encoder.")
-    n_decoder_layers: int = Field(default=3, ge=1, description="Blocks of the decoder.")
-    n_heads: int = Field(default=4, ge=1, description="Attention heads; they divide d_model.")
+    d_model: int = Field(default=256, ge=1, description="Width of the hidden states.")
+    n_layers: int = Field(default=3, ge=1, description="Number of transformer blocks in the encoder.")
+    n_decoder_layers: int = Field(default=3, ge=1, description="Number of transformer blocks in the decoder.")
+    n_heads: int = Field(default=4, ge=1, description="Number of attention heads; must divide d_model.")
     d_ff: int | None = Field(
         default=None,
         ge=1,
-        description="Inner width of the feed-forward part; without it 4 d_model (SwiGLU: 8/3).",
+        description="Inner width of the feed-forward layers. [default: 4 d_model; 8/3 d_model with swiglu]",
     )
-    norm: Literal["layer", "rms", "none"] = Field(default="layer", description="layer, rms or none.")
+    norm: Literal["layer", "rms", "none"] = Field(
+        default="layer", description="Normalization: layer (LayerNorm), rms (RMSNorm) or none."
+    )
     norm_order: Literal["pre", "post"] = Field(
-        default="pre", description="Norm before or after the sub-layer."
+        default="pre",
+        description="Place of the normalization: pre (before each sub-layer) or post (after it).",
     )
-    norm_eps: float = Field(default=1e-5, gt=0, description="Added to the variance.")
-    embedding_norm: bool = Field(default=False, description="Norm of tokens and positions, as BART has it.")
+    norm_eps: float = Field(default=1e-5, gt=0, description="Epsilon added to the variance in normalization.")
+    embedding_norm: bool = Field(
+        default=False,
+        description="Whether to normalize the sum of token and position embeddings, as BART does.",
+    )
     activation: Activation = Field(
         default="relu",
-        description="relu, gelu, gelu-tanh, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
+        description="Activation of the feed-forward layers: relu, gelu, gelu-tanh, gelu-quick, silu, relu2 "
+        "or swiglu.",
     )
     positions: Literal["none", "sinusoidal", "learned", "rotary"] = Field(
-        default="sinusoidal", description="none, sinusoidal, learned or rotary."
+        default="sinusoidal", description="Position encoding: none, sinusoidal, learned or rotary."
     )
-    rope_theta: float = Field(default=10_000.0, gt=0, description="Base of the rotary angles.")
-    max_len: int = Field(default=512, ge=1, description="Places that learned positions know.")
-    biases: bool = Field(default=True, description="Whether linear maps have biases.")
+    rope_theta: float = Field(
+        default=10_000.0, gt=0, description="Base of the rotary angles, with rotary positions."
+    )
+    max_len: int = Field(
+        default=512,
+        ge=1,
+        description="Number of learned positions; with learned positions longer texts are refused.",
+    )
+    biases: bool = Field(default=True, description="Whether linear layers have biases.")
     tied: Literal["all", "output", "none"] = Field(
         default="all",
-        description="Which of the tables of source, target and output are one: all, the last two "
-        "(output), or none.",
+        description="Which of the source, target and output embeddings share one matrix: all, output (target "
+        "and output) or none.",
     )
     scale_embeddings: bool = Field(
-        default=True, description="Whether vectors of tokens are multiplied by the square root of d_model."
+        default=True, description="Whether to multiply token embeddings by the square root of d_model."
     )
-    dropout: float = Field(default=0.1, ge=0, lt=1, description="Share dropped of each sub-layer's output.")
+    dropout: float = Field(
+        default=0.1, ge=0, lt=1, description="Dropout of each sub-layer's output, from 0 to 1."
+    )
     attention_dropout: float = Field(
-        default=0.0, ge=0, lt=1, description="Share of attention weights dropped."
+        default=0.0, ge=0, lt=1, description="Dropout of the attention weights, from 0 to 1."
     )
 
     @model_validator(mode="after")

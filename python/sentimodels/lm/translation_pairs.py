@@ -44,7 +44,8 @@ def read_pairs(
             raise DataError(f"{valid.name}: it is trained on, so it cannot be validated on")
         seen = int(TrainingRecord.of(train.table()).seen(valid.table()).sum())
         if seen and say is not None:
-            say(f"{seen:,} of {len(valid):,} validation pairs are training pairs as well")
+            are = "is a training pair" if seen == 1 else "are training pairs"
+            say(f"{seen:,} of {len(valid):,} validation pairs {are} as well")
     else:
         train, valid = split_pairs(train, data.valid_share, config.train.seed)
     if not resumes:
@@ -109,7 +110,7 @@ def training_pairs(
         raise DataError(f"{train.name}: no pair with two sides of 1 to {config.data.max_tokens} tokens")
     if left_out and say is not None:
         say(
-            f"{left_out:,} of {len(train):,} training pairs are left out: a side is empty, or longer than "
-            f"{config.data.max_tokens} tokens (data.max_tokens)"
+            f"{left_out:,} of {len(train):,} training pairs {'is' if left_out == 1 else 'are'} left out: a "
+            f"side is empty, or longer than {config.data.max_tokens} tokens (data.max_tokens)"
         )
     return pairs.take(np.flatnonzero(kept)), left_out

@@ -135,13 +135,13 @@ def architecture(name: str) -> Architecture:
     """
     if name.startswith(PREFIX):
         return _OF_TRANSFORMERS
-    found = ARCHITECTURES.get(name)
-    if found is None:
+    row = ARCHITECTURES.get(name)
+    if row is None:
         raise ConfigError(
             f"no architecture {name!r}; {did_you_mean(name, ARCHITECTURES)}there are "
             f"{', '.join(ARCHITECTURES)} (senti archs), and hf:PATH for a model of transformers"
         )
-    return found
+    return row
 
 
 def build(name: str, config: Section, inputs: Inputs) -> nn.Module:

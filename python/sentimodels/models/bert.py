@@ -24,11 +24,14 @@ class BertConfig(TransformerConfig, HeadConfig):
     """An encoder with segments."""
 
     norm_order: Literal["pre", "post"] = Field(
-        default="post", description="Norm before or after the sub-layer."
+        default="post",
+        description="Place of the normalization: pre (before each sub-layer) or post (after it).",
     )
-    norm_eps: float = Field(default=1e-12, gt=0, description="Added to the variance.")
-    n_segments: int = Field(default=2, ge=1, description="Kinds of segment.")
-    init_std: float = Field(default=0.02, gt=0, description="Standard deviation that weights start with.")
+    norm_eps: float = Field(
+        default=1e-12, gt=0, description="Epsilon added to the variance in normalization."
+    )
+    n_segments: int = Field(default=2, ge=1, description="Number of kinds of segments.")
+    init_std: float = Field(default=0.02, gt=0, description="Standard deviation of the initial weights.")
 
 
 class Bert(Backbone):

@@ -34,25 +34,39 @@ __all__ = ["Bow", "BowConfig"]
 class BowConfig(Section):
     """A bag of n-grams."""
 
-    d_model: int = Field(default=10, ge=1, description="Width of the vectors.")
+    d_model: int = Field(default=10, ge=1, description="Width of the embeddings.")
     word_ngrams: int = Field(
-        default=3, ge=1, le=10, description="Longest n-gram of words; the ends of a text count as words."
+        default=3,
+        ge=1,
+        le=10,
+        description="Longest n-gram, in words; the beginning and the end of a text count as words.",
     )
-    ngram_weight: float = Field(default=0.5, gt=0, description="Weight of an n-gram; that of a word is 1.")
+    ngram_weight: float = Field(
+        default=0.5, gt=0, description="Weight of an n-gram of words; a single word weighs 1."
+    )
     char_ngrams: CharNgrams = Field(
-        default=(4, 6), description="Shortest and longest character n-grams of words; [0, 0] for none."
+        default=(4, 6), description="Shortest and longest n-grams of a word's characters; [0, 0] for none."
     )
-    buckets: int = Field(default=1 << 22, ge=1, le=1 << 28, description="Hash buckets of the n-grams.")
-    min_count: int = Field(default=1, ge=1, description="Occurrences a word must have.")
+    buckets: int = Field(
+        default=1 << 22, ge=1, le=1 << 28, description="Number of hash buckets of the n-grams."
+    )
+    min_count: int = Field(
+        default=1, ge=1, description="Minimum number of occurrences that a word must have."
+    )
     token_pattern: str = Field(
-        default=WORD, description="Regular expression of a word; a character of Chinese is one."
+        default=WORD,
+        description="Regular expression that matches a word; by default a Chinese character is a word.",
     )
-    lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
-    fit_epochs: int = Field(default=2, ge=1, description="Passes of its own training.")
+    lowercase: bool = Field(default=True, description="Whether to lowercase the texts.")
+    fit_epochs: int = Field(
+        default=2, ge=1, description="Number of passes over the training rows when the model is fitted."
+    )
     fit_batch: int = Field(
-        default=192, ge=1, description="Texts a step of its own training, at most a hundredth of all."
+        default=192,
+        ge=1,
+        description="Number of texts in a step when the model is fitted, at most a hundredth of all texts.",
     )
-    fit_lr: float = Field(default=1.0, gt=0, description="Rate of its own training.")
+    fit_lr: float = Field(default=1.0, gt=0, description="Learning rate when the model is fitted.")
 
     def features(self, texts: "Sequence[str]") -> HashedNgrams:
         """Finds words and n-grams of the training texts."""
@@ -97,8 +111,8 @@ class Bow(nn.Module):
 
     def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C)."""
-        found = bag(input_ids, mask, self.vocab_size)
-        distinct, place = torch.unique(found.feature, return_inverse=True)
+        bags = bag(input_ids, mask, self.vocab_size)
+        distinct, place = torch.unique(bags.feature, return_inverse=True)
         begin = self.gram_starts[distinct]
         count = self.gram_starts[distinct + 1] - begin
         ends = count.cumsum(0)
@@ -106,10 +120,10 @@ class Bow(nn.Module):
         flat = self.grams[torch.arange(len(shift), device=begin.device) + shift]
         sums = F.embedding_bag(flat, self.weight, ends - count, mode="sum")
         vectors = self.weight[distinct] + sums / count.clamp(min=1).sqrt()[:, None]
-        scale = self.scale[found.feature]
-        times = found.count.to(vectors.dtype)
-        length = found.sum(times * scale.square()).sqrt()
-        total = found.sum(vectors[place] * (times * scale)[:, None])
+        scale = self.scale[bags.feature]
+        times = bags.count.to(vectors.dtype)
+        length = bags.sum(times * scale.square()).sqrt()
+        total = bags.sum(vectors[place] * (times * scale)[:, None])
         logits: Tensor = self.head(total / length.clamp(min=1e-6)[:, None])
         return logits
 

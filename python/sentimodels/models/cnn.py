@@ -33,13 +33,16 @@ class CnnConfig(EmbeddingConfig, HeadConfig):
 
     d_model: int = Field(default=128, ge=1, description="Width of the embeddings.")
     kernels: tuple[int, ...] = Field(
-        default=(2, 3, 4, 5), min_length=1, description="Widths of the windows, in tokens."
+        default=(2, 3, 4, 5), min_length=1, description="Widths of the convolution windows, in tokens."
     )
-    filters: int = Field(default=100, ge=1, description="Features of each window width.")
+    filters: int = Field(default=100, ge=1, description="Number of filters of each window width.")
     channels: Literal["tuned", "static", "both"] = Field(
-        default="tuned", description="tuned, static (vectors from data.vectors) or both."
+        default="tuned",
+        description="Embeddings to read: tuned (trained), static (vectors from data.vectors) or both.",
     )
-    pooling: PoolingKind = Field(default="max", description="first, last, mean, max, mean-max or attention.")
+    pooling: PoolingKind = Field(
+        default="max", description="Pooling of token states: first, last, mean, max, mean-max or attention."
+    )
 
     @field_validator("kernels")
     @classmethod
@@ -100,8 +103,8 @@ class Cnn(Backbone):
         if self.static is not None:
             channels.append(self.static(input_ids, mask))
         x = torch.cat(channels, -1).transpose(1, 2)  # (B, D, T)
-        found = [
+        feature_maps = [
             F.relu(convolution(F.pad(x, (0, size - 1))))  # one window for each token
             for size, convolution in zip(self.config.kernels, self.convolutions, strict=True)
         ]
-        return torch.cat(found, 1).transpose(1, 2)
+        return torch.cat(feature_maps, 1).transpose(1, 2)

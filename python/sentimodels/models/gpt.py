@@ -26,15 +26,18 @@ __all__ = ["Gpt", "GptConfig"]
 class GptConfig(TransformerConfig, HeadConfig):
     """A decoder-style transformer."""
 
-    norm: Literal["layer", "rms", "none"] = Field(default="rms", description="layer, rms or none.")
+    norm: Literal["layer", "rms", "none"] = Field(
+        default="rms", description="Normalization: layer (LayerNorm), rms (RMSNorm) or none."
+    )
     activation: Activation = Field(
         default="swiglu",
-        description="relu, gelu, gelu-tanh, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
+        description="Activation of the feed-forward layers: relu, gelu, gelu-tanh, gelu-quick, silu, relu2 "
+        "or swiglu.",
     )
     positions: PositionKind = Field(
-        default="learned", description="none, sinusoidal, learned, rotary or alibi."
+        default="learned", description="Position encoding: none, sinusoidal, learned, rotary or alibi."
     )
-    biases: bool = Field(default=False, description="Whether linear maps have biases.")
+    biases: bool = Field(default=False, description="Whether linear layers have biases.")
 
 
 class Gpt(Backbone):

@@ -30,9 +30,11 @@ class HfConfig(HeadConfig):
     """A model of transformers."""
 
     pooling: PoolingKind = Field(
-        default="mean", description="first, last, mean, max, mean-max or attention over the states."
+        default="mean", description="Pooling of token states: first, last, mean, max, mean-max or attention."
     )
-    head_dropout: float = Field(default=0.1, ge=0, lt=1, description="Share of pooled features dropped.")
+    head_dropout: float = Field(
+        default=0.1, ge=0, lt=1, description="Dropout of the pooled features, from 0 to 1."
+    )
     settings: str = Field(
         default="", description="config.json of the model, as text; senti train takes it from the folder."
     )

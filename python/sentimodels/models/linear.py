@@ -25,14 +25,18 @@ class LinearConfig(TransformerConfig, HeadConfig):
 
     attention: AttentionKind = Field(
         default="linear-elu",
-        description="linear-elu, linear-softmax, softmax, plain (its oracle) or nystrom.",
+        description="Kind of attention: linear-elu, linear-softmax, softmax, plain (its test oracle) or "
+        "nystrom.",
     )
-    norm: Literal["layer", "rms", "none"] = Field(default="rms", description="layer, rms or none.")
+    norm: Literal["layer", "rms", "none"] = Field(
+        default="rms", description="Normalization: layer (LayerNorm), rms (RMSNorm) or none."
+    )
     activation: Activation = Field(
         default="swiglu",
-        description="relu, gelu, gelu-tanh, gelu-quick, silu, relu2 or swiglu, in the feed-forward part.",
+        description="Activation of the feed-forward layers: relu, gelu, gelu-tanh, gelu-quick, silu, relu2 "
+        "or swiglu.",
     )
-    biases: bool = Field(default=False, description="Whether linear maps have biases.")
+    biases: bool = Field(default=False, description="Whether linear layers have biases.")
 
 
 class Linear(Backbone):

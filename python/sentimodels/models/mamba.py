@@ -25,14 +25,20 @@ __all__ = ["Mamba", "MambaConfig"]
 class MambaConfig(EmbeddingConfig, HeadConfig):
     """A state-space model over tokens."""
 
-    d_model: int = Field(default=128, ge=1, description="Width of the states.")
-    n_layers: int = Field(default=2, ge=1, description="Layers.")
-    d_state: int = Field(default=16, ge=1, description="N, hidden state of each feature.")
-    d_conv: int = Field(default=4, ge=1, description="Places the short convolution sees.")
-    expand: float = Field(default=2.0, gt=0, description="Inner width over d_model; two-way, half each way.")
-    d_head: int = Field(default=32, ge=1, description="Features that share one decay.")
-    bidirectional: bool = Field(default=True, description="Whether to read both ways.")
-    dropout: float = Field(default=0.1, ge=0, lt=1, description="Share dropped of each layer's output.")
+    d_model: int = Field(default=128, ge=1, description="Width of the hidden states.")
+    n_layers: int = Field(default=2, ge=1, description="Number of layers.")
+    d_state: int = Field(default=16, ge=1, description="Size of the hidden state of each feature.")
+    d_conv: int = Field(default=4, ge=1, description="Width of the short convolution, in tokens.")
+    expand: float = Field(
+        default=2.0,
+        gt=0,
+        description="Inner width as a multiple of d_model; if bidirectional, half of it for each direction.",
+    )
+    d_head: int = Field(default=32, ge=1, description="Number of features that share one decay, a head.")
+    bidirectional: bool = Field(default=True, description="Whether to read texts in both directions.")
+    dropout: float = Field(
+        default=0.1, ge=0, lt=1, description="Dropout of each layer's output, from 0 to 1."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> "MambaConfig":

@@ -31,22 +31,30 @@ __all__ = ["NaiveBayes", "NaiveBayesConfig"]
 class NaiveBayesConfig(NgramConfig):
     """A linear model over naive-Bayes weights."""
 
-    alpha: float = Field(default=1.0, gt=0, description="Added to each count.")
+    alpha: float = Field(default=1.0, gt=0, description="Smoothing: a number added to each count.")
     unit_length: bool = Field(
         default=True,
-        description="Whether a text's n-grams share a length of 1: long texts are no surer.",
+        description="Whether to scale each text's features to length 1, so that long texts give no surer "
+        "answers.",
     )
     loss: Literal["auto", "logistic", "squared-hinge"] = Field(
-        default="auto", description="What is made small; auto: squared hinge of two classes, else logistic."
+        default="auto",
+        description="Loss to minimize: logistic, squared-hinge or auto (squared-hinge with two classes, else "
+        "logistic).",
     )
     c: float = Field(default=3.0, gt=0, description="Inverse strength of the L2 penalty.")
-    tol: float = Field(default=1e-6, gt=0, description="The solver stops at a smaller relative gain.")
-    max_iter: int = Field(default=500, ge=1, description="Steps of the solver at most.")
+    tol: float = Field(
+        default=1e-6,
+        gt=0,
+        description="Tolerance: the solver stops once the relative gain of a step is smaller.",
+    )
+    max_iter: int = Field(default=500, ge=1, description="Maximum number of steps of the solver.")
     beta: float = Field(
         default=1.0,
         ge=0,
         le=1,
-        description="1: the learned weights; towards 0: their mean size for every n-gram.",
+        description="Interpolation of the weights: 1 for the learned ones, towards 0 their mean size for "
+        "every n-gram.",
     )
 
 
@@ -82,12 +90,12 @@ class NaiveBayes(nn.Module):
 
     def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C)."""
-        found = bag(input_ids, mask, self.vocab_size)
-        value = self.ratio[found.feature] * self.weight[found.feature]
+        bags = bag(input_ids, mask, self.vocab_size)
+        value = self.ratio[bags.feature] * self.weight[bags.feature]
         if self.config.unit_length:
-            length = found.sum(torch.ones_like(value[:, 0])).sqrt()
-            value = value / length[found.row, None]
-        return found.sum(value) + self.bias
+            length = bags.sum(torch.ones_like(value[:, 0])).sqrt()
+            value = value / length[bags.row, None]
+        return bags.sum(value) + self.bias
 
     # 2026-11-23: nothing is drawn, so `seed` changes nothing.
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:  # noqa: ARG002
@@ -101,12 +109,12 @@ class NaiveBayes(nn.Module):
         n_texts, n_features, n_classes = encoded.n_texts, self.vocab_size, len(self.bias)
         rows = np.repeat(encoded.text_of_row, encoded.lengths)
         shape = (n_texts, n_features)
-        found = csr_matrix((np.ones(len(rows)), (rows, encoded.ids.astype(np.int64))), shape=shape)
-        found.sum_duplicates()
-        found.data[:] = found.indices != 0
-        seen = found.copy()
+        features = csr_matrix((np.ones(len(rows)), (rows, encoded.ids.astype(np.int64))), shape=shape)
+        features.sum_duplicates()
+        features.data[:] = features.indices != 0
+        seen = features.copy()
         if config.unit_length:
-            found = normalize(found)
+            features = normalize(features)
         truth = np.zeros((n_texts, n_classes))
         truth[np.arange(n_texts), labels] = 1
         inside = config.alpha + seen.T @ truth  # texts of a class with an n-gram (V, C)
@@ -114,13 +122,13 @@ class NaiveBayes(nn.Module):
         ratio = np.log(inside / inside.sum(0)) - np.log(outside / outside.sum(0))
         there = truth.any(0)
         ratio[:, ~there] = 0
-        turned = found.T.tocsr()
+        turned = features.T.tocsr()
         auto = "squared-hinge" if n_classes == 2 else "logistic"
         measure = _LOSSES[auto if config.loss == "auto" else config.loss]
 
         def loss(values: "NDArray[np.float64]") -> "tuple[float, NDArray[np.float64]]":
             weight, bias = values[:-n_classes].reshape(n_features, n_classes), values[-n_classes:]
-            of_rows, slope = measure(found @ (ratio * weight) + bias, truth)
+            of_rows, slope = measure(features @ (ratio * weight) + bias, truth)
             of_weight = config.c * ratio * (turned @ slope) + weight
             slopes = np.concatenate([of_weight.ravel(), config.c * slope.sum(0)])
             return config.c * of_rows + 0.5 * float(np.square(weight).sum()), slopes

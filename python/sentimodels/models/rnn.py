@@ -21,10 +21,16 @@ class RnnConfig(EmbeddingConfig, HeadConfig):
     """A recurrent network over tokens."""
 
     d_model: int = Field(default=160, ge=1, description="Width of the embeddings.")
-    d_hidden: int = Field(default=320, ge=2, description="Width of a layer's states; two-way, half each way.")
-    n_layers: int = Field(default=1, ge=1, description="Layers.")
-    bidirectional: bool = Field(default=True, description="Whether to read both ways.")
-    dropout: float = Field(default=0.3, ge=0, lt=1, description="Share of features dropped between layers.")
+    d_hidden: int = Field(
+        default=320,
+        ge=2,
+        description="Width of a layer's hidden states; if bidirectional, half of it for each direction.",
+    )
+    n_layers: int = Field(default=1, ge=1, description="Number of layers.")
+    bidirectional: bool = Field(default=True, description="Whether to read texts in both directions.")
+    dropout: float = Field(
+        default=0.3, ge=0, lt=1, description="Dropout of the features between layers, from 0 to 1."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> "RnnConfig":

@@ -28,16 +28,24 @@ __all__ = ["Tfidf", "TfidfConfig"]
 class TfidfConfig(NgramConfig):
     """TF-IDF and logistic regression."""
 
-    max_features: int = Field(default=50_000, ge=1, description="The most frequent n-grams kept.")
-    ends: bool = Field(default=True, description="Whether the ends of a text count as words of n-grams.")
-    sublinear_tf: bool = Field(default=False, description="1 + ln(tf) instead of tf.")
-    smooth_idf: bool = Field(default=True, description="Idf as if one more text held every n-gram.")
+    max_features: int = Field(
+        default=50_000, ge=1, description="Maximum number of n-grams to keep, the most frequent ones."
+    )
+    ends: bool = Field(
+        default=True, description="Whether the beginning and the end of a text count as words in n-grams."
+    )
+    sublinear_tf: bool = Field(
+        default=False, description="Whether to use 1 + ln(tf) in place of the term frequency tf."
+    )
+    smooth_idf: bool = Field(
+        default=True, description="Whether to compute idf as if one more text contained every n-gram."
+    )
     c: float = Field(default=1.5, gt=0, description="Inverse strength of the L2 penalty.")
     solver: Literal["lbfgs", "saga", "newton-cg"] = Field(
-        default="saga", description="scikit-learn's solver."
+        default="saga", description="Solver of scikit-learn: lbfgs, saga or newton-cg."
     )
-    tol: float = Field(default=1e-3, gt=0, description="Where the solver stops.")
-    max_iter: int = Field(default=2000, ge=1, description="Iterations of the solver at most.")
+    tol: float = Field(default=1e-3, gt=0, description="Tolerance at which the solver stops.")
+    max_iter: int = Field(default=2000, ge=1, description="Maximum number of iterations of the solver.")
 
 
 class Tfidf(nn.Module):
@@ -55,12 +63,12 @@ class Tfidf(nn.Module):
 
     def forward(self, input_ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C)."""
-        found = bag(input_ids, mask, self.vocab_size)
-        tf = found.count.to(self.idf.dtype)
-        value = (1 + tf.log() if self.config.sublinear_tf else tf) * self.idf[found.feature]
-        length = found.sum(value.square()).sqrt().clamp(min=torch.finfo(value.dtype).tiny)
-        value = value / length[found.row]
-        return found.sum(value[:, None] * self.weight[found.feature]) + self.bias
+        bags = bag(input_ids, mask, self.vocab_size)
+        tf = bags.count.to(self.idf.dtype)
+        value = (1 + tf.log() if self.config.sublinear_tf else tf) * self.idf[bags.feature]
+        length = bags.sum(value.square()).sqrt().clamp(min=torch.finfo(value.dtype).tiny)
+        value = value / length[bags.row]
+        return bags.sum(value[:, None] * self.weight[bags.feature]) + self.bias
 
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
         """Learns idf and weights from the training texts."""

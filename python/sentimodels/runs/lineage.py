@@ -101,4 +101,5 @@ def _said_of(start: str | None, base: TrainingRecord, train: Table, part: str, t
             "may be too good; rows of another file (--valid, --test) would tell"
         )
     elif n := int(base.seen(table).sum()):
-        yield f"{n:,} of the {len(table):,} {part} rows have a text that {start} was trained on"
+        have = "has" if n == 1 else "have"
+        yield f"{n:,} of the {len(table):,} {part} rows {have} a text that {start} was trained on"

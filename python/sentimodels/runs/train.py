@@ -340,8 +340,9 @@ def _say_cut(say: Callable[[str], None], encoded: Encoded, data: DataConfig) -> 
     if encoded.n_cut:
         share = 100 * encoded.n_cut / encoded.n_texts
         longest = int(encoded.text_lengths.max())
+        texts, are = ("text", "is") if encoded.n_cut == 1 else ("texts", "are")
         say(
-            f"{encoded.n_cut:,} training texts ({share:.1f} %) are longer than {data.max_tokens} tokens "
+            f"{encoded.n_cut:,} training {texts} ({share:.1f} %) {are} longer than {data.max_tokens} tokens "
             f'(the longest {longest:,}); data.long = "{data.long}"'
         )
 

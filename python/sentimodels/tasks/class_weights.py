@@ -34,9 +34,9 @@ def given(text: str) -> Given:
     """
     if text in ("none", "balanced"):
         return text
-    found = _listed(text)
-    if found is not None:
-        return found
+    weights = _listed(text)
+    if weights is not None:
+        return weights
     path = Path(text)
     if not path.is_file():
         raise ConfigError(f"class weights {text!r}: expected {_SHAPES}")

@@ -95,7 +95,7 @@ class Classification:
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Batch]:
         """Yields this process's rows of each batch: every `world`-th of the batch of all."""
-        found = batches(
+        whole_batches = batches(
             self.texts,
             self.labels,
             batch_size=self.course(world).batch_size * world,
@@ -105,7 +105,7 @@ class Classification:
             weights=self._row_weights,
             multiple_of=8 if self.train.compile else 1,
         )
-        return found if world == 1 else (_part(batch, rank, world) for batch in found)
+        return whole_batches if world == 1 else (_part(batch, rank, world) for batch in whole_batches)
 
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         """Returns the loss summed over the rows, and how many there are."""
@@ -155,10 +155,10 @@ class Classification:
         device = next(model.parameters()).device
         bfloat16 = use_bfloat16(self.train, device)
         logits = text_logits(model, self.valid, device=device, bfloat16=bfloat16)
-        found = evaluation(logits, self.valid_labels)
+        validation = evaluation(logits, self.valid_labels)
         if self.on_answers is not None:
             self.on_answers(logits)
-        return found
+        return validation
 
 
 def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:

@@ -134,10 +134,10 @@ class Distillation:
             return None
         device = next(model.parameters()).device
         logits = text_logits(model, self.valid, device=device, bfloat16=use_bfloat16(self.train, device))
-        found = self.evaluation(logits)
+        validation = self.evaluation(logits)
         if self.on_answers is not None:
             self.on_answers(logits)
-        return found
+        return validation
 
     def evaluation(self, logits: NDArray[np.float32]) -> Evaluation:
         """Scores answers to the validation texts.
@@ -151,5 +151,5 @@ class Distillation:
         scores = {f"val_{name}": value for name, value in apart(logits, self.valid_answers).items()}
         if self.valid_labels is None:
             return Evaluation(scores, MONITOR, higher_is_better=False)
-        found = evaluation(logits, self.valid_labels)
-        return Evaluation({**found.scores, **scores}, found.monitor, found.higher_is_better)
+        validation = evaluation(logits, self.valid_labels)
+        return Evaluation({**validation.scores, **scores}, validation.monitor, validation.higher_is_better)

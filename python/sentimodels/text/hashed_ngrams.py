@@ -185,12 +185,12 @@ class HashedNgrams(BagVocabulary):
             parts.append((owners, self._id_of_bucket[bucket].astype(np.int64)))
         parts += self._unknown(pieces, ids, text_of)
         owners = np.concatenate([part[0] for part in parts])
-        found = np.concatenate([part[1] for part in parts])
-        owners, found = owners[found > 0], found[found > 0]
+        feature_ids = np.concatenate([part[1] for part in parts])
+        owners, feature_ids = owners[feature_ids > 0], feature_ids[feature_ids > 0]
         order = np.argsort(owners, kind="stable")
         offsets = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(np.bincount(owners, minlength=len(texts)), out=offsets[1:])
-        return IdBatch(found[order].astype(np.uint32), offsets)
+        return IdBatch(feature_ids[order].astype(np.uint32), offsets)
 
     def _unknown(
         self, pieces: list[str], ids: NDArray[np.int64], text_of: NDArray[np.int64]

@@ -80,10 +80,10 @@ def ngram_table(texts: Sequence[str], lowest: int, highest: int, buckets: int) -
         highest: the longest n-grams.
         buckets: rows to hash into.
     """
-    found = [ngrams(text, lowest, highest) if text else [] for text in texts]
-    starts = np.zeros(len(found) + 1, dtype=np.int64)
-    np.cumsum([len(item) for item in found], out=starts[1:])
-    hashes = hash_texts([gram for item in found for gram in item])
+    grams = [ngrams(text, lowest, highest) if text else [] for text in texts]
+    starts = np.zeros(len(grams) + 1, dtype=np.int64)
+    np.cumsum([len(item) for item in grams], out=starts[1:])
+    hashes = hash_texts([gram for item in grams for gram in item])
     return NgramTable((hashes % np.uint64(buckets)).astype(np.int64), starts)
 
 
@@ -106,9 +106,9 @@ class NgramIndex:
     @classmethod
     def of(cls, token_texts: Sequence[str], char_ngrams: tuple[int, int], n_buckets: int) -> "NgramIndex":
         """Builds the index of the tokens' texts; buckets that no token has need no row."""
-        found = ngram_table(token_texts, *char_ngrams, n_buckets)
-        buckets, rows = np.unique(found.rows, return_inverse=True)
-        return cls(char_ngrams, n_buckets, buckets, NgramTable(rows.astype(np.int64), found.starts))
+        table = ngram_table(token_texts, *char_ngrams, n_buckets)
+        buckets, rows = np.unique(table.rows, return_inverse=True)
+        return cls(char_ngrams, n_buckets, buckets, NgramTable(rows.astype(np.int64), table.starts))
 
     @property
     def n_rows(self) -> int:

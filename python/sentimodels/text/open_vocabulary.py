@@ -58,18 +58,18 @@ class OpenVocabulary:
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Returns where the words of a text begin and end, in characters."""
-        found = []
+        spans = []
         for start, end in self._cut.split(text):
             piece = text[start:end]
             begin = start + len(piece) - len(piece.lstrip())
             if begin < end:
-                found.append((begin, start + len(piece.rstrip())))
-        return found
+                spans.append((begin, start + len(piece.rstrip())))
+        return spans
 
     def cut(self, text: str) -> list[str]:
         """Returns the words of a text."""
-        found = (piece.strip() for piece in self._cut.pieces(text))
-        return [word for word in found if word]
+        pieces = (piece.strip() for piece in self._cut.pieces(text))
+        return [word for word in pieces if word]
 
     @property
     def vocab_size(self) -> int:
@@ -144,11 +144,11 @@ class Reader:
         return self.of.vocab_size + len(self.unknown)
 
     def _id(self, word: str) -> int:
-        found = self._ids.get(word)
-        if found is None:
-            found = self._ids[word] = self.vocab_size
+        word_id = self._ids.get(word)
+        if word_id is None:
+            word_id = self._ids[word] = self.vocab_size
             self.unknown.append(word)
-        return found
+        return word_id
 
     def encode_batch(self, texts: Sequence[str], *, threads: int | None = None) -> IdBatch:
         """Encodes many texts; `threads` is there for the tokenizer's signature."""

@@ -94,23 +94,34 @@ class BagVocabulary:
 class NgramConfig(Section):
     """Which n-grams a text is read as."""
 
-    ngram_range: NgramRange = Field(default=(1, 2), description="Shortest and longest n-gram, in words.")
+    ngram_range: NgramRange = Field(default=(1, 2), description="Shortest and longest n-grams, in words.")
     char_ngrams: CharNgrams = Field(
-        default=(0, 0), description="Shortest and longest n-gram of a word's characters; [0, 0] for none."
+        default=(0, 0), description="Shortest and longest n-grams of a word's characters; [0, 0] for none."
     )
-    max_features: int = Field(default=1_000_000, ge=1, description="The most frequent n-grams kept.")
-    min_df: int = Field(default=1, ge=1, description="Texts an n-gram must occur in.")
-    max_df: float = Field(default=1.0, gt=0, le=1, description="Largest share of texts it may occur in.")
+    max_features: int = Field(
+        default=1_000_000, ge=1, description="Maximum number of n-grams to keep, the most frequent ones."
+    )
+    min_df: int = Field(default=1, ge=1, description="Minimum number of texts that an n-gram must occur in.")
+    max_df: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Maximum share of the texts that an n-gram may occur in, from 0 to 1.",
+    )
     char_run: int = Field(
         default=3,
         ge=1,
-        description="Longest n-gram of characters that stand alone: those of Chinese, Japanese, Thai, ...",
+        description="Longest n-gram of characters of scripts without spaces between words: Chinese, "
+        "Japanese, Thai, ...",
     )
     token_pattern: str = Field(
-        default=WORD, description="Regular expression of a word; a character of Chinese is one."
+        default=WORD,
+        description="Regular expression that matches a word; by default a Chinese character is a word.",
     )
-    lowercase: bool = Field(default=True, description="Whether texts are lower-cased.")
-    ends: bool = Field(default=False, description="Whether the ends of a text count as words of n-grams.")
+    lowercase: bool = Field(default=True, description="Whether to lowercase the texts.")
+    ends: bool = Field(
+        default=False, description="Whether the beginning and the end of a text count as words in n-grams."
+    )
 
     def features(self, texts: Sequence[str]) -> "WordNgrams":
         """Chooses the n-grams of the training texts."""
@@ -139,9 +150,9 @@ class WordNgrams(BagVocabulary):
         texts_with: Counter[str] = Counter()
         spelled: dict[str, list[str]] = {}
         for text in texts:
-            found = list(reader._found(text, spelled))
-            seen.update(found)
-            texts_with.update(set(found))
+            occurrences = list(reader._found(text, spelled))
+            seen.update(occurrences)
+            texts_with.update(set(occurrences))
         most = config.max_df * len(texts)
         kept = [ngram for ngram in seen if config.min_df <= texts_with[ngram] <= most]
         kept = sorted(sorted(kept), key=lambda ngram: -seen[ngram])[: config.max_features]

@@ -49,18 +49,18 @@ class Distributed:
             ConfigError: if the device is not there, or the environment is incomplete.
         """
         world = int(os.environ.get("WORLD_SIZE", "1"))
-        found = device_of(device)
+        own_device = device_of(device)
         if world == 1:
-            return cls(found)
-        if found.type == "cuda" and ":" not in device:
-            found = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-            torch.cuda.set_device(found)
+            return cls(own_device)
+        if own_device.type == "cuda" and ":" not in device:
+            own_device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+            torch.cuda.set_device(own_device)
         if not dist.is_initialized():
             try:
-                dist.init_process_group("nccl" if found.type == "cuda" else "gloo", timeout=_PATIENCE)
+                dist.init_process_group("nccl" if own_device.type == "cuda" else "gloo", timeout=_PATIENCE)
             except ValueError as error:
                 raise ConfigError(f"WORLD_SIZE={world}: {error}; start it with torchrun") from error
-        return cls(found, dist.get_rank(), dist.get_world_size())
+        return cls(own_device, dist.get_rank(), dist.get_world_size())
 
     def end(self) -> None:
         """Leaves the other processes."""

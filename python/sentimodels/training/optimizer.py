@@ -37,21 +37,21 @@ def make_sparse(module: nn.Module, sparse: bool) -> set[str]:
     so it stays dense.
     """
     uses = Counter(id(value) for _, value in module.named_parameters(remove_duplicate=False))
-    found: set[str] = set()
+    sparse_names: set[str] = set()
     for name, part in module.named_modules():
         own = {f"{name}.{key}".lstrip("."): value for key, value in part.named_parameters(recurse=False)}
         if isinstance(getattr(part, "sparse", None), bool) and any(map(is_table, own)):
             alone = all(uses[id(value)] == 1 for value in own.values())
             part.sparse = sparse and alone and not getattr(part, "tied", False)
-            found |= {key for key in own if part.sparse and is_table(key)}
-    return found
+            sparse_names |= {key for key in own if part.sparse and is_table(key)}
+    return sparse_names
 
 
 def depth_of(name: str, n_layers: int) -> int:
     """Returns how far a parameter is from the input: 0 for embeddings, `n_layers` + 1 for the head."""
-    found = re.search(r"(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.", name)
-    if found:
-        return int(found[1]) + 1
+    block = re.search(r"(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.", name)
+    if block:
+        return int(block[1]) + 1
     return n_layers + 1 if re.match(r"head\.|(?:backbone\.)?(?:transformer\.)?norm\.", name) else 0
 
 
@@ -104,8 +104,8 @@ class Optimizers:
     def __init__(self, module: nn.Module, config: OptimConfig, *, sparse: Collection[str]) -> None:
         self.config = config
         self.names = {id(parameter): name for name, parameter in module.named_parameters()}
-        found = re.findall(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", "\n".join(self.names.values()), re.M)
-        n_layers = max(map(int, found), default=-1) + 1
+        blocks = re.findall(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", "\n".join(self.names.values()), re.M)
+        n_layers = max(map(int, blocks), default=-1) + 1
         rows: list[dict[str, Any]] = []
         matrices: list[dict[str, Any]] = []
         others: list[dict[str, Any]] = []

@@ -45,8 +45,8 @@ def peak_of(on: device, bfloat16: bool) -> float | None:
     if on.type != "cuda":
         return None
     name = get_device_name(on)
-    found = next((peaks for part, peaks in _PEAKS.items() if part in name), None)
-    return None if found is None else found[0 if bfloat16 else 1]
+    device_peaks = next((peaks for part, peaks in _PEAKS.items() if part in name), None)
+    return None if device_peaks is None else device_peaks[0 if bfloat16 else 1]
 
 
 def mfu(parameters: int, tokens_per_second: float, peak: float) -> float:

@@ -61,16 +61,16 @@ def check_tracker(kind: str) -> None:
 def _imported(kind: str) -> Any:
     module, name, package = _NEEDED[kind]
     try:
-        found = import_module(module)
+        tracker_module = import_module(module)
         # The folder ./wandb, where wandb writes, can be imported as well.
-        if not hasattr(found, name):
+        if not hasattr(tracker_module, name):
             raise ImportError(f"{module} has no {name}")
     except ImportError as error:
         raise ConfigError(
             f"train.track {kind!r}: {package} cannot be imported ({error}); "
             'install the extra: pip install "sentitok[track]"'
         ) from error
-    return found
+    return tracker_module
 
 
 class _TensorBoard:

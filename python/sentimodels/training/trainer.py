@@ -231,8 +231,8 @@ class _Run:
     def _windows(self) -> Iterator[list[Any]]:
         """Yields what each step of the epoch reads."""
         at = self.progress
-        found = self.task.batches(at.epoch, at.position, self.all.rank, self.all.world)
-        while window := list(islice(found, self.config.accumulate)):
+        batches = self.task.batches(at.epoch, at.position, self.all.rank, self.all.world)
+        while window := list(islice(batches, self.config.accumulate)):
             yield window
 
     def _freeze(self) -> None:
@@ -316,18 +316,18 @@ class _Run:
         """Scores the (averaged) weights, and keeps them if they are the best so far."""
         self._settle()  # weights after a loss that is not finite are not to be kept
         at = self.progress
-        found, failed = self._scores() if self.all.main else (None, None)
+        evaluation, failed = self._scores() if self.all.main else (None, None)
         evaluated, finite, value, higher = self.all.share(
-            float(found is not None or failed is not None),
+            float(evaluation is not None or failed is not None),
             float(failed is None),
-            found.value if found else 0.0,
-            float(found.higher_is_better) if found else 0.0,
+            evaluation.value if evaluation else 0.0,
+            float(evaluation.higher_is_better) if evaluation else 0.0,
         )
         if not evaluated:
             return
         if not finite:
             raise failed or NotFiniteError("the first process has a score that is not finite")
-        heard = found or Evaluation({"score": value}, "score", bool(higher))
+        heard = evaluation or Evaluation({"score": value}, "score", bool(higher))
         if heard.better_than(at.best):
             at.best, at.best_step, at.without_gain = heard.value, at.step, 0
             at.monitor = heard.monitor
@@ -341,14 +341,16 @@ class _Run:
         at = self.progress
         with self._averaged():
             try:
-                found = self.task.evaluate(self.module)
+                evaluation = self.task.evaluate(self.module)
             except NotFiniteError as error:
                 return None, NotFiniteError(f"{error} after step {at.step}")
-            if found is not None and not np.isfinite(found.value):
-                return None, NotFiniteError(f"{found.monitor} is {found.value} after step {at.step}")
-            if found is not None and found.better_than(at.best):
+            if evaluation is not None and not np.isfinite(evaluation.value):
+                return None, NotFiniteError(
+                    f"{evaluation.monitor} is {evaluation.value} after step {at.step}"
+                )
+            if evaluation is not None and evaluation.better_than(at.best):
                 self._keep()
-        return found, None
+        return evaluation, None
 
     def _averaged(self) -> AbstractContextManager[None]:
         return self.ema.applied() if self.ema is not None else nullcontext()

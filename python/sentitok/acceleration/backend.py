@@ -265,10 +265,10 @@ def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, 
     whole = [id for id in added if not joins_bytes or BROKEN not in tokenizer.decode([id])]
     for row in (*rows, whole):
         for skip in (False, True):
-            found = tokenizer.decode(row, skip_special_tokens=skip)
-            if joins_bytes and BROKEN in found:
+            decoded = tokenizer.decode(row, skip_special_tokens=skip)
+            if joins_bytes and BROKEN in decoded:
                 continue  # such a text is not given out
-            if found != backend.decode(row, skip_special_tokens=skip):
+            if decoded != backend.decode(row, skip_special_tokens=skip):
                 return None, row
     return None, None
 

@@ -50,12 +50,10 @@ def bench(
     tokenizer_file: TokenizerFile = Path("tokenizer.json"),
     rival: Annotated[
         list[str] | None,
-        typer.Option(
-            "--rival", metavar="NAME", help="Compare only with this library; repeatable. [default: all]"
-        ),
+        typer.Option("--rival", metavar="NAME", help="Library to compare with; repeatable. [default: all]"),
     ] = None,
     threads: Annotated[
-        int, typer.Option("--threads", min=1, metavar="N", help="Number of threads of each library.")
+        int, typer.Option("--threads", min=1, metavar="N", help="Number of threads that each library uses.")
     ] = 1,
     format: Format = None,
     invalid_utf8: InvalidText = "replace",

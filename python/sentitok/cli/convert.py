@@ -39,7 +39,7 @@ def convert(
     pattern: Pattern = None,
     special: SpecialTokens = None,
     cased: Cased = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace B if it is there already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace B if it already exists.")] = False,
     format: Format = None,
     invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 TokenizerFile = Annotated[
     Path,
-    typer.Option("--tokenizer", "-t", metavar="FILE", help="Tokenizer, in any format that sentitok reads."),
+    typer.Option(
+        "--tokenizer", "-t", metavar="FILE", help="Tokenizer file, in any format that sentitok reads."
+    ),
 ]
 Specials = Annotated[
     str,
@@ -49,7 +51,10 @@ def encode(
         str | None, typer.Option("--text", metavar="TEXT", help="Text to encode, instead of files.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder to write token shards to.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder to write token shards to; required for files."
+        ),
     ] = None,
     layout: Annotated[
         str,

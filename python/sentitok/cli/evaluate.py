@@ -125,10 +125,10 @@ def _check_plot(plot: Path) -> None:
         UsageError: if the suffix names no format.
     """
     try:
-        found = find_spec("matplotlib") is not None
+        has_matplotlib = find_spec("matplotlib") is not None
     except ValueError:  # blocked by an entry in sys.modules
-        found = False
-    if not found:
+        has_matplotlib = False
+    if not has_matplotlib:
         raise AnswerIsNoError(
             '--plot: figures need matplotlib; install the extra: pip install "sentitok[plot]"'
         )

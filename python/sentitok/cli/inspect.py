@@ -16,7 +16,7 @@ from .command import AsJson, Command, Quiet, Traceback, examples
 from .counts import COUNTS_MAGIC, counts_header
 from .encode import Specials, TokenizerFile, check_specials
 from .loading import load_plain
-from .output import Output, bytes_text, colour, lines, number
+from .output import Output, bytes_text, colour, counted, lines, number
 from .process import text_from_stdin
 
 # Backgrounds of the 256-colour palette, light enough for black text; each
@@ -71,7 +71,7 @@ def _page(raw: list[bytes], ids: list[int], n_bytes: int, *, in_colour: bool) ->
         page.append(_ids(ids[start:end], in_colour))
         start = end
     rate = f", {n_bytes / len(ids):.2f} bytes per token" if ids else ""
-    return "\n".join([*page, f"{number(len(ids))} tokens{rate}"])
+    return "\n".join([*page, f"{counted(len(ids), 'token')}{rate}"])
 
 
 def _ids(ids: list[int], in_colour: bool) -> str:

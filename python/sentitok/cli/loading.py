@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 Pattern = Annotated[
     str | None,
-    typer.Option("--pattern", metavar="NAME", help="Pre-tokenizer of a .tiktoken file: cl100k, o200k, ..."),
+    typer.Option(
+        "--pattern",
+        metavar="NAME",
+        help="Pre-tokenizer of a .tiktoken file, which needs one: cl100k, o200k, ...",
+    ),
 ]
 SpecialTokens = Annotated[
     list[str] | None,

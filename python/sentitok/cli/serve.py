@@ -22,17 +22,18 @@ Host = Annotated[
     typer.Option(
         "--host",
         metavar="ADDRESS",
-        help="Address to listen on; any but the default lets other machines ask.",
+        help="Address to listen on; any but the default lets other machines connect.",
     ),
 ]
 Port = Annotated[
-    int, typer.Option("--port", min=0, metavar="N", help="Port to listen on; 0 takes one that is free.")
+    int, typer.Option("--port", min=0, metavar="N", help="Port to listen on; 0 picks a free one.")
 ]
 MaxBytes = Annotated[
-    str, typer.Option("--max-bytes", metavar="SIZE", help="Maximum size of a request, such as 1M.")
+    str,
+    typer.Option("--max-bytes", metavar="SIZE", help="Maximum size of a request, in bytes or such as 1M."),
 ]
 Timeout = Annotated[
-    int, typer.Option("--timeout", min=1, metavar="S", help="Seconds within which a request is answered.")
+    int, typer.Option("--timeout", min=1, metavar="S", help="Maximum time to answer a request, in seconds.")
 ]
 ServerThreads = Annotated[
     int | None,
@@ -40,7 +41,7 @@ ServerThreads = Annotated[
         "--threads",
         min=1,
         metavar="N",
-        help="Number of requests that are worked on at once. [default: the number of processors]",
+        help="Number of requests handled at once. [default: the number of processors]",
     ),
 ]
 
@@ -121,7 +122,7 @@ def serve(
 ) -> None:
     """Show the tokens of what you type on a page, of one tokenizer or of several side by side.
 
-    The page is for a browser on this machine; it asks nobody else.
+    The page is for a browser on this machine and asks no other host.
     """
     limits = limits_of(max_bytes, timeout, threads)
     from sentitok.web import create_app, load_tokenizers

@@ -91,7 +91,7 @@ SpacesBehind = Annotated[
     bool,
     typer.Option(
         "--spaces-behind",
-        help="With --method sentencepiece: let spaces end words and pieces, not begin them.",
+        help="With --method sentencepiece: put spaces at the end of words and pieces, not at the beginning.",
     ),
 ]
 PiecesOfSpaces = Annotated[

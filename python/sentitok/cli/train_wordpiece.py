@@ -63,7 +63,10 @@ def train_wordpiece(
         typer.Option("--special", metavar="TOKEN", help="Special token to add to BERT's five; repeatable."),
     ] = None,
     unk_token: Annotated[
-        str, typer.Option("--unk-token", metavar="TOKEN", help="Token for words that no tokens make up.")
+        str,
+        typer.Option(
+            "--unk-token", metavar="TOKEN", help="Token for words that the vocabulary cannot spell."
+        ),
     ] = "[UNK]",
     min_frequency: MinFrequency = 0,
     initial_alphabet: Annotated[

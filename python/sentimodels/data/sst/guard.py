@@ -122,7 +122,8 @@ def guarded(table: Table) -> Table:
     n_held_out, of = held_out_sentences(table)
     if not n_held_out:
         return table
-    said = f"{n_held_out:,} of its {of:,} sentences are in SST dev and test"
+    are = "is" if n_held_out == 1 else "are"
+    said = f"{n_held_out:,} of its {of:,} sentences {are} in SST dev and test"
     of_treebank = table.format in _TREEBANK and n_held_out >= _SHARE_OF_HELD_OUT * len(held_out_hashes())
     if of_treebank or n_held_out > _SHARE_OF_ROWS * of:
         return replace(table, held_out=said)

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..._sentitok import Normalizer, SentitokError, train_unigram
+from ...bounded_lines import lines
 from ...messages import shown
-from ...rows import lines
 from . import protobuf
 from .charsmap import compiled, rules
 from .inputs import decoded, message, texts_of, whole_file

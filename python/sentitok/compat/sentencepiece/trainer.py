@@ -17,8 +17,8 @@ from typing import Any
 
 from ... import atomic, numbers
 from ..._sentitok import Normalizer, SentencePieceModel, SentitokError, Tokenizer, train_bpe, train_unigram
+from ...bounded_lines import MAX_LINE, lines
 from ...messages import shown
-from ...rows import MAX_LINE, lines
 from . import draws, protobuf
 from .normalizer import SentencePieceNormalizer
 

@@ -22,9 +22,9 @@ from .models import Model, Unigram
 from .normalizers import Normalizer
 from .pre_tokenizers import PreTokenizer
 from .processors import PostProcessor
-from .rows import Rows
 from .shown import written
 from .stages import Stage
+from .texts_and_ids import Rows
 
 __all__ = ["Pipeline"]
 
