@@ -41,6 +41,7 @@ def bench() -> Iterator[Any]:
             "run_all",
             "train_one",
             "mixtures",
+            "origins",
         )
         for name in names:
             importlib.import_module(name)

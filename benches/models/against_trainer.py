@@ -10,19 +10,17 @@ the averaged weights. Writes a result file, which docs/results.md shows.
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from bars import TRAINER, TRAINER_TIMES
 from parts import fingerprints, kaggle
-from result import RESULTS, ROOT, digest, load, settings, stamp, write
+from result import RESULTS, data_folder, digest, load, settings, stamp, write
 
 TARGET = RESULTS / "trainer-speed.json"
 COMMAND = "python benches/models/against_trainer.py"
@@ -37,10 +35,6 @@ SIDES: dict[str, tuple[str, dict[str, Any] | None]] = {
         {"per_device_train_batch_size": 128, "train_sampling_strategy": "group_by_length"},
     ),
 }
-
-
-def data_folder() -> Path:
-    return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
 
 
 def material(rows: int) -> Any:

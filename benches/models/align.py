@@ -14,14 +14,14 @@ the data of `SENTITOK_DATA`.
 
 import argparse
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
 from bars import KL, asks, judged_of
-from result import RESULTS, ROOT, digest, load, occasion, write
+from parts import FILES
+from result import RESULTS, data_folder, load, occasion, origin, write
 from steps import AGAIN, after, aligned, pretrained, trained
 
 from sentimodels.alignment.judge import compare, judge, samples_of
@@ -48,13 +48,13 @@ SEED = 20_000_000
 
 def parts(folder: Path) -> None:
     """Writes train.csv, dev.csv and test.csv, the first two of the training reviews."""
-    source = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data")) / "imdb"
+    source = data_folder() / FILES["imdb"]
     given: dict[str, Any] = {"text_column": "text", "label_column": "label", "clean": True}
-    reviews = read_table(source / "imdb_40k.csv.xz", where="split=train", **given)
+    reviews = read_table(source, where="split=train", **given)
     # By the text, so that a review that is there twice is on one side.
     for name, table in split(reviews, {"train": 0.9, "dev": 0.1}, by="hash").items():
         write_table(table, folder / f"{name}.csv")
-    write_table(read_table(source / "imdb_40k.csv.xz", where="split=test", **given), folder / "test.csv")
+    write_table(read_table(source, where="split=test", **given), folder / "test.csv")
 
 
 def said(record: dict[str, Any]) -> None:
@@ -185,7 +185,7 @@ def main() -> None:
         }
         command = f"python benches/models/align.py --out {asked.out} --name {asked.name} --test"
         write(TARGET, {
-            "set": "imdb-openings", "row": "ppo", "config": tree, "config_sha256": digest(tree),
+            "set": "imdb-openings", "row": "ppo", **origin(tree, [FILES["imdb"]]),
             "test": scores, "dev": about[asked.name]["alignment"], "samples": samples,
             "base": about["base"]["valid"], "fits": {name: one["fit"] for name, one in about.items()},
             **occasion(command, before),

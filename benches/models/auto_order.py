@@ -10,8 +10,6 @@ of long texts that take far longer than the default budget are left out, and sho
 """
 
 import argparse
-import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -21,7 +19,7 @@ from typing import Any
 
 import result
 from markdown import table
-from parts import Parts, cut, imdb, kaggle, tweets, yelp
+from parts import FILES, Parts, cut, imdb, kaggle, tweets, yelp
 from rows import Tree
 from run_all import fewer
 from train_one import configured, scored, trained
@@ -68,7 +66,7 @@ TEXTS = [
 
 def chinese(data: Path) -> list[Parts]:
     """The rows outside fold 0 of `chinese.py`, which judges there."""
-    whole = read_table(data / "zh-reviews" / "reviews.csv.xz")
+    whole = read_table(data / FILES["chinese"])
     judged = set(folds(whole, 5)[0])
     rest = whole.take([row for row in range(len(whole)) if row not in judged])
     return [Parts(*cut(rest, "dev", 0.1), lambda: rest.take([]))]
@@ -114,14 +112,17 @@ def measure(texts: Texts, arch: str, data: Path) -> result.Result:
         accuracy = scored(predict(Classifier.load(Path(folder) / "run"), parts.dev))["accuracy"]
     return {
         "accuracy": accuracy, "cpu_seconds": seconds, "rows": len(parts.train), "dev_rows": len(parts.dev),
-        "config": result.settings(config), "stamp": result.stamp(arch, COMMAND, before),
+        **result.origin(result.settings(config), [FILES[texts.of_set]]),
+        "stamp": result.stamp(arch, COMMAND, before),
     }  # fmt: skip
 
 
 def counts(cell: result.Result, texts: Texts, arch: str) -> bool:
     """Whether a cell is of today's code and defaults."""
-    same = cell["config"] == json.loads(json.dumps(result.settings(resolve(tree_of(texts, arch)))))
-    return same and result.links(cell["stamp"]["code"], result.code_hash(arch), result.unchanged())
+    settings = result.settings(resolve(tree_of(texts, arch)))
+    return not result.outdated(cell, settings, [FILES[texts.of_set]]) and result.links(
+        cell["stamp"]["code"], result.code_hash(arch), result.unchanged()
+    )
 
 
 def shown(cells: result.Result, texts: Texts, arch: str) -> str:
@@ -181,7 +182,7 @@ def main() -> None:
                 raise SystemExit(
                     f"auto_order.py: {', '.join(touched)}: changed since the commit; type: git commit"
                 )
-            cell = measure(texts, arch, Path(os.environ["SENTITOK_DATA"]))
+            cell = measure(texts, arch, result.data_folder())
             print(f"{name}: dev {cell['accuracy']:.4f}, {cell['cpu_seconds']:.1f} CPU s", flush=True)
             measured["cells"][name] = cell
             result.write(TARGET, measured)

@@ -7,9 +7,7 @@ from bars import NOT_MEASURED, Bar, Judged, asks
 from markdown import MET, MISSED
 
 TEXT = """All of `benches/models/bars.py`, those of language models and of speed too: {count}
-Bars of what people wait for are in [benchmarks.md](benchmarks.md). Two aims of this project have no
-measurement: that no architecture became less accurate, or slower to train, when backbone, head and task were
-taken apart. Figures of before chose their steps on what is the sealed part now."""
+Bars of what people wait for are in [benchmarks.md](benchmarks.md)."""
 
 
 def part(every: list[Judged]) -> str:

@@ -9,7 +9,6 @@ tenth of the other rows out, so LinearSVC is trained on the same rows as `senti`
 """
 
 import argparse
-import os
 import tempfile
 from collections.abc import Sequence
 from itertools import product
@@ -20,6 +19,7 @@ import numpy as np
 import result
 from bars import CHINESE, REFIT, SENTI, behind
 from markdown import MET, MISSED
+from parts import FILES
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
@@ -38,6 +38,7 @@ BEGIN, END = "<!-- chinese: begin -->", "<!-- chinese: end -->"
 COMMAND = "python benches/models/chinese.py"
 # Columns of the table beside those of `senti`: scikit-learn, on the rows of `senti` and on all.
 SAME_ROWS, ALL_ROWS, SUBLINEAR = "LinearSVC, same rows", "LinearSVC", "sublinear TF"
+SETTINGS = {"folds": FOLDS, "recipes": [SAME_ROWS, ALL_ROWS, SUBLINEAR]}
 
 
 def accuracy(answers: Sequence[Any], table: Table) -> float:
@@ -123,7 +124,7 @@ def main() -> None:
     asked = parser.parse_args()
     measured = result.read(TARGET) if TARGET.is_file() else {"folds": {}}
     wanted = [] if asked.pages else asked.folds or range(FOLDS)
-    table = read_table(Path(os.environ["SENTITOK_DATA"]) / "zh-reviews" / "reviews.csv.xz")
+    table = read_table(result.data_folder() / FILES["chinese"])
     parts = folds(table, FOLDS)
     for place, (by, name) in product(wanted, ((by_senti, SENTI), (by_scikit_learn, SUBLINEAR))):
         known = measured["folds"].setdefault(str(place), {"accuracy": {}})
@@ -135,7 +136,8 @@ def main() -> None:
             reached = by(table.take(others), table.take(parts[place]), Path(folder))
         print(place, {name: round(score, 4) for name, score in reached["accuracy"].items()}, flush=True)
         known.update({**reached, "accuracy": known["accuracy"] | reached["accuracy"]})
-        measured |= {"rows": len(table), "stamp": result.stamp("nb", COMMAND, load)}
+        measured |= {"rows": len(table), **result.origin(SETTINGS, [FILES["chinese"]])}
+        measured["stamp"] = result.stamp("nb", COMMAND, load)
         result.write(TARGET, measured)
     whole = [one for one in measured["folds"].values() if {SENTI, SUBLINEAR} <= set(one["accuracy"])]
     if len(whole) == FOLDS:

@@ -7,12 +7,12 @@ from pathlib import Path
 from statistics import fmean
 
 from bars import GAIN_TAUGHT
-from markdown import MET, MISSED, missing, table
+from markdown import MET, MISSED, missing, points, table
 from result import RESULTS, read
 
 # What the command needs.
 BEFORE = "after the same without --test: two hours of one core"
-PARTS = {"dev": "dev", "sealed": "sealed, judged once"}
+PARTS = {"dev": "dev", "sealed": "sealed"}
 
 
 def part(folder: Path = RESULTS) -> str:
@@ -26,16 +26,20 @@ def part(folder: Path = RESULTS) -> str:
     for name, title in PARTS.items():
         scores, gain = result["scores"][name], result["gain"][name]
         reached = [fmean(one["accuracy"] for one in scores[kind]) for kind in ("alone", "taught")]
-        ends = f"{100 * gain['value']:+.2f} ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
         word = MET if gain["value"] >= GAIN_TAUGHT else MISSED
-        rows.append([title, *(f"{one:.4f}" for one in reached), ends, f"{100 * GAIN_TAUGHT:+.1f}: {word}"])
+        bar = f"{100 * GAIN_TAUGHT:+.1f}: {word}"
+        rows.append([title, *(f"{one:.4f}" for one in reached), points(gain), bar])
     head = ["Kaggle phrases", "BiLSTM alone", "taught", "points more, 95 %", "bar"]
+    told = [f"{points(one['gain'])}, {one['date']}, commit {one['commit'][:9]}" for one in result["earlier"]]
+    before = f" The sealed part has judged other students before: {'; '.join(told)}." if told else ""
+    epochs = result["epochs"]
     members = "; ".join(f"{seeds} of {name}" for name, seeds in result["members"].items())
     return (
         f"{table(head, rows)}\n\n"
-        f"Means of {len(result['scores']['dev']['alone'])} seeds of the row `lstm`. The teacher is a mixture "
-        f"that dev chose among runs ({members}). It learned the training part, and answers that and "
+        f"Means of {len(result['scores']['dev']['alone'])} seeds of the row `lstm`, taught for "
+        f"{epochs['taught']} epochs, alone for {epochs['alone']}. The teacher is a mixture that dev chose "
+        f"among runs ({members}). It learned the training part, and answers that and "
         f"{result['unlabelled']:,} phrases of IMDB's reviews, none of them a phrase of dev or of the sealed "
         f"part. {stamp['date']}, commit {stamp['commit'][:9]}, torch {stamp['versions']['torch']}: "
-        f"`{stamp['command']}`."
+        f"`{stamp['command']}`.{before}"
     )

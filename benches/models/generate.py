@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 from bars import GENERATION
-from result import RESULTS, ROOT, load, occasion, read, write
+from result import RESULTS, ROOT, load, occasion, origin, read, write
 
 from sentimodels import LanguageModel
 from sentimodels.lm.directory import LoadedModel
@@ -38,6 +38,7 @@ from sentitok import train_bpe
 TARGET, COMMAND = RESULTS / "generation.json", "python benches/models/generate.py"
 GPT_2 = {"norm": "layer", "activation": "gelu-tanh", "biases": True, "positions": "learned"}
 GREEDY = Sampling(temperature=0)
+CORPUS = "tests/data/corpus/sherlock-holmes.txt"
 # Name, width, heads, layers, vocabulary, rows.
 CASES = [
     ("tiny, 1 row", 256, 8, 4, 5_000, 1),
@@ -45,7 +46,7 @@ CASES = [
     ("small, 1 row", 512, 16, 4, 5_000, 1),
     ("medium, 1 row", 512, 16, 8, 5_000, 1),
 ]
-N_PROMPT = 16
+N_PROMPT, N_NEW = 16, 256
 
 
 def build(width: int, heads: int, layers: int, n_words: int, folder: Path) -> tuple[LanguageModel, Any]:
@@ -59,7 +60,7 @@ def build(width: int, heads: int, layers: int, n_words: int, folder: Path) -> tu
         "task": {"tied": True},
     }
     config = resolve_language(tree)
-    tokenizer = train_bpe(ROOT / "tests/data/corpus/sherlock-holmes.txt", vocab_size=n_words)
+    tokenizer = train_bpe(ROOT / CORPUS, vocab_size=n_words)
     torch.manual_seed(0)
     ours = build_language_model(config, tokenizer.vocab_size).eval()
     assert isinstance(ours, CausalModel)
@@ -166,11 +167,18 @@ def case(
     }  # fmt: skip
 
 
+def settings_of(name: str) -> dict[str, Any]:
+    """Returns what decides the figures of a size."""
+    _, width, heads, layers, n_words, rows = next(one for one in CASES if one[0] == name)
+    return {"width": width, "heads": heads, "layers": layers, "vocabulary": n_words, "rows": rows,
+            "prompt": N_PROMPT, "new_tokens": N_NEW, **GPT_2}  # fmt: skip
+
+
 def keep(cases: dict[str, dict[str, float]], command: str, before: float | None, threads: int) -> None:
     """Puts sizes into the result file, beside those that are there."""
     old = read(TARGET)["cases"] if TARGET.is_file() else {}
     about = {**occasion(command, before), "threads": threads}
-    new = {name: {**one, **about} for name, one in cases.items()}
+    new = {name: {**one, **about, **origin(settings_of(name), [CORPUS])} for name, one in cases.items()}
     write(TARGET, {"cases": {**old, **new}})
 
 
@@ -191,7 +199,7 @@ def main() -> None:
         torch.set_num_threads(given.threads)
     clock, unit = (time.process_time, "CPU seconds") if given.cpu else (time.perf_counter, "seconds")
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; greedy, float32; median {unit}")
-    rounds, n_new = (1, 64) if given.quick else (given.rounds, 256)
+    rounds, n_new = (1, 64) if given.quick else (given.rounds, N_NEW)
     measured = {
         one[0]: case(*one, n_new=n_new, rounds=rounds, clock=clock) for one in CASES if given.only in one[0]
     }

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from bars import GPU, GPU_TOKENS
 from markdown import MET, MISSED
-from result import RESULTS, ROOT, load, occasion, write
+from result import RESULTS, ROOT, load, occasion, origin, write
 
 from sentimodels.lm.pretrain import pretrain
 from sentimodels.runs.language import resolve_language
@@ -27,6 +27,7 @@ from sentitok import train_bpe
 TARGET, COMMAND = RESULTS / "gpu_speed.json", "python benches/models/gpu.py"
 CORPUS = ROOT / "tests" / "data" / "corpus"
 NOVELS = [CORPUS / f"{name}.txt" for name in ("pride-and-prejudice", "sherlock-holmes")]
+FILES = [path.relative_to(ROOT).as_posix() for path in NOVELS]
 VOCABULARY = 50_257
 
 
@@ -106,7 +107,9 @@ def main() -> None:
         command = (
             f"{COMMAND} --steps {asked.steps} --batch {asked.batch} --optimizer {asked.optimizer} --write"
         )
-        write(TARGET, {**measured, **occasion(command, before)})
+        sizes = {"steps": asked.steps, "batch": asked.batch, "optimizer": asked.optimizer}
+        about = origin({**sizes, "vocabulary": VOCABULARY}, FILES)
+        write(TARGET, {**measured, **about, **occasion(command, before)})
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import result
+from bars import IN_USE
 
 from sentimodels.data import read_table
 from sentimodels.data.writers import write_table
@@ -48,12 +49,15 @@ ROUNDS = 5
 N_TEXTS, N_REQUESTS, N_CLIENTS = 10_000, 1_000, 100
 
 
-def row(what: str, figures: list[float], bar: float | None, unit: str, *, median: bool = False) -> list[str]:
-    """A row of a table; the bar is judged on the least, or on the median where it speaks of that."""
+def row(
+    what: str, figures: list[float], bar: str | None, unit: str = "s", *, median: bool = False
+) -> list[str]:
+    """A row of a table; its bar, of `IN_USE`, is judged on the least, or on the median where it says so."""
+    most, unit = (None, unit) if bar is None else IN_USE[bar]
     judged = statistics.median(figures) if median else min(figures)
-    verdict = "" if bar is None else "met" if judged <= bar else "**missed**"
+    verdict = "" if most is None else "met" if judged <= most else "**missed**"
     said = [f"{figure:.2f} {unit}" for figure in (statistics.median(figures), min(figures))]
-    return [what, *said, "" if bar is None else f"at most {bar:g} {unit}", verdict]
+    return [what, *said, "" if most is None else f"at most {most:g} {unit}", verdict]
 
 
 def senti(*args: str | Path, given: str = "") -> float:
@@ -88,9 +92,9 @@ def predict(folder: Path) -> str:
         one.append(senti("predict", folder / "bow", given="great fun\n"))
         all_of_them.append(senti("predict", folder / "bow", given=many))
     rows = [
-        row("one text", one, 1.5, "s"),
-        row(f"{N_TEXTS:,} texts of at most 60 characters", all_of_them, 2.0, "s"),
-        row("`import torch` alone", python, None, "s"),
+        row("one text", one, "predict one text"),
+        row(f"{N_TEXTS:,} texts of at most 60 characters", all_of_them, "predict 10,000 texts"),
+        row("`import torch` alone", python, None),
     ]
     return (
         f"## senti predict\n\nA `bow` trained on reviews; whole processes, {ROUNDS} rounds.\n\n"
@@ -102,11 +106,11 @@ def verdict(folder: Path) -> str:
     """Section: `senti train` with no option but the file, from the command to its verdict."""
     tweets = read_table(Path(os.environ["SENTITOK_DATA"]) / "tweet-sentiment" / "train.csv.xz")
     rows = []
-    for n_rows, rounds, bar in ((1_000, ROUNDS, None), (N_TEXTS, 1, 600.0)):
+    for n_rows, rounds, bar in ((1_000, ROUNDS, None), (N_TEXTS, 1, "verdict on 10,000 rows")):
         file = folder / f"tweets-{n_rows}.csv"
         write_table(tweets.take(range(n_rows)), file)
         figures = [senti("train", file, "--out", folder / f"run-{n_rows}-{again}") for again in range(rounds)]
-        rows.append(row(f"{n_rows:,} tweets", figures, bar, "s"))
+        rows.append(row(f"{n_rows:,} tweets", figures, bar))
     return "## senti train to a verdict\n\nNo option but the file; whole processes.\n\n" + markdown(
         HEAD, rows
     )
@@ -215,15 +219,15 @@ def the_page(folder: Path) -> str:
     begun = [seconds_of("import sentitok.cli.serve, sentitok.web") for _ in range(ROUNDS)]
     python = [seconds_of("pass") for _ in range(ROUNDS)]
     rows = [
-        row("from keystroke to bars, in a browser", typed, 50, "ms", median=True)
+        row("from keystroke to bars, in a browser", typed, "from keystroke to bars", median=True)
         if typed
         else ["from keystroke to bars, in a browser", "-", "-", "at most 50 ms", "not measured"],
-        row("`/api/predict`, client and server", one_by_one, 10, "ms", median=True),
-        row(f"{N_REQUESTS:,} requests of {N_CLIENTS} clients, twice: errors", [errors], 0, ""),
-        row("memory that the second thousand adds", [grown], 4, "MB"),
-        row("the page, all files", [size], 60, "kB"),
-        row("what `sentitok serve` imports, Python's start included", begun, 0.3, "s"),
-        row("Python's start alone", python, None, "s"),
+        row("`/api/predict`, client and server", one_by_one, "answer of the server", median=True),
+        row(f"{N_REQUESTS:,} requests of {N_CLIENTS} clients, twice", [errors], "errors of 1,000 requests"),
+        row("memory that the second thousand adds", [grown], "memory of 1,000 requests"),
+        row("the page, all files", [size], "size of the page"),
+        row("what `sentitok serve` imports, Python's start included", begun, "import of the server"),
+        row("Python's start alone", python, None),
     ]
     return "## The page\n\nA `gpt` of the preset `tiny`, `senti serve`.\n\n" + markdown(HEAD, rows)
 
@@ -240,8 +244,8 @@ def the_help(folder: Path) -> str:
             code, _ = on_terminal("--help", program=program, variables=variables)
             taken.append(time.perf_counter() - began)
             assert code == 0
-        rows.append(row(f"`{program} --help`", taken[1:], 0.3, "s"))
-    rows.append(row("Python's start alone", [seconds_of("pass") for _ in range(ROUNDS)], None, "s"))
+        rows.append(row(f"`{program} --help`", taken[1:], "help"))
+    rows.append(row("Python's start alone", [seconds_of("pass") for _ in range(ROUNDS)], None))
     return f"## Help\n\nOn a terminal; whole processes, {ROUNDS} rounds.\n\n" + markdown(HEAD, rows)
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from result import RESULTS, git, load
+from result import RESULTS, git, load, origin
 
 from sentimodels.models import build_backbone
 from sentimodels.runs.config import resolve
@@ -64,6 +64,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "linear-softmax, causal": _attention("linear-softmax", causal=True),
     "mamba, causal": _blocks("mamba", n_layers=4, bidirectional=False, pooling="last"),
 }
+
+
+def settings_of(kind: str, length: int) -> dict[str, Any]:
+    """Returns what decides a point."""
+    return {**KINDS[kind], "length": length, "vocabulary": VOCABULARY}
 
 
 def memory(field: str) -> int | None:
@@ -162,7 +167,7 @@ def main() -> int:
                 left += 1
                 continue
             before = load()
-            point = measure(kind, length) | {
+            point = measure(kind, length) | origin(settings_of(kind, length)) | {
                 "commit": git("rev-parse", "HEAD"), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
                 "load": [before, load()], "torch": versions()["torch"],
             }  # fmt: skip

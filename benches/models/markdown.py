@@ -17,6 +17,11 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", " ".join(text.split()))
 
 
+def points(gain: dict[str, Any]) -> str:
+    """Returns a gain of accuracy in points, with its interval."""
+    return f"{100 * gain['value']:+.2f} ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
+
+
 def missing(command: str, about: str) -> str:
     """Says what to type for a result that is not there."""
     return f"Not measured; type `{command}` ({about})."

@@ -11,7 +11,6 @@ Exits with 1 where a graph differs.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from typing import Any
 
 import result
 import torch
+from parts import FILES
 
 from sentimodels.data import Table, read_table
 from sentimodels.data.writers import write_table
@@ -38,8 +38,8 @@ PAGE = result.ROOT / "docs" / "benchmarks.md"
 COMMAND = "python benches/models/onnx_equal.py"
 # Texts that are asked, from the end of each file; those that are trained on, from the beginning.
 ASKED = {
-    "tweet-sentiment/train.csv.xz": 6_000, "kaggle-movie-reviews/train.tsv.xz": 2_800,
-    "zh-reviews/reviews.csv.xz": 1_000, "imdb/imdb_40k.csv.xz": 200,
+    FILES["tweets"]: 6_000, FILES["kaggle"]: 2_800,
+    FILES["chinese"]: 1_000, FILES["imdb"]: 200,
 }  # fmt: skip
 TRAINED_ON, STEPS = 1_000, 60
 
@@ -49,6 +49,11 @@ def texts(data: Path) -> tuple[Table, list[str]]:
     tables = [read_table(data / name) for name in ASKED]
     asked = [text for table, n in zip(tables, ASKED.values(), strict=True) for text in table.texts[-n:]]
     return tables[0].take(range(TRAINED_ON)), asked
+
+
+def settings_of(arch: str) -> dict[str, Any]:
+    """Returns what decides how far a graph is from its model."""
+    return {"arch": arch, "steps": STEPS, "trained_on": TRAINED_ON, "asked": ASKED}
 
 
 def measured(arch: str, rows: Table, asked: list[str]) -> dict[str, Any]:
@@ -110,11 +115,13 @@ def main() -> int:
     wanted = [] if given.pages else list(given.archs or HOLDS)
     wanted = [one for one in wanted if given.again or one not in record["archs"]]
     if wanted:
-        rows, asked = texts(Path(os.environ["SENTITOK_DATA"]))
+        rows, asked = texts(result.data_folder())
     for arch in wanted:
         load = result.load()
         one = measured(arch, rows, asked)
-        record["archs"][arch] = {**one, "stamp": result.stamp(arch, COMMAND, load)}
+        record["archs"][arch] = {
+            **one, **result.origin(settings_of(arch), ASKED), "stamp": result.stamp(arch, COMMAND, load),
+        }  # fmt: skip
         record["onnxruntime"] = onnxruntime.__version__
         result.write(TARGET, record)
         print(arch, one, flush=True)

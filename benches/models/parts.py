@@ -21,6 +21,12 @@ SEED = 42
 DEV_SHARE = 0.1
 SEALED_SHARE = 0.2
 FOLDS = 10
+# The file of each set that has one, below the data folder.
+FILES = {
+    "kaggle": "kaggle-movie-reviews/train.tsv.xz", "tweets": "tweet-sentiment/train.csv.xz",
+    "imdb": "imdb/imdb_40k.csv.xz", "yelp": "yelp-labelled/yelp_labelled.txt",
+    "chinese": "zh-reviews/reviews.csv.xz",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,25 +58,25 @@ def of_whole(whole: Table) -> Parts:
 
 @cache
 def kaggle(data: Path) -> list[Parts]:
-    return [of_whole(training_table(data / "kaggle-movie-reviews" / "train.tsv.xz"))]
+    return [of_whole(training_table(data / FILES["kaggle"]))]
 
 
 @cache
 def tweets(data: Path) -> list[Parts]:
-    rest = training_table(data / "tweet-sentiment" / "train.csv.xz")
+    rest = training_table(data / FILES["tweets"])
     return [Parts(*cut(rest, "dev", DEV_SHARE), lambda: read_table(data / "tweet-sentiment" / "test.csv.xz"))]
 
 
 @cache
 def imdb(data: Path) -> list[Parts]:
-    path = data / "imdb" / "imdb_40k.csv.xz"
+    path = data / FILES["imdb"]
     rest = training_table(path, where="split=train")
     return [Parts(*cut(rest, "dev", DEV_SHARE), lambda: read_table(path, where="split=test"))]
 
 
 @cache
 def yelp(data: Path) -> list[Parts]:
-    return list(folds(training_table(data / "yelp-labelled" / "yelp_labelled.txt")))
+    return list(folds(training_table(data / FILES["yelp"])))
 
 
 @cache

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from bars import PRETRAINING
 from markdown import MET, MISSED
-from result import RESULTS, ROOT, load, occasion, write
+from result import RESULTS, ROOT, load, occasion, origin, write
 from torch import Tensor, nn
 
 from sentimodels.lm.batches import RowOrder
@@ -37,7 +37,10 @@ from sentimodels.training.trainer import Trainer
 
 TARGET, COMMAND = RESULTS / "training_speed.json", "python benches/models/pretrain.py"
 CORPUS = ROOT / "tests" / "data" / "corpus" / "pride-and-prejudice.txt"
+FILES = (CORPUS.relative_to(ROOT).as_posix(),)
 WIDTH, HEADS, LAYERS, VOCABULARY, CONTEXT, BATCH = 256, 8, 4, 5_000, 256, 32
+SIZES = {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "vocabulary": VOCABULARY, "context": CONTEXT,
+         "batch": BATCH}  # fmt: skip
 # As many parameters as SwiGLU's three maps of 640.
 PLAIN_INNER = 960
 Step = Callable[[], float]
@@ -240,7 +243,7 @@ def main() -> None:
     print(f"{'a product alone':20}{product / 1e9:12.0f} GFLOP/s")
     if given.write:
         command = f"{COMMAND} --steps {given.steps} --rounds {given.rounds} --threads {given.threads} --write"
-        about = {"product": product, "threads": given.threads}
+        about = {"product": product, "threads": given.threads, **origin(SIZES, FILES)}
         write(TARGET, {"sides": figures, **about, **occasion(command, before)})
     kept = []
     for name, bar in PRETRAINING.items():

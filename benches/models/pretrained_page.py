@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from bars import GAIN_PRETRAINED, PRETRAINING_SECONDS, longest_pretraining
-from markdown import MET, MISSED, from_what, missing, table
+from bars import GAIN_PRETRAINED, PRETRAINING_SECONDS, pretraining_seconds
+from markdown import MET, MISSED, from_what, missing, points, table
 from result import RESULTS, read
 
 Result = dict[str, Any]
@@ -101,19 +101,22 @@ def spread(reached: list[Result]) -> str:
 def gains(result: Result) -> str:
     """Returns what pre-training is worth; of the Kaggle phrases with the bar."""
     rows = []
-    in_time = longest_pretraining(result) <= PRETRAINING_SECONDS
     for kind, gain in result["sealed"]["gain"].items():
+        in_time = (pretraining_seconds(result, kind) or 0.0) <= PRETRAINING_SECONDS
         word = MET if gain["value"] >= GAIN_PRETRAINED and in_time else MISSED
         shown = [points(result[place]["gain"][kind]) for place in ("dev", "sealed")]
         rows.append([kind, *shown, *([word] if result["set"] == "kaggle" else [])])
     minutes = PRETRAINING_SECONDS / 60
     bar = f"at least {100 * GAIN_PRETRAINED:+.1f} on the sealed part, by {minutes:.0f} CPU minutes"
     head = ["points over the same model from nothing", "dev", "sealed"]
-    return table([*head, *([bar] if result["set"] == "kaggle" else [])], rows)
-
-
-def points(gain: Result) -> str:
-    return f"{100 * gain['value']:+.2f} ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
+    made = table([*head, *([bar] if result["set"] == "kaggle" else [])], rows)
+    told = [
+        f"{one['date']}, commit {one['commit'][:9]}: "
+        + ", ".join(f"{kind} {points(gain)}" for kind, gain in one["gain"].items())
+        for one in result["earlier"]
+    ]
+    before = "\n\nThe sealed part has judged other recipes before, by dev as well. " + "; ".join(told) + "."
+    return made + (before if told else "")
 
 
 def tried(result: Result) -> str:

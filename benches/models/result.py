@@ -20,7 +20,7 @@ import os
 import platform
 import subprocess
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -169,6 +169,52 @@ def occasion(command: str, load_before: float | None) -> dict[str, Any]:
     }
 
 
+def data_folder() -> Path:
+    return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
+
+
+def origin(config: Any, files: Iterable[str] = ()) -> Result:
+    """Returns what a measurement is of that no architecture's code decides alone.
+
+    Args:
+        config: the settings that decide its numbers.
+        files: what it reads, by paths below the data folder, or below the project where they stand there.
+    """
+    plain = json.loads(json.dumps(config))
+    return {"config": plain, "config_sha256": digest(plain), "data": {name: _sha256(name) for name in files}}
+
+
+def _sha256(name: str) -> str | None:
+    """Returns the hash of a file, `None` where it is not there."""
+    path = next((folder / name for folder in (ROOT, data_folder()) if (folder / name).is_file()), None)
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def outdated(result: Result, config: Any = None, files: Iterable[str] = ()) -> list[str]:
+    """Returns why a measurement no longer counts, one sentence each; nothing if it does.
+
+    Args:
+        result: what holds `origin`.
+        config: the settings today; where other runs decide them, nothing, and only their hash is checked.
+        files: what it reads today; a file that is not there is not compared.
+    """
+    if missing := [key for key in ("config", "config_sha256", "data") if key not in result]:
+        return [f"it does not say its {', '.join(missing)}"]
+    reasons = []
+    if digest(result["config"]) != result["config_sha256"]:
+        reasons.append("its configuration does not have the hash that it states")
+    today = origin(config, files)
+    if config is not None and today["config"] != result["config"]:
+        if isinstance(config, Mapping):
+            reasons += _differences(result["config"], today["config"])
+        reasons = reasons or ["config: is not what it was"]
+    for name in sorted(today["data"].keys() | result["data"].keys()):
+        now = today["data"].get(name, "")
+        if now is not None and now != result["data"].get(name):
+            reasons.append(f"data: {name} is not what it was")
+    return reasons
+
+
 def pack(counts: NDArray[np.int64]) -> str:
     """Returns counts below 65,536 as text."""
     return base64.b85encode(zlib.compress(counts.astype("<u2").tobytes(), 9)).decode()
@@ -197,6 +243,21 @@ def read(path: Path) -> Result:
     if result.get("format") != FORMAT:
         raise ValueError(f"{path}: written as {result.get('format')!r}, expected {FORMAT!r}")
     return result
+
+
+def earlier(path: Path, gain: Callable[[Result], Any]) -> list[Result]:
+    """Returns what the sealed part has said before of what a file is about, the last of it from the file.
+
+    Args:
+        path: the file that is to be written.
+        gain: from a result to what is to be remembered of it.
+    """
+    if not path.is_file():
+        return []
+    before = read(path)
+    said = before.get("stamp", before)
+    commit = said.get("commit") or said["git"]
+    return [*before.get("earlier", []), {"date": said["date"], "commit": commit, "gain": gain(before)}]
 
 
 def stale(result: Result, config: RunConfig, data: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 
 import against_trainer
 import bars_page
+import before_page
 import claims
 import distilled_page
 import language_page
@@ -304,6 +305,8 @@ def page(by_row: Results, chosen: str | None, beside: Others) -> str:
             "## Which claims hold",
             CLAIMS,
             claims.claims(by_row),
+            "## Before backbone, head and task were taken apart",
+            before_page.part(),
             "## Distillation",
             distilled_page.part(),
             "## Translation",

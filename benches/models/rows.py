@@ -64,7 +64,7 @@ def _tokens(arch: str, name: str) -> Row:
 def _vectors(name: str, **optim: Any) -> Row:
     """An LSTM that starts from word vectors of 25 numbers; `train_one.py` finds their file."""
     model = {"d_model": 25, "char_ngrams": [0, 0]}
-    return Row(name, {"arch": "lstm", "data": {"vectors": VECTORS}, "model": model, "optim": optim}, 1.5)
+    return Row(name, {"arch": "lstm", "data": {"vectors": VECTORS}, "model": model, "optim": optim}, 0.9)
 
 
 CHARACTERS: Tree = {"char_ngrams": [3, 5]}

@@ -24,13 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import against_trainer
 import bars_page
 import results_page
-from bars import Others, Results, all_judged, others
+from bars import Results, all_judged, others
 from markdown import MISSED
 from parts import Parts, fingerprints, kaggle
-from result import RESULTS, ROOT, changed, path_of, read, stale
+from result import RESULTS, ROOT, changed, data_folder, path_of, read, stale
 from rows import AGAIN, CHOOSES_FOR_MR, CHOSEN, SETS, SMALL, Row, Tree, rows_of
 
 from sentimodels.data import Table
@@ -55,10 +54,6 @@ class Job:
     @property
     def command(self) -> str:
         return f"python benches/models/run_all.py '{self.of_set}:{self.name}'"
-
-
-def data_folder() -> Path:
-    return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
 
 
 def jobs(asked: Iterable[str]) -> list[Job]:
@@ -217,14 +212,6 @@ def small(names: list[str]) -> list[str]:
     return missed
 
 
-def stale_speed(beside: Others, data: Path) -> list[str]:
-    """Returns why the speed against a Trainer does not count; nothing if it does, or is not there."""
-    speed = beside.get(against_trainer.TARGET.stem)
-    if speed is None:
-        return []
-    return stale(speed, resolve({"arch": "encoder"}), fingerprints("kaggle", data))
-
-
 def pages(data: Path) -> int:
     """Writes the pages; returns the exit code."""
     by_row, refused = collected(data)
@@ -233,12 +220,15 @@ def pages(data: Path) -> int:
             refused[str(job.path.relative_to(ROOT))] = [*reasons, "type: python benches/models/run_all.py mr"]
         else:
             by_row["mr", CHOSEN] = [read(job.path)]
-    beside, old = others(RESULTS), against_trainer.TARGET.stem
-    if reasons := stale_speed(beside, data):
-        del beside[old]
-        refused[f"{old}.json"] = [*reasons, f"type: {against_trainer.COMMAND}"]
-    for name, reasons in refused.items():
+    import origins
+
+    outdated = origins.refused(RESULTS)
+    for name, reasons in {**refused, **outdated}.items():
         print(f"refused {name}: {'; '.join(reasons)}", file=sys.stderr)
+    if outdated:
+        print(f"no page is written: measure {', '.join(outdated)} again, or delete them", file=sys.stderr)
+        return 1
+    beside = others(RESULTS)
     for path in results_page.write(by_row, chosen_for_mr(by_row), beside):
         print(f"written: {path}")
     missed = [one for one in all_judged(by_row, beside) if one.word == MISSED and one.bar.gate]

@@ -13,7 +13,6 @@ words that were copied from training stand beside it. Needs the data of `SENTITO
 import argparse
 import json
 import lzma
-import os
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from result import RESULTS, ROOT, digest, load, occasion, write
+from result import RESULTS, data_folder, load, occasion, origin, write
 from steps import AGAIN, after, pretrained
 
 from sentimodels import LanguageModel
@@ -29,14 +28,19 @@ from sentimodels.continuation import Continued, continue_texts
 from sentimodels.runs.language import resolve_language
 
 TARGET = RESULTS / "style.json"
+SONNETS, PLAYS = (f"corpora/{name}.txt.xz" for name in ("shakespeare-sonnets", "tinyshakespeare"))
 SEEDS = range(5)
 # Tokens of a beginning, and of what is made of it.
 PROMPT, NEW = 100, 100
 
 
+def settings_of(preset: str, epochs: int) -> dict[str, Any]:
+    """Returns what decides the result."""
+    return {"preset": preset, "epochs": epochs, "prompt": PROMPT, "new": NEW}
+
+
 def text_of(name: str) -> str:
-    folder = Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data")) / "corpora"
-    return lzma.decompress((folder / f"{name}.txt.xz").read_bytes()).decode("utf-8")
+    return lzma.decompress((data_folder() / name).read_bytes()).decode("utf-8")
 
 
 def sonnets_of(text: str) -> list[str]:
@@ -152,9 +156,9 @@ def main() -> None:
     asked.stop = after(asked.seconds)
     before = load()
     torch.set_num_threads(asked.threads)
-    parts = parted(sonnets_of(text_of("shakespeare-sonnets")))
+    parts = parted(sonnets_of(text_of(SONNETS)))
     # A document is some lines of a play, as a scene has no mark.
-    lines = text_of("tinyshakespeare").split("\n\n")
+    lines = text_of(PLAYS).split("\n\n")
     plays = ["\n\n".join(lines[start : start + 20]) for start in range(0, len(lines), 20)]
     made = None
     if train(asked.out, parts, plays, asked):
@@ -168,9 +172,9 @@ def main() -> None:
         about = {
             name: json.loads((asked.out / name / "run.json").read_text("utf-8")) for name in ("base", "tuned")
         }
-        tree = {"preset": asked.preset, "epochs": asked.epochs, "prompt": PROMPT, "new": NEW}
+        tree = settings_of(asked.preset, asked.epochs)
         write(TARGET, {
-            "set": "sonnets", "row": "style", "config": tree, "config_sha256": digest(tree),
+            "set": "sonnets", "row": "style", **origin(tree, [SONNETS, PLAYS]),
             "test": comparison, "valid": {name: one["valid"] for name, one in about.items()},
             "fits": {name: one["fit"] for name, one in about.items()},
             **occasion(f"python benches/models/style.py --out {asked.out} --test", before),

@@ -14,14 +14,13 @@ The recipe is `multi30k.toml`; weights and search are chosen on the validation p
 
 import argparse
 import json
-import os
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from markdown import MET, MISSED
-from result import RESULTS, ROOT, digest, load, occasion, write
+from result import RESULTS, data_folder, load, occasion, origin, write
 from steps import AGAIN, after, translated
 from translations import ROWS, Row
 
@@ -39,20 +38,18 @@ RECIPE = Path(__file__).with_name("multi30k.toml")
 PROMPTED = {"d_model": 256, "n_layers": 5, "n_heads": 4, "d_ff": 1024, "dropout": 0.2}
 
 
-def data() -> Path:
-    return Path(os.environ.get("SENTITOK_DATA", ROOT.parent / "shared" / "data"))
-
-
 def files(row: Row, part: str) -> list[str]:
     """Returns the files of both sides, or none where a row has no such part."""
-    return [str(data() / row.files[part].format(side)) for side in ("en", "de")] if part in row.files else []
+    if part not in row.files:
+        return []
+    return [str(data_folder() / row.files[part].format(side)) for side in ("en", "de")]
 
 
 def settings(config: TranslationConfig) -> dict[str, Any]:
     """Returns the configuration, its files by their names among the data."""
     tree = config.tree()
     for part in ("train", "valid"):
-        tree["data"][part] = [Path(file).relative_to(data()).as_posix() for file in tree["data"][part]]
+        tree["data"][part] = [Path(file).relative_to(data_folder()).as_posix() for file in tree["data"][part]]
     return tree
 
 
@@ -131,7 +128,7 @@ def test(name: str, run: Path, before: float | None, command: str, **given: Any)
         print(f"bar of {row.bar:g}: {MET if scores['bleu'] >= row.bar else MISSED}")
     tree = settings(load_translation_config(run))
     write(RESULTS / f"{row.result}.json", {
-        "set": name, "row": tree["arch"], "config": tree, "config_sha256": digest(tree),
+        "set": name, "row": tree["arch"], **origin(tree, row.read()),
         "dev": about["valid"], "test": scores, "fit": about["fit"], "parameters": about["parameters"],
         "seconds": about["seconds"], "bar": row.bar, **occasion(command, before),
     })  # fmt: skip

@@ -35,6 +35,10 @@ class Row:
     cost: str
     bar: float | None = None
 
+    def read(self) -> list[str]:
+        """Returns its files below the data."""
+        return [name.format(side) for name in self.files.values() for side in ("en", "de")]
+
 
 MULTI30K = {
     "train": "multi30k-en-de/train.{}.gz", "valid": "multi30k-en-de/val.{}.gz",

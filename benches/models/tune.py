@@ -15,10 +15,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from parts import Parts, kaggle
-from result import load, stamp
+from parts import FILES, Parts, kaggle
+from result import data_folder, load, origin, settings, stamp
 from rows import BY_STEPS, TUNING, Row
-from run_all import data_folder, fewer
+from run_all import fewer
 from train_one import configured, trained
 
 from sentimodels.classifier import Classifier
@@ -63,6 +63,7 @@ def main() -> int:
             "lr": factor * lr,
             "factor": factor,
             "dev": {str(factor * lr): accuracy for factor, accuracy in reached.items()},
+            **origin(settings(config), [FILES["kaggle"]]),
             "stamp": stamp(config.arch, "python benches/models/tune.py", before),
         }
         TUNING.parent.mkdir(parents=True, exist_ok=True)

@@ -153,6 +153,58 @@ def test_a_refused_result_says_what_to_type(
     assert "| kaggle: tfidf | 0 of 1 | `python benches/models/run_all.py 'kaggle:tfidf'` |" in page
 
 
+# (what is changed, what is said)
+OUTDATED: list[tuple[str, list[str]]] = [
+    ("nothing", []),
+    ("settings", ["config: steps was 60, is 20"]),
+    ("hash", ["its configuration does not have the hash that it states"]),
+    ("data", ["data: texts.txt is not what it was"]),
+    ("other data", ["data: more.txt is not what it was"]),
+    ("gone", []),
+    ("old", ["it does not say its config_sha256"]),
+]
+
+
+@pytest.mark.parametrize(("what", "said"), OUTDATED)
+def test_a_measurement_of_other_settings_or_data_is_outdated(
+    bench: Any, what: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SENTITOK_DATA", str(tmp_path))
+    for name in ("texts.txt", "more.txt"):
+        (tmp_path / name).write_text(name)
+    files, settings = ["texts.txt"], {"steps": 60, "sizes": (1, 2)}
+    result = bench.result.origin(settings, files)
+    match what:
+        case "settings":
+            settings = {**settings, "steps": 20}
+        case "hash":
+            result["config_sha256"] = "0"
+        case "data":
+            (tmp_path / "texts.txt").write_text("others")
+        case "other data":
+            files = ["texts.txt", "more.txt"]
+        case "gone":  # where the data is not, it is not compared
+            (tmp_path / "texts.txt").unlink()
+        case "old":
+            del result["config_sha256"]
+    assert bench.result.outdated(result, settings, files) == said
+    unknown = [] if what == "settings" else said  # settings that other runs decide have but their hash
+    assert bench.result.outdated(result, None, files) == unknown
+
+
+def test_no_page_is_written_from_what_is_outdated(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench.run_all, "collected", lambda data: ({}, {}))
+    monkeypatch.setattr(bench.run_all, "mr_job", lambda found: None)
+    monkeypatch.setattr(bench.origins, "refused", lambda folder: {"onnx.json": ["cnn: config: steps was 20"]})
+    assert bench.run_all.pages(tmp_path) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "refused onnx.json: cnn: config: steps was 20" in told.err
+    assert "no page is written: measure onnx.json again, or delete them" in told.err
+
+
 def test_comments_make_nothing_stale(bench: Any) -> None:
     meaning = bench.result.meaning
     plain = "def f(x):\n    return x + 1\n"
@@ -273,6 +325,7 @@ def test_every_bar_names_a_row_that_is_run(bench: Any) -> None:
 
 def test_a_missed_gate_ends_with_code_1(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.results_page, "write", lambda found, chosen, beside: [])
+    monkeypatch.setattr(bench.origins, "refused", lambda folder: {})
     for level, code in ((0.63, 0), (0.55, 1)):
         name = "bow" + bench.rows.AGAIN
         results = [made(bench, "kaggle", name, seed, level) for seed in range(5)]

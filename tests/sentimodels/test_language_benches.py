@@ -61,14 +61,14 @@ ALIGNMENT: dict[str, Any] = {
         },
     ],
 }
-SHOWN = ("bert", "bert, masked", "gpt, next token")
+SHOWN = ("bert", "bert, masked", "bert, masked and next sentence", "gpt, next token")
 JOINT = {"value": 0.0125, "low": 0.005, "high": 0.02, "seeds": 2}
 LESS = {"value": 0.005, "low": -0.0025, "high": 0.0125, "seeds": 2}
 SEEN = [{"accuracy": 0.61, "macro_f1": 0.5}, {"accuracy": 0.63, "macro_f1": 0.4}]
 PART = {
     "scores": dict.fromkeys(SHOWN, SEEN),
     "intervals": dict.fromkeys(SHOWN, JOINT),
-    "gain": {"bert, masked": JOINT, "gpt, next token": LESS},
+    "gain": {"bert, masked": JOINT, "bert, masked and next sentence": JOINT, "gpt, next token": LESS},
 }
 PRETRAINED: dict[str, Any] = {
     "set": "kaggle", "dev": PART, "sealed": PART, "commonest_label": 0.5,
@@ -77,8 +77,14 @@ PRETRAINED: dict[str, Any] = {
     "parameters": dict.fromkeys(SHOWN, 1000),
     "cpu_seconds": {kind: [61.0, 60.0] for kind in SHOWN},
     "beside": {"bert": [dict.fromkeys(("kaggle", "sst5", "sst2"), one) for one in SEEN]},
-    "bases": {"masked-next-sentence": {"parameters": 1100, "tokens": 2_000_000, "cpu_seconds": 1800.0,
-              "valid": {"loss": 6.0, "masked_loss": 5.5, "next_sentence": 0.625}}},
+    "bases": {
+        name: {"parameters": 1100, "tokens": 2_000_000, "cpu_seconds": seconds,
+               "valid": {"loss": 6.0, "masked_loss": 5.5, "next_sentence": 0.625}}
+        for name, seconds in (("masked", 1800.0), ("masked-next-sentence", 1801.0))
+    },
+    "earlier": [{"date": "1999-12-31 23:59", "commit": "1" * 40, "gain": {"gpt, next token": LESS}}],
+    "starts": {"bert, masked": "masked", "bert, masked and next sentence": "masked-next-sentence",
+               "gpt, next token": "masked"},
     "lengths": {"texts": 10, "up_to": [64, 128], "shares": [0.5, 0.25, 0.25], "texts_per_second": 9000.0,
                 "quantiles": {"0.5": 60, "1": 2000}},
     "submission": None,
@@ -180,8 +186,10 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| bert | 1,000 | 0.001 | 2 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.0050 to 0.0200 "
         "| 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 60 |",
         "| bert, masked | +1.25 (+0.50 to +2.00) | +1.25 (+0.50 to +2.00) | met |",
+        "| bert, masked and next sentence | +1.25 (+0.50 to +2.00) | +1.25 (+0.50 to +2.00) | missed |",
         "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) | missed |",
         "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) |",
+        "before, by dev as well. 1999-12-31 23:59, commit 111111111: gpt, next token +0.50 (-0.25 to +1.25).",
         "| gpt, next token | 0.6250 | **0.6375** |",
         "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
         "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
@@ -196,19 +204,51 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         assert line in page
 
 
+def test_an_earlier_commit_becomes_its_section(bench: Any, tmp_path: Path) -> None:
+    before = importlib.import_module("before_page")
+    assert before.part(tmp_path).startswith("Not measured; type `python benches/models/before.py 156d62a`")
+    run = {"accuracy": 0.5, "macro_f1": 0.4, "tokens_per_second": 100}
+    better = {"accuracy": 0.6, "macro_f1": 0.5, "tokens_per_second": 110}
+    linear = {**run, "tokens_per_second": None}
+    worse = {"value": -0.1, "low": -0.2, "high": -0.01}
+    archs = {
+        "cnn": {"then": [run, run], "now": [better, {**better, "tokens_per_second": 90}], "gain": JOINT},
+        "rnn": {"then": [better, better], "now": [run, run], "gain": worse},
+        "gru": {"then": [run, better], "now": [run, run], "gain": LESS},
+        "nb": {"then": [linear], "now": [linear], "gain": {**LESS, "value": 0.0}},
+    }
+    content = {"format": "sentimodels.evidence/1", "then": "1" * 40, "archs": archs, **OCCASION}
+    (tmp_path / "before.json").write_text(json.dumps(content), "utf-8")
+    section = before.part(tmp_path)
+    for line in (
+        "| `cnn` | 0.5000 | 0.6000 | +1.25 (+0.50 to +2.00) | 0.4000 | 0.5000 | met "
+        "| 1.00 (0.90 to 1.10) | met |",
+        "| `rnn` | 0.6000 | 0.5000 | -10.00 (-20.00 to -1.00) | 0.5000 | 0.4000 | missed "
+        "| 0.91 (0.91 to 0.91) | missed |",
+        "| `gru` | 0.5500 | 0.5000 | +0.50 (-0.25 to +1.25) | 0.4500 | 0.4000 | met "
+        "| 0.95 (0.91 to 1.00) | met |",
+        "| `nb` | 0.5000 | 0.5000 | +0.00 (-0.25 to +1.25) | 0.4000 | 0.4000 | met | - |  |",
+    ):
+        assert line in section
+    assert "Defaults of commit 111111111, the last one before" in section
+
+
 def test_a_taught_student_becomes_its_section(bench: Any, tmp_path: Path) -> None:
     distilled = importlib.import_module("distilled_page")
     assert distilled.part(tmp_path).startswith("Not measured; type `python benches/models/distill.py --test`")
     seeds = {"alone": [{"accuracy": 0.5}, {"accuracy": 0.6}], "taught": [{"accuracy": 0.56}] * 2}
     result = {
         "format": "sentimodels.evidence/1", "unlabelled": 1500, "members": {"bow": 3, "gru": 1},
+        "epochs": {"alone": 2, "taught": 4},
+        "earlier": [{"date": "1999-12-31 23:59", "commit": "1" * 40, "gain": JOINT}],
         "scores": {"dev": seeds, "sealed": seeds}, "gain": {"dev": LESS, "sealed": {**LESS, "value": 0.004}},
         "stamp": {**OCCASION, "commit": "0" * 40},
     }  # fmt: skip
     (tmp_path / "distillation.json").write_text(json.dumps(result), "utf-8")
     section = distilled.part(tmp_path)
     assert "| dev | 0.5500 | 0.5600 | +0.50 (-0.25 to +1.25) | +0.5: met |" in section
-    assert "| sealed, judged once | 0.5500 | 0.5600 | +0.40 (-0.25 to +1.25) | +0.5: missed |" in section
-    assert "Means of 2 seeds" in section
+    assert "| sealed | 0.5500 | 0.5600 | +0.40 (-0.25 to +1.25) | +0.5: missed |" in section
+    assert "Means of 2 seeds of the row `lstm`, taught for 4 epochs, alone for 2." in section
+    assert "other students before: +1.25 (+0.50 to +2.00), 1999-12-31 23:59, commit 111111111." in section
     assert "among runs (3 of bow; 1 of gru)" in section
     assert "1,500 phrases" in section

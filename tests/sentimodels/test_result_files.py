@@ -4,6 +4,7 @@ Whoever changes code that makes numbers either runs the rows again (`run_all.py`
 numbers are the same (`unchanged.py`). Data is not compared here: it is where SENTITOK_DATA is.
 """
 
+import json
 import platform
 from typing import Any
 
@@ -42,18 +43,46 @@ def test_no_result_of_a_row_is_stale(bench: Any) -> None:
     assert stale == {}
 
 
-# (file, architecture, taught): results that are no rows of `run_all.py`
-OTHERS = [("distillation", "lstm", True), ("chinese", "nb", False), ("trainer-speed", "encoder", False)]
+def test_no_other_result_is_stale(bench: Any) -> None:
+    others = FOLDER / "results"
+    compared([bench.result.read(others / f"{name}.json") for name in ("distillation", "chinese")])
+    assert bench.origins.refused(others) == {}
 
 
-@pytest.mark.parametrize(("name", "arch", "taught"), OTHERS)
-def test_no_other_result_is_stale(bench: Any, name: str, arch: str, taught: bool) -> None:
-    path = FOLDER / "results" / f"{name}.json"
-    if not path.is_file():
-        pytest.skip(f"{path.name}: not measured")
-    (one,) = compared([bench.result.read(path)])
-    now = bench.result.code_hash(arch, taught=taught)
-    assert bench.result.links(one["stamp"]["code"], now, bench.result.unchanged())
+def test_every_file_beside_those_of_rows_is_checked(bench: Any) -> None:
+    others = {path.name for path in (FOLDER / "results").iterdir() if path.is_file()}
+    known = {f"{name}.json" for name in bench.origins.CHECKS} | {"tuning.json", "growth.jsonl"}
+    assert others - known == {"unchanged.json"}
+
+
+def said_of(one: dict[str, Any]) -> dict[str, Any]:
+    """What a result says of itself, whichever of both forms it has."""
+    stamp = one.get("stamp", one)
+    torch = stamp.get("versions", {}).get("torch") or stamp.get("torch")
+    return {"commit": stamp.get("commit") or stamp.get("git"), "date": stamp.get("date"), "torch": torch}
+
+
+def test_every_result_says_what_it_is_of(bench: Any) -> None:
+    """Commit, date, versions and load; the hashes of settings and of data, or of the runs it is made of."""
+    results: dict[str, dict[str, Any]] = {path.name: bench.result.read(path) for path in ROWS}
+    for path in sorted((FOLDER / "results").glob("*.json*")):
+        if path.suffix == ".jsonl":
+            lines = path.read_text("utf-8").splitlines()
+            parts: Any = {str(place): json.loads(line) for place, line in enumerate(lines)}
+        elif path.name == "unchanged.json":
+            continue
+        else:
+            one = json.loads(path.read_text("utf-8"))
+            parts = next((one[key] for key in ("cells", "cases", "archs") if key in one), {"": one})
+            parts = one["rows"] if path.name == "tuning.json" else parts
+        results |= {f"{path.name} {name}": part for name, part in parts.items()}
+    for name, one in results.items():
+        assert all(said_of(one).values()), name
+        assert len(one.get("stamp", one)["load"]) == 2, name
+        if "of" in one or one.get("row") == bench.rows.MIXTURE:  # by hashes of results, which have their own
+            continue
+        assert bench.result.digest(one["config"]) == one["config_sha256"], name
+        assert isinstance(one["data"], dict), name
 
 
 def test_the_table_of_the_order_is_what_its_file_says(bench: Any) -> None:
