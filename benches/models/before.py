@@ -95,7 +95,8 @@ def compared(out: Path, reached: dict[str, list[dict[str, Any]]], arch: str, dev
         side: [right(out / side / f"{arch}-{seed}.csv", dev) for seed in range(ARCHS[arch])] for side in SIDES
     }
     rows = counted["now"][0][0]
-    gain = difference(*(np.stack([one[1] for one in counted[side]]) for side in SIDES), rows)
+    then, now = (np.stack([one[1] for one in counted[side]]) for side in SIDES)
+    gain = difference(then, now, rows)
     return {**reached, "gain": {"value": gain.value, "low": gain.low, "high": gain.high}}
 
 

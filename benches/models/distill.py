@@ -83,6 +83,12 @@ def settings_of() -> Tree:
     return taught(tree_of(ROW, False), Path("teacher"))
 
 
+def epochs_of(tree: Tree, parts: Parts) -> int:
+    """Returns how often a row reads the training part; the default depends on how many rows there are."""
+    course = resolve(tree).train.course(len(parts.train))
+    return course.steps // course.n_batches
+
+
 def trained(config: RunConfig, parts: Parts, folder: Path) -> Path:
     """Trains a run, unless it is there; one that was stopped goes on."""
     if finished(folder):
@@ -243,7 +249,7 @@ def main() -> int:
         "set": "kaggle", "row": f"{ROW}, taught", "config": tree, "config_sha256": digest(tree),
         "stamp": stamp(ROW, "python benches/models/distill.py --test", before, taught=True),
         "data": fingerprints("kaggle", data), "members": MEMBERS,
-        "epochs": {ALONE: resolve(tree_of(ROW, False)).train.epochs, TAUGHT: tree["train"]["epochs"]},
+        "epochs": {ALONE: epochs_of(tree_of(ROW, False), parts), TAUGHT: TRAIN["epochs"]},
         "unlabelled": UNLABELLED, "earlier": earlier(TARGET, lambda one: one["gain"]["sealed"]),
         "scores": {"dev": of_dev, "sealed": of_sealed},
         "gain": {"dev": asdict(gain_on_dev), "sealed": asdict(gain)},

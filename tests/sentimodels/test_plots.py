@@ -244,6 +244,24 @@ def test_legends_cover_nothing() -> None:
         assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
 
 
+def test_dozens_of_runs_stay_inside_their_figure_and_are_told_apart_in_grey() -> None:
+    dozens = {
+        f"a recipe with a name, number {n}": Reached(0.6 + n / 1e3, 0.59, 0.7, 100 + n, 0.3, "test rows")
+        for n in range(40)
+    }
+    figure = accuracy(dozens, Asked("seconds", on="the phrases of a set with a long name"))
+    (legend,), (axes,) = figure.legends, figure.axes
+    figure.canvas.draw()
+    for box in (legend.get_window_extent(), axes.title.get_window_extent()):
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+    assert not legend.get_window_extent().overlaps(axes.title.get_window_extent())
+    numbers = [text.get_text().strip() for text in axes.texts]
+    assert numbers == [str(n) for n in range(1, 41)]
+    assert [text.get_text().split()[0] for text in legend.get_texts()] == numbers
+    assert "0.5" in ticks(axes)  # not 500m
+
+
 # (content of run.json, what is said)
 UNJUDGED: list[tuple[str, str | None, str]] = [
     ("nothing", None, "no run.json"),

@@ -8,9 +8,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from sentitok.figures.canvas import grid, legend, plain, point_style
+from sentitok.figures.canvas import POINTS_APART, grid, legend, plain, point_style
 
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Reached", "accuracy", "read_reached"]
 
 _AXES = ("parameters", "seconds")
+# Letters of a line of the title.
+_TITLE = 48
 # What of `run.json` says how good a run is: the first that is there.
 _PARTS = {"test": "test rows", "crossed": "validation rows, crossed", "valid": "validation rows"}
 
@@ -91,32 +94,40 @@ def accuracy(runs: Mapping[str, Reached], asked: Asked = AS_USUAL) -> "Figure":
         raise ConfigError(
             f"{wrong}: {said(x)} {getattr(runs[wrong], x)}, which a logarithmic axis cannot show"
         )
-    figure, (axes,) = grid(1, width=7.0, height=4.2)
+    # A line of the legend is a fifth of an inch high.
+    figure, (axes,) = grid(1, width=7.0, height=max(4.2, 0.5 + len(runs) / 5))
+    numbered = len(runs) > POINTS_APART
     # The legend lists them as the eye does, the highest first.
     for place, (name, one) in enumerate(sorted(runs.items(), key=lambda item: -item[1].accuracy)):
         ends = [[one.accuracy - one.low], [one.high - one.accuracy]]
+        number = f"{place + 1}  " if numbered else ""
         axes.errorbar(
             [getattr(one, x)], [one.accuracy], yerr=ends, capsize=2, elinewidth=0.8, markersize=6,
-            linestyle="", label=plain(name), **point_style(place),
+            linestyle="", label=number + plain(name), **point_style(place),
         )  # fmt: skip
+        axes.annotate(
+            number, (getattr(one, x), one.accuracy), (4, 3), textcoords="offset points", fontsize="x-small"
+        )
     axes.set_xscale("log")
     axes.margins(x=0.08, y=0.08)
     _across(axes, x)
     axes.set_ylabel("accuracy, with 95 % interval")
     axes.grid(alpha=0.3)
     parts = " or ".join(dict.fromkeys(one.part for one in runs.values()))
-    axes.set_title(f"accuracy on {plain(asked.on) + ': ' if asked.on else ''}{parts}", fontsize="medium")
+    on = f"accuracy on {plain(asked.on) + ': ' if asked.on else ''}{parts}"
+    axes.set_title("\n".join(wrap(on, _TITLE)), fontsize="medium")
     legend(figure, [axes], beside=True)
     return figure
 
 
 def _across(axes: "Axes", x: str) -> None:
     """Names the horizontal axis; its numbers are written as 300k, not as powers."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
     axes.set_xlabel(said(x))
     low, high = axes.get_xlim()
-    written = EngFormatter(sep="")
+    thousands = EngFormatter(sep="")
+    written = FuncFormatter(lambda value, _: f"{value:g}" if value < 1000 else thousands(value))
     axes.xaxis.set_major_formatter(written)
     axes.xaxis.set_minor_locator(LogLocator(subs=(2, 5) if high > 5 * low else range(2, 10)))
     axes.xaxis.set_minor_formatter(written if high < 100 * low else NullFormatter())

@@ -35,6 +35,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 # Of other numbers than the colours, so that dozens of lines differ in one of them.
 _LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# So many points are told apart without colour.
+POINTS_APART = len(_MARKERS)
 # Lines alone: dots would be circles by the thousand in an SVG.
 _HATCHES = ("", "///", "xxx", "---", "\\\\\\")
 # So many points of a line have a marker at most.
