@@ -253,6 +253,8 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["predict", "runs/none"], 2, "runs/none"),
     (["predict", "runs/first", "missing.csv"], 2, "missing.csv"),
     (["predict", "runs/first", "reviews.csv", "-o", "x.txt"], 2, "writes .csv, .tsv or .jsonl"),
+    (["predict", "runs/first", "-", "--format", "jsonl"], 2, "--format: stdin is read as one text a line"),
+    (["predict", "runs/first", "--skip", "1"], 2, "--skip: stdin is read as one text a line; name a file"),
     (["predict", "runs/first", "reviews.csv", "--threshold", "high"], 2, "expected a probability"),
     (["predict", "runs/first", "reviews.csv", "--threshold", "1.5"], 2, "expected a probability"),
     (["predict", "runs/first", "reviews.csv", "--threshold", "good=0.5"], 2, "unknown label 'good'"),

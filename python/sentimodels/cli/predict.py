@@ -86,6 +86,13 @@ def predict(
     suffix = "" if out is None else out.suffix
     if out is not None and suffix not in (".csv", ".tsv", ".jsonl"):
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    if file == "-":
+        _refuse_of_files(
+            {
+                "--text-column": text_column, "--format": format, "--encoding": encoding, "--limit": limit,
+                "--skip": skip, "--clean": clean,
+            }
+        )  # fmt: skip
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
     if file == "-":
@@ -109,6 +116,17 @@ def predict(
     write_atomically(out, "".join(part for part, _ in parts).encode("utf-8", "surrogatepass"))
     n_rows = sum(n for _, n in parts)
     output.result({"out": str(out), "rows": n_rows}, f"{counted(n_rows, 'answer')} in {out}", str(out))
+
+
+def _refuse_of_files(given: dict[str, object]) -> None:
+    """Refuses options that say how a file is read, where stdin is.
+
+    Raises:
+        UsageError: naming the first of them.
+    """
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"{option}: stdin is read as one text a line; name a file, or leave it out")
 
 
 def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
