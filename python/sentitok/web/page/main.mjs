@@ -6,7 +6,7 @@ import { Panel } from "./panel.mjs";
 import { read, write } from "./state.mjs";
 
 // At most one question in so many milliseconds; effects take many passes of a model, so they wait.
-const PACE = 80;
+const PACE = 30;
 const SETTLED = 400;
 
 const by = (id) => document.getElementById(id);
