@@ -226,9 +226,9 @@ def the_page(folder: Path) -> str:
     begun = [seconds_of("import sentitok.cli.serve, sentitok.web") for _ in range(ROUNDS)]
     python = [seconds_of("pass") for _ in range(ROUNDS)]
     rows = [
-        row("from the last of some keys to its bars, in a browser", typed, "from keystroke to bars", median=True)
+        row("from the last key to its bars, in a browser", typed, "from keystroke to bars", median=True)
         if typed
-        else ["from the last of some keys to its bars, in a browser", "-", "-", "at most 50 ms", "not measured"],
+        else ["from the last key to its bars, in a browser", "-", "-", "at most 50 ms", "not measured"],
         row("`/api/predict`, client and server", one_by_one, "answer of the server", median=True),
         row(f"{N_REQUESTS:,} requests of {N_CLIENTS} clients, twice", [errors], "errors of 1,000 requests"),
         row("memory that the second thousand adds", [grown], "memory of 1,000 requests"),
