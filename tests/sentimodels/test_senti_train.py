@@ -24,12 +24,15 @@ from senti_in_process import senti
 from sentimodels.classifier import Classifier
 from sentimodels.cli.app import build
 from sentimodels.cli.data import split
+from sentimodels.cli.predict import at_once
 from sentimodels.cli.summary import seeds_summary
+from sentimodels.cli.watched import Watched
 from sentimodels.config import DataConfig
 from sentimodels.runs.directory import load_run, write_manifest
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.tables import Tables
 from sentimodels.text.words import WordNgrams
+from terminal import on_terminal, plain
 
 SMALL = [
     "--arch",
@@ -282,6 +285,42 @@ def test_predict_from_stdin(folder: Path) -> None:
     assert abs(float(found[0]["p_pos"]) + float(found[0]["p_neg"]) - 1) < 1e-5
     done = senti("predict", "runs/first", "--quiet", cwd=folder, stdin="a great lovely film\n")
     assert done.out == "pos\n"
+
+
+def test_a_long_file_has_a_bar_on_a_terminal(folder: Path, tmp_path: Path) -> None:
+    with (tmp_path / "many.csv").open("w", encoding="utf-8") as file:
+        file.write("text,label\n")
+        file.writelines(f"a great film number {n},pos\n" for n in range(1200))
+    run, many = folder / "runs" / "first", tmp_path / "many.csv"
+    code, shown = on_terminal(f"predict {run} {many} -o answers.csv", program="senti", cwd=tmp_path)
+    assert code == 0, shown
+    assert "predicting" in shown
+    assert "1,200 / 1,200" in plain(shown)
+    assert len((tmp_path / "answers.csv").read_text("utf-8").splitlines()) == 1201
+    for line in (f"evaluate {run} {many} --bootstrap 0", f"errors {run} {many}"):
+        code, shown = on_terminal(line, program="senti", cwd=tmp_path)
+        assert code == 0, shown
+        assert "1,200 / 1,200" in plain(shown)
+    # Answers that the terminal shows are their own bar.
+    code, shown = on_terminal(f"predict {run} {many} --quiet", program="senti", cwd=tmp_path)
+    assert (code, plain(shown).split()) == (0, ["pos"] * 1200)
+
+
+def test_texts_are_answered_one_at_a_time_where_they_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for typed, file, n in ((True, "-", 1), (True, "reviews.csv", 4096), (False, "-", 4096)):
+        monkeypatch.setattr("sys.stdin.isatty", lambda typed=typed: typed, raising=False)
+        assert at_once(file) == n
+
+
+def test_who_is_watched_answers_the_same(folder: Path) -> None:
+    predictor = Classifier.load(folder / "runs" / "first")
+    steps: list[tuple[str, int, int]] = []
+    watched = Watched(predictor, lambda stage, done, total: steps.append((stage, done, total)))
+    texts = [f"a great film number {n}" for n in range(1030)]
+    assert watched.predict_proba(texts) == pytest.approx(predictor.predict_proba(texts), abs=1e-6)
+    assert steps == [("predict", n, 1030) for n in (512, 1024, 1030)]
+    assert watched.predict_proba([]).shape == predictor.predict_proba([]).shape
+    assert (watched.labels, watched.temperature) == (predictor.labels, predictor.temperature)
 
 
 def test_predict_the_most_probable(folder: Path) -> None:

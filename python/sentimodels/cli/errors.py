@@ -89,6 +89,7 @@ def errors(
     from ..predictor import load_predictor
     from ..runs.facts import vocabulary_facts
     from ..runs.report import evaluate
+    from .watched import Watched
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(
@@ -97,7 +98,9 @@ def errors(
     )  # fmt: skip
     table.labelled()
     predictor = load_predictor(run)
-    answers = evaluate(predictor, table, run=run, allow_trained=even_if_trained)[0].labelled()
+    with output.progress() as progress:
+        asked = predictor if progress is None else Watched(predictor, progress)
+        answers = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0].labelled()
     n_wrong = int((answers.predicted != answers.truth).sum())
     # Rows keep their numbers of the file: errors are chosen among all, then filtered.
     chosen = [

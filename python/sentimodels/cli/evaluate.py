@@ -103,10 +103,13 @@ def answers(
     """Loads a run and asks it."""
     from ..predictor import load_predictor
     from ..runs.report import evaluate
+    from .watched import Watched
 
     predictor = load_predictor(run, device)
     remembered = memory_of(output, memory, predictor)
-    return evaluate(predictor, table, run=run, memory=remembered, allow_trained=even_if_trained)
+    with output.progress() as progress:
+        asked = predictor if progress is None else Watched(predictor, progress)
+        return evaluate(asked, table, run=run, memory=remembered, allow_trained=even_if_trained)
 
 
 def evaluate(

@@ -9,13 +9,14 @@ import io
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sentitok.bounded_lines import MAX_LINE, lines
-from sentitok.cli.output import counted, json_line
+from sentitok.cli.output import Progress, counted, json_line
 from sentitok.cli.process import stdin, to_stdout
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from ..data import Labels
     from ..evaluation.predictions import Predictor
 
-# Texts answered at a time, so that a long stream needs little memory.
-_AT_ONCE = 4096
+# Texts answered at a time, so that a long stream needs little memory; fewer where a bar shows how many.
+_AT_ONCE, _WATCHED = 4096, 512
 
 
 def predict(
@@ -95,6 +96,7 @@ def predict(
         )  # fmt: skip
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
+    n_texts = 0
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
@@ -102,19 +104,24 @@ def predict(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
             max_line_bytes=max_line_bytes, skip=skip, clean=clean, blank_labels="keep",
         )  # fmt: skip
-        texts = iter(table.texts)
+        texts, n_texts = iter(table.texts), len(table)
     if out is None:
         form = "json" if as_json else "quiet" if quiet else ".csv"
     else:  # a file is what its name says, whatever is printed of it
         form = "json" if suffix == ".jsonl" else suffix
-    if out is None:
-        for part, _ in _written(predictor, texts, form, least, top_k):
-            with to_stdout():
-                sys.stdout.write(part)
-        return
-    parts = list(_written(predictor, texts, form, least, top_k))
-    write_atomically(out, "".join(part for part, _ in parts).encode("utf-8", "surrogatepass"))
-    n_rows = sum(n for _, n in parts)
+    # Answers that a terminal shows are their own bar.
+    seen = out is None and sys.stdout is not None and sys.stdout.isatty()
+    with nullcontext() if seen else output.progress() as progress:
+        some = chunks(texts, min(at_once(file), _AT_ONCE if progress is None else _WATCHED))
+        parts = _told(_written(predictor, some, form, least, top_k), progress, n_texts)
+        if out is None:
+            for part, _ in parts:
+                with to_stdout():
+                    sys.stdout.write(part)
+            return
+        written = list(parts)
+    write_atomically(out, "".join(part for part, _ in written).encode("utf-8", "surrogatepass"))
+    n_rows = sum(n for _, n in written)
     output.result({"out": str(out), "rows": n_rows}, f"{counted(n_rows, 'answer')} in {out}", str(out))
 
 
@@ -154,8 +161,24 @@ def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
     return least
 
 
+def _told(
+    parts: Iterator[tuple[str, int]], progress: Progress | None, total: int
+) -> Iterator[tuple[str, int]]:
+    """Yields parts of the output, and tells how many texts they answer so far."""
+    done = 0
+    for part, n in parts:
+        yield part, n
+        done += n
+        if progress is not None and n:
+            progress("predict", done, total)
+
+
 def _written(
-    predictor: "Predictor", texts: Iterator[str], form: str, least: list[float], top_k: int | None
+    predictor: "Predictor",
+    texts: Iterator[list[str]],
+    form: str,
+    least: list[float],
+    top_k: int | None,
 ) -> Iterator[tuple[str, int]]:
     """Yields the output in parts, with how many texts each answers."""
     import numpy as np
@@ -166,7 +189,7 @@ def _written(
         ranked = [f"{column}_{place}" for place in range(1, n_shown + 1) for column in ("label", "p")]
         columns = [f"p_{name}" for name in names] if top_k is None else ranked
         yield _separated([["text", "label", *columns]], form), 0
-    for some in chunks(texts):
+    for some in texts:
         probs = predictor.predict_proba(some)
         allowed = np.where(probs >= np.array(least, probs.dtype), probs, -1)
         answers = [
@@ -208,11 +231,14 @@ def lines_of_stdin(longest: int | None) -> Iterator[str]:
         raise UsageError(f"stdin is not UTF-8 ({error.reason}); give a file and its --encoding") from error
 
 
-def chunks(texts: Iterator[str]) -> Iterator[list[str]]:
+def at_once(file: str) -> int:
+    """Returns how many texts are answered at a time: one where they are typed."""
+    return 1 if file == "-" and sys.stdin is not None and sys.stdin.isatty() else _AT_ONCE
+
+
+def chunks(texts: Iterator[str], most: int) -> Iterator[list[str]]:
     """Yields texts, so many at a time as are answered at once."""
     some: list[str] = []
-    # A terminal gets each answer at once.
-    most = 1 if sys.stdin is not None and sys.stdin.isatty() else _AT_ONCE
     for text in texts:
         some.append(text)
         if len(some) >= most:

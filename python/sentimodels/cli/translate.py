@@ -16,7 +16,7 @@ from sentitok.cli.process import to_stdout
 
 from .command import AsJson, Command, Group, Output, Quiet, Traceback, examples, size
 from .options import with_options
-from .predict import chunks, lines_of_stdin
+from .predict import at_once, chunks, lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
 from .translate_train import options, score_lines, train
 
@@ -108,7 +108,7 @@ def text(
     else:
         texts = iter(read_lines(Path(file), encoding=encoding, max_line_bytes=longest)[0])
     parts = []
-    for some in chunks(texts):
+    for some in chunks(texts, at_once(file)):
         written = ""
         for source, ranked in zip(some, translator.translate(some, **given), strict=True):
             if as_json:

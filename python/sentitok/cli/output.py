@@ -26,6 +26,7 @@ _STAGES = {
     "seed": "seeking pieces",
     "prune": "dropping pieces",
     "encode": "encoding",
+    "predict": "predicting",
 }
 # Stages that count bytes; the others count things.
 _IN_BYTES = {"count", "encode"}
