@@ -45,10 +45,10 @@ MORE: dict[str, tuple[str, dict[str, Any]]] = {
     "sinusoidal": ("encoder", {"model": {"positions": "sinusoidal", "norm_order": "pre"}}),
 }
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("tfidf", {}, "arch tfidf: ONNX cannot hold it: a bag of n-grams"),
-    ("bow", {}, "arch bow: ONNX cannot hold it"),
-    ("nb", {}, "arch nb: ONNX cannot hold it"),
-    ("mamba", {}, "arch mamba: ONNX cannot hold it: its scan is cut into pieces"),
+    ("tfidf", {}, "arch tfidf: the ONNX export does not hold it: a bag of n-grams"),
+    ("bow", {}, "arch bow: the ONNX export does not hold it"),
+    ("nb", {}, "arch nb: the ONNX export does not hold it"),
+    ("mamba", {}, "arch mamba: the ONNX export does not hold it: its scan is cut into pieces"),
     ("encoder", {"model": {"attention": "nystrom"}}, "model.attention 'nystrom'"),
     ("linear", {"model": {"causal": True, "pooling": "last"}}, "'linear-elu'"),
     ("gru", {"data": {"long": "windows"}}, "data.long 'windows'"),
@@ -236,7 +236,7 @@ def test_a_bag_is_refused_before_texts_are_looked_for(tmp_path: Path) -> None:
     (tmp_path / "gone.csv").unlink()
     for more in ([], ["--texts", "none.csv"]):
         said = refused(tmp_path, "export", "run", "--onnx", "-o", "x", *more)
-        assert "arch tfidf: ONNX cannot hold it: a bag of n-grams" in said
+        assert "arch tfidf: the ONNX export does not hold it: a bag of n-grams" in said
 
 
 def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,12 @@ def test_tokens_are_those_of_the_tokenizer(
         ).replace(b"?" if "\ud800" in text else b"\0\0", "\ufffd".encode())
 
 
+def test_a_lone_surrogate_has_the_bytes_of_what_it_becomes(tokenizers: dict[str, TokenizerModel]) -> None:
+    found = tokenizers["bytes"].tokens("a\ud800", 10)
+    assert found["n_bytes"] == len("a\ufffd".encode()) == 4
+    assert found["n_tokens"] == len(tokenizers["bytes"].tokenizer.encode("a\ufffd"))
+
+
 def test_white_space_and_parts_of_characters_are_spelled(client: Client) -> None:
     found = client.json("/api/tokenize", {"text": " 👍\n"})["tokens"]
     text = "".join(token["text"] for token in found)

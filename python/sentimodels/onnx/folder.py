@@ -58,7 +58,7 @@ def export_onnx(
         What `export.json` holds.
 
     Raises:
-        ConfigError: if ONNX cannot hold the model, or the extra is missing.
+        ConfigError: if the model is not exported, or the extra is missing.
         CheckpointError: if the folder exists.
         ExportError: if the graph answers otherwise than the run.
     """

@@ -26,12 +26,12 @@ from ..models.sequence_classifier import SequenceClassifier
 
 __all__ = ["HOLDS", "portable", "refuse"]
 
-# Architectures that ONNX can hold.
+# Architectures that are exported.
 HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt", "linear")
 
 
 def refuse(config: RunConfig) -> None:
-    """Refuses the configuration of what ONNX cannot hold.
+    """Refuses the configuration of what is not exported.
 
     Raises:
         ConfigError: naming the setting.
@@ -43,12 +43,14 @@ def refuse(config: RunConfig) -> None:
             "nb": "a bag of n-grams has no tensors of tokens",
             "bow": "a bag of n-grams has no tensors of tokens",
         }.get(config.arch, "models of transformers have an exporter of their own, optimum")
-        raise ConfigError(f"arch {config.arch}: ONNX cannot hold it: {why}; it holds {', '.join(HOLDS)}")
+        raise ConfigError(
+            f"arch {config.arch}: the ONNX export does not hold it: {why}; it holds {', '.join(HOLDS)}"
+        )
     attention = getattr(config.model, "attention", "softmax")
     causal = getattr(config.model, "causal", False)
     if attention == "nystrom" or (causal and attention not in ("softmax", "plain")):
         raise ConfigError(
-            f"model.attention {attention!r}: ONNX cannot hold it: it cuts a text by its length; "
+            f"model.attention {attention!r}: the ONNX export does not hold it: it cuts a text by its length; "
             "softmax and plain can be exported"
         )
     if config.data.long == "windows":

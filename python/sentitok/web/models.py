@@ -61,7 +61,8 @@ class TokenizerModel:
         return {
             "tokens": spelled_tokens(self.tokenizer, encoding, most),
             "n_tokens": len(encoding),
-            "n_bytes": len(text.encode("utf-8", "replace")),
+            # A lone surrogate becomes U+FFFD, which has three bytes too.
+            "n_bytes": len(text.encode("utf-8", "surrogatepass")),
         }
 
     def decode(self, ids: list[int]) -> str:
