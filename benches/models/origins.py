@@ -60,8 +60,9 @@ def refused(folder: Path) -> dict[str, Reasons]:
     wrong = {}
     for name, check in CHECKS.items():
         path = folder / f"{name}.json"
-        if path.is_file() and (reasons := check(read(path))):
-            wrong[path.name] = reasons
+        if path.is_file() and (reasons := check(result := read(path))):
+            command = result.get("command") or result.get("stamp", {}).get("command")
+            wrong[path.name] = reasons if command is None else [*reasons, f"type: {command}"]
     tuned = json.loads((folder / TUNING.name).read_text("utf-8"))["rows"]
     if reasons := of_cells(tuned, _of_tuning):
         wrong[TUNING.name] = reasons
