@@ -117,7 +117,7 @@ def test_a_dry_run_with_the_file_that_init_writes(
     """The command that `senti init` names, with `--dry-run`, says what the same command then does."""
     torch.set_num_threads(1)
     done = senti("init", "--task", method, "-o", f"{method}.toml", cwd=folder)
-    assert "# Divergence from the base" in (folder / f"{method}.toml").read_text()
+    assert "# KL divergence from the base" in (folder / f"{method}.toml").read_text()
     words = [*shlex.split(done.out.splitlines()[-1])[2:], *sizes.split(), "--threads", "1"]
     done = senti(*words, "--dry-run", "--json", "-o", f"runs/by-{method}", cwd=folder)
     assert done.code == 0, done.err

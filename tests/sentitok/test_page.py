@@ -66,7 +66,7 @@ def wait_for_tokens(page: Watched, text: str, name: str = "bytes") -> None:
 
 
 def test_tokens_come_as_one_types(page: Watched, tokenizer: sentitok.Tokenizer) -> None:
-    page.text.press_sequentially("It is a truth", delay=20)
+    page.text.press_sequentially("It is a truth", delay=2)
     wait_for_tokens(page, "It⋅is⋅a⋅truth")
     ids = page.panel("bytes").locator(".token i").all_text_contents()
     assert [int(id) for id in ids] == tokenizer.encode("It is a truth").ids.tolist()
