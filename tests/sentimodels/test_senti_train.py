@@ -26,8 +26,8 @@ from sentimodels.cli.app import build
 from sentimodels.cli.data import split
 from sentimodels.cli.predict import at_once
 from sentimodels.cli.summary import seeds_summary
-from sentimodels.cli.watched import Watched
 from sentimodels.config import DataConfig
+from sentimodels.evaluation.watched import Watched
 from sentimodels.runs.directory import load_run, write_manifest
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.tables import Tables

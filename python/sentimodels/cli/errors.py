@@ -86,10 +86,10 @@ def errors(
     """
     from ..evaluation.metrics import worst
     from ..evaluation.slices import confused_pairs, slices
+    from ..evaluation.watched import Watched
     from ..predictor import load_predictor
     from ..runs.facts import vocabulary_facts
     from ..runs.report import evaluate
-    from .watched import Watched
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(

@@ -101,9 +101,9 @@ def answers(
     device: str | None = None,
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it."""
+    from ..evaluation.watched import Watched
     from ..predictor import load_predictor
     from ..runs.report import evaluate
-    from .watched import Watched
 
     predictor = load_predictor(run, device)
     remembered = memory_of(output, memory, predictor)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Labels
-from ..evaluation.predictions import Predictor
+from ..data.labels import Labels
+from .predictions import Predictor
 
 __all__ = ["Watched"]
 
