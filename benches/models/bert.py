@@ -334,7 +334,7 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
         "parameters": {kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
         "cpu_seconds": {kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
         "bases": {name: of_base(bench.base_folder(name)) for name in names},
-        "earlier": earlier(target, lambda one: one["sealed"]["gain"]),
+        "earlier": earlier(target, lambda one: {"gain": one["sealed"]["gain"]}),
         "starts": {kind: KINDS[kind].base for kind in runs if KINDS[kind].starts},
         "lengths": lengths(parts.train, tokenizer),
         "submission": submitted(bench, runs, sealed) if of_set == "imdb" else None,

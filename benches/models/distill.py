@@ -251,7 +251,7 @@ def main() -> int:
         "stamp": stamp(ROW, "python benches/models/distill.py --test", before, taught=True),
         "data": fingerprints("kaggle", data), "members": MEMBERS,
         "epochs": {ALONE: epochs_of(tree_of(ROW, False), parts), TAUGHT: TRAIN["epochs"]},
-        "unlabelled": UNLABELLED, "earlier": earlier(TARGET, lambda one: one["gain"]["sealed"]),
+        "unlabelled": UNLABELLED, "earlier": earlier(TARGET, lambda one: {"gain": one["gain"]["sealed"]}),
         "scores": {"dev": of_dev, "sealed": of_sealed},
         "gain": {"dev": asdict(gain_on_dev), "sealed": asdict(gain)},
     })  # fmt: skip

@@ -182,6 +182,7 @@ def keystrokes(url: str) -> list[float]:
         }
         await wait(300);
         seen.disconnect();
+        if (drawn < pressed) throw new Error("the last key had no answer");
         return drawn - pressed;
     }"""
     path = chromium()
@@ -236,7 +237,10 @@ def the_page(folder: Path) -> str:
         row("what `sentitok serve` imports, Python's start included", begun, "import of the server"),
         row("Python's start alone", python, None),
     ]
-    return "## The page\n\nA `gpt` of the preset `tiny`, `senti serve`.\n\n" + markdown(HEAD, rows)
+    return (
+        f"## The page\n\nA `gpt` of the preset `tiny`, `senti serve`. Keys are typed {KEYS} at a time, "
+        f"{GAPS[0]} to {GAPS[-1]} ms apart.\n\n{markdown(HEAD, rows)}"
+    )
 
 
 def the_help(folder: Path) -> str:

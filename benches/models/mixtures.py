@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from bars import Result, Results
+from result import earlier as judged_before
 from result import load, path_of, read, stamp, write
 from rows import AGAIN, MEMORY, MIXTURE, REMEMBERING
 from train_one import by_group, scored
@@ -103,11 +104,9 @@ def earlier(runs: list[Result], path: Path) -> list[Result]:
             f"no result that counts now: {named(gone)}; nothing was chosen or written. To run what is "
             "missing or stale: python benches/models/run_all.py kaggle"
         )
-    judged = {
-        "date": before["stamp"]["date"], "commit": before["stamp"]["commit"], "among": len(before["among"]),
-        "accuracy": before["scores"]["sealed"]["accuracy"],
-    }  # fmt: skip
-    return [*before.get("earlier", []), judged]
+    return judged_before(
+        path, lambda one: {"among": len(one["among"]), "accuracy": one["scores"]["sealed"]["accuracy"]}
+    )
 
 
 def mixed(runs: list[Result], chosen: Selection, folder: Path, place: str) -> Predictions:

@@ -245,19 +245,19 @@ def read(path: Path) -> Result:
     return result
 
 
-def earlier(path: Path, gain: Callable[[Result], Any]) -> list[Result]:
+def earlier(path: Path, said: Callable[[Result], Result]) -> list[Result]:
     """Returns what the sealed part has said before of what a file is about, the last of it from the file.
 
     Args:
         path: the file that is to be written.
-        gain: from a result to what is to be remembered of it.
+        said: from a result to what is to be remembered of it, beside date and commit.
     """
     if not path.is_file():
         return []
     before = read(path)
-    said = before.get("stamp", before)
-    commit = said.get("commit") or said["git"]
-    return [*before.get("earlier", []), {"date": said["date"], "commit": commit, "gain": gain(before)}]
+    stamp = before.get("stamp", before)
+    last = {"date": stamp["date"], "commit": stamp.get("commit") or stamp["git"], **said(before)}
+    return [*before.get("earlier", []), last]
 
 
 def stale(result: Result, config: RunConfig, data: Mapping[str, Any]) -> list[str]:

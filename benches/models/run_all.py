@@ -214,14 +214,14 @@ def small(names: list[str]) -> list[str]:
 
 def pages(data: Path) -> int:
     """Writes the pages; returns the exit code."""
+    import origins
+
     by_row, refused = collected(data)
     if (job := mr_job(by_row)) is not None and (reasons := why_not(job, data)) is not None:
         if reasons:
             refused[str(job.path.relative_to(ROOT))] = [*reasons, "type: python benches/models/run_all.py mr"]
         else:
             by_row["mr", CHOSEN] = [read(job.path)]
-    import origins
-
     outdated = origins.refused(RESULTS)
     for name, reasons in {**refused, **outdated}.items():
         print(f"refused {name}: {'; '.join(reasons)}", file=sys.stderr)

@@ -110,7 +110,7 @@ def train_unigram(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="Training method: full, or sentencepiece, which gives exactly the pieces of SentencePiece.",
+            help="Training method: full, or sentencepiece, which follows the trainer of SentencePiece.",
         ),
     ] = "full",
     format: Format = None,
