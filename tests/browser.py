@@ -21,6 +21,15 @@ FLAGS = [
 ]  # fmt: skip
 
 
+# Texts that would run a script if a page took them for its own.
+HOSTILE = (
+    "<script>document.title = 'taken'; alert(1)</script>",
+    "<img src=x onerror=alert(1)><svg onload=alert(1)>",
+    "</li></ol><iframe src=//evil.example></iframe>{{7*7}}${alert(1)}",
+    "javascript:alert(1)//' onmouseover='alert(1)",
+)
+
+
 def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or next(
         (found for name in NAMES if (found := shutil.which(name))), None
@@ -38,6 +47,15 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield opened
         opened.close()
+
+
+# The name of what has the focus; that of its list, if it is in one.
+FOCUSED = """
+() => {
+  const node = document.activeElement.closest("ol") ?? document.activeElement;
+  return node.getAttribute("aria-label") ?? (node.id || node.textContent);
+}
+"""
 
 
 class Watched:
@@ -73,6 +91,22 @@ class Watched:
 
     def panel(self, name: str) -> Any:
         return self.page.get_by_role("region", name=name, exact=True)
+
+    def put(self, text: str) -> None:
+        """Puts a text in at once, where a browser would take seconds to type it."""
+        self.text.evaluate(
+            "(node, text) => { node.value = text; node.dispatchEvent(new Event('input')); }", text
+        )
+
+    def tab_to(self, last: str) -> list[str]:
+        """Presses Tab from the page's beginning to `last`; returns the names that it reached."""
+        self.page.locator("body").click(position={"x": 1, "y": 1})
+        reached: list[str] = []
+        while last not in reached:
+            assert len(reached) < 60, reached
+            self.page.keyboard.press("Tab")
+            reached.append(self.page.evaluate(FOCUSED))
+        return reached
 
     def keep(self, name: str) -> None:
         """Takes a picture, where pictures are kept."""
@@ -133,6 +167,12 @@ NAMELESS = """
   .filter((node) => !node.textContent.trim() && !node.labels?.length && !node.getAttribute("aria-label"))
   .map((node) => node.outerHTML)
 """
+
+
+def check_stays_text(page: Watched) -> None:
+    """Nothing of a text has become an element of the page, nor changed it."""
+    assert page.page.locator(".panel :is(script, img, svg, iframe)").count() == 0
+    assert "taken" not in page.page.title()
 
 
 def check_look(page: Watched) -> None:

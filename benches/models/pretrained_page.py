@@ -59,8 +59,8 @@ def of_set(path: Path, name: str) -> str:
         [list(row) for row in PRINTED[name]],
     )
     told = [
-        f"**On {TITLES[name]}**, accuracy / macro-F1, ± one standard deviation over seeds of fine-tuning. To "
-        f"say the commonest label always has {result['commonest_label']:.4f}.",
+        f"**On {TITLES[name]}**, accuracy / macro-F1, ± one standard deviation over seeds of fine-tuning. "
+        f"Always answering the commonest label has {result['commonest_label']:.4f}.",
         scores(result, name),
         gains(result),
         tried(result),

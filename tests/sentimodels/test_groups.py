@@ -201,6 +201,40 @@ def test_architectures_are_swept_too(folder: Path) -> None:
     assert [tree["arch"] for tree in kept[1]["runs"].values()] == ["tfidf", "nb"]
 
 
+def test_a_dry_run_plans_every_combination(folder: Path) -> None:
+    args = ["sweep", "reviews.csv", "--arch", "bow", "--set", "model.word_ngrams=1,2", "--set",
+            "model.fit_lr=0.5,1", "--dry-run", "-o", "runs/dry"]  # fmt: skip
+    done = senti(*args, "--budget", "1h", "--json", cwd=folder)
+    assert done.code == 0, done.err
+    value = json.loads(done.out)
+    planned = value["combinations"]
+    assert [one["values"] for one in planned] == [
+        {"model.word_ngrams": words, "model.fit_lr": rate} for words in ("1", "2") for rate in ("0.5", "1")
+    ]
+    alone = [*args[:4], "--set", "model.word_ngrams=2", "--dry-run", "--json"]
+    one = json.loads(senti("train", *alone[1:], cwd=folder).out)
+    same = ("train_rows", "valid_rows", "vocabulary", "tokens", "parameters", "steps")
+    assert [planned[-1][key] for key in same] == [one[key] for key in same]
+    assert (value["runs"], value["within_budget"]) == (4, 4)
+    assert value["memory_bytes"] > max(one["memory_bytes"] for one in planned)
+    assert not (folder / "runs" / "dry").exists()
+    many = ["sweep", "reviews.csv", "--arch", "nb", "--set", f"model.c={','.join(map(str, range(1, 51)))}"]
+    shown = senti(*many, "--dry-run", cwd=folder).out
+    assert re.search(r"^20 combinations of 50, spread over the grid$", shown, re.M)
+    assert re.search(r"^runs +50$", shown, re.M)
+
+
+def test_a_dry_run_counts_seeds_and_folds(folder: Path) -> None:
+    call = ["train", "reviews.csv", "--arch", "nb", "--dry-run", "--json"]
+    one, seeds, in_folds = (
+        json.loads(senti(*call, *more, cwd=folder).out) for more in ([], ["--seeds", "3"], ["--folds", "4"])
+    )
+    assert "runs" not in one
+    assert (seeds["runs"], in_folds["runs"]) == (3, 4)
+    assert seeds["train_rows"] == one["train_rows"]
+    assert in_folds["train_rows"] + in_folds["valid_rows"] == 150
+
+
 def test_a_sweep_without_architecture_takes_the_best(folder: Path) -> None:
     args: list[Any] = ["sweep", "reviews.csv", "--set", "model.c=0.5,1", "-o", "runs/auto", "--json"]
     done = senti(*args, cwd=folder)

@@ -13,7 +13,7 @@ import torch
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
-from browser import Watched, browser, check_look, opened
+from browser import HOSTILE, Watched, browser, check_look, check_stays_text, opened
 from labelled_reviews import tree, write
 from language_runs import TEXTS, language_run
 from sentimodels import Classifier
@@ -73,6 +73,13 @@ def bars(page: Watched, name: str = "lstm") -> list[float]:
     read = "meters => meters.map((meter) => Number(meter.getAttribute('aria-valuenow')))"
     shown: list[float] = page.panel(name).get_by_role("meter").evaluate_all(read)
     return shown
+
+
+def n_tokens(client: Client, text: str) -> int:
+    """Returns how many tokens the language model's tokenizer cuts a text into."""
+    answer = Client(client.port).ask("/api/tokenize", {"model": "lm", "text": text})
+    count: int = json.loads(answer.data)["n_tokens"]
+    return count
 
 
 def settle(page: Watched, expected: list[float], name: str = "lstm") -> list[float]:
@@ -149,6 +156,72 @@ def test_a_late_answer_is_dropped(page: Watched, folder: Path) -> None:
     settle(page, probs.tolist())
     page.page.wait_for_timeout(700)
     assert bars(page) == pytest.approx(probs.tolist(), abs=6e-4)
+
+
+@pytest.mark.parametrize("text", ["great 👍🏽 我喜欢 this 𐍈", *HOSTILE])
+def test_every_text_is_answered_and_stays_text(
+    page: Watched, client: Client, folder: Path, text: str
+) -> None:
+    page.page.get_by_label("effect of each token").check()
+    page.text.fill(text)
+    for name in ("lstm", "tfidf"):
+        [probs] = Classifier.load(folder / name).predict_proba([text])
+        settle(page, probs.tolist(), name)
+    panel, count = page.panel("lm"), n_tokens(client, text)
+    panel.get_by_role("heading", name=f"{count:,} tokens").wait_for()
+    assert "\ufffd" not in panel.inner_text()
+    page.panel("lstm").locator(".token u").first.wait_for()
+    check_stays_text(page)
+    page.page.reload()  # now it comes from the address
+    settle(page, probs.tolist(), "tfidf")
+    check_stays_text(page)
+
+
+def test_a_text_of_100_kilobytes(page: Watched, client: Client, folder: Path) -> None:
+    text = "a great film that is never dull " * 3125
+    page.put(text)
+    [probs] = Classifier.load(folder / "lstm").predict_proba([text])
+    settle(page, probs.tolist())
+    panel, count = page.panel("lm"), n_tokens(client, text)
+    panel.get_by_role("heading", name=f"{count:,} tokens").wait_for()
+    assert panel.locator(".token").count() == 1000
+
+
+def test_all_can_be_done_by_keyboard(page: Watched) -> None:
+    """Tab reaches what to choose and what to press; space, Enter and arrows do the rest."""
+    page.text.fill("a great film")
+    page.panel("lstm").locator(".token").first.wait_for()
+    reached = page.tab_to("effects")
+    assert reached[0] == "text"
+    page.page.keyboard.press("Space")
+    page.panel("lstm").locator(".token u").first.wait_for()
+    reached = page.tab_to("Tokens of lstm")
+    assert {"Method of explaining", "Label whose probability is explained"} <= set(reached)
+    detail = page.panel("lstm").locator(".details")
+    before = detail.inner_text()
+    page.page.keyboard.press("ArrowRight")
+    assert detail.inner_text() != before
+    page.tab_to("Continue")
+    page.page.keyboard.press("Enter")
+    page.panel("lm").locator(".piece").first.wait_for()
+
+
+def test_a_screen_reader_finds_what_is_there(page: Watched, folder: Path) -> None:
+    page.text.fill("a great film")
+    for name in ("lstm", "tfidf"):
+        classifier, panel = Classifier.load(folder / name), page.panel(name)
+        [probs] = classifier.predict_proba(["a great film"])
+        settle(page, probs.tolist(), name)
+        panel.locator(".token").first.wait_for()
+        assert panel.get_by_role("heading", level=2, name=name).is_visible()
+        assert panel.get_by_role("list", name=f"Tokens of {name}").is_visible()
+        for label, p in zip(classifier.labels, probs.tolist(), strict=True):
+            meter = panel.get_by_role("meter", name=label, exact=True)
+            told = [float(meter.get_attribute(f"aria-value{of}")) for of in ("min", "now", "max")]
+            assert told == pytest.approx([0, p, 1], abs=6e-4)
+    assert page.panel("lm").get_by_role("button", name="Continue").is_visible()
+    assert page.page.get_by_role("heading", level=1).count() == 1
+    assert page.page.get_by_role("status").count() == 1
 
 
 def test_effects_are_asked_for_on_demand(page: Watched) -> None:

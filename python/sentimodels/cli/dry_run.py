@@ -1,16 +1,19 @@
 """`--dry-run` of the commands that train: what a run would be, and about what it would take.
 
-Not for the estimates (`runs/plan.py`, `lm/plan.py`, `lm/translation_plan.py`, `alignment/plan.py`).
+Not for the estimates (`runs/plan.py`, `runs/plan_group.py`, `lm/plan.py`, `lm/translation_plan.py`,
+`alignment/plan.py`).
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from sentitok.cli.output import bytes_text, lines, memory_now, number
+from sentitok.cli.output import bytes_text, counted, lines, memory_now, number, table
 
 from .command import Output
 
-__all__ = ["dry_run_of"]
+__all__ = ["dry_run_of", "dry_run_of_sweep"]
+
+_NEXT = ("next", "the same command without --dry-run")
 
 
 def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
@@ -20,8 +23,41 @@ def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
         planned["memory_bytes"] += memory_now() or 0
     names = {key: key.removesuffix("_bytes").replace("_", " ") for key in planned}
     pairs = [(names[key], _said(key, value)) for key, value in planned.items()]
-    pairs.append(("next", "the same command without --dry-run"))
+    pairs.append(_NEXT)
     output.result(planned, lines(pairs), str(planned["parameters"]))
+
+
+def dry_run_of_sweep(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
+    """Prints the plan of a sweep: a line for each combination, and what all of them take."""
+    planned = plan()
+    planned["memory_bytes"] += memory_now() or 0
+    some = planned["combinations"]
+    keys = list(some[0]["values"])
+    text = table(
+        [*keys, "parameters", "steps", "seconds"],
+        [
+            [
+                *one["values"].values(),
+                number(one["parameters"]),
+                number(one["steps"]),
+                f"{one['seconds']:.1f}",
+            ]
+            for one in some
+        ],
+    )
+    if len(some) < planned["runs"]:
+        text += f"\n{counted(len(some), 'combination')} of {number(planned['runs'])}, spread over the grid"
+    pairs = [
+        ("train rows", number(some[0]["train_rows"])), ("valid rows", number(some[0]["valid_rows"])),
+        ("runs", number(planned["runs"])), ("seconds", f"{_said('seconds', planned['seconds'])} of CPU"),
+        ("memory", _said("memory_bytes", planned["memory_bytes"])),
+    ]  # fmt: skip
+    if planned["budget"] is not None:
+        pairs.append(
+            ("budget", f"{_time(planned['budget'])}, about {counted(planned['within_budget'], 'run')}")
+        )
+    pairs.append(_NEXT)
+    output.result(planned, f"{text}\n\n{lines(pairs)}", str(planned["runs"]))
 
 
 def _said(key: str, value: object) -> str:

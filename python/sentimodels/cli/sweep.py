@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .dry_run import dry_run_of_sweep
 from .options import ConfigFile, seconds, tree_of, with_options
 from .stopping import Stopper
 from .train import options, say_group, settled, trees, watched
@@ -40,6 +41,14 @@ def sweep(
         ),
     ] = None,
     config: ConfigFile = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show each combination's parameters, steps and estimated time, and the time of all; "
+            "train nothing.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -65,13 +74,19 @@ def sweep(
     base = trees(config, [], tree_of({**given, "data__train": data}))
     # The first combination tells which rows there are; all have the same.
     first = [*base, *trees(None, [f"{key}={value}" for key, value in tried[0].items()], {})[:1]]
-    chosen, tables = settled(output, first, out)
+    chosen, tables = settled(output, first, None if dry_run else out)
     if tables is None:
         check_files(chosen)
-        refuse(out)
+        if not dry_run:
+            refuse(out)
         tables = read_tables(chosen)
     if "arch" not in tried[0] and "arch" not in merge(base):
         base = [*base, {"arch": chosen.arch, "budget": chosen.budget, "estimates": dict(chosen.estimates)}]
+    if dry_run:
+        from ..runs.plan_group import plan_sweep
+
+        dry_run_of_sweep(output, lambda: plan_sweep(base, set_ or [], tables=tables, budget=limit))
+        return
     stopper = Stopper()
     with watched(output, stopper) as more:
         done = run_sweep(base, set_ or [], out, tables=tables, budget=limit, **more)
@@ -95,5 +110,6 @@ def register(app: typer.Typer, whole: bool = True) -> None:
         epilog=examples(
             "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --set model.word_ngrams=1,2",
             "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
+            "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --dry-run",
         ),
     )(with_options(sweep, _options if whole else None))

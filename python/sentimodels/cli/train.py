@@ -103,15 +103,21 @@ def train(
         return
     flags = tree_of({**given, "data__train": data})
     resolved, tables = settled(output, trees(config, set_ or [], flags), out)
+    folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
+    in_folds = resolved.data.folds is not None and resolved.data.fold is None
+    if in_folds and seeds > 1:
+        raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
     if dry_run:
+        from ..runs import plan_group
         from ..runs.plan import plan
 
-        dry_run_of(output, lambda: plan(resolved, tables))
-        return
-    folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
-    if resolved.data.folds is not None and resolved.data.fold is None:
-        if seeds > 1:
-            raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
+        if in_folds:
+            dry_run_of(output, lambda: plan_group.plan_folds(resolved))
+        elif seeds > 1:
+            dry_run_of(output, lambda: plan_group.plan_seeds(resolved, seeds, tables))
+        else:
+            dry_run_of(output, lambda: plan(resolved, tables))
+    elif in_folds:
         _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved)
     elif seeds == 1:
         _run(output, folder, None, resolved, tables)

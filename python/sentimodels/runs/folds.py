@@ -14,7 +14,7 @@ from . import group
 from .seeds import spread
 from .tables import Tables, check_files
 
-__all__ = ["about_folds", "train_folds"]
+__all__ = ["about_folds", "runs_of_folds", "train_folds"]
 
 
 def train_folds(config: RunConfig, folder: Path, **more: Any) -> group.Done:
@@ -33,14 +33,21 @@ def train_folds(config: RunConfig, folder: Path, **more: Any) -> group.Done:
     """
     check_files(config)
     group.refuse(folder)
-    runs = {}
-    for fold in range(config.data.folds or 0):
-        data = config.data.model_copy(update={"fold": fold})
-        # A baseline has folds of its own: --arch tfidf --folds.
-        train = config.train.model_copy(update={"baseline": False})
-        runs[f"fold-{fold}"] = config.model_copy(update={"data": data, "train": train})
+    runs = runs_of_folds(config)
     first = Tables(runs["fold-0"].data)
     return group.run_all(group.begin("folds", runs, folder, first), folder, **more)
+
+
+def runs_of_folds(config: RunConfig) -> dict[str, RunConfig]:
+    """Returns the run of each fold, by its name."""
+    # A baseline has folds of its own: --arch tfidf --folds.
+    train = config.train.model_copy(update={"baseline": False})
+    return {
+        f"fold-{fold}": config.model_copy(
+            update={"data": config.data.model_copy(update={"fold": fold}), "train": train}
+        )
+        for fold in range(config.data.folds or 0)
+    }
 
 
 def about_folds(done: group.Done) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from . import group
 from .config import resolve, set_value
 from .tables import Tables, check_files
 
-__all__ = ["about_sweep", "combinations", "sweep"]
+__all__ = ["about_sweep", "combinations", "configs_of", "sweep"]
 
 # Keys of [data] that say how rows are read by a model; all others say which rows there are.
 _OF_TEXT = {
@@ -104,24 +104,35 @@ def sweep(
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
-    choices = combinations(assignments)
-    configs = [_config(trees, one) for one in choices]
-    for config in configs:
-        check_files(config)
+    choices = configs_of(trees, assignments)
     order = list(range(len(choices)))
     if budget is not None:
-        random.Random(configs[0].train.seed).shuffle(order)
+        random.Random(choices[0][1].train.seed).shuffle(order)
     width = len(str(len(choices)))
     names = {place: f"{place + 1:0{width}}" for place in order}
     made = group.begin(
         "sweep",
-        {names[place]: configs[place] for place in order},
+        {names[place]: choices[place][1] for place in order},
         folder,
         tables,
-        values={names[place]: choices[place] for place in order},
+        values={names[place]: choices[place][0] for place in order},
         budget=budget,
     )
     return group.run_all(made, folder, tables, **more)
+
+
+def configs_of(
+    trees: Sequence[Mapping[str, Any]], assignments: Sequence[str]
+) -> list[tuple[dict[str, str], RunConfig]]:
+    """Returns the values that each run sets, and its configuration.
+
+    Raises:
+        SentiError: if a file or a setting does not allow one of them.
+    """
+    choices = [(values, _config(trees, values)) for values in combinations(assignments)]
+    for _, config in choices:
+        check_files(config)
+    return choices
 
 
 def _config(trees: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> RunConfig:

@@ -33,10 +33,6 @@ Quiet = Annotated[
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show the Python traceback of an error.")]
 
 
-# typer does not export what it raises for an unknown command or option, but a child of it.
-_WRONG_CALL: Any = typer.BadParameter.__mro__[1]
-
-
 class UsageError(Exception):
     """A call that cannot mean anything: exit code 2."""
 
@@ -170,12 +166,17 @@ def _cut_messages() -> Iterator[None]:
     """Cuts what is said of a wrong call where it shows a long value, as any other message."""
     try:
         yield
-    except _WRONG_CALL as error:
-        # A call without anything is answered with the help, which is no value of anybody's. By name, as typer
-        # does: it exports no such class, and to ask for the help prints it on a terminal.
-        if type(error).__name__ != "NoArgsIsHelpError":
-            error.message = told(error.message)
+    except typer.TyperException as error:
+        error.message = told(error.message)
         raise
+
+
+def _help_without_arguments(command: Any, ctx: Any, args: list[str]) -> None:
+    """Answers a call without anything with the help; typer raises it, as if it were a message to be cut."""
+    if not args and command.no_args_is_help and not ctx.resilient_parsing:
+        if text := ctx.get_help():  # on a terminal typer has printed it, and returns nothing
+            complain(text)
+        ctx.exit(2)
 
 
 class Group(TyperGroup):
@@ -185,6 +186,11 @@ class Group(TyperGroup):
         """Reads the call up to the command's name."""
         with _cut_messages():
             return super().make_context(*args, **more)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads what is given up to the command's name."""
+        _help_without_arguments(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Finds the command, reads what is given to it, and runs it."""
@@ -230,6 +236,11 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Gives the parameters, with quick readers of flags."""
         return _quick_flags(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads what is given to the command."""
+        _help_without_arguments(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command; turns an error into one line and an exit code."""

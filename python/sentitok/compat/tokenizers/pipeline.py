@@ -24,7 +24,7 @@ from .pre_tokenizers import PreTokenizer
 from .processors import PostProcessor
 from .shown import written
 from .stages import Stage
-from .texts_and_ids import Rows
+from .texts_and_ids import Codec
 
 __all__ = ["Pipeline"]
 
@@ -52,7 +52,7 @@ class Pipeline:
         #: Whether special tokens in a text are text.
         self.encode_special_tokens = False
         self._lock = threading.Lock()
-        self._rows: Rows | None = None
+        self._codec: Codec | None = None
         self._seen: tuple[int, str] = (-1, "")
 
     # Files
@@ -164,21 +164,21 @@ class Pipeline:
         stages = {name: None if stage is None else stage.spec() for name, stage in self._stages.items()}
         return json.dumps([model, stages, self._added.specs()])
 
-    def _keep(self, tokenizer: _sentitok.Tokenizer) -> Rows:
+    def _keep(self, tokenizer: _sentitok.Tokenizer) -> Codec:
         self._seen = (changes(), self._state())
-        self._rows = Rows(tokenizer, self._model, self._stages, self._added)
-        return self._rows
+        self._codec = Codec(tokenizer, self._model, self._stages, self._added)
+        return self._codec
 
-    def _current(self) -> Rows:
+    def _current(self) -> Codec:
         with self._lock:
-            if self._rows is not None:
+            if self._codec is not None:
                 now = changes()
                 if self._seen[0] == now:
-                    return self._rows
+                    return self._codec
                 state = self._state()
                 if state == self._seen[1]:
                     self._seen = (now, state)
-                    return self._rows
+                    return self._codec
             if isinstance(self._model, Unigram) and self._model.alpha:
                 raise NotImplementedError(
                     f"alpha={self._model.alpha}: encode() gives the best way alone; draw another with "
@@ -189,7 +189,7 @@ class Pipeline:
             return self._keep(_sentitok.Tokenizer.from_bytes(data))
 
     def _changed(self) -> None:
-        self._rows = None
+        self._codec = None
 
     # The stages
 

@@ -1,4 +1,4 @@
-"""`Rows`: texts through sentitok's tokenizer, and what it made as tokenizers' lists.
+"""`Codec`: texts through sentitok's tokenizer, and what it made as tokenizers' lists.
 
 Also ids to text: sentitok's own decoder where both give the same, and else what the decoder says
 of tokens (`decoders`).
@@ -21,7 +21,7 @@ from .models import Model, Unigram
 from .normalizers import Normalizer
 from .processors import PostProcessor
 
-__all__ = ["Rows"]
+__all__ = ["Codec"]
 
 _Make = Callable[[_sentitok.Encoding], list[Any]]
 
@@ -63,7 +63,7 @@ _WITHOUT_PLACES: dict[str, _Make] = {
 }
 
 
-class Rows:
+class Codec:
     """A tokenizer of sentitok with what its lists and texts need of the stages.
 
     Args:
