@@ -6,6 +6,7 @@ Beside it: that the links and names of all pages lead somewhere, and that a newc
 import csv
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -23,6 +24,8 @@ posix = pytest.mark.skipif(os.name == "nt", reason="the commands are lines for a
 # Seconds that a newcomer waits for a page of their own, after the install; of a machine that does other
 # work as well.
 NEWCOMER = 120
+# The same with the install, which builds the package and fetches PyTorch.
+NEWCOMER_WITH_INSTALL = 1200
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,33 @@ def test_a_newcomers_way_is_four_commands(folder_of: Callable[[str], Path]) -> N
     began = time.perf_counter()
     run_all(first, folder_of("tutorial"), in_this_process=False)
     assert time.perf_counter() - began < NEWCOMER
+
+
+@pytest.mark.slow
+@posix
+def test_a_newcomers_way_from_the_install_on(tmp_path: Path) -> None:
+    """The same as they are typed, in a new environment; the time of each is shown (`pytest -s`)."""
+    if find_spec("torch") is None:
+        pytest.skip("no PyTorch for this Python, so no senti")
+    checkout, env = tmp_path / "checkout", {name: v for name, v in os.environ.items() if "PYTHON" not in name}
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(checkout)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True, env=env)
+    env["PATH"] = f"{tmp_path / 'env' / 'bin'}{os.pathsep}{env['PATH']}"
+    took = {}
+    for line, output in commands(blocks(PAGES["tutorial"], "console")[0]):
+        began = time.perf_counter()
+        if line.startswith("senti serve"):
+            words = ["senti", *line.split()[1:], "--port", "0"]
+            with subprocess.Popen(words, cwd=checkout, env=env, stdout=subprocess.PIPE, text=True) as process:
+                assert process.stdout is not None
+                assert [process.stdout.readline().split()[0] for _ in output[:2]] == ["serving", "open"]
+                took[line] = time.perf_counter() - began
+                process.send_signal(signal.SIGINT)
+        else:
+            subprocess.run(line, shell=True, cwd=checkout, env=env, check=True)
+            took[line] = time.perf_counter() - began
+    print("\n".join(f"{seconds:6.1f} s  {line}" for line, seconds in took.items()))
+    assert sum(took.values()) < NEWCOMER_WITH_INSTALL
 
 
 @posix

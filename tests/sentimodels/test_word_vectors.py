@@ -1,10 +1,13 @@
 """Files of word vectors: those of GloVe, and those of word2vec and fastText, which begin with two counts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sentimodels.errors import DataError
+from sentimodels.runs.config import resolve
+from sentimodels.runs.word_vectors import as_wide_as_vectors
 from sentimodels.text.encoder import vectors_for
 
 GLOVE = "film 0.5 1\nthe -1 2\n"
@@ -32,3 +35,38 @@ def test_what_are_no_vectors(content: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "x.vec").write_text(content)
     with pytest.raises(DataError, match=said):
         vectors_for(tmp_path / "x.vec", ["the"])
+
+
+LINES = "film 0.5 -1 2e-3\nplot 1 2 3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "width"),
+    [
+        (LINES, {}, 3),
+        ("2 3\n" + LINES, {}, 3),
+        (LINES, {"preset": "nano"}, 3),
+        (LINES, {"model": {"d_model": 8}}, 8),
+        (LINES, {"arch": "lstm"}, 3),
+        ("", {}, None),
+        ("film\n", {}, None),
+        ("2 99999999999999999999\n", {}, None),
+        ("2 2\n3 3\n", {}, None),
+    ],
+)
+def test_a_model_is_as_wide_as_its_vectors(
+    text: str, more: dict[str, Any], width: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "words.vec"
+    path.write_text(text)
+    given: dict[str, Any] = {"arch": "cnn", "data": {"train": "x.csv", "vectors": str(path)}, **more}
+    own = resolve(given).model.d_model
+    assert resolve(*as_wide_as_vectors(given)).model.d_model == (own if width is None else width)
+
+
+def test_others_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "words.vec").write_text(LINES)
+    vectors = {"vectors": str(tmp_path / "words.vec")}
+    for tree in ({"arch": "tfidf", "data": vectors}, {"arch": "cnn"}, {"data": vectors}, {"arch": "hf:x"},
+                 {"arch": "cnn", "data": {"vectors": str(tmp_path / "none.vec")}}):  # fmt: skip
+        assert as_wide_as_vectors(tree) == [tree]

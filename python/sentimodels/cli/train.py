@@ -174,8 +174,9 @@ def settled(
     from ..runs.processes import check_alone
     from ..runs.start import as_base
     from ..runs.tables import check_files, read_tables
+    from ..runs.word_vectors import as_wide_as_vectors
 
-    given = [dict(tree) for tree in as_base(*given)]
+    given = [dict(tree) for tree in as_wide_as_vectors(*as_base(*given))]
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
         return resolve(*given), None
     check_alone("arch auto", "name an architecture: --arch gpt")

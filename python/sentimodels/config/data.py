@@ -163,6 +163,6 @@ class DataConfig(Section):
     vectors: str | None = Field(
         default=None,
         description="File of word vectors, in the text format of GloVe, word2vec or fastText, to initialise "
-        "the embeddings with.",
+        "the embeddings with; the model is as wide as they are, unless model.d_model is given.",
         json_schema_extra=flag("--vectors", "FILE"),
     )

@@ -17,7 +17,9 @@ from ..errors import ConfigError
 from ..tasks.classification import MONITOR
 from . import group
 from .config import resolve, set_value
+from .start import as_base
 from .tables import Tables, check_files
+from .word_vectors import as_wide_as_vectors
 
 __all__ = ["about_sweep", "combinations", "configs_of", "sweep"]
 
@@ -139,7 +141,7 @@ def _config(trees: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> Ru
     tree: dict[str, Any] = {}
     for key, value in values.items():
         set_value(tree, f"{key}={value}")
-    config = resolve(*trees, tree)
+    config = resolve(*as_wide_as_vectors(*as_base(*trees, tree)))
     if config.data.test or config.data.test_where or config.data.folds:
         raise ConfigError("a sweep chooses on validation rows; score its best on the test rows afterwards")
     if config.train.refit:
