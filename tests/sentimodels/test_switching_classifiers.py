@@ -113,11 +113,16 @@ def test_rows_of_fasttext(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
                 ours = span.replace('"runs/m"', '"runs/again"') if "train(" in span else span
                 values[span] = namespace["model" if "load(" in span else "_"] = eval(ours, namespace)
     sizes, ngrams, budget, vectors, machine = flags
-    assert (sizes.model.fit_epochs, sizes.model.fit_lr, sizes.model.d_model) == (5, 0.5, 20)
-    assert sizes.model.word_ngrams == 2
-    assert (ngrams.model.min_count, ngrams.model.buckets) == (2, 100_000)
+    expected: list[tuple[Any, dict[str, Any]]] = [
+        (sizes, {"fit_epochs": 5, "fit_lr": 0.5, "d_model": 20, "word_ngrams": 2}),
+        (ngrams, {"char_ngrams": (3, 6), "min_count": 2, "buckets": 100_000}),
+        (vectors, {"d_model": 300}),
+    ]
+    for config, values_of in expected:
+        model = vars(config.model)
+        assert {key: model[key] for key in values_of} == values_of
     assert budget.budget == 600
-    assert (vectors.arch, Path(vectors.data.vectors).name, vectors.model.d_model) == ("cnn", "wiki.vec", 300)
+    assert (vectors.arch, vectors.data.vectors) == ("cnn", str(folder / "wiki.vec"))
     assert (machine.train.threads, machine.train.seed) == (4, 1)
     assert printed["senti predict runs/m --quiet < texts.txt"] == "pos\nneg\n"
     assert values["model.predict([text])"] == ["pos"]

@@ -60,8 +60,9 @@ def test_a_model_is_as_wide_as_its_vectors(
     path = tmp_path / "words.vec"
     path.write_text(text)
     given: dict[str, Any] = {"arch": "cnn", "data": {"train": "x.csv", "vectors": str(path)}, **more}
-    own = resolve(given).model.d_model
-    assert resolve(*as_wide_as_vectors(given)).model.d_model == (own if width is None else width)
+    own = resolve(given).model.plain()["d_model"]
+    made = resolve(*as_wide_as_vectors(given)).model.plain()["d_model"]
+    assert made == (own if width is None else width)
 
 
 def test_others_are_left_as_they_are(tmp_path: Path) -> None:
