@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import worktree
 from before_page import part
 from numpy.typing import NDArray
 from parts import FILES, kaggle
 from result import RESULTS, ROOT, data_folder, git, load, occasion, origin, write
-from unchanged import EXTENSION
 
 from sentimodels.data import Table
 from sentimodels.data.writers import write_table
@@ -42,14 +42,10 @@ SETTINGS = {"archs": ARCHS, "set": "kaggle"}
 
 
 def checkout(commit: str, folder: Path) -> Path:
-    """Returns the code of a commit, with today's extension."""
-    if not (folder / EXTENSION).is_file():
+    """Returns the code of a commit, which stays there for the next call."""
+    if not (folder / worktree.EXTENSION).is_file():
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run(["git", "-C", str(ROOT), "worktree", "prune"], check=True)
-        subprocess.run(
-            ["git", "-C", str(ROOT), "worktree", "add", "-q", "--detach", str(folder), commit], check=True
-        )
-        shutil.copy(ROOT / EXTENSION, folder / EXTENSION)
+        worktree.add(folder, commit)
     return folder
 
 

@@ -14,7 +14,6 @@ this, whatever it says.
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,12 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import worktree
 from result import FILE_OF, ROOT, UNCHANGED, changed, code_hash, git, links
 from rows import SETS, Tree
 
 # Rows of training and of dev that a row is trained and scored on.
 LIMIT = 800
-EXTENSION = "python/sentitok/_sentitok.abi3.so"
 CHILD = Path(__file__).with_name("weights_of.py")
 
 
@@ -103,11 +102,8 @@ def main() -> int:
     differ = []
     with tempfile.TemporaryDirectory() as scratch:
         old = Path(scratch) / "old"
-        subprocess.run(
-            ["git", "-C", str(ROOT), "worktree", "add", "-q", "--detach", str(old), commit], check=True
-        )
+        worktree.add(old, commit)
         try:
-            shutil.copy(ROOT / EXTENSION, old / EXTENSION)
             for arch, rows in trees().items():
                 before, now = code_of(old, arch), code_hash(arch)
                 if links(before, now, entries):
@@ -127,7 +123,7 @@ def main() -> int:
                 )  # fmt: skip
                 UNCHANGED.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
         finally:
-            subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(old)], check=True)
+            worktree.remove(old)
     if differ:
         print(f"to be measured again: {', '.join(differ)}")
     return 1 if differ else 0
