@@ -224,6 +224,27 @@ def test_a_dry_run_plans_every_combination(folder: Path) -> None:
     assert re.search(r"^runs +50$", shown, re.M)
 
 
+def test_a_sweep_from_a_base_has_its_shape(folder: Path) -> None:
+    small = ["--preset", "nano", "--set", "model.d_model=24", "--epochs", "1", "--threads", "1"]
+    base = senti("train", "reviews.csv", "--arch", "cnn", *small, "-o", "runs/base", "-q", cwd=folder)
+    assert base.code == 0, base.err
+    args = [
+        "sweep",
+        "reviews.csv",
+        "--init",
+        "runs/base",
+        "--set",
+        "optim.lr=0.01,0.02",
+        "--dry-run",
+        "--json",
+    ]
+    done = senti(*args, cwd=folder)
+    assert done.code == 0, done.err
+    about = json.loads((folder / "runs" / "base" / "run.json").read_text())
+    planned = json.loads(done.out)["combinations"]
+    assert [(one["arch"], one["parameters"]) for one in planned] == [("cnn", about["parameters"])] * 2
+
+
 def test_a_dry_run_counts_seeds_and_folds(folder: Path) -> None:
     call = ["train", "reviews.csv", "--arch", "nb", "--dry-run", "--json"]
     one, seeds, in_folds = (
