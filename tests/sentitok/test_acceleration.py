@@ -7,6 +7,7 @@ order, arrays and their types, encodings, and what is left set in the backend.
 import copy
 import dataclasses
 import logging
+import os
 import pickle
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from oracles.families import FAMILIES, FILES, file_of  # noqa: E402  # 2026-11-2
 # 2026-11-23: those of its own imports, and of what its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+# Every family, or every so many of them, where another environment runs these checks once more.
+SOME = [*FAMILIES][:: int(os.environ.get("SENTITOK_EVERY_FAMILY", "1"))]
 WORDS = [["It's", "naïve", "—", "日本語"], ["a"], [" b", "c ", "", "<s>"], ["The", "quick", "fox"]]
 
 OPTIONS: list[dict[str, Any]] = [
@@ -101,11 +104,11 @@ def others() -> Iterator[tuple[Any, ...]]:
 
 # By default a family takes every third option, the next family those beside them.
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SOME)
 def test_texts(family: str, step: int) -> None:
     first, second = pair_of(family, pad_token="</s>", model_max_length=50)
     assert runs(second)
-    for place, options in [*enumerate(OPTIONS)][[*FAMILIES].index(family) % step :: step]:
+    for place, options in [*enumerate(OPTIONS)][SOME.index(family) % step :: step]:
         for given in batches():
             if len(given) > 1 and "stride" in options and options["truncation"] is True:
                 continue  # each window of one text with each of the other: thousands
@@ -115,7 +118,7 @@ def test_texts(family: str, step: int) -> None:
         same(first, second, asked(*given, **options))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SOME)
 def test_texts_of_many_ids(family: str) -> None:
     first, second = pair_of(family, pad_token="</s>")
     text = "\n".join(TEXTS) * (1 + 5000 // len(first("\n".join(TEXTS))["input_ids"]))
@@ -125,7 +128,7 @@ def test_texts_of_many_ids(family: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SOME)
 def test_each_text_with_each_option(family: str) -> None:
     first, second = pair_of(family, pad_token="</s>", model_max_length=50)
     lines = [line for path in FILES for line in path.read_text("utf-8").split("\n")[3::40]]
@@ -134,7 +137,7 @@ def test_each_text_with_each_option(family: str) -> None:
             same(first, second, asked(*given, **options))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SOME)
 def test_words(family: str) -> None:
     first, second = pair_of(family, pad_token="</s>")
     for options in (*OPTIONS[:7:2], OPTIONS[10]):
@@ -143,7 +146,7 @@ def test_words(family: str) -> None:
             same(first, second, asked(*given, **call))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SOME)
 def test_ids(family: str) -> None:
     first, second = pair_of(family, bos_token="<s>", eos_token="</s>")
     assert decodes(second)
@@ -229,7 +232,7 @@ def cut_calls(length: int) -> list[Callable[[Any], Any]]:
     ]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SOME)
 def test_where_offsets_run_here(family: str, caplog: pytest.LogCaptureFixture) -> None:
     first, second = pair_of(family, pad_token="</s>")
     with caplog.at_level(logging.INFO, "sentitok.acceleration"):
