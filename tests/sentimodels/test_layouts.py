@@ -1,6 +1,8 @@
 """GPT-2 and BERT of transformers, read and written: equal logits, equal weights."""
 
+import contextlib
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Callable
@@ -294,6 +296,7 @@ def test_models_that_are_not_theirs(arch: str, model: dict[str, Any], said: str,
 
 def test_the_commands(tmp_path: Path) -> None:
     language_run(tmp_path / "runs" / "base", "gpt", 40, model=GPT_2)
+    shown = []
     for name in ("export", "import"):
         epilog = str(COMMANDS[name].epilog)
         found = [line.removeprefix("$ ") for line in epilog.splitlines() if line.startswith("$ ")]
@@ -301,6 +304,9 @@ def test_the_commands(tmp_path: Path) -> None:
         for line in (line for line in found if "--onnx" not in line):  # test_onnx.py runs that
             done = senti(*shlex.split(line)[1:], cwd=tmp_path)
             assert done.code == 0, done.err
+            shown += re.findall(r"^next +in Python: (.+)$", done.out, re.M)
+    with contextlib.chdir(tmp_path):
+        assert [eval(one, {"transformers": transformers}).config.model_type for one in shown] == ["gpt2"]
     assert done.out == "runs/again\n"
     first, again = (LanguageModel.load(tmp_path / "runs" / name) for name in ("base", "gpt2"))
     assert first.generate("the cat", seed=1) == again.generate("the cat", seed=1)

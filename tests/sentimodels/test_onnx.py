@@ -1,5 +1,6 @@
 """Classifiers as ONNX: the same answers, what is refused, and the program that the docs show."""
 
+import contextlib
 import json
 import re
 import shlex
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import sentimodels.onnx
 from commands import environment
 from labelled_reviews import rows, tree, write
 from senti_in_process import senti
@@ -189,6 +191,9 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
     assert re.search(r"on \d+ texts of \S+ and an empty one: the same labels, probabilities within", done.out)
     assert re.search(r"^written +first\.onnx/export\.json, \d+ bytes$", done.out, re.M), done.out
     assert re.search(r"^ +first\.onnx/model\.onnx, [\d.]+ [kM]B$", done.out, re.M), done.out
+    [after] = re.findall(r"^next +in Python: (.+)$", done.out, re.M)
+    with contextlib.chdir(exported):
+        assert isinstance(eval(after, {"sentimodels": sentimodels}), sentimodels.onnx.OnnxReader)
     assert {path.name for path in (exported / "first.onnx").iterdir()} == {
         "export.json", "model.onnx", "open-vocabulary.json"
     }  # fmt: skip

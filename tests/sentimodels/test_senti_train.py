@@ -357,7 +357,7 @@ def test_predict_a_file(folder: Path) -> None:
     for name in ("answers.csv", "answers.tsv", "answers.jsonl"):
         done = senti("predict", "runs/first", "reviews.csv", "-o", name, cwd=folder)
         assert done.code == 0, done.err
-        assert "300 answers in" in done.out
+        assert done.out == f"300 answers in {name}\nnext: senti evaluate runs/first reviews.csv\n"
     records = [json.loads(line) for line in (folder / "answers.jsonl").read_text("utf-8").splitlines()]
     with (folder / "answers.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

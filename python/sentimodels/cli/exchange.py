@@ -81,7 +81,8 @@ def export(
 
     files = export_model(load_language_model(run), out)
     named = [str(path) for path in files]
-    output.result({"out": str(out), "files": named}, lines(_written(named)), str(out))
+    read_back = ("next", f"in Python: transformers.AutoModel.from_pretrained({str(out)!r})")
+    output.result({"out": str(out), "files": named}, lines([*_written(named), read_back]), str(out))
 
 
 def _refuse_others(run: Path, wanted: str) -> None:
@@ -142,7 +143,8 @@ def _to_onnx(
         f"labels, probabilities within {compared['worst']:.1g}"
     )
     value = {"out": str(out), "files": files, "compared": compared}
-    output.result(value, lines([*_written(files), ("compared", said)]), str(out))
+    reader = ("next", f"in Python: sentimodels.onnx.OnnxReader.load({str(out)!r})")
+    output.result(value, lines([*_written(files), ("compared", said), reader]), str(out))
 
 
 def _written(files: list[str]) -> list[tuple[str, str]]:

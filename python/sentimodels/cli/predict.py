@@ -96,7 +96,7 @@ def predict(
         )  # fmt: skip
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
-    n_texts = 0
+    n_texts, has_labels = 0, False
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
@@ -104,7 +104,7 @@ def predict(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
             max_line_bytes=max_line_bytes, skip=skip, clean=clean, blank_labels="keep",
         )  # fmt: skip
-        texts, n_texts = iter(table.texts), len(table)
+        texts, n_texts, has_labels = iter(table.texts), len(table), table.labels is not None
     if out is None:
         form = "json" if as_json else "quiet" if quiet else ".csv"
     else:  # a file is what its name says, whatever is printed of it
@@ -122,7 +122,10 @@ def predict(
         written = list(parts)
     write_atomically(out, "".join(part for part, _ in written).encode("utf-8", "surrogatepass"))
     n_rows = sum(n for _, n in written)
-    output.result({"out": str(out), "rows": n_rows}, f"{counted(n_rows, 'answer')} in {out}", str(out))
+    said = f"{counted(n_rows, 'answer')} in {out}" + (
+        f"\nnext: senti evaluate {run} {file}" if has_labels else ""
+    )
+    output.result({"out": str(out), "rows": n_rows}, said, str(out))
 
 
 def _refuse_of_files(given: dict[str, object]) -> None:
