@@ -37,7 +37,8 @@ def part(folder: Path = RESULTS) -> str:
     return (
         f"{table(head, rows)}\n\n"
         f"Means of {len(result['scores']['dev']['alone'])} seeds of the row `lstm`, taught for "
-        f"{epochs['taught']} epochs, alone for {epochs['alone']}. The teacher is a mixture that dev chose "
+        f"{epochs['taught']} epochs, alone for {epochs['alone']}: alone, more epochs are no better on dev "
+        "(`benches/models/distill.py`). The teacher is a mixture that dev chose "
         f"among runs ({members}). It learned the training part, and answers that and "
         f"{result['unlabelled']:,} phrases of IMDB's reviews, none of them a phrase of dev or of the sealed "
         f"part. {stamp['date']}, commit {stamp['commit'][:9]}, torch {stamp['versions']['torch']}: "

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 from bars import Result, Results
+from parts import FILES
 from result import earlier as judged_before
-from result import load, path_of, read, stamp, write
+from result import load, origin, path_of, read, stamp, write
 from rows import AGAIN, MEMORY, MIXTURE, REMEMBERING
 from train_one import by_group, scored
 
@@ -31,6 +32,7 @@ from sentimodels.evaluation.selection import Selection, crossed, select
 _ARCH = "bow"
 COMMAND = "python benches/models/run_all.py mixture"
 ANSWERS_ANEW = "python benches/models/run_all.py kaggle --answers"
+CHOSEN_BY = "greedy forward selection on dev, each half by the other for the figure of dev"
 PLACES = ("dev", "sealed", "kaggle", "sst5")
 
 
@@ -193,7 +195,9 @@ def make(by_row: Results, results: Path, folder: Path, data: Path) -> None:
 
 def _described(row: str, seed: int, made: Result, before: float | None) -> Result:
     about = stamp(_ARCH, COMMAND, before)
-    return {"set": "kaggle", "row": row, "seed": seed, "stamp": about, **made}
+    rule = {"row": row, "chosen_by": CHOSEN_BY, "remembers": row.endswith(MEMORY)}
+    described = {"set": "kaggle", "row": row, "seed": seed, "stamp": about, **made}
+    return {**described, **origin(rule, [FILES["kaggle"]])}
 
 
 def add(by_row: Results, refused: dict[str, list[str]], results: Path) -> None:

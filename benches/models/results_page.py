@@ -234,7 +234,7 @@ def tuning_text() -> str:
 
 HEAD = """# Results
 
-Written by `{command} --pages`. No number here is typed by hand.
+Written by `{command} --pages`. No number of ours is typed by hand.
 {stamps}
 
 Every set has three parts. Models learn from **train**. **dev** makes every choice: steps, temperature,

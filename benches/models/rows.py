@@ -72,17 +72,22 @@ TFIDF = Row("tfidf", {"arch": "tfidf"}, 0.2, draws=False, again=True)
 TFIDF_CHARACTERS = Row(
     "tfidf, characters", {"arch": "tfidf", "model": {**CHARACTERS, "max_features": 200_000}}, 1, draws=False,
 )  # fmt: skip
+# Beside that with characters: as many features.
+TFIDF_LARGE = Row(
+    "tfidf, 200,000 features", {"arch": "tfidf", "model": {"max_features": 200_000}}, 0.2, draws=False
+)
 NB = Row("nb", {"arch": "nb"}, 1, draws=False)
 NB_CHARACTERS = Row("nb, characters", {"arch": "nb", "model": CHARACTERS}, 2, draws=False)
 BOW = Row("bow", {"arch": "bow"}, 0.2, again=True)
 
 UNTUNED = [
     TFIDF,
+    TFIDF_LARGE,
     TFIDF_CHARACTERS,
     NB,
     BOW,
     Row("cnn", {"arch": "cnn"}, 2.5, again=True),
-    Row("rnn", {"arch": "rnn"}, 2.2),
+    Row("rnn", {"arch": "rnn"}, 0.9),
     Row("gru", {"arch": "gru"}, 3),
     Row("lstm", {"arch": "lstm"}, 2.8, again=True),
     Row("lstm, one way", {"arch": "lstm", "model": {"bidirectional": False}}, 3),

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sentimodels.errors import DataError
-from sentimodels.evaluation.joint_intervals import difference, level, seed_noise
+from sentimodels.evaluation.joint_intervals import difference, level, macro_f1_difference, seed_noise
 
 GROUPS, SIZE = 150, 4
 
@@ -65,3 +65,48 @@ def test_the_noise_of_a_seed_is_that_of_the_noisiest_side() -> None:
 def test_counts_that_cannot_be(right: list[list[int]]) -> None:
     with pytest.raises(DataError):
         level(np.array(right), np.array([2, 2]))
+
+
+def tables(rng: np.random.Generator, n_seeds: int, right: float) -> NDArray[np.int64]:
+    """Rows by group, true and given label, of three classes that are not equally frequent."""
+    counts = np.zeros((n_seeds, GROUPS, 3, 3), np.int64)
+    for seed in range(n_seeds):
+        true = rng.choice(3, (GROUPS, SIZE), p=[0.6, 0.3, 0.1])
+        given = np.where(rng.random((GROUPS, SIZE)) < right, true, rng.integers(0, 3, (GROUPS, SIZE)))
+        for group in range(GROUPS):
+            np.add.at(counts[seed, group], (true[group], given[group]), 1)
+    return counts
+
+
+def test_macro_f1_is_that_of_scikit_learn() -> None:
+    from sklearn.metrics import f1_score
+
+    rng = np.random.default_rng(3)
+    worse, better = tables(rng, 2, 0.5), tables(rng, 3, 0.7)
+    means = []
+    for side in (worse, better):
+        scores = []
+        for counts in side.sum(1):
+            true, given = np.repeat(np.indices((3, 3)).reshape(2, 9), counts.ravel(), axis=1)
+            scores.append(f1_score(true, given, average="macro"))
+        means.append(np.mean(scores))
+    found = macro_f1_difference(worse, better)
+    assert found.value == pytest.approx(means[1] - means[0])
+    assert found.low < found.value < found.high
+    assert found.seeds == 2
+    assert macro_f1_difference(worse, worse).value == 0
+
+
+def test_the_interval_of_macro_f1_covers() -> None:
+    """Two sides that are as good: of twenty intervals about one leaves out zero."""
+    rng = np.random.default_rng(4)
+    hits = 0
+    for trial in range(40):
+        found = macro_f1_difference(tables(rng, 3, 0.6), tables(rng, 3, 0.6), seed=trial)
+        hits += found.low <= 0 <= found.high
+    assert hits >= 35
+
+
+def test_tables_of_other_shapes_are_refused() -> None:
+    with pytest.raises(DataError, match="by true and given label"):
+        macro_f1_difference(np.ones((1, 2, 3, 3), np.int64), np.ones((1, 3, 3, 3), np.int64))

@@ -207,27 +207,31 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
 def test_an_earlier_commit_becomes_its_section(bench: Any, tmp_path: Path) -> None:
     before = importlib.import_module("before_page")
     assert before.part(tmp_path).startswith("Not measured; type `python benches/models/before.py 156d62a`")
-    run = {"accuracy": 0.5, "macro_f1": 0.4, "tokens_per_second": 100}
-    better = {"accuracy": 0.6, "macro_f1": 0.5, "tokens_per_second": 110}
-    linear = {**run, "tokens_per_second": None}
+    run = {"accuracy": 0.5, "macro_f1": 0.4, "tokens_per_second": 100, "seconds": 4}
+    better = {"accuracy": 0.6, "macro_f1": 0.5, "tokens_per_second": 110, "seconds": 5}
+    bag = {**run, "tokens_per_second": None}
     worse = {"value": -0.1, "low": -0.2, "high": -0.01}
     archs = {
         "cnn": {"then": [run, run], "now": [better, {**better, "tokens_per_second": 90}], "gain": JOINT},
         "rnn": {"then": [better, better], "now": [run, run], "gain": worse},
-        "gru": {"then": [run, better], "now": [run, run], "gain": LESS},
-        "nb": {"then": [linear], "now": [linear], "gain": {**LESS, "value": 0.0}},
+        "nb": {"then": [bag], "now": [{**bag, "seconds": 5}], "gain": {**LESS, "value": 0.0}},
     }
+    for one in archs.values():
+        one["macro_f1_gain"] = LESS
     content = {"format": "sentimodels.evidence/1", "then": "1" * 40, "archs": archs, **OCCASION}
     (tmp_path / "before.json").write_text(json.dumps(content), "utf-8")
     section = before.part(tmp_path)
+    less = "+0.50 (-0.25 to +1.25)"
     for line in (
-        "| `cnn` | 0.5000 | 0.6000 | +1.25 (+0.50 to +2.00) | 0.4000 | 0.5000 | met "
-        "| 1.00 (0.90 to 1.10) | met |",
-        "| `rnn` | 0.6000 | 0.5000 | -10.00 (-20.00 to -1.00) | 0.5000 | 0.4000 | missed "
-        "| 0.91 (0.91 to 0.91) | missed |",
-        "| `gru` | 0.5500 | 0.5000 | +0.50 (-0.25 to +1.25) | 0.4500 | 0.4000 | met "
-        "| 0.95 (0.91 to 1.00) | met |",
-        "| `nb` | 0.5000 | 0.5000 | +0.00 (-0.25 to +1.25) | 0.4000 | 0.4000 | met | - |  |",
+        f"| `cnn` | 0.5000 | 0.6000 | +1.25 (+0.50 to +2.00) | 0.4000 | 0.5000 | {less} "
+        "| 1.00 (0.90 to 1.10) |",
+        f"| `rnn` | 0.6000 | 0.5000 | -10.00 (-20.00 to -1.00) | 0.5000 | 0.4000 | {less} "
+        "| 0.91 (0.91 to 0.91) |",
+        f"| `nb` | 0.5000 | 0.5000 | +0.00 (-0.25 to +1.25) | 0.4000 | 0.4000 | {less} "
+        "| 0.80 (0.80 to 0.80) |",
+        "Bars, of all architectures: accuracy gained, upper end of the interval, at least 0: missed; "
+        "macro-F1 gained, upper end of the interval, at least 0: met; speed of training, slowest of all, "
+        "at least 0.97: missed.",
     ):
         assert line in section
     assert "Defaults of commit 111111111, the last one before" in section
@@ -248,7 +252,7 @@ def test_a_taught_student_becomes_its_section(bench: Any, tmp_path: Path) -> Non
     section = distilled.part(tmp_path)
     assert "| dev | 0.5500 | 0.5600 | +0.50 (-0.25 to +1.25) | +0.5: met |" in section
     assert "| sealed | 0.5500 | 0.5600 | +0.40 (-0.25 to +1.25) | +0.5: missed |" in section
-    assert "Means of 2 seeds of the row `lstm`, taught for 4 epochs, alone for 2." in section
+    assert "Means of 2 seeds of the row `lstm`, taught for 4 epochs, alone for 2: " in section
     assert "other students before: +1.25 (+0.50 to +2.00), 1999-12-31 23:59, commit 111111111." in section
     assert "among runs (3 of bow; 1 of gru)" in section
     assert "1,500 phrases" in section

@@ -1,12 +1,13 @@
 """Intervals that join seeds and rows: another seed and other rows would both have given another score.
 
-Not for one run (`intervals.py`), nor for scores other than accuracy. A replicate draws groups of rows
-with replacement, the same for all seeds and both sides, and seeds with replacement, those of each
-side by themselves. A few seeds spread less than seeds do, and how much is itself uncertain: the
-spread between seeds is widened as Student's t widens it (Efron and Tibshirani 1993, 5.3 and 12.5).
+Not for one run (`intervals.py`), nor for scores other than accuracy and macro-F1. A replicate draws
+groups of rows with replacement, the same for all seeds and both sides, and seeds with replacement,
+those of each side by themselves. A few seeds spread less than seeds do, and how much is itself
+uncertain: the spread between seeds is widened as Student's t widens it (Efron and Tibshirani 1993, 5.3
+and 12.5).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 
-__all__ = ["Joint", "difference", "level", "seed_noise"]
+__all__ = ["Joint", "difference", "level", "macro_f1_difference", "seed_noise"]
 
 N_REPLICATES = 1000
 _NORMAL = 1.959963984540054
 # Weights of so many replicates at a time.
 _CELLS_AT_ONCE = 8_000_000
+
+# Scores `(replicates, n_seeds)` on rows that are drawn as often as weights `(replicates, n_groups)` say.
+_Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ def level(right: NDArray[np.int64], rows: NDArray[np.int64], *, seed: int = 0) -
         seed: of the draws.
     """
     _check(right, rows)
-    drawn = np.concatenate([_side(block, seeds) for block, seeds in _draws([right], rows, seed)])
+    pairs = _draws([(len(right), _accuracies(right, rows))], len(rows), seed)
+    drawn = np.concatenate([_side(block, seeds) for block, seeds in pairs])
     return _joint(_accuracy(right, rows), drawn, len(right))
 
 
@@ -59,12 +64,25 @@ def difference(
     """Returns by how much `better` is more accurate than `worse`, both as `level` takes them."""
     _check(worse, rows)
     _check(better, rows)
-    drawn = []
-    pairs = _draws([worse, better], rows, seed)
-    for (low_block, low_seeds), (high_block, high_seeds) in zip(pairs, pairs, strict=True):
-        drawn.append(_side(high_block, high_seeds) - _side(low_block, low_seeds))
+    sides = [(len(right), _accuracies(right, rows)) for right in (worse, better)]
     value = _accuracy(better, rows) - _accuracy(worse, rows)
-    return _joint(value, np.concatenate(drawn), min(len(worse), len(better)))
+    return _joint(value, _differences(sides, len(rows), seed), min(len(worse), len(better)))
+
+
+def macro_f1_difference(worse: NDArray[np.int64], better: NDArray[np.int64], *, seed: int = 0) -> Joint:
+    """Returns by how much the macro-F1 of `better` is above that of `worse`.
+
+    Args:
+        worse: `(n_seeds, n_groups, n_classes, n_classes)` rows of each group by true and given label.
+        better: the same, of the same groups.
+        seed: of the draws.
+    """
+    if worse.ndim != 4 or better.shape[1:] != worse.shape[1:] or not (worse.size and better.size):
+        raise DataError(f"rows by true and given label {worse.shape} and {better.shape}")
+    n_groups = worse.shape[1]
+    sides = [(len(counts), _macro_f1(counts)) for counts in (worse, better)]
+    low, high = (float(score(np.ones((1, n_groups))).mean()) for _, score in sides)
+    return _joint(high - low, _differences(sides, n_groups, seed), min(len(worse), len(better)))
 
 
 def seed_noise(*sides: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
@@ -87,18 +105,51 @@ def _accuracy(right: NDArray[np.int64], rows: NDArray[np.int64]) -> float:
     return float(right.sum() / (len(right) * rows.sum()))
 
 
+def _accuracies(right: NDArray[np.int64], rows: NDArray[np.int64]) -> _Score:
+    def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares: NDArray[np.float64] = (weights @ right.T) / (weights @ rows)[:, None]
+        return shares
+
+    return score
+
+
+def _macro_f1(counts: NDArray[np.int64]) -> _Score:
+    n_seeds, n_groups, n_classes, _ = counts.shape
+    flat = counts.transpose(1, 0, 2, 3).reshape(n_groups, -1)
+
+    def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        table = (weights @ flat).reshape(len(weights), n_seeds, n_classes, n_classes)
+        right = table.diagonal(axis1=2, axis2=3)
+        both = table.sum(2) + table.sum(3)  # precision and recall at once: F1 is 2 TP / (given + true)
+        f1: NDArray[np.float64] = 2 * right / np.maximum(both, 1)
+        means: NDArray[np.float64] = f1.mean(-1)
+        return means
+
+    return score
+
+
 def _draws(
-    sides: list[NDArray[np.int64]], rows: NDArray[np.int64], seed: int
+    sides: list[tuple[int, _Score]], n_groups: int, seed: int
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
-    """Yields, side after side, accuracies `(replicates, n_seeds)` on drawn rows, and drawn seeds."""
+    """Yields, side after side, scores `(replicates, n_seeds)` on drawn rows, and drawn seeds."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    at_once = max(1, _CELLS_AT_ONCE // max(1, len(rows)))
+    at_once = max(1, _CELLS_AT_ONCE // max(1, n_groups))
     for start in range(0, N_REPLICATES, at_once):
         n = min(at_once, N_REPLICATES - start)
-        weights = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=n).astype(np.float64)
-        total = weights @ rows
-        for right in sides:
-            yield (weights @ right.T) / total[:, None], rng.integers(0, len(right), size=(n, len(right)))
+        weights = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=n).astype(np.float64)
+        for n_seeds, score in sides:
+            yield score(weights), rng.integers(0, n_seeds, size=(n, n_seeds))
+
+
+def _differences(sides: list[tuple[int, _Score]], n_groups: int, seed: int) -> NDArray[np.float64]:
+    """Returns by how much the second side is above the first, in each replicate."""
+    pairs = _draws(sides, n_groups, seed)
+    return np.concatenate(
+        [
+            _side(high_block, high_seeds) - _side(low_block, low_seeds)
+            for (low_block, low_seeds), (high_block, high_seeds) in zip(pairs, pairs, strict=True)
+        ]
+    )
 
 
 def _side(accuracies: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[np.float64]:
