@@ -316,6 +316,8 @@ def test_a_language_model_goes_on_with_the_text(page: Watched, client: Client) -
     assert listed.count() >= 5
     shares = [float(text.rpartition(" ")[2]) for text in listed.all_text_contents()]
     assert all(0 <= share <= 1 for share in shares)
+    assert panel.locator(".details dt").first.text_content().startswith("Probabilities in the place of")
+    assert panel.locator(".details").first.get_attribute("aria-live") == "polite"
     pieces.nth(0).focus()
     page.page.keyboard.press("ArrowRight")
     assert pieces.nth(1).evaluate("node => node === document.activeElement")
@@ -345,7 +347,15 @@ def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> N
         count = page.page.locator(".piece").count()
         page.page.wait_for_timeout(400)
         assert page.page.locator(".piece").count() == count < 40
-        assert page.page.get_by_role("button", name="Continue").is_enabled()
+        go, stop = (page.page.get_by_role("button", name=name) for name in ("Continue", "Stop"))
+        assert go.is_enabled()
+        go.focus()
+        page.page.keyboard.press("Enter")
+        page.page.locator(".piece").nth(1).wait_for()
+        assert stop.evaluate("node => node === document.activeElement")
+        page.page.keyboard.press("Escape")
+        page.panel("lm").get_by_text("stopped", exact=True).wait_for()
+        assert go.evaluate("node => node === document.activeElement")
 
 
 def test_what_the_server_refuses_is_said(page: Watched) -> None:
@@ -353,6 +363,39 @@ def test_what_the_server_refuses_is_said(page: Watched) -> None:
     page.panel("lm").get_by_role("button", name="Continue").click()
     page.panel("lm").get_by_text("the model reads 64").wait_for()
     page.complaints.clear()  # the browser notes each answer that is not 200
+
+
+# Where a bar ends stands out from what it ends at: by its own shade, or by a line at its end.
+ENDS = """
+() => {
+  const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const apart = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  return [...document.querySelectorAll(".bar")].map((bar) => {
+    const [track, fill, line] = [[bar], [bar.firstChild], [bar, "::after"]]
+      .map((one) => light(getComputedStyle(...one).backgroundColor));
+    return Math.max(apart(fill, track), Math.min(apart(line, fill), apart(line, track)));
+  });
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bars_of_five_labels_can_be_told_from_what_is_behind_them(
+    chrome: Any, tmp_path: Path, scheme: str
+) -> None:
+    lines = [f"{'good ' * label}film {'bad ' * (4 - label)},{label}" for label in range(5)] * 20
+    (tmp_path / "five.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    train(resolve(tree("tfidf", tmp_path / "five.csv")), tmp_path / "five", baseline=False)
+    app = create_app(load_models([tmp_path / "five"]), Limits(), more=routes)
+    with serving(app) as client, opened(chrome, client.url, color_scheme=scheme) as page:
+        page.text.fill("good good film")
+        page.panel("five").locator(".token").first.wait_for()
+        ends = page.page.evaluate(ENDS)
+        assert len(ends) == 5
+        assert min(ends) >= 3, ends
+        page.keep(f"five-labels-{scheme}")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -259,6 +259,9 @@ COMPLETIONS = [
     ("senti", "senti train --arch g", ["gru", "gpt"]),
     ("senti", "senti pretrain --preset xx", ["xx-large"]),
     ("senti", "senti distill --loss l", ["logits"]),
+    ("senti", "senti distill t --arch ls", ["lstm"]),
+    ("senti", "senti explain r --method l", ["leave-one-out"]),
+    ("senti", "senti export r --to o", ["onnx"]),
     ("senti", "senti init --arch b", ["bow", "bert"]),
     ("senti", "senti plot --kind co", ["confusion"]),
 ]

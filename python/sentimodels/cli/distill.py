@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .completions import of_architectures
 from .dry_run import dry_run_of
 from .options import MODEL, Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
 from .stopping import Stopper
@@ -45,6 +46,7 @@ def distill(
             "--arch",
             metavar="NAME",
             help="Architecture of the student; senti archs lists them. [default: lstm]",
+            autocompletion=of_architectures,
         ),
     ] = None,
     out: Annotated[

@@ -30,6 +30,7 @@ def export(
             "--to",
             metavar="NAME",
             help="Format to write: transformers or onnx. [default: transformers]",
+            autocompletion=lambda: list(_FORMATS),
         ),
     ] = None,
     onnx: Annotated[bool, typer.Option("--onnx", help="Same as --to onnx.")] = False,

@@ -43,6 +43,7 @@ def explain(
             metavar="NAME",
             help="Method: integrated-gradients or leave-one-out. [default: integrated-gradients; "
             "leave-one-out for an ensemble]",
+            autocompletion=lambda: list(_METHODS),
         ),
     ] = None,
     label: Annotated[

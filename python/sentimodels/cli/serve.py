@@ -37,7 +37,8 @@ def serve(
 ) -> None:
     """Try runs on a page: probabilities, tokens and their effects as you type, texts that go on.
 
-    The page is for a browser on this machine and asks no other host. Its JSON API can be called as well.
+    The page is for a browser on this machine and asks no other host. Its JSON API (docs/web.md) can be
+    called as well. Needs the extra web.
     """
     limits = limits_of(max_bytes, timeout, threads)
     import torch

@@ -24,7 +24,7 @@ export class Bars {
     this.element.setAttribute("aria-label", "Probabilities");
     this.rows = labels.map((label, place) => {
       const row = document.createElement("li");
-      const [name, bar, fill, value] = ["span", "span", "span", "span"].map((tag) => document.createElement(tag));
+      const [name, bar, fill, value] = Array.from({ length: 4 }, () => document.createElement("span"));
       name.className = "label";
       name.textContent = label;
       name.title = label;
@@ -40,7 +40,7 @@ export class Bars {
       bar.append(fill);
       row.append(name, bar, value);
       this.element.append(row);
-      return { name, bar, fill, value };
+      return { name, bar, value };
     });
     this.show(null);
   }
@@ -48,11 +48,11 @@ export class Bars {
   /** Draws probabilities in the order of the labels; null for no text. */
   show(probs) {
     const best = probs ? probs.indexOf(Math.max(...probs)) : -1;
-    this.rows.forEach(({ name, bar, fill, value }, place) => {
+    this.rows.forEach(({ name, bar, value }, place) => {
       const p = probs ? probs[place] : 0;
       name.classList.toggle("best", place === best);
       bar.setAttribute("aria-valuenow", p.toFixed(3));
-      fill.style.setProperty("--p", p);
+      bar.style.setProperty("--p", p);
       value.textContent = p.toFixed(3);
     });
   }

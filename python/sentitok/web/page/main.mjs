@@ -125,6 +125,8 @@ async function begin() {
   text.addEventListener("input", typed);
   text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.ctrlKey) for (const panel of writers) panel.write(text.value, settings());
+  });
+  document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") for (const panel of writers) panel.halt();
   });
   by("view").addEventListener("change", (event) => {

@@ -16,6 +16,13 @@ function made(tag, className, text = "") {
   return element;
 }
 
+/** Makes the place where more is said of a token that is pointed at, or reached by the arrow keys. */
+function details() {
+  const box = made("div", "details");
+  box.setAttribute("aria-live", "polite");
+  return box;
+}
+
 /** Says how many tokens there are. */
 function counted(count) {
   return `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
@@ -66,7 +73,7 @@ export class Panel {
     this.heading = made("h3", "", "Tokens");
     this.copy = made("button", "", "Copy ids");
     this.all = made("button", "", "Show all");
-    const detail = made("div", "details");
+    const detail = details();
     this.tokens = new Tokens(this.about.name, detail);
     const buttons = made("div", "row");
     buttons.append(this.copy, this.all);
@@ -83,7 +90,7 @@ export class Panel {
   }
 
   addWriting() {
-    const detail = made("div", "details");
+    const detail = details();
     this.written = new Written(this.about.name, detail);
     this.go = made("button", "", "Continue");
     this.stop = made("button", "", "Stop");
@@ -144,8 +151,10 @@ export class Panel {
 
   /** Has the model go on with a text. */
   async write(text, settings) {
+    const focused = document.activeElement === this.go;
     this.go.disabled = true;
     this.stop.disabled = false;
+    if (focused) this.stop.focus(); // a button that is disabled loses it
     this.told.textContent = "";
     this.written.begin(text);
     const ended = await this.attempt(this.writing, async (signal) => {
@@ -160,17 +169,21 @@ export class Panel {
       this.told.textContent = ending(end);
       this.say(`${this.about.name}: ${ending(end)}`);
     }, this.told);
-    if (!ended) return;
+    if (ended) this.goAgain();
+  }
+
+  goAgain() {
+    const focused = document.activeElement === this.stop;
     this.go.disabled = false;
     this.stop.disabled = true;
+    if (focused) this.go.focus();
   }
 
   halt() {
     if (this.stop.disabled) return;
     this.writing.cancel();
     this.element.removeAttribute("aria-busy");
-    this.go.disabled = false;
-    this.stop.disabled = true;
+    this.goAgain();
     this.told.textContent = "stopped";
   }
 
@@ -185,6 +198,7 @@ export class Panel {
     } catch (error) {
       const lost = error instanceof TypeError;
       where.textContent = lost ? "The server does not answer; is it still running?" : error.message;
+      this.say(`${this.about.name}: ${where.textContent}`);
     }
     this.element.removeAttribute("aria-busy");
     return true;
@@ -204,6 +218,8 @@ export class Panel {
     if (answer?.cut) notes.push(this.cut(answer));
     this.notice.textContent = notes.join(" ");
     this.all.hidden = !(listed < count && listed < this.about.max_tokens);
+    this.copies = listed < count ? `Copy the first ${listed.toLocaleString("en")} ids` : "Copy ids";
+    this.copy.textContent = this.copies;
     this.copy.hidden = !answer || !answer.tokens.some((token) => token.id !== null);
     if (answer?.label !== undefined) {
       const best = Math.max(...answer.probs.map((one) => one.p));
@@ -225,6 +241,6 @@ export class Panel {
     } catch {
       this.copy.textContent = "The browser refuses to copy";
     }
-    setTimeout(() => (this.copy.textContent = "Copy ids"), 1500);
+    setTimeout(() => (this.copy.textContent = this.copies), 1500);
   }
 }

@@ -59,6 +59,7 @@ export class Written {
     const lists = this.pieces[Number(item.dataset.number)].map((token) => {
       const list = document.createElement("dl");
       const term = document.createElement("dt");
+      term.className = "unseen";
       term.textContent = `Probabilities in the place of ${token.text}`;
       const others = token.likely.filter((one) => one.id !== token.id);
       const values = [token, ...others].map((one, place) => {
