@@ -166,18 +166,22 @@ def mr_job(by_row: Results) -> Job | None:
 
 
 def listed(data: Path) -> None:
-    """Says of each row how many of its seeds are there, and what is still to be spent."""
-    left = 0.0
+    """Says of each row how many of its seeds are there, what is still to be spent, and what was."""
+    left = spent = 0.0
     for of_set in SETS:
         for name, row in rows_of(of_set).items():
-            of_row = [why_not(job, data) for job in jobs([f"{of_set}:{name}"])]
+            asked = jobs([f"{of_set}:{name}"])
+            of_row = [why_not(job, data) for job in asked]
+            spent += sum(float(read(job.path)["cost"]["cpu_seconds"]) for job in asked if job.path.is_file())
             good = sum(reasons == [] for reasons in of_row)
             minutes = (row.seeds - good) * row.minutes * (2 if name.endswith(AGAIN) else 1)
             left += minutes
             old = sum(bool(reasons) for reasons in of_row)
             state = f"{good} of {row.seeds} seeds" + (f", {old} stale" if old else "")
             print(f"{of_set}:{name}: {state}" + (f", some {minutes:.0f} minutes" if minutes else ""))
-    print(f"left: some {left:.0f} minutes of one core")
+    print(
+        f"left: some {left:.0f} minutes of one core; what is there took {spent / 3600:.1f} hours of one core"
+    )
 
 
 def fewer(parts: Parts, limit: int | None) -> Parts:
