@@ -222,7 +222,7 @@ def the_page(folder: Path) -> str:
             grown = resident(pid) - before
     errors = sum(status != 200 for status, _ in first + again)
     size = sum(path.stat().st_size for path in FILES.iterdir() if path.is_file()) / 1e3
-    begun = [seconds_of("import sentitok.cli.serve, sentitok.web") for _ in range(ROUNDS)]
+    begun = [seconds_of("import sentitok.cli.app, sentitok.web") for _ in range(ROUNDS)]
     python = [seconds_of("pass") for _ in range(ROUNDS)]
     rows = [
         row("from the last key to its bars, in a browser", typed, "from keystroke to bars")
