@@ -24,8 +24,8 @@ PAGES = [
     for path in [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
     if path.name not in LEFT_OUT
 ]
-# Options of other programs that pages name.
-FOREIGN = {"--pages"}
+# Options of other programs that pages name, such as the benches.
+FOREIGN = {"--jobs", "--list", "--pages"}
 HAS_SENTI = find_spec("torch") is not None
 
 

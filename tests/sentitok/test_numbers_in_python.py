@@ -175,7 +175,7 @@ UNUSED = {
 }  # fmt: skip
 # What only the package itself calls.
 INSIDE = {
-    "AddedTokens", "Continuations", "Rows", "Surfaces", "Truncation", "check_size", "choice", "chunks",
+    "AddedTokens", "Continuations", "Codec", "Surfaces", "Truncation", "check_size", "choice", "chunks",
     "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real", "separated",
     "spelled_tokens", "token_bytes", "whole", "Encoding.of", "index",
 }  # fmt: skip
