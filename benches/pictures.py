@@ -167,8 +167,9 @@ def noted(folder: Path, made: dict[str, list[str]]) -> None:
     path = folder / ABOUT
     old = path.read_text("utf-8") if path.is_file() else ""
     sections = {part.split("\n", 1)[0].strip(): part for part in old.split("\n## ")[1:]}
-    # A checkout with changes is not what its commit says.
-    changed = " with changes" if git("status", "--porcelain", "--untracked-files=no") else ""
+    # A checkout with changes, but for the figures themselves, is not what its commit says.
+    others = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/pictures")
+    changed = " with changes" if others else ""
     when = f"commit {git('rev-parse', '--short=9', 'HEAD')}{changed}, {datetime.now(UTC):%Y-%m-%d}"
     for name, commands in made.items():
         about = (FIGURES[name.split(".")[0]].__doc__ or "").strip()
