@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import lines, number, table
+from sentitok.cli.output import lines, number, sized, table
 
 from .alignment_scores import preferred, score_rows
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
@@ -123,7 +123,7 @@ def summary(about: dict[str, Any], samples: list[dict[str, Any]], folder: Path) 
         parts += _report(alignment)
         if samples:
             parts.append(_samples(samples))
-    ending = [("written", str(folder)), ("next", f"senti generate {folder} PROMPT")]
+    ending = [("written", sized(folder)), ("next", f"senti generate {folder} PROMPT")]
     return "\n\n".join(part.rstrip("\n") for part in [*parts, lines(ending)])
 
 

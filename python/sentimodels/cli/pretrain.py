@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sentitok.cli.output import counted, lines, number, table
+from sentitok.cli.output import counted, lines, number, sized, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
@@ -116,7 +116,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     text = f"{lines(pairs)}\n\n{table(['', 'loss', 'perplexity', 'bits per byte'], rows)}".rstrip("\n") + "\n"
     if "next_sentence" in valid:
         text += f"next sentence: accuracy {valid['next_sentence']:.4f}\n"
-    ending = lines([("written", str(folder)), ("next", f"senti train FILE --init {folder}")])
+    ending = lines([("written", sized(folder)), ("next", f"senti train FILE --init {folder}")])
     return f"{text}\n{ending}"
 
 

@@ -7,7 +7,7 @@ rows that judge, which chose nothing; for several seeds over seeds and rows toge
 from pathlib import Path
 from typing import Any
 
-from sentitok.cli.output import counted, lines, number, table
+from sentitok.cli.output import counted, lines, number, sized, table
 
 # Of hundreds of classes nobody reads the counts.
 _LABELS_SHOWN = 12
@@ -68,7 +68,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
             "\nthe refitted model is not judged, since it was trained on the validation rows; "
             "--test-share 0.1 holds out rows to judge it on"
         )
-    ending = lines([("written", str(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
+    ending = lines([("written", sized(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
     return f"{text}\n\n{ending}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import lines, number
+from sentitok.cli.output import lines, number, sized
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError
 from .dry_run import dry_run_of
@@ -121,7 +121,7 @@ def _summary(about: dict[str, Any], folder: Path) -> str:
         *score_lines(about["valid"], "validation "),
     ]
     following = f'echo "A sentence." | senti translate text {folder}'
-    return f"{lines(rows)}\n\n{lines([('written', str(folder)), ('next', following)])}"
+    return f"{lines(rows)}\n\n{lines([('written', sized(folder)), ('next', following)])}"
 
 
 def score_lines(scores: dict[str, Any], part: str = "") -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 from .process import complain, to_stdout
@@ -157,6 +158,13 @@ def bytes_text(value: float) -> str:
         if value >= factor:
             return f"{value / factor:.1f} {unit}"
     return counted(round(value), "byte")
+
+
+def sized(path: str | Path) -> str:
+    """Names a file or a folder with its size, as in `runs/first (3.6 MB)`."""
+    there = Path(path)
+    files = [there] if there.is_file() else [one for one in there.rglob("*") if one.is_file()]
+    return f"{path} ({bytes_text(sum(one.stat().st_size for one in files))})"
 
 
 def peak_memory() -> int | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import UsageError
-from .output import Output, bytes_text, counted, lines, number, peak_memory
+from .output import Output, bytes_text, counted, lines, number, peak_memory, sized
 from .texts import check_stdin
 
 if TYPE_CHECKING:
@@ -391,6 +391,6 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     if summary["peak_memory_bytes"] is not None:
         pairs.append(("peak memory", bytes_text(summary["peak_memory_bytes"])))
     pairs.append(("fingerprint", summary["fingerprint"]))
-    pairs.append(("written", ", ".join(summary["files"])))
+    pairs.append(("written", ", ".join(map(sized, summary["files"]))))
     pairs.append(("next", following))
     return lines(pairs)
