@@ -73,7 +73,9 @@ def test_every_result_says_what_it_is_of(bench: Any) -> None:
             continue
         else:
             one = json.loads(path.read_text("utf-8"))
-            parts = next((one[key] for key in ("cells", "cases", "archs") if key in one), {"": one})
+            # Measured one by one, or at once.
+            of_parts = ("cells", "cases", "archs") if "config" not in one else ()
+            parts = next((one[key] for key in of_parts if key in one), {"": one})
             parts = one["rows"] if path.name == "tuning.json" else parts
         results |= {f"{path.name} {name}": part for name, part in parts.items()}
     for name, one in results.items():

@@ -70,7 +70,7 @@ def test_work_ends_with_what_was_written_and_what_to_type_next(
         "train-bpe text.txt --vocab 270 -o trained.json", cwd=folder, variables=variables
     )
     assert code == 0, written
-    assert re.search(r"^written +trained\.json$", plain(written), re.M)
+    assert re.search(r"^written +trained\.json \([\d.]+ kB\)$", plain(written), re.M)
     assert re.search(r"^next +sentitok show", plain(written), re.M)
     if variables:
         assert not STEERING.search(written)
