@@ -141,7 +141,7 @@ def collected(data: Path) -> tuple[Results, dict[str, list[str]]]:
 
 
 def chosen_for_mr(by_row: Results) -> str | None:
-    """Returns the row that is best on dev of the other sets; `None` until all of them are there.
+    """Returns the row that is best on dev of the other sets; `None` until all seeds of all are there.
 
     Dev of MR has no say, nor has any sealed part.
     """
@@ -151,7 +151,10 @@ def chosen_for_mr(by_row: Results) -> str | None:
     means = {}
     for name in names:
         of_row = [by_row.get((of_set, name), []) for of_set in CHOOSES_FOR_MR]
-        if not all(of_row):
+        if any(
+            len(results) < rows_of(of_set)[name].seeds
+            for of_set, results in zip(CHOOSES_FOR_MR, of_row, strict=True)
+        ):
             return None
         means[name] = fmean(fmean(r["scores"]["dev"]["accuracy"] for r in results) for results in of_row)
     return max(names, key=lambda name: means[name])

@@ -374,14 +374,19 @@ def test_seeds_that_differ_leave_a_claim_open(bench: Any) -> None:
 def test_the_recipe_for_mr_is_chosen_on_dev_of_other_sets(bench: Any) -> None:
     found = {}
     for of_set in bench.rows.CHOOSES_FOR_MR:
-        for name in bench.rows.rows_of(of_set):
-            found[of_set, name] = [made(bench, of_set, name, 0, 0.8 if name == "nb" else 0.7)]
+        for name, row in bench.rows.rows_of(of_set).items():
+            level = 0.8 if name == "nb" else 0.7
+            found[of_set, name] = [made(bench, of_set, name, seed, level) for seed in range(row.seeds)]
     assert bench.run_all.chosen_for_mr(found) == "nb"
     for results in found.values():  # sealed parts have no say
         for one in results:
             one["scores"] = {**one["scores"], "sealed": {**one["scores"]["sealed"], "accuracy": 0.1}}
     found["imdb", "bow"][0]["scores"]["sealed"]["accuracy"] = 1.0
     assert bench.run_all.chosen_for_mr(found) == "nb"
+    assert len(found["imdb", "bow"]) > 1
+    last = found["imdb", "bow"].pop()
+    assert bench.run_all.chosen_for_mr(found) is None  # not before all seeds are there
+    found["imdb", "bow"].append(last)
     del found["yelp", "nb"]
     assert bench.run_all.chosen_for_mr(found) is None
 
