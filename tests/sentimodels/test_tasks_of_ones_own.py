@@ -5,6 +5,7 @@ of them. Not for the heads by themselves (`test_heads.py`).
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ class Rows(NamedTuple):
         return {"input_ids": self.ids}
 
 
-class Own:
+class Own(ABC):
     """What the three tasks share: texts that count on from a random start by a step of at most `most`."""
 
     most, steps = 3, 120
@@ -64,11 +65,13 @@ class Own:
         start, step = torch.randint(0, 28, (32, 1)), torch.randint(1, self.most + 1, (32, 1))
         return self.asked((start + step * torch.arange(WIDTH)) % 28)
 
+    @abstractmethod
     def asked(self, ids: Tensor) -> Rows:
-        raise NotImplementedError
+        """Makes a batch of texts: what is read, and what is to be said of it."""
 
+    @abstractmethod
     def loss(self, model: nn.Module, batch: Rows) -> tuple[Tensor, int]:
-        raise NotImplementedError
+        """Returns the sum of the losses, and how many there are."""
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> Evaluation:
