@@ -5,7 +5,7 @@ configuration, hashes of the data and of the code that makes the numbers, versio
 command. `stale` compares these with what is there now; no page is made from a result that is stale.
 
 Code that matters is where numbers are made: from rows to ids, the model's own file, layers, heads,
-losses, the loop, calibration and scores. It is hashed by its syntax tree without docstrings and
+losses, the loop, the run around it, calibration, scores and the choice of members. It is hashed by its syntax tree without docstrings and
 without what errors say, so comments, layout and messages make nothing stale. Code that is otherwise
 the same may be shown to make the same numbers, bit by bit (`unchanged.py`). What reads files and
 passes values on is not in it: what it read and passed is in the hashes of the data and in the
@@ -47,7 +47,8 @@ MATTERS = (
     "text", "layers", "heads", "tasks/__init__.py", "tasks/class_weights.py", "tasks/classification.py",
     "tasks/loss.py", "tasks/validation.py", "training", "inference.py", "data/batches.py", "data/encoded.py",
     "data/scripts.py",
-    "evaluation/calibration.py", "evaluation/metrics.py", "evaluation/predictions.py",
+    "evaluation/calibration.py", "evaluation/metrics.py", "evaluation/phrase_memory.py",
+    "evaluation/predictions.py", "evaluation/selection.py", "runs/refit.py", "runs/train.py",
 )  # fmt: skip
 # What makes the numbers of a student beside these.
 TAUGHT = ("tasks/distillation.py", "distillation.py")
@@ -60,23 +61,27 @@ ELSEWHERE = {
 }
 
 
-def files_that_matter(arch: str, *, taught: bool = False) -> list[Path]:
+def files_that_matter(arch: str, *, taught: bool = False, package: Path = PACKAGE) -> list[Path]:
     """Returns the files whose code makes the numbers of an architecture, or of it as a student."""
-    own = PACKAGE / "models" / f"{FILE_OF.get(arch, arch)}.py"
-    paths = [own, PACKAGE / "models" / "sequence_classifier.py"]
+    own = package / "models" / f"{FILE_OF.get(arch, arch)}.py"
+    paths = [own, package / "models" / "sequence_classifier.py"]
     for name in MATTERS + TAUGHT * taught:
-        path = PACKAGE / name
+        path = package / name
         paths += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return paths
 
 
 @cache
-def code_hash(arch: str, *, taught: bool = False) -> str:
-    """Returns the hash of that code, without docstrings, messages, comments and layout."""
+def code_hash(arch: str, *, taught: bool = False, package: Path = PACKAGE) -> str:
+    """Returns the hash of that code, without docstrings, messages, comments and layout.
+
+    Raises:
+        FileNotFoundError: if another commit's package lacks one of the files.
+    """
     digest = hashlib.sha256()
-    for path in files_that_matter(arch, taught=taught):
+    for path in files_that_matter(arch, taught=taught, package=package):
         digest.update(
-            f"{path.relative_to(PACKAGE).as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode()
+            f"{path.relative_to(package).as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode()
         )
     return digest.hexdigest()
 

@@ -6,9 +6,10 @@ Every row's architecture and configuration is trained on a few rows of its data,
 COMMIT and by that of today, on one thread with one seed. Where all weights and all answers on dev
 are equal bit by bit, results/unchanged.json says that the old code's hash leads to the new one, and
 `result.stale` follows it. Where one bit differs, nothing is written for that architecture, and its
-rows are to be measured again. What a few steps cannot show (a rate that changes late, a file that
-only a long text reaches) it does not show either: a change that means to alter training is not for
-this, whatever it says.
+rows are to be measured again. Where COMMIT had the same code, and it is only that fewer of its files
+were said to matter (`result.MATTERS`), nothing is trained. What a few steps cannot show (a rate that
+changes late, a file that only a long text reaches) it does not show either: a change that means to
+alter training is not for this, whatever it says.
 """
 
 import argparse
@@ -18,11 +19,12 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import worktree
-from result import FILE_OF, ROOT, UNCHANGED, changed, code_hash, git, links
+from result import FILE_OF, PACKAGE, ROOT, UNCHANGED, changed, code_hash, git, links
 from rows import SETS, Tree
 
 # Rows of training and of dev that a row is trained and scored on.
@@ -38,6 +40,10 @@ def trees() -> dict[str, dict[str, tuple[str, Tree]]]:
             arch: str = row.tree["arch"]
             by_arch.setdefault(FILE_OF.get(arch) or arch, {}).setdefault(row.name, (of_set, row.tree))
     return by_arch
+
+
+def named(arch: str, taught: bool) -> str:
+    return f"{arch}, taught" if taught else arch
 
 
 def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[str, str] | None]:
@@ -57,20 +63,30 @@ def weights(package: Path, rows: dict[str, tuple[str, Tree]]) -> dict[str, dict[
     return hashes
 
 
-def code_of(checkout: Path, arch: str) -> str:
+def code_of(checkout: Path, arch: str, *, taught: bool = False) -> str:
     """Returns the hash of an architecture's code in another checkout, as that checkout has it."""
     script = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import result; print(result.code_hash(sys.argv[2]))"
+        "import sys; sys.path.insert(0, sys.argv[1]); import result; "
+        "print(result.code_hash(sys.argv[2], taught=bool(sys.argv[3])))"
     )
     folder = checkout / "benches" / "models"
     done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), arch],
+        [sys.executable, "-c", script, str(folder), arch, "taught" * taught],
         env={**os.environ, "PYTHONPATH": str(checkout / "python")},
         capture_output=True,
         text=True,
         check=True,
     )
     return done.stdout.strip()
+
+
+def same_code(old: Path, arch: str, *, taught: bool = False) -> bool:
+    """Whether all files that matter today are in another checkout as they are here."""
+    try:
+        then = code_hash(arch, taught=taught, package=old / PACKAGE.relative_to(ROOT))
+    except FileNotFoundError:
+        return False
+    return then == code_hash(arch, taught=taught)
 
 
 def compare(old: Path, arch: str, rows: dict[str, tuple[str, Tree]]) -> dict[str, Any] | None:
@@ -104,16 +120,22 @@ def main() -> int:
         old = Path(scratch) / "old"
         worktree.add(old, commit)
         try:
-            for arch, rows in trees().items():
-                before, now = code_of(old, arch), code_hash(arch)
+            for arch, taught in product(trees(), (False, True)):
+                before, now = code_of(old, arch, taught=taught), code_hash(arch, taught=taught)
                 if links(before, now, entries):
-                    print(f"{arch}: nothing to show", file=sys.stderr)
+                    print(f"{named(arch, taught)}: nothing to show", file=sys.stderr)
                     continue
-                if touched := changed(arch):
+                if touched := changed(arch, taught=taught):
                     raise SystemExit(
                         f"unchanged.py: {', '.join(touched)}: changed since the commit; type: git commit"
                     )
-                shown = compare(old, arch, rows)
+                if same_code(old, arch, taught=taught):
+                    print(f"{named(arch, taught)}: the same code", file=sys.stderr)
+                    shown: dict[str, Any] | None = {"arch": arch, "same_code": True}
+                elif taught:  # no row here trains a student
+                    continue
+                else:
+                    shown = compare(old, arch, trees()[arch])
                 if shown is None:
                     differ.append(arch)
                     continue

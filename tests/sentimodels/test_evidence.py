@@ -1,6 +1,7 @@
 """The pages of results: what is refused, what is called missed, and that no number is typed by hand."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,26 @@ def test_code_shown_to_make_the_same_numbers_counts(bench: Any, monkeypatch: pyt
     assert reasons(("second", now), ("first", "second"), ("second", "first")) == []
     assert reasons(("first", "second"), (now, "first"))
     assert reasons(("other", now))
+
+
+def test_code_is_the_same_where_its_meaning_is(bench: Any, tmp_path: Path) -> None:
+    import unchanged
+
+    package = tmp_path / "python" / "sentimodels"
+    shutil.copytree(ROOT / "python" / "sentimodels", package, ignore=shutil.ignore_patterns("__pycache__"))
+    run = package / "runs" / "train.py"
+
+    def same(source: str) -> bool:
+        bench.result.code_hash.cache_clear()
+        run.write_text(source, encoding="utf-8")
+        return unchanged.same_code(tmp_path, "cnn") and unchanged.same_code(tmp_path, "cnn", taught=True)
+
+    source = run.read_text("utf-8")
+    assert same(f"{source}# A comment.\n")
+    assert not same(f"{source}more = 1\n")
+    assert same(source)
+    (package / "evaluation" / "selection.py").unlink()
+    assert not same(source)
 
 
 def test_a_rate_is_taken_only_for_a_gain_beyond_chance(
