@@ -131,7 +131,7 @@ def main() -> int:
                     )
                 if same_code(old, arch, taught=taught):
                     print(f"{named(arch, taught)}: the same code", file=sys.stderr)
-                    shown: dict[str, Any] | None = {"arch": arch, "same_code": True}
+                    shown: dict[str, Any] | None = {"arch": named(arch, taught), "same_code": True}
                 elif taught:  # no row here trains a student
                     continue
                 else:
