@@ -5,11 +5,11 @@ configuration, hashes of the data and of the code that makes the numbers, versio
 command. `stale` compares these with what is there now; no page is made from a result that is stale.
 
 Code that matters is where numbers are made: from rows to ids, the model's own file, layers, heads,
-losses, the loop, the run around it, calibration, scores and the choice of members. It is hashed by its syntax tree without docstrings and
-without what errors say, so comments, layout and messages make nothing stale. Code that is otherwise
-the same may be shown to make the same numbers, bit by bit (`unchanged.py`). What reads files and
-passes values on is not in it: what it read and passed is in the hashes of the data and in the
-configuration.
+losses, the loop, the run around it, calibration, scores and the choice of members. It is hashed by its
+syntax tree without docstrings and without what errors say, so comments, layout and messages make
+nothing stale. Code that is otherwise the same may be shown to make the same numbers, bit by bit
+(`unchanged.py`). What reads files and passes values on is not in it: what it read and passed is in the
+hashes of the data and in the configuration.
 """
 
 import ast

@@ -55,7 +55,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _no_manifest(path, f"{error}") from None
     if not isinstance(manifest, dict):
-        raise _no_manifest(path, "it is no JSON object")
+        raise _no_manifest(path, "it is not a JSON object")
     schema = (manifest.get("schema"), manifest.get("version"))
     if schema != ("sentitok.dataset", 1):
         raise FormatError(

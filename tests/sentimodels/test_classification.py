@@ -1,7 +1,6 @@
 """The task of telling classes apart: the losses of every option, and the same ones as ever."""
 
 import json
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ SAVED: dict[str, Any] = json.loads(
 
 @pytest.mark.parametrize("name", SAVED["cases"])
 def test_losses_stay_what_they_were(name: str) -> None:
-    """Bit by bit on a machine of the same kind; on any other within rounding."""
+    """Within rounding: two processors of the same instruction set differ by 2e-7, and so do older sets."""
     case = SAVED["cases"][name]
     torch.set_num_threads(1)
     train, labels = encoded(90, 1)
@@ -38,11 +37,8 @@ def test_losses_stay_what_they_were(name: str) -> None:
         "val_losses": [record["val_loss"] for record in records if "val_loss" in record],
     }
     expected = {key: case[key] for key in found}
-    here = (torch.__version__, torch.backends.cpu.get_cpu_capability(), platform.machine())
-    if here == (SAVED["torch"], SAVED["cpu"], SAVED["machine"]):
-        assert found == expected
     for key, values in expected.items():
-        assert found[key] == pytest.approx(values, rel=1e-4)
+        assert found[key] == pytest.approx(values, rel=1e-6)
 
 
 def test_options_differ() -> None:

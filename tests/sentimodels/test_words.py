@@ -225,7 +225,7 @@ def test_buckets_out_of_range_are_refused() -> None:
 
 def test_a_bad_pattern_is_named() -> None:
     for config in (TfidfConfig(token_pattern="("), BowConfig(token_pattern="(")):
-        with pytest.raises(ConfigError, match=r"model\.token_pattern '\(' is no regular expression"):
+        with pytest.raises(ConfigError, match=r"model\.token_pattern '\(' is not a valid pattern"):
             config.features(["a"])
 
 

@@ -242,13 +242,13 @@ def test_names_that_are_none(name: str, options: Any, kind: type[Exception], mes
 
 
 FILES = [
-    ("tokenizer_config.json", "{", "is no JSON"),
+    ("tokenizer_config.json", "{", "is not valid JSON"),
     ("tokenizer_config.json", "[1]", "not an object"),
-    ("tokenizer_config.json", "[" * 100_000, "is no JSON"),
+    ("tokenizer_config.json", "[" * 100_000, "is not valid JSON"),
     ("tokenizer_config.json", '{"added_tokens_decoder": {"x": "y"}}', "'x' in added_tokens_decoder is no id"),
     ("tokenizer_config.json", '{"added_tokens_decoder": {"7": {"content": 7}}}', "is no token"),
     ("tokenizer_config.json", '{"added_tokens_decoder": [7]}', "is to be an object"),
-    ("special_tokens_map.json", "\x00", "is no JSON"),
+    ("special_tokens_map.json", "\x00", "is not valid JSON"),
 ]
 
 

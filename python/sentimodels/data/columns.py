@@ -156,7 +156,7 @@ def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) 
     """Reads one JSON object a line.
 
     Raises:
-        DataError: if a line is no JSON object, or lacks the text.
+        DataError: if a line is not a JSON object, or lacks the text.
     """
     adder: _Adder | None = None
     for number, line in enumerate(file.lines(), 1):
@@ -168,7 +168,7 @@ def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) 
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{rows.path}: line {number}: no JSON ({error})") from error
+            raise DataError(f"{rows.path}: line {number}: not valid JSON ({error})") from error
         if not isinstance(record, dict):
             raise DataError(f"{rows.path}: line {number}: expected an object, found {type(record).__name__}")
         adder = adder or _Adder(list(record), asked, rows, clean=clean)

@@ -2,7 +2,7 @@
 
 The order is that of the names; when all are numbers it is that of the numbers,
 so "2" comes before "10" and an ordinal scale keeps its order. The order never
-depends on which row came first (C6).
+depends on which row came first.
 """
 
 import math

@@ -79,7 +79,7 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
         return "pairs"
     if len(fields) > 1:
         return "tsv"
-    raise DataError(f"{path}: what is it? Use --format: {', '.join(FORMATS)}")
+    raise DataError(f"{path}: the format is unclear; name it with --format: {', '.join(FORMATS)}")
 
 
 def _recognise_folder(path: Path) -> str:

@@ -43,7 +43,7 @@ def finder(pattern: str) -> Callable[[str], list[str]]:
     """Returns what finds the matches of a pattern; for `WORD` a quicker one where it does as well.
 
     Raises:
-        re.error: if it is no regular expression.
+        re.error: if it is not a valid regular expression.
     """
     whole = re.compile(pattern)
     if WORD not in pattern:

@@ -74,7 +74,7 @@ class HashedNgrams(BagVocabulary):
             # A line end parts texts; so whole lists are cut by one call.
             self._cut = finder(rf"\n|{pattern}")
         except re.error as error:
-            raise ConfigError(f"model.token_pattern {pattern!r} is no regular expression: {error}") from error
+            raise ConfigError(f"model.token_pattern {pattern!r} is not a valid pattern: {error}") from error
         self._ids = _Known({word: place + 1 for place, word in enumerate(self.words)})
         self._ids["\n"] = 0
         self._hashes = hash_texts(["", *self.words])

@@ -233,4 +233,4 @@ def _finder(pattern: str) -> Callable[[str], list[str]]:
     try:
         return finder(pattern)
     except re.error as error:
-        raise ConfigError(f"model.token_pattern {pattern!r} is no regular expression: {error}") from error
+        raise ConfigError(f"model.token_pattern {pattern!r} is not a valid pattern: {error}") from error

@@ -206,7 +206,7 @@ def object_of(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path} is no JSON: {error}") from error
+        raise FormatError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise FormatError(f"{path} holds {shown(value)}, not an object")
     return value
