@@ -16,6 +16,7 @@ import sentitok
 from cli_runs import run, run_json
 from commands import environment
 from sentitok.cli.app import app
+from sentitok.cli.output import sized
 
 COMMANDS = {command.name: command for command in app.registered_commands}
 NAMES = [
@@ -143,6 +144,16 @@ def test_bench_compares_ids(prepared: Path) -> None:
     rows = found["results"]
     assert isinstance(rows, list)
     assert [(row["rival"], row["ids"]) for row in rows] == [("sentitok", "equal"), ("tokenizers", "equal")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="named pipes are POSIX")
+def test_what_is_written_is_named_with_its_size(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(bytes(1_500))
+    os.mkfifo(tmp_path / "pipe")
+    assert sized(tmp_path / "one") == f"{tmp_path / 'one'} (1.5 kB)"
+    assert sized(tmp_path) == f"{tmp_path} (3.0 kB)"
+    assert sized(tmp_path / "pipe") == f"{tmp_path / 'pipe'}"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")

@@ -16,11 +16,17 @@ __all__ = ["dry_run_of", "dry_run_of_sweep"]
 _NEXT = ("next", "the same command without --dry-run")
 
 
-def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
-    """Prints a plan; to its memory comes that of the program, once it has imported what trains."""
+def _planned(plan: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Returns a plan; to its memory comes that of the program, once it has imported what trains."""
     planned = plan()
     if "memory_bytes" in planned:
         planned["memory_bytes"] += memory_now() or 0
+    return planned
+
+
+def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
+    """Prints a plan."""
+    planned = _planned(plan)
     names = {key: key.removesuffix("_bytes").replace("_", " ") for key in planned}
     pairs = [(names[key], _said(key, value)) for key, value in planned.items()]
     pairs.append(_NEXT)
@@ -29,8 +35,7 @@ def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
 
 def dry_run_of_sweep(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
     """Prints the plan of a sweep: a line for each combination, and what all of them take."""
-    planned = plan()
-    planned["memory_bytes"] += memory_now() or 0
+    planned = _planned(plan)
     some = planned["combinations"]
     keys = list(some[0]["values"])
     text = table(

@@ -161,8 +161,10 @@ def bytes_text(value: float) -> str:
 
 
 def sized(path: str | Path) -> str:
-    """Names a file or a folder with its size, as in `runs/first (3.6 MB)`."""
+    """Names a file or a folder with its size, as in `runs/first (3.6 MB)`; a pipe has none."""
     there = Path(path)
+    if not (there.is_file() or there.is_dir()):
+        return f"{path}"
     files = [there] if there.is_file() else [one for one in there.rglob("*") if one.is_file()]
     return f"{path} ({bytes_text(sum(one.stat().st_size for one in files))})"
 
