@@ -18,7 +18,7 @@ RUN_BY = {
     "README.md": "test_docs.py",
     "docs/exactness.md": "test_snippets.py",
     "docs/senti.md": "test_docs.py",
-    "docs/senti.md#Hand over": "sentimodels/test_onnx.py",
+    "docs/senti.md#Export to ONNX": "sentimodels/test_onnx.py",
     "docs/senti-lm.md#Pre-training": "sentimodels/test_senti_pretrain.py",
     "docs/senti-lm.md#Pre-training, torchrun": "sentimodels/test_sharded.py",
     "docs/senti-lm.md#Generating": "sentimodels/test_senti_lm_page.py",

@@ -278,7 +278,7 @@ def test_the_reader_needs_no_torch(exported: Path) -> None:
 def test_what_the_docs_show(tmp_path: Path) -> None:
     """The commands and the program of docs/senti.md, in their order; a smaller model, as long to trace."""
     needs_the_extra()
-    page = (ROOT / "docs" / "senti.md").read_text("utf-8").partition("## Hand over")[2]
+    page = (ROOT / "docs" / "senti.md").read_text("utf-8").partition("## Export to ONNX")[2]
     [shell] = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     [program] = re.findall(r"^```py\n(.*?)^```$", page, re.M | re.S)
     assert len([line for line in program.splitlines() if line.strip()]) <= 24

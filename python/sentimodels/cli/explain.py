@@ -70,8 +70,9 @@ def explain(
 ) -> None:
     """Show what each token of a text adds to the answer of a run.
 
-    Integrated gradients divide the score of a label among the tokens, so that the parts add up to it; for
-    tfidf, nb and bow they are exact: weight times value. leave-one-out predicts again without each token.
+    Integrated gradients divide the score of a label, less that of a text without known words, among the
+    tokens; for tfidf, nb and bow they are exact: weight times value. leave-one-out predicts again without
+    each token.
     """
     output = Output("senti.explain/1", as_json=as_json, quiet=quiet)
     if method not in (None, *_METHODS):

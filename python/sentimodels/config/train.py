@@ -123,8 +123,8 @@ class TrainConfig(LoopConfig, StartConfig):
     )
     refit: bool = Field(
         default=False,
-        description="Train again on training and validation rows together, with the number of steps and the "
-        "temperature chosen on the validation rows.",
+        description="Train again on training and validation rows together, with the number of passes and "
+        "the temperature chosen on the validation rows.",
         json_schema_extra=flag("--refit"),
     )
 
