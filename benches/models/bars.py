@@ -256,11 +256,13 @@ OTHER_BARS: list[OtherBar] = [
              DISTINCT),
     *(
         bar
-        for kind in ("bert, masked", "bert, masked and next sentence", "gpt, next token")
+        for arch, kind in (
+            ("bert", "bert, masked"), ("bert", "bert, masked and next sentence"), ("gpt", "gpt, next token"),
+        )
         for bar in (
-            OtherBar("pretrained-kaggle", f"pre-trained, then fine-tuned: {kind}", "sealed",
+            OtherBar(f"pretrained-kaggle-{arch}", f"pre-trained, then fine-tuned: {kind}", "sealed",
                      "accuracy gained", partial(_of_pretrained, kind=kind), GAIN_PRETRAINED),
-            OtherBar("pretrained-kaggle", f"pre-trained, then fine-tuned: {kind}", "cost",
+            OtherBar(f"pretrained-kaggle-{arch}", f"pre-trained, then fine-tuned: {kind}", "cost",
                      "CPU seconds of pre-training", partial(pretraining_seconds, kind=kind),
                      most=PRETRAINING_SECONDS),
         )

@@ -3,15 +3,15 @@
     python benches/models/bert.py --list                    # the steps: what is there, what is left
     python benches/models/bert.py                           # all of them, hours of one core; judged on dev
     python benches/models/bert.py kaggle:gpt --seconds 150  # of one model; type it again to go on
-    python benches/models/bert.py kaggle --test             # once, when nothing is left to choose
+    python benches/models/bert.py kaggle:gpt --test         # once, when nothing is left to choose
     python benches/models/bert.py --small                   # half a minute: few rows, small sizes
 
 Three models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
 `bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. Each becomes classifiers
 of phrases or reviews, and so does the same model with the weights it is drawn with: same shape, tokenizer and
 settings; for both, dev chooses one of RATES with the first seed. Each model is pre-trained once, so intervals
-are over seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file and,
-of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
+are over seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for
+each architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
 """
 
 import argparse
@@ -19,7 +19,7 @@ import json
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,23 @@ import torch
 from numpy.typing import NDArray
 from parts import SETS, Parts, fingerprints, reported
 from pretrained_page import target_of
+from pretrained_rows import (
+    BASES,
+    CONTEXT,
+    KINDS,
+    OF_ARCH,
+    OF_SET,
+    OF_SETS,
+    PRESET,
+    RATES,
+    SEEDS,
+    VOCABULARY,
+    Tree,
+    by_arch,
+    of_arch,
+    other_base,
+    recipe,
+)  # fmt: skip
 from result import RESULTS, data_folder, digest, earlier, load, occasion, unpack, write
 from run_all import fewer
 from steps import AGAIN, Stop, after, cpu_seconds, pretrained, trained
@@ -51,72 +68,8 @@ from sentimodels.runs.start import as_base
 from sentimodels.runs.tables import Tables
 from sentitok import Tokenizer
 
-Tree = dict[str, Any]
-
-SEEDS = 3
-# Peak rates of fine-tuning; of reviews, which take five times as long, those that are best for some kind of
-# phrases. What each reached on dev is in the result.
-RATES = {"kaggle": (1e-2, 3e-3, 1e-3, 3e-4, 1e-4), "imdb": (3e-3, 1e-3, 3e-4)}
 # Upper ends of the bins of the histogram of lengths, in tokens.
 LENGTHS = (64, 128, 256, 512, 1024)
-CONTEXT = 128
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A model and where its weights start.
-
-    Attributes:
-        arch: the architecture.
-        base: the pre-trained model whose shape and tokenizer it has.
-        starts: whether its weights start from that model, or are drawn.
-    """
-
-    arch: str
-    base: str
-    starts: bool
-
-
-KINDS = {
-    "bert": Kind("bert", "masked", False),
-    "bert, masked": Kind("bert", "masked", True),
-    "bert, masked and next sentence": Kind("bert", "masked-next-sentence", True),
-    "gpt": Kind("gpt", "next-token", False),
-    "gpt, next token": Kind("gpt", "next-token", True),
-}
-OF_SETS = {"kaggle": tuple(KINDS), "imdb": tuple(KINDS)[:3]}
-_MUON: Tree = {"name": "muon", "lr": 2e-3}
-# Chosen by the loss on held-out text, which stays near 6.2 for long. Batches of 64 rows, post-norm, dropout
-# 0.1, 15 % of the tokens masked: 6.25 after 8 and 6.19 after 12 of 18 million tokens. Shorter runs to their
-# end: batches of 16 rows 6.39 (2 million); pre-norm without dropout as well 6.32 (2 million); 30 % masked as
-# well, which is harder, 5.98 (4 million). Twice the learning rate was no better after 800,000 tokens.
-_MASKED: Tree = {
-    "arch": "bert", "model": {"norm_order": "pre", "dropout": 0.0}, "optim": _MUON,
-    "train": {"tokens": 18_000_000, "batch_size": 16},
-}  # fmt: skip
-# Tokens: of next tokens, what one core reads in half an hour of its time; of masked ones ten minutes more.
-BASES: dict[str, Tree] = {
-    "masked": {**_MASKED, "task": {"rate": 0.3}},
-    "masked-next-sentence": {**_MASKED, "task": {"rate": 0.3, "next_sentence": True}},
-    # After 1.5 million tokens: 5.24 with batches of 16 rows, 5.59 with 64.
-    "next-token": {"arch": "gpt", "optim": _MUON, "train": {"tokens": 7_000_000, "batch_size": 16}},
-}
-# What a set asks of fine-tuning. Of a long review both ends are read (Sun et al. 2019, 5.3.1).
-OF_SET: dict[str, Tree] = {
-    "kaggle": {},
-    "imdb": {"data": {"long": "head-tail"}, "train": {"epochs": 3, "batch_size": 32}},
-}
-# Dropout is the classifier's own, whatever the base had. Reading forward is the base's: read both ways, gpt
-# reaches 0.608 from a base of 11 million tokens (dev of the phrases, first seed, best rate), forward 0.613.
-OF_ARCH: dict[str, Tree] = {
-    "bert": {"model": {"dropout": 0.1}},
-    "gpt": {"model": {"pooling": "mean-max"}},
-}
-
-
-def other_base(kind: str) -> str:
-    """Returns the kind that has the same architecture and weights that are drawn."""
-    return next(name for name, one in KINDS.items() if one.arch == KINDS[kind].arch and not one.starts)
 
 
 class Bench:
@@ -166,7 +119,7 @@ class Bench:
         """Returns the configuration of a pre-trained model."""
         tree = BASES[name]
         train = {**tree["train"], "threads": 1, "save_every": 50}
-        size, vocab = ("micro", 8000) if not self.small else ("nano", 600)
+        size, vocab = (PRESET, VOCABULARY) if not self.small else ("nano", 600)
         if self.small:
             train = {"max_steps": 6, "batch_size": 8, "threads": 1, "save_every": 2}
         data = {
@@ -212,13 +165,13 @@ class Bench:
         config = self.config(of_set, kind, rate, seed)
         return trained(config, run, self.stop, Tables.of(parts.train, parts.dev))
 
-    def rates(self, of_set: str) -> tuple[float, ...]:
-        return RATES[of_set][: 2 if self.small else None]
+    def rates(self, of_set: str, kind: str) -> tuple[float, ...]:
+        return RATES[of_set, KINDS[kind].arch][: 2 if self.small else None]
 
     def tried(self, of_set: str, kind: str) -> dict[float, float] | None:
         """Returns what each rate reaches on dev, first seed; `None` where the time ended before."""
         reached = {}
-        for rate in self.rates(of_set):
+        for rate in self.rates(of_set, kind):
             about = self.classifier(of_set, kind, rate, 0)
             if about is None:
                 return None
@@ -237,10 +190,10 @@ class Bench:
 
     def there(self, of_set: str, kind: str) -> tuple[int, int]:
         """Returns how many runs of a kind have finished, and of how many."""
-        first = [finished(self.folder(of_set, kind, rate, 0)) for rate in self.rates(of_set)]
+        first = [finished(self.folder(of_set, kind, rate, 0)) for rate in self.rates(of_set, kind)]
         most = max(
             sum(finished(self.folder(of_set, kind, rate, seed)) for seed in range(1, self.seeds))
-            for rate in self.rates(of_set)
+            for rate in self.rates(of_set, kind)
         )
         return sum(first) + most, len(first) + self.seeds - 1
 
@@ -315,7 +268,7 @@ def submitted(bench: Bench, runs: dict[str, list[Path]], table: Table) -> str:
 
 
 def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, command: str) -> None:
-    """Judges on the sealed part, and writes the result."""
+    """Judges the kinds of one architecture on the sealed part, and writes the result."""
     before, parts = load(), bench.parts(of_set)
     of_dev, sealed = judged(runs, parts.dev), parts.sealed()
     of_sealed = judged(runs, sealed)
@@ -324,7 +277,8 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
     trees = {kind: bench.config(of_set, kind, *of_run(folders[0])).tree() for kind, folders in runs.items()}
     tokenizer = Tokenizer.from_file(bench.base_folder(names[0]) / "tokenizer.json")
     write(target, {
-        "set": of_set, "row": "pre-trained", "config": trees, "config_sha256": digest(trees),
+        "set": of_set, "row": "pre-trained", "recipe": recipe(of_set, KINDS[next(iter(runs))].arch),
+        "config": trees, "config_sha256": digest(trees),
         "data": fingerprints(of_set, data_folder()), "dev": of_dev, "sealed": of_sealed,
         "commonest_label": max(Counter(sealed.labelled()).values()) / len(sealed),
         "beside": beside(bench, runs) if of_set == "kaggle" else {},
@@ -420,8 +374,11 @@ def main() -> None:
     if not data_folder().is_dir():
         parser.error(f"no data sets at {data_folder()}; set SENTITOK_DATA to their folder")
     kinds = wanted(asked.what)
-    if asked.test and any(tuple(some) != OF_SETS[of_set] for of_set, some in kinds.items()):
-        parser.error("--test judges whole sets: name kaggle or imdb alone")
+    parts = [
+        some != of_arch(of_set, arch) for of_set in kinds for arch, some in by_arch(kinds[of_set]).items()
+    ]
+    if asked.test and any(parts):
+        parser.error("--test judges all kinds of an architecture: name kaggle, kaggle:gpt or imdb, say")
     with tempfile.TemporaryDirectory() as scratch:
         out = asked.out or (Path(scratch) if asked.small else Path("runs/bert"))
         bench = Bench(out, after(asked.seconds), small=asked.small)
@@ -436,8 +393,10 @@ def main() -> None:
             if not (asked.test or asked.small):
                 say(f"{of_set}, dev", judged(of_kinds, bench.parts(of_set).dev))
                 continue
-            target = target_of(out if asked.small else RESULTS, of_set)
-            test(bench, of_set, of_kinds, target, f"python benches/models/bert.py {of_set} --test")
+            for arch, some in by_arch(of_kinds).items():
+                target = target_of(out if asked.small else RESULTS, of_set, arch)
+                command = f"python benches/models/bert.py {of_set}:{arch} --test"
+                test(bench, of_set, {kind: of_kinds[kind] for kind in some}, target, command)
         if asked.small:
             print(pretrained_page.part(out))
 

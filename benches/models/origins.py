@@ -24,7 +24,8 @@ import style
 import translate
 import translations
 from parts import FILES, fingerprints
-from result import Result, code_hash, data_folder, links, outdated, read, settings, stale, unchanged
+from pretrained_rows import OF_SETS, by_arch, recipe
+from result import Result, code_hash, data_folder, digest, links, outdated, read, settings, stale, unchanged
 from rows import BY_STEPS, TUNING
 
 from sentimodels.runs.config import resolve
@@ -44,8 +45,11 @@ CHECKS: dict[str, Callable[[Result], Reasons]] = {
     "onnx": lambda one: of_cells(
         one["archs"], lambda arch, graph: outdated(graph, onnx_equal.settings_of(arch), onnx_equal.ASKED)
     ),
-    "pretrained-imdb": lambda one: _of_pretrained(one),
-    "pretrained-kaggle": lambda one: _of_pretrained(one),
+    **{
+        f"pretrained-{of_set}-{arch}": lambda one, arch=arch: _of_pretrained(one, arch)
+        for of_set, kinds in OF_SETS.items()
+        for arch in by_arch(kinds)
+    },
     "style": lambda one: outdated(
         one, style.settings_of(one["config"]["preset"], one["config"]["epochs"]), [style.SONNETS, style.PLAYS]
     ),
@@ -90,10 +94,12 @@ def _of_order(name: str, cell: Result) -> Reasons:
     return ["it is of other code, settings or data, or no cell of the table"]
 
 
-def _of_pretrained(result: Result) -> Reasons:
+def _of_pretrained(result: Result, arch: str) -> Reasons:
     today = _parts_today(result["set"], result)
     wrong = [f"data: {part} is not what it was" for part in today if today[part] != result["data"].get(part)]
-    return outdated({**result, "data": {}}) + wrong
+    # The trees of its classifiers need its bases, which are no files of the project; what made them does not.
+    made = {"config": result["recipe"], "config_sha256": digest(result["recipe"]), "data": {}}
+    return outdated({**result, "data": {}}) + outdated(made, recipe(result["set"], arch)) + wrong
 
 
 def _of_translation(result: Result) -> Reasons:

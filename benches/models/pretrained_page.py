@@ -3,34 +3,44 @@
 Not for measuring (`bert.py`). What other reports printed stands beside, under their own data and splits.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from bars import GAIN_PRETRAINED, PRETRAINING_SECONDS, pretraining_seconds
 from markdown import MET, MISSED, from_what, missing, points, table
+from pretrained_rows import OF_SETS, by_arch
 from result import RESULTS, read
 
 Result = dict[str, Any]
 # What the command needs.
 BEFORE = "after the same without --test, which takes hours of one core and stops and goes on"
 TITLES = {"kaggle": "the Kaggle phrases", "imdb": "IMDB"}
-# What course reports and papers printed: by set the model, its accuracies and where they were taken.
-PRINTED: dict[str, list[tuple[str, str]]] = {
-    "kaggle": [
-        ("decoder of 4 layers, 256 wide, from nothing", "0.571 on validation"),
-        ("the same, pre-trained on a GB of stories or more", "0.588 on validation"),
-        ("decoder of 8 layers, 512 wide, from nothing and pre-trained", "0.573 and 0.597 on validation"),
-        ("decoder of 16 layers, 1,024 wide, pre-trained at length", "0.660 on validation, 0.679 on Kaggle"),
-        ("GPT-2, RoBERTa-large, fine-tuned", "0.669 and 0.698 on validation; RoBERTa 0.712 on Kaggle"),
-        ("BERT-base, BERT-large, fine-tuned (published)", "0.532 and 0.555 on SST-5"),
-    ],
-    "imdb": [
-        ("BERT by hand, 6 layers, 100 wide, epochs 38 to 40", "0.778, 0.774, 0.776"),
-        ("BERT-base, fine-tuned, best and last of ten epochs", "0.859 and 0.854"),
-        ("BERT-base, 512 tokens, fine-tuned, two epochs", "0.933, 0.931; 0.946, 0.940 on Kaggle's test"),
-        ("GRU of the same report", "0.833 and 0.825 on Kaggle's test"),
-    ],
+# What reports and papers printed: by set and source the model, its accuracies and where they were taken.
+PRINTED: dict[str, dict[str, list[tuple[str, str]]]] = {
+    "kaggle": {
+        "course report on movie reviews": [
+            ("decoder of 4 layers, 256 wide, from nothing", "0.571 on validation"),
+            ("the same, pre-trained on a GB of stories or more", "0.588 on validation"),
+            ("decoder of 8 layers, 512 wide, from nothing and pre-trained", "0.573 and 0.597 on validation"),
+            ("decoder of 16 layers, 1,024 wide, longer pre-trained", "0.660 on validation, 0.679 on Kaggle"),
+            ("GPT-2, RoBERTa-large, fine-tuned", "0.669 and 0.698 on validation; RoBERTa 0.712 on Kaggle"),
+        ],
+        "Munikar et al. 2019, arXiv:1910.03474": [
+            ("BERT-base, BERT-large, fine-tuned", "0.532 and 0.555 on SST-5"),
+        ],
+    },
+    "imdb": {
+        "course report on LSTM, TextCNN and BERT": [
+            ("BERT by hand, 6 layers, 100 wide, epochs 38 to 40", "0.778, 0.774, 0.776"),
+            ("BERT-base, fine-tuned, best and last of ten epochs", "0.859 and 0.854"),
+        ],
+        "course report on BERT": [
+            ("BERT-base, 512 tokens, fine-tuned, two epochs", "0.933, 0.931; 0.946, 0.940 on Kaggle's test"),
+            ("GRU", "0.833 and 0.825 on Kaggle's test"),
+        ],
+    },
 }  # fmt: skip
 HEADS = {
     "kaggle": (("Kaggle", "kaggle"), ("SST-5", "sst5"), ("SST-2", "sst2")),
@@ -38,25 +48,54 @@ HEADS = {
 }  # fmt: skip
 
 
-def target_of(folder: Path, of_set: str) -> Path:
-    """The result file of a set."""
-    return folder / f"pretrained-{of_set}.json"
+# By kind of classifier, or by what they start from: architectures are measured one by one.
+BY_KIND = ("rates", "tried", "parameters", "cpu_seconds", "beside", "bases", "starts")
+OF_A_PART = ("scores", "intervals", "gain")
+
+
+def target_of(folder: Path, of_set: str, arch: str) -> Path:
+    """The result file of an architecture on a set."""
+    return folder / f"pretrained-{of_set}-{arch}.json"
+
+
+def together(results: list[Result]) -> Result:
+    """Returns the results of a set's architectures as one, what is by kind or by base side by side."""
+
+    def joined(parts: Iterable[Result]) -> Result:
+        return {key: value for part in parts for key, value in part.items()}
+
+    return {
+        **results[0],
+        **{key: joined(one[key] for one in results) for key in BY_KIND},
+        **{
+            place: {key: joined(one[place][key] for one in results) for key in OF_A_PART}
+            for place in ("dev", "sealed")
+        },
+        "earlier": [before for one in results for before in one["earlier"]],
+    }
 
 
 def part(folder: Path = RESULTS) -> str:
     """Returns what is said of each set, and of the models that were pre-trained."""
-    return "\n\n".join(of_set(target_of(folder, name), name) for name in TITLES)
+    return "\n\n".join(of_set(folder, name) for name in TITLES)
 
 
-def of_set(path: Path, name: str) -> str:
+def of_set(folder: Path, name: str) -> str:
     """Returns the tables of one set."""
-    if not path.is_file():
-        command = f"python benches/models/bert.py {name} --test"
-        return f"On {TITLES[name]}: {missing(command, BEFORE)}"
-    result = read(path)
+    targets = {arch: target_of(folder, name, arch) for arch in by_arch(OF_SETS[name])}
+    command = "python benches/models/bert.py {}:{} --test"
+    lacking = [
+        f"On {TITLES[name]}, `{arch}`: {missing(command.format(name, arch), BEFORE)}"
+        for arch, path in targets.items()
+        if not path.is_file()
+    ]
+    results = [read(path) for path in targets.values() if path.is_file()]
+    if not results:
+        return "\n\n".join(lacking)
+    result = together(results)
     printed = table(
-        ["what other reports printed, on parts of their own", "accuracy"],
-        [list(row) for row in PRINTED[name]],
+        ["what others printed, on parts of their own", "accuracy", "source"],
+        [[*row, source] for source, rows in PRINTED[name].items() for row in rows],
     )
     told = [
         f"**On {TITLES[name]}**, accuracy / macro-F1, ± one standard deviation over seeds of fine-tuning. "
@@ -68,7 +107,8 @@ def of_set(path: Path, name: str) -> str:
         lengths(result),
         *([f"The submission `Id,Category` is of `{result['submission']}`."] if result["submission"] else []),
         printed,
-        from_what(result),
+        *dict.fromkeys(map(from_what, results)),
+        *lacking,
     ]  # fmt: skip
     return "\n\n".join(told)
 
@@ -121,12 +161,14 @@ def gains(result: Result) -> str:
 
 def tried(result: Result) -> str:
     """Returns what each rate of fine-tuning reached on dev."""
-    rates = next(iter(result["tried"].values()))
+    every = {rate for reached in result["tried"].values() for rate in reached}
+    rates = sorted(every, key=float, reverse=True)
     rows = []
     for kind, reached in result["tried"].items():
         chosen = f"{result['rates'][kind]:g}"
-        shown = [f"**{value:.4f}**" if rate == chosen else f"{value:.4f}" for rate, value in reached.items()]
-        rows.append([kind, *shown])
+        shown = {rate: f"{value:.4f}" for rate, value in reached.items()}
+        shown[chosen] = f"**{shown[chosen]}**"
+        rows.append([kind, *(shown.get(rate, "-") for rate in rates)])
     return table(["dev, first seed, by peak rate; chosen in bold", *rates], rows)
 
 

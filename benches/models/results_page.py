@@ -261,9 +261,8 @@ none: each of ten folds is sealed once. `characters`: n-grams of 3 to 5 characte
 Published: NB-SVM 0.794 on MR and 0.912 on IMDB (Wang and Manning 2012; there 25,000 reviews to learn
 from, in this file 20,000, of which dev has a tenth)."""
 MR = """MR is run once, with the recipe that has the highest mean accuracy on dev of {sets}: {chosen}.
-Earlier
-versions looked at MR's folds when `nb` was defined and when characters were added to it, so its figure is
-reported alone."""
+Earlier versions looked at MR's folds when `nb` was defined and when characters were added to it, so its
+figure is reported alone."""
 CLAIMS = """Differences of accuracy in points on the sealed part: same data, same training, one choice
 changed; 95 % intervals over seeds and sentences. `seed` is the larger standard deviation between seeds
 of the two rows, in points: a claim holds only where the interval leaves out zero by more than that. The
@@ -353,7 +352,8 @@ def guide_table(by_row: Results, beside: Others) -> str:
         seconds = f"{min(float(one['cost']['cpu_seconds']) for one in of_row):.0f}" if of_row else ""
         shown = f"`{name}`" if name in SHOWN else f"{name} chosen on dev"
         lines.append(f"| {shown} | {short(of_row, 'sealed')} | {short(of_row, 'kaggle')} | {seconds} |")
-    lines += ["", f"Bars ([results.md](results.md)): {bars_page.count(all_judged(by_row, beside))}"]
+    judged = bars_page.count(all_judged(by_row, beside))
+    lines += ["", f"Targets that the project set itself ([results.md](results.md)): {judged}"]
     return "\n".join(lines)
 
 

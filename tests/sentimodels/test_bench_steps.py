@@ -130,7 +130,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     page = capsys.readouterr().out
     for line in ("| gpt, next token | ", "points over the same model from nothing", "Not measured; type"):
         assert line in page
-    result = json.loads((tmp_path / "pretrained-kaggle.json").read_text("utf-8"))
+    result = json.loads((tmp_path / "pretrained-kaggle-gpt.json").read_text("utf-8"))
     assert set(result["dev"]["scores"]) == {"gpt", "gpt, next token"}
     assert all(len(of_seeds) == 2 for of_seeds in result["dev"]["scores"].values())
     # The same shape, tokenizer and settings, but for where the weights start.

@@ -193,6 +193,19 @@ def test_a_measurement_of_other_settings_or_data_is_outdated(
     assert bench.result.outdated(result, None, files) == unknown
 
 
+def test_a_pre_trained_model_of_another_recipe_is_outdated(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What made its base and chose its rate is compared, though the base itself is no file of the project."""
+    rows = bench.origins.recipe.__globals__
+    result = bench.result.read(bench.result.RESULTS / "pretrained-kaggle-gpt.json")
+    check = bench.origins.CHECKS["pretrained-kaggle-gpt"]
+    assert check(result) == []
+    monkeypatch.setitem(rows["OF_ARCH"], "gpt", {"model": {"causal": True}})
+    assert check(result) == ["config: classifier.model.causal was False, is True",
+                             "config: classifier.model.pooling was mean-max, is None"]  # fmt: skip
+
+
 def test_no_page_is_written_from_what_is_outdated(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -330,7 +343,8 @@ def test_bars_of_other_results_are_among_all(bench: Any) -> None:
         **dict.fromkeys(words, "not measured"),
         "distillation": "missed", "chinese": "met", "trainer-speed": "met",
     }  # fmt: skip
-    assert {"translation", "training_speed", "generation", "alignment", "pretrained-kaggle"} < set(words)
+    measured = {"translation", "training_speed", "generation", "alignment", "pretrained-kaggle-gpt"}
+    assert measured < set(words)
     others = len(every) - len(bench.bars.BARS) - 4
     assert bench.bars_page.count(every) == f"3 met, 1 missed, {len(bench.bars.BARS) + others} not measured."
     assert "| distillation, lstm | sealed | accuracy gained at least 0.005 | 0.0040 | missed |" in (

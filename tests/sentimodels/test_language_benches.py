@@ -73,7 +73,10 @@ PART = {
 PRETRAINED: dict[str, Any] = {
     "set": "kaggle", "dev": PART, "sealed": PART, "commonest_label": 0.5,
     "rates": dict.fromkeys(SHOWN, 1e-3),
-    "tried": {kind: {"0.003": 0.625, "0.001": 0.6375} for kind in SHOWN},
+    "tried": {
+        kind: ({"0.01": 0.5} if kind.startswith("bert") else {}) | {"0.003": 0.625, "0.001": 0.6375}
+        for kind in SHOWN
+    },
     "parameters": dict.fromkeys(SHOWN, 1000),
     "cpu_seconds": {kind: [61.0, 60.0] for kind in SHOWN},
     "beside": {"bert": [dict.fromkeys(("kaggle", "sst5", "sst2"), one) for one in SEEN]},
@@ -89,6 +92,20 @@ PRETRAINED: dict[str, Any] = {
                 "quantiles": {"0.5": 60, "1": 2000}},
     "submission": None,
 }  # fmt: skip
+
+
+def kinds_of(arch: str) -> dict[str, Any]:
+    """What is measured of one architecture."""
+
+    def own(whole: dict[str, Any]) -> dict[str, Any]:
+        return {kind: value for kind, value in whole.items() if kind.startswith(arch)}
+
+    parts = {place: {key: own(value) for key, value in PART.items()} for place in ("dev", "sealed")}
+    by_kind = {key: own(PRETRAINED[key]) for key in ("rates", "tried", "parameters", "cpu_seconds", "starts")}
+    earlier = [{**one, "gain": own(one["gain"])} for one in PRETRAINED["earlier"]]
+    return {**PRETRAINED, **parts, **by_kind, "earlier": [one for one in earlier if one["gain"]]}
+
+
 GROWTH = [
     {"name": name, "length": length, "seconds": seconds, "bytes": used, "parameters": 1000, "torch": "2",
      "load": [1.0, 2.0], "commit": "0" * 40, "date": "2000-01-01 00:00"}
@@ -157,14 +174,15 @@ def test_where_kinds_cross(bench: Any) -> None:
 
 
 def test_what_has_no_result_is_not_measured(bench: Any, tmp_path: Path) -> None:
-    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 8
+    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 9
 
 
 def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
     files = {
         "training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT,
-        "pretrained-kaggle": PRETRAINED, "gpu_speed": GPU,
-        "pretrained-imdb": {**PRETRAINED, "set": "imdb", "submission": "best"},
+        "pretrained-kaggle-bert": kinds_of("bert"), "pretrained-kaggle-gpt": kinds_of("gpt"),
+        "gpu_speed": GPU,
+        "pretrained-imdb-bert": {**kinds_of("bert"), "set": "imdb", "submission": "best"},
     }  # fmt: skip
     for name, result in files.items():
         content = {"format": "sentimodels.evidence/1", **OCCASION, **result}
@@ -190,7 +208,8 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) | missed |",
         "| gpt, next token | +0.50 (-0.25 to +1.25) | +0.50 (-0.25 to +1.25) |",
         "before, by dev as well. 1999-12-31 23:59, commit 111111111: gpt, next token +0.50 (-0.25 to +1.25).",
-        "| gpt, next token | 0.6250 | **0.6375** |",
+        "| bert | 0.5000 | 0.6250 | **0.6375** |",
+        "| gpt, next token | - | 0.6250 | **0.6375** |",
         "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
         "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
         "The submission `Id,Category` is of `best`.",
