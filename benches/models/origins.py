@@ -46,7 +46,7 @@ CHECKS: dict[str, Callable[[Result], Reasons]] = {
         one["archs"], lambda arch, graph: outdated(graph, onnx_equal.settings_of(arch), onnx_equal.ASKED)
     ),
     **{
-        f"pretrained-{of_set}-{arch}": lambda one, arch=arch: _of_pretrained(one, arch)
+        f"pretrained-{of_set}-{arch}": lambda one: _of_pretrained(one)
         for of_set, kinds in OF_SETS.items()
         for arch in by_arch(kinds)
     },
@@ -94,11 +94,12 @@ def _of_order(name: str, cell: Result) -> Reasons:
     return ["it is of other code, settings or data, or no cell of the table"]
 
 
-def _of_pretrained(result: Result, arch: str) -> Reasons:
+def _of_pretrained(result: Result) -> Reasons:
     today = _parts_today(result["set"], result)
     wrong = [f"data: {part} is not what it was" for part in today if today[part] != result["data"].get(part)]
     # The trees of its classifiers need its bases, which are no files of the project; what made them does not.
     made = {"config": result["recipe"], "config_sha256": digest(result["recipe"]), "data": {}}
+    arch = next(iter(result["config"].values()))["arch"]
     return outdated({**result, "data": {}}) + outdated(made, recipe(result["set"], arch)) + wrong
 
 

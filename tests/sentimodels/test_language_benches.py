@@ -65,7 +65,7 @@ SHOWN = ("bert", "bert, masked", "bert, masked and next sentence", "gpt, next to
 JOINT = {"value": 0.0125, "low": 0.005, "high": 0.02, "seeds": 2}
 LESS = {"value": 0.005, "low": -0.0025, "high": 0.0125, "seeds": 2}
 SEEN = [{"accuracy": 0.61, "macro_f1": 0.5}, {"accuracy": 0.63, "macro_f1": 0.4}]
-PART = {
+PART: dict[str, Any] = {
     "scores": dict.fromkeys(SHOWN, SEEN),
     "intervals": dict.fromkeys(SHOWN, JOINT),
     "gain": {"bert, masked": JOINT, "bert, masked and next sentence": JOINT, "gpt, next token": LESS},
