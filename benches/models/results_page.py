@@ -213,7 +213,9 @@ def stamps(by_row: Results) -> str:
     machines = sorted({f"{one['machine']}, {one['cores']} cores" for one in every})
     return (
         f"From {len(every)} result files of {dates[0]} to {dates[-1]}, commit {', '.join(commits)}: "
-        f"{'; '.join(machines)}; {', '.join(sorted(versions))}. One thread a run. {loads(by_row)}"
+        f"{'; '.join(machines)}; {', '.join(sorted(versions))}. One thread a run. Files of different commits "
+        "may be of different processors, which round differently: there the same seed gives another model. "
+        f"{loads(by_row)}"
     )
 
 
