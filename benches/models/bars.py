@@ -15,6 +15,7 @@ from statistics import fmean, median
 from typing import Any
 
 from markdown import MET, MISSED
+from pretrained_rows import KINDS
 from result import read
 from rows import AGAIN, CHOSEN, MEMORY, MIXTURE, rows_of
 
@@ -256,13 +257,12 @@ OTHER_BARS: list[OtherBar] = [
              DISTINCT),
     *(
         bar
-        for arch, kind in (
-            ("bert", "bert, masked"), ("bert", "bert, masked and next sentence"), ("gpt", "gpt, next token"),
-        )
+        for kind, one in KINDS.items()
+        if one.starts
         for bar in (
-            OtherBar(f"pretrained-kaggle-{arch}", f"pre-trained, then fine-tuned: {kind}", "sealed",
+            OtherBar(f"pretrained-kaggle-{one.arch}", f"pre-trained, then fine-tuned: {kind}", "sealed",
                      "accuracy gained", partial(_of_pretrained, kind=kind), GAIN_PRETRAINED),
-            OtherBar(f"pretrained-kaggle-{arch}", f"pre-trained, then fine-tuned: {kind}", "cost",
+            OtherBar(f"pretrained-kaggle-{one.arch}", f"pre-trained, then fine-tuned: {kind}", "cost",
                      "CPU seconds of pre-training", partial(pretraining_seconds, kind=kind),
                      most=PRETRAINING_SECONDS),
         )

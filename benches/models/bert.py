@@ -374,10 +374,10 @@ def main() -> None:
     if not data_folder().is_dir():
         parser.error(f"no data sets at {data_folder()}; set SENTITOK_DATA to their folder")
     kinds = wanted(asked.what)
-    parts = [
+    incomplete = [
         some != of_arch(of_set, arch) for of_set in kinds for arch, some in by_arch(kinds[of_set]).items()
     ]
-    if asked.test and any(parts):
+    if asked.test and any(incomplete):
         parser.error("--test judges all kinds of an architecture: name kaggle, kaggle:gpt or imdb, say")
     with tempfile.TemporaryDirectory() as scratch:
         out = asked.out or (Path(scratch) if asked.small else Path("runs/bert"))
