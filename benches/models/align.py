@@ -1,38 +1,44 @@
 """PPO on openings of IMDB reviews: what reward is won, how far the policy goes, and what it repeats.
 
-    python benches/models/align.py --out runs/align               # half an hour on one core; judged on dev
-    python benches/models/align.py --out runs/align --seconds 150 # stops there; type it again to go on
-    python benches/models/align.py --out runs/align --again       # aligns anew, from the same base
-    python benches/models/align.py --out runs/align --test        # once, when nothing is left to choose
+    python benches/models/align.py               # half an hour of one core a seed, three seeds; dev judges
+    python benches/models/align.py --seed 0      # one seed: a base and the policy that starts from it
+    python benches/models/align.py --seconds 150 # stops there; type it again to go on
+    python benches/models/align.py --again       # aligns anew, from the same bases
+    python benches/models/align.py --test        # once, when nothing is left to choose
 
 The base is a `gpt` that is pre-trained on training reviews, the reward a `bow` classifier trained on the
-same ones; openings to train on are theirs as well. A tenth of the training reviews, which neither has
+same ones; openings to train on are theirs as well. A seed draws the weights of the base, the order of what it
+reads and all that alignment draws; the reward is one. A tenth of the training reviews, which neither has
 seen, judges while settings are chosen. `--test` judges on openings of the test reviews, which no choice has
-seen, and writes a result file. The bars are of the mean reward, of KL and of distinct-2 (`bars.py`). Needs
-the data of `SENTITOK_DATA`.
+seen, and writes a result file. The bars are of the mean reward, of KL and of distinct-2 (`bars.py`), in the
+mean over seeds. Needs the data of `SENTITOK_DATA`.
 """
 
 import argparse
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from bars import KL, asks, judged_of
+from bars import KL, SEEDS, asks, judged_of
 from parts import FILES
-from result import RESULTS, data_folder, load, occasion, origin, write
-from steps import AGAIN, after, aligned, pretrained, trained
+from result import RESULTS, data_folder, earlier, load, occasion, origin, write
+from steps import AGAIN, after, aligned, cpu_seconds, pretrained, trained
 
-from sentimodels.alignment.judge import compare, judge, samples_of
+from sentimodels.alignment.judge import Judged, compare, judge, samples_of
 from sentimodels.alignment.openings import divide, encode, read_openings
 from sentimodels.alignment.reward import load_reward
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.alignment.seen import Seen
 from sentimodels.alignment.settings import load_alignment_config, resolve_alignment
+from sentimodels.config import AlignConfig
 from sentimodels.data.readers import read_table
 from sentimodels.data.split import split
 from sentimodels.data.writers import write_table
+from sentimodels.evaluation.joint_intervals import of_score
 from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.generate import Limits
 from sentimodels.lm.model import CausalModel
@@ -67,7 +73,12 @@ def said(record: dict[str, Any]) -> None:
         print(f"step {record['step']}, {record['seconds']:.0f} s: loss {record['val_loss']:.4f}", flush=True)
 
 
-def prepare(folder: Path, asked: argparse.Namespace) -> bool:
+def named(what: str, seed: int) -> str:
+    """Returns the name of a run's folder."""
+    return f"{what}-seed-{seed}"
+
+
+def prepare(folder: Path, seed: int, asked: argparse.Namespace) -> bool:
     """Trains base and reward as far as the time goes; returns whether both have finished."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "test.csv").is_file():
@@ -77,9 +88,10 @@ def prepare(folder: Path, asked: argparse.Namespace) -> bool:
         "arch": "gpt", "preset": asked.preset,
         "data": {"corpus": [str(reviews)], "format": "csv:text", "context": 128, "vocab_size": 4000},
         "optim": {"name": "muon", "lr": 2e-3},
-        "train": {"epochs": asked.epochs, "threads": asked.threads, "save_every": 100},
+        "train": {"epochs": asked.epochs, "threads": asked.threads, "save_every": 100, "seed": seed},
     }  # fmt: skip
-    base = pretrained(resolve_language(tree), folder / "base", asked.stop, on_record=said, on_note=print)
+    run = folder / named("base", seed)
+    base = pretrained(resolve_language(tree), run, asked.stop, on_record=said, on_note=print)
     if base is None:
         return False
     print(json.dumps({"base": base["valid"], "seconds": base["seconds"]}, indent=1), flush=True)
@@ -93,13 +105,13 @@ def prepare(folder: Path, asked: argparse.Namespace) -> bool:
     return True
 
 
-def configured(folder: Path, asked: argparse.Namespace) -> Any:
+def configured(folder: Path, seed: int, asked: argparse.Namespace) -> Any:
     """Returns the recipe, with what is set above it."""
     more: dict[str, Any] = {}
     for assignment in asked.set:
         set_value(more, assignment)
     recipe = {
-        "base": str(folder / "base"),
+        "base": str(folder / named("base", seed)),
         "data": {
             "train": str(folder / "train.csv"), "held_out": str(folder / "dev.csv"), "begin": True,
             "opening_tokens": 16, "n_held_out": N_JUDGED,
@@ -112,7 +124,7 @@ def configured(folder: Path, asked: argparse.Namespace) -> Any:
             # (100, 0.24), (100, 0.30) and (160, 0.25) gain less than 1.5.
             "kl_coefficient": 0.21, "kl_gain": 0,
         },
-        "train": {"max_steps": 120, "threads": asked.threads, "save_every": 25},
+        "train": {"max_steps": 120, "threads": asked.threads, "save_every": 25, "seed": seed},
         "optim": {"lr": 7e-4},
     }  # fmt: skip
     return resolve_alignment(recipe, more)
@@ -127,14 +139,15 @@ def settings(run: Path, folder: Path) -> dict[str, Any]:
     return tree
 
 
-def tell(scores: dict[str, Any]) -> None:
-    print(json.dumps(scores, indent=1))
-    for one in judged_of("alignment", {"test": scores}):
-        print(f"{one.word}: {asks(one.bar)}")
+def tell(result: dict[str, Any]) -> None:
+    for one in result["seeds"]:
+        print(json.dumps(one, indent=1))
+    for judged in judged_of("alignment", result):
+        print(f"{judged.word}: {asks(judged.bar)}")
 
 
-def judged(run: Path, file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Judges a run on openings of another file; the guards of alignment hold."""
+def judged(run: Path, file: Path) -> tuple[Judged, Judged, AlignConfig]:
+    """Judges a run and its base on openings of another file; the guards of alignment hold."""
     config = load_alignment_config(run)
     base, aligned = load_language_model(Path(config.base)), load_language_model(run)
     before, after = base.module, aligned.module
@@ -152,10 +165,51 @@ def judged(run: Path, file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]
     limits = Limits(config.task.max_new_tokens, (), frozenset({end_id}), base.config.data.context)
     drawing = Drawing(base.tokenizer, limits, int(data.begin))
     reward = load_reward(config.task, "cpu")
-    one = judge(before, None, openings, drawing, reward, SEED)
-    two = judge(after, before, openings, drawing, reward, SEED)
-    samples = [json.loads(line) for line in samples_of(one, two).decode().split("\n")[:8]]
-    return compare(one, two, config.task), samples
+    return (
+        judge(before, None, openings, drawing, reward, SEED),
+        judge(after, before, openings, drawing, reward, SEED),
+        config,
+    )
+
+
+def test(asked: argparse.Namespace, load_before: float | None) -> None:
+    """Judges all seeds on openings of the test reviews, and writes the result."""
+    of_seeds, won = [], []
+    samples: list[dict[str, Any]] = []
+    for seed in range(SEEDS):
+        run = asked.out / named(asked.name, seed)
+        before, after, config = judged(run, asked.out / "test.csv")
+        about = {
+            name: json.loads((asked.out / folder / "run.json").read_text("utf-8"))
+            for name, folder in (("policy", run.name), ("base", named("base", seed)), ("reward", "reward"))
+        }
+        of_seeds.append({
+            "seed": seed, "test": compare(before, after, config.task), "dev": about["policy"]["alignment"],
+            "base": about["base"]["valid"], "fits": {name: one["fit"] for name, one in about.items()},
+            "cpu_seconds": {
+                what: cpu_seconds(asked.out / named(folder, seed))
+                for what, folder in (("base", "base"), ("policy", asked.name))
+            },
+        })  # fmt: skip
+        assert before.rewards is not None
+        assert after.rewards is not None
+        won.append(after.rewards - before.rewards)
+        samples = samples or [json.loads(line) for line in samples_of(before, after).splitlines()[:8]]
+    gain = of_score(lambda weights: weights @ np.stack(won).T / weights.sum(1, keepdims=True), len(won[0]))
+    tree = settings(asked.out / named(asked.name, 0), asked.out)
+    command = f"python benches/models/align.py --out {asked.out} --name {asked.name} --test"
+    result = {
+        "set": "imdb-openings", "row": "ppo", **origin(tree, [FILES["imdb"]]), "seeds": of_seeds,
+        "gain": asdict(gain), "samples": samples, "earlier": earlier(TARGET, judged_before),
+        **occasion(command, load_before),
+    }  # fmt: skip
+    write(TARGET, result)
+    tell(result)
+
+
+def judged_before(result: dict[str, Any]) -> dict[str, Any]:
+    """Returns what is remembered of a result that a new one takes the place of."""
+    return {"gain": [one["test"]["gain"] for one in result.get("seeds", [result])]}
 
 
 def main() -> None:
@@ -163,7 +217,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=Path("runs/align"))
-    parser.add_argument("--name", default="ppo", help="of the alignment's folder in --out")
+    parser.add_argument("--name", default="ppo", help="of the alignment's folders in --out")
+    parser.add_argument("--seed", type=int, choices=range(SEEDS), help="this one alone; all without it")
     parser.add_argument("--preset", default="nano", help="size of the base")
     parser.add_argument("--epochs", type=int, default=2, help="of the base")
     parser.add_argument("--threads", type=int, default=1)
@@ -172,35 +227,22 @@ def main() -> None:
     for name in ("again", "test"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
-    asked.stop = after(asked.seconds)
-    before, run = load(), asked.out / asked.name
+    asked.stop, before = after(asked.seconds), load()
     torch.set_num_threads(asked.threads)
     if asked.test:
-        scores, samples = judged(run, asked.out / "test.csv")
-        tell(scores)
-        tree = settings(run, asked.out)
-        about = {
-            name: json.loads((asked.out / name / "run.json").read_text("utf-8"))
-            for name in (asked.name, "base", "reward")
-        }
-        command = f"python benches/models/align.py --out {asked.out} --name {asked.name} --test"
-        write(TARGET, {
-            "set": "imdb-openings", "row": "ppo", **origin(tree, [FILES["imdb"]]),
-            "test": scores, "dev": about[asked.name]["alignment"], "samples": samples,
-            "base": about["base"]["valid"], "fits": {name: one["fit"] for name, one in about.items()},
-            **occasion(command, before),
-        })  # fmt: skip
+        test(asked, before)
         return
-    if asked.again:
-        shutil.rmtree(run, ignore_errors=True)
-    done = None
-    if prepare(asked.out, asked):
-        done = aligned(configured(asked.out, asked), run, asked.stop, on_record=said, on_note=print)
-    if done is None:
-        print(AGAIN)
-        return
-    tell(done["alignment"])
-    print(f"{done['seconds']['fit']:.0f} s of alignment")
+    for seed in range(SEEDS) if asked.seed is None else (asked.seed,):
+        run = asked.out / named(asked.name, seed)
+        if asked.again:
+            shutil.rmtree(run, ignore_errors=True)
+        done = None
+        if prepare(asked.out, seed, asked):
+            done = aligned(configured(asked.out, seed, asked), run, asked.stop, on_record=said, on_note=print)
+        if done is None:
+            print(AGAIN)
+            return
+        print(json.dumps({"seed": seed, **done["alignment"]}, indent=1), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from bars import NOT_MEASURED, Bar, Judged, asks
 from markdown import MET, MISSED
 
 TEXT = """All of `benches/models/bars.py`, those of language models and of speed too: {count}
-Bars of what people wait for are in [benchmarks.md](benchmarks.md)."""
+What people wait for is described in [benchmarks.md](benchmarks.md)."""
 
 
 def part(every: list[Judged]) -> str:

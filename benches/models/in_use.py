@@ -1,22 +1,23 @@
 """What people wait for: how soon `senti predict` answers, how fast the page does, what a verdict takes.
 
-    python benches/models/in_use.py                 # all sections of docs/benchmarks.md, minutes each
-    python benches/models/in_use.py predict --print # one, shown and not written
+    python benches/models/in_use.py          # all sections of docs/benchmarks.md, up to a minute each
+    python benches/models/in_use.py predict  # one
+    python benches/models/in_use.py --pages  # measure nothing, write the sections
 
 Bars: `senti predict` begins within 1.5 s, and answers 10,000 short texts with `bow` within 2 s; the page
 of a tiny `gpt` answers within 50 ms of a keystroke and its server within 10 ms in the median, answers
 1,000 requests of 100 clients without an error while memory stays, and has at most 60 kB; what
 `sentitok serve` imports takes 0.3 s, and so does `--help` of both programs. `senti train` with no option but
 the file comes to a verdict on 10,000 rows in no more than the ten minutes that it took when it always trained
-an LSTM. Whole processes, several rounds: a bar is judged on the median, and the least is shown beside it.
-Not for the speed of training.
+an LSTM. Whole processes, several rounds: a bar (`bars.py`) is judged on the median, and the least is shown
+beside it. What was measured is written to results/in-use.json, and the sections are made from that
+(`in_use_page.py`). Not for the speed of training.
 """
 
 import argparse
 import http.client
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,38 +27,34 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import in_use_page
 import result
-from bars import IN_USE
+from in_use_page import GAPS, KEYS, N_CLIENTS, N_REQUESTS, N_TEXTS, REVIEWS, ROUNDS, TARGET, TWEETS
 
-from sentimodels.data import read_table
+from sentimodels.data import Table, read_table
 from sentimodels.data.writers import write_table
 from sentitok.web.server import bind
-
-sys.path.insert(0, str(result.ROOT / "benches"))
-import page
-from measure import markdown
 
 sys.path.insert(0, str(result.ROOT / "tests"))
 from terminal import on_terminal
 
-PAGE = result.ROOT / "docs" / "benchmarks.md"
-REVIEWS = result.ROOT / "tests" / "data" / "sentences" / "yelp_labelled.txt"
-FILES = result.ROOT / "python" / "sentitok" / "web" / "page"
-HEAD = ("", "median", "least", "bar", "verdict")
-ROUNDS = 5
-N_TEXTS, N_REQUESTS, N_CLIENTS = 10_000, 1_000, 100
-# Keys that are typed without a pause, and milliseconds between two of them: quick typists take 60 to 120.
-KEYS, GAPS = 5, (30, 60, 90, 120)
+PAGE_FILES = result.ROOT / "python" / "sentitok" / "web" / "page"
+Row = dict[str, Any]
 
 
-def row(what: str, figures: list[float], bar: str | None, unit: str = "s") -> list[str]:
-    """A row of a table; its bar, of `IN_USE`, is judged on the median."""
-    most, unit = (None, unit) if bar is None else IN_USE[bar]
-    median = statistics.median(figures)
-    verdict = "" if most is None else "met" if median <= most else "**missed**"
-    said = [f"{figure:.2f} {unit}" for figure in (median, min(figures))]
-    return [what, *said, "" if most is None else f"at most {most:g} {unit}", verdict]
+def row(what: str, figures: list[float], bar: str | None = None) -> Row:
+    """What was measured, each time; its bar is one of `bars.IN_USE`."""
+    return {"what": what, "bar": bar, "figures": figures}
+
+
+def reviews() -> Table:
+    return read_table(result.ROOT / REVIEWS)
+
+
+def tweets() -> Table:
+    return read_table(result.data_folder() / TWEETS)
 
 
 def senti(*args: str | Path, given: str = "") -> float:
@@ -80,40 +77,34 @@ def seconds_of(code: str) -> float:
     return time.perf_counter() - began
 
 
-def predict(folder: Path) -> str:
+def predict(folder: Path) -> list[Row]:
     """Section: `senti predict`."""
-    senti("train", REVIEWS, "--arch", "bow", "--out", folder / "bow", "--quiet", "--no-baseline")
-    table = read_table(Path(os.environ["SENTITOK_DATA"]) / "tweet-sentiment" / "train.csv.xz")
-    texts = [" ".join(text.split())[:60] for text in table.texts[:N_TEXTS]]
+    senti(
+        "train", result.ROOT / REVIEWS, "--arch", "bow", "--out", folder / "bow", "--quiet", "--no-baseline"
+    )
+    texts = [" ".join(text.split())[:60] for text in tweets().texts[:N_TEXTS]]
     many = "".join(f"{text or 'empty'}\n" for text in texts)
     one, all_of_them, python = [], [], []
     for _ in range(ROUNDS):
         python.append(seconds_of("import torch"))
         one.append(senti("predict", folder / "bow", given="great fun\n"))
         all_of_them.append(senti("predict", folder / "bow", given=many))
-    rows = [
+    return [
         row("one text", one, "predict one text"),
         row(f"{N_TEXTS:,} texts of at most 60 characters", all_of_them, "predict 10,000 texts"),
-        row("`import torch` alone", python, None),
+        row("`import torch` alone", python),
     ]
-    return (
-        f"## senti predict\n\nA `bow` trained on reviews; whole processes, {ROUNDS} rounds.\n\n"
-        + markdown(HEAD, rows)
-    )
 
 
-def verdict(folder: Path) -> str:
+def verdict(folder: Path) -> list[Row]:
     """Section: `senti train` with no option but the file, from the command to its verdict."""
-    tweets = read_table(Path(os.environ["SENTITOK_DATA"]) / "tweet-sentiment" / "train.csv.xz")
-    rows = []
+    table, rows = tweets(), []
     for n_rows, rounds, bar in ((1_000, ROUNDS, None), (N_TEXTS, 1, "verdict on 10,000 rows")):
         file = folder / f"tweets-{n_rows}.csv"
-        write_table(tweets.take(range(n_rows)), file)
+        write_table(table.take(range(n_rows)), file)
         figures = [senti("train", file, "--out", folder / f"run-{n_rows}-{again}") for again in range(rounds)]
         rows.append(row(f"{n_rows:,} tweets", figures, bar))
-    return "## senti train to a verdict\n\nNo option but the file; whole processes.\n\n" + markdown(
-        HEAD, rows
-    )
+    return rows
 
 
 def ask(port: int, path: str, body: object = None) -> tuple[int, bytes]:
@@ -200,12 +191,12 @@ def keystrokes(url: str) -> list[float]:
     return times[5:]
 
 
-def the_page(folder: Path) -> str:
+def the_page(folder: Path) -> list[Row]:
     """Section: the page of a tiny `gpt`."""
     run = folder / "gpt"
     tree = ("--arch", "gpt", "--preset", "tiny", "--epochs", "1", "--no-baseline", "--quiet")
-    senti("train", REVIEWS, *tree, "--out", run)
-    texts = read_table(REVIEWS).texts
+    senti("train", result.ROOT / REVIEWS, *tree, "--out", run)
+    texts = reviews().texts
     with serving(run) as (port, pid):
 
         def asking(number: int) -> tuple[int, float]:
@@ -221,27 +212,21 @@ def the_page(folder: Path) -> str:
             again = list(pool.map(asking, range(N_REQUESTS)))
             grown = resident(pid) - before
     errors = sum(status != 200 for status, _ in first + again)
-    size = sum(path.stat().st_size for path in FILES.iterdir() if path.is_file()) / 1e3
+    size = sum(path.stat().st_size for path in PAGE_FILES.iterdir() if path.is_file()) / 1e3
     begun = [seconds_of("import sentitok.cli.app, sentitok.web") for _ in range(ROUNDS)]
     python = [seconds_of("pass") for _ in range(ROUNDS)]
-    rows = [
-        row("from the last key to its bars, in a browser", typed, "from keystroke to bars")
-        if typed
-        else ["from the last key to its bars, in a browser", "-", "-", "at most 50 ms", "not measured"],
+    return [
+        row("from the last key to its bars, in a browser", typed, "from keystroke to bars"),
         row("`/api/predict`, client and server", one_by_one, "answer of the server"),
         row(f"{N_REQUESTS:,} requests of {N_CLIENTS} clients, twice", [errors], "errors of 1,000 requests"),
         row("memory that the second thousand adds", [grown], "memory of 1,000 requests"),
         row("the page, all files", [size], "size of the page"),
         row("what `sentitok serve` imports, Python's start included", begun, "import of the server"),
-        row("Python's start alone", python, None),
+        row("Python's start alone", python),
     ]
-    return (
-        f"## The page\n\nA `gpt` of the preset `tiny`, `senti serve`. Keys are typed {KEYS} at a time, "
-        f"{GAPS[0]} to {GAPS[-1]} ms apart.\n\n{markdown(HEAD, rows)}"
-    )
 
 
-def the_help(folder: Path) -> str:
+def the_help(folder: Path) -> list[Row]:
     """Section: the help of both programs."""
     # An installed package has its bytecode; the first round writes it, where nothing else is.
     variables = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder)}
@@ -254,11 +239,11 @@ def the_help(folder: Path) -> str:
             taken.append(time.perf_counter() - began)
             assert code == 0
         rows.append(row(f"`{program} --help`", taken[1:], "help"))
-    rows.append(row("Python's start alone", [seconds_of("pass") for _ in range(ROUNDS)], None))
-    return f"## Help\n\nOn a terminal; whole processes, {ROUNDS} rounds.\n\n" + markdown(HEAD, rows)
+    rows.append(row("Python's start alone", [seconds_of("pass") for _ in range(ROUNDS)]))
+    return rows
 
 
-SECTIONS: dict[str, Callable[[Path], str]] = {
+SECTIONS: dict[str, Callable[[Path], list[Row]]] = {
     "predict": predict,
     "verdict": verdict,
     "help": the_help,
@@ -271,20 +256,23 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all without it")
-    parser.add_argument("--print", action="store_true", help="show them, and leave the page alone")
+    parser.add_argument("--pages", action="store_true", help="measure nothing")
     asked = parser.parse_args()
     if unknown := set(asked.sections) - set(SECTIONS):
         parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     threading.stack_size(1 << 20)  # a hundred clients
-    for name in asked.sections or SECTIONS:
+    measured = result.read(TARGET) if TARGET.is_file() else {"sections": {}}
+    for name in [] if asked.pages else asked.sections or SECTIONS:
         load = result.load()
         with tempfile.TemporaryDirectory() as folder:
-            text = SECTIONS[name](Path(folder))
-        conditions = f"{os.cpu_count()} CPUs, load before and after: {load}, {result.load()}."
-        text = page.stamped(text, f"{conditions} `python benches/models/in_use.py {name}`.", result.ROOT)
-        print(text)
-        if not asked.print:
-            PAGE.write_text(page.updated(PAGE.read_text("utf-8"), text), encoding="utf-8")
+            rows = SECTIONS[name](Path(folder))
+        measured["sections"][name] = {
+            "rows": rows, **in_use_page.origin_of(name), "changed": result.changed_below("python", "rust"),
+            **result.occasion(f"python benches/models/in_use.py {name}", load),
+        }  # fmt: skip
+        print(in_use_page.section(name, measured["sections"][name]))
+        result.write(TARGET, measured)
+    in_use_page.write(measured)
 
 
 if __name__ == "__main__":

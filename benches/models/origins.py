@@ -17,6 +17,7 @@ import chinese
 import distill
 import generate
 import gpu
+import in_use_page
 import lengths
 import onnx_equal
 import pretrain
@@ -42,6 +43,7 @@ CHECKS: dict[str, Callable[[Result], Reasons]] = {
         one["cases"], lambda name, case: outdated(case, generate.settings_of(name), [generate.CORPUS])
     ),
     "gpu_speed": lambda one: outdated(one, None, gpu.FILES),
+    "in-use": in_use_page.reasons,
     "onnx": lambda one: of_cells(
         one["archs"], lambda arch, graph: outdated(graph, onnx_equal.settings_of(arch), onnx_equal.ASKED)
     ),

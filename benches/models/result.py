@@ -124,7 +124,11 @@ def git(*args: str) -> str:
 
 def changed(arch: str, *, taught: bool = False) -> list[str]:
     """Returns the files that matter and are not as the commit has them."""
-    paths = [str(path.relative_to(ROOT)) for path in files_that_matter(arch, taught=taught)]
+    return changed_below(*(str(path.relative_to(ROOT)) for path in files_that_matter(arch, taught=taught)))
+
+
+def changed_below(*paths: str) -> list[str]:
+    """Returns the files of these, or below these folders, that are not as the commit has them."""
     return [line.split(maxsplit=1)[1] for line in git("status", "--porcelain", "--", *paths).splitlines()]
 
 

@@ -1,6 +1,7 @@
 """BLEU and chrF from English to German: an encoder-decoder, and a causal model that reads prompts.
 
-    python benches/models/translate.py                    # Multi30k: an hour on two cores; scores on dev
+    python benches/models/translate.py                    # Multi30k: an hour of a core a seed; dev judges
+    python benches/models/translate.py multi30k --seed 1  # one seed alone
     python benches/models/translate.py multi30k-gpt       # the same pairs, a causal model on prompts
     python benches/models/translate.py wmt                # 10,000 pairs of WMT; wmt-gpt: on prompts
     python benches/models/translate.py wmt --seconds 600  # stops there; type it again to go on
@@ -9,29 +10,33 @@
     python benches/models/translate.py wmt --speed 120    # speed alone, and epochs an hour buys
 
 The recipe is `multi30k.toml`; weights and search are chosen on the validation pairs. Needs the data of
-`SENTITOK_DATA` and sacrebleu. `--test` writes a result file with the signatures.
+`SENTITOK_DATA` and sacrebleu. `--test` scores all seeds that have finished, and writes a result file with
+the signatures; a bar is judged once all are there.
 """
 
 import argparse
 import json
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from markdown import MET, MISSED
-from result import RESULTS, data_folder, load, occasion, origin, write
-from steps import AGAIN, after, translated
+from bars import asks, judged_of
+from result import RESULTS, data_folder, earlier, load, occasion, origin, write
+from steps import AGAIN, after, cpu_seconds, translated
 from translations import ROWS, Row
 
 from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
-from sentimodels.evaluation.translation import translation_scores
+from sentimodels.evaluation.joint_intervals import of_score
+from sentimodels.evaluation.translation import bleu_of_drawn, translation_scores
 from sentimodels.lm.evaluate_translation import evaluate_translation
 from sentimodels.lm.translation import train_translation
 from sentimodels.lm.translation_config import load_translation_config, resolve_translation
 from sentimodels.lm.translator import Translator
 from sentimodels.runs.config import read_toml, set_value
+from sentimodels.runs.directory import finished
 
 RECIPE = Path(__file__).with_name("multi30k.toml")
 # As many parameters as the encoder-decoder of the recipe, in one stack.
@@ -46,8 +51,9 @@ def files(row: Row, part: str) -> list[str]:
 
 
 def settings(config: TranslationConfig) -> dict[str, Any]:
-    """Returns the configuration, its files by their names among the data."""
+    """Returns the configuration of every seed, its files by their names among the data."""
     tree = config.tree()
+    del tree["train"]["seed"]
     for part in ("train", "valid"):
         tree["data"][part] = [Path(file).relative_to(data_folder()).as_posix() for file in tree["data"][part]]
     return tree
@@ -119,19 +125,45 @@ def search(run: Path, pairs: ParallelText) -> None:
               f"{seconds:.1f} s")  # fmt: skip
 
 
-def test(name: str, run: Path, before: float | None, command: str, **given: Any) -> None:
-    """Scores the test pairs, searched as dev has it best, and writes the result."""
-    row, about = ROWS[name], json.loads((run / "run.json").read_text("utf-8"))
-    scores, _ = evaluate_translation(run, read_parallel(files(row, "test")), **given)
-    print(f"test: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}; signatures: {scores['signatures']}")
-    if row.bar is not None:
-        print(f"bar of {row.bar:g}: {MET if scores['bleu'] >= row.bar else MISSED}")
-    tree = settings(load_translation_config(run))
-    write(RESULTS / f"{row.result}.json", {
-        "set": name, "row": tree["arch"], **origin(tree, row.read()),
-        "dev": about["valid"], "test": scores, "fit": about["fit"], "parameters": about["parameters"],
-        "seconds": about["seconds"], "bar": row.bar, **occasion(command, before),
-    })  # fmt: skip
+def run_of(folder: Path, seed: int) -> Path:
+    return folder / f"seed-{seed}"
+
+
+def test(name: str, folder: Path, before: float | None, command: str, **given: Any) -> None:
+    """Scores finished seeds on the test pairs, searched as dev has it best, and writes the result."""
+    row = ROWS[name]
+    pairs = read_parallel(files(row, "test"))
+    there = [seed for seed in range(row.seeds) if finished(run_of(folder, seed))]
+    if not there:
+        raise SystemExit(
+            f"translate.py: no run of {name} has finished in {folder}; type the same without --test"
+        )
+    of_seeds, translations = [], []
+    for seed in there:
+        run = run_of(folder, seed)
+        about = json.loads((run / "run.json").read_text("utf-8"))
+        scores, texts = evaluate_translation(run, pairs, **given)
+        print(f"test, seed {seed}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}; "
+              f"signatures: {scores['signatures']}", flush=True)  # fmt: skip
+        translations.append(texts)
+        of_seeds.append({
+            "seed": seed, "dev": about["valid"], "test": scores, "fit": about["fit"],
+            "parameters": about["parameters"], "cpu_seconds": cpu_seconds(run),
+        })  # fmt: skip
+    bleu = of_score(bleu_of_drawn(translations, pairs.targets), len(pairs.targets))
+    tree, target = settings(load_translation_config(run_of(folder, there[0]))), RESULTS / f"{row.result}.json"
+    result = {
+        "set": name, "row": tree["arch"], **origin(tree, row.read()), "seeds": of_seeds, "bleu": asdict(bleu),
+        "earlier": earlier(target, judged_before), **occasion(command, before),
+    }  # fmt: skip
+    write(target, result)
+    for judged in judged_of(row.result, result):
+        print(f"{judged.word}: {asks(judged.bar)}")
+
+
+def judged_before(result: dict[str, Any]) -> dict[str, Any]:
+    """Returns what is remembered of a result that a new one takes the place of."""
+    return {"bleu": [one["test"]["bleu"] for one in result.get("seeds", [result])]}
 
 
 def main() -> None:
@@ -139,9 +171,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("row", nargs="?", default="multi30k", choices=ROWS)
-    parser.add_argument("--out", type=Path, help="the run; runs/ROW")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="folder of the runs; runs/ROW without it")
+    parser.add_argument("--seed", type=int, help="this one alone; all without it")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument(
@@ -153,19 +185,26 @@ def main() -> None:
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
     before, row, out = load(), ROWS[asked.row], asked.out or Path("runs") / asked.row
-    config = configured(row, asked.seed, asked.threads, asked.set)
+    seeds = range(row.seeds) if asked.seed is None else (asked.seed,)
     if asked.speed is not None:
-        speed(config, asked.speed)
+        speed(configured(row, seeds[0], asked.threads, asked.set), asked.speed)
     elif asked.search:
-        search(out, dev(row, load_translation_config(out)))
+        run = run_of(out, seeds[0])
+        search(run, dev(row, load_translation_config(run)))
     elif asked.test:
         command = f"python benches/models/translate.py {asked.row} --out {out} --test"
         given = {"beam": asked.beam, "alpha": asked.alpha}
         command += "".join(f" --{name} {value:g}" for name, value in given.items() if value is not None)
         test(asked.row, out, before, command, **given)
     else:
-        about = translated(config, out, after(asked.seconds), on_record=said, on_note=print)
-        print(AGAIN if about is None else json.dumps(about["valid"], indent=1))
+        stop = after(asked.seconds)
+        for seed in seeds:
+            config = configured(row, seed, asked.threads, asked.set)
+            about = translated(config, run_of(out, seed), stop, on_record=said, on_note=print)
+            if about is None:
+                print(AGAIN)
+                return
+            print(json.dumps({"seed": seed, **about["valid"]}, indent=1), flush=True)
 
 
 if __name__ == "__main__":

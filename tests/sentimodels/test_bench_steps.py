@@ -92,23 +92,29 @@ def test_alignment_stops_anywhere_and_goes_on(
     monkeypatch.setattr(align, "after", lambda _: asked_often(9))
     more = ["task.reward=pos", "task.max_new_tokens=6", "data.opening_tokens=3", "data.n_held_out=20",
             "train.max_steps=12", "train.batch_size=8", "train.save_every=2"]  # fmt: skip
+    monkeypatch.setattr(align, "SEEDS", 2)
     call = ["align.py", "--out", str(tmp_path), "--epochs", "40"]
     monkeypatch.setattr(sys, "argv", [*call, *itertools.chain(*(["--set", one] for one in more))])
     said = []
-    for _ in range(12):
+    for _ in range(24):
         align.main()
         said.append(capsys.readouterr().out)
         if align.AGAIN not in said[-1]:
             break
-    assert 3 <= len(said) < 12
-    assert "met: " in said[-1] or "missed: " in said[-1]
-    assert (tmp_path / "ppo" / "samples.jsonl").is_file()
+    assert 6 <= len(said) < 24
+    assert all((tmp_path / f"ppo-seed-{seed}" / "samples.jsonl").is_file() for seed in range(2))
     monkeypatch.setattr(align, "TARGET", tmp_path / "alignment.json")
     monkeypatch.setattr(sys, "argv", [*call, "--test"])
     align.main()
     found = json.loads((tmp_path / "alignment.json").read_text("utf-8"))
+    assert "not measured: " in capsys.readouterr().out  # two seeds of three
     named = [found["config"]["base"], found["config"]["task"]["reward_run"], found["config"]["data"]["train"]]
-    assert named == ["base", "reward", "train.csv"]  # no folder of this machine
+    assert named == ["base-seed-0", "reward", "train.csv"]  # no folder of this machine
+    first, second = (one["test"] for one in found["seeds"])
+    assert first["before"]["reward_mean"] != second["before"]["reward_mean"]  # a base of its own
+    gained = (first["gain"] + second["gain"]) / 2
+    assert found["gain"]["value"] == pytest.approx(gained)
+    assert found["gain"]["low"] < gained < found["gain"]["high"]
     assert bench("language_page").alignment(found).startswith("PPO on openings")
 
 
@@ -201,13 +207,20 @@ def test_translation_stops_goes_on_and_is_scored(
     with monkeypatch.context() as clock:
         clock.setattr(translate, "after", lambda _: asked_often(2))
         assert translate.AGAIN in call("--seconds", "1")
-    assert '"bleu"' in call()
+    said = call("--seed", "0")
+    assert '"bleu"' in said
+    call("--seed", "1")
     assert call("--search").count("dev: beam") == 6
     call("--test", "--beam", "1")
     found = json.loads((tmp_path / f"{translate.ROWS[row].result}.json").read_text("utf-8"))
     assert (found["set"], found["row"]) == (row, "gpt" if row.endswith("gpt") else "seq2seq")
-    assert found["test"]["pairs"] == 20
-    assert found["dev"]["pairs"] == n_dev
+    assert [one["seed"] for one in found["seeds"]] == [0, 1]
+    for one in found["seeds"]:
+        assert (one["test"]["pairs"], one["dev"]["pairs"]) == (20, n_dev)
+    mean = sum(one["test"]["bleu"] for one in found["seeds"]) / 2
+    assert found["bleu"]["value"] == pytest.approx(mean)
+    assert found["bleu"]["low"] <= mean <= found["bleu"]["high"]
+    assert "| 2 of 3 |" in bench("translations").part(tmp_path)
     read = [translate.ROWS[row].files["train"].format(side) for side in ("en", "de")]
     assert found["config"]["data"]["train"] == read
     assert found["command"].endswith("--test --beam 1")

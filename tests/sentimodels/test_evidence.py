@@ -439,12 +439,19 @@ def test_translation_is_met_or_missed(bench: Any, tmp_path: Path) -> None:
     assert not any(
         name.startswith("/") for side in ("train", "valid") for name in found["config"]["data"][side]
     )
-    for bleu, seconds, word in ((30.0, 3600.0, "met"), (29.9, 10.0, "missed"), (40.0, 3601.0, "missed")):
-        found["test"]["bleu"], found["fit"]["seconds"] = bleu, seconds
+    asked = ("BLEU at least 30", "CPU seconds at most 3,600")
+    for bleu, seconds, words in (
+        (30.0, 3600.0, ("met", "met")), (29.9, 10.0, ("missed", "met")), (40.0, 3601.0, ("met", "missed")),
+    ):  # fmt: skip
+        for one in found["seeds"]:
+            one["test"]["bleu"], one["cpu_seconds"] = bleu, seconds
         for row in rows.values():
             (tmp_path / f"{row.result}.json").write_text(json.dumps(found), encoding="utf-8")
-        lines = [line for line in part(tmp_path).splitlines() if f"| {bleu:.2f} / " in line]
-        assert [line.rpartition(" / ")[2] for line in lines] == [
-            f"{found['test']['chrf']:.2f} | {word if row.bar else ''} |" for row in rows.values()
-        ]
-    assert "Not measured" not in part(tmp_path)
+        page = part(tmp_path)
+        assert page.count(f" | {bleu:.2f} / ") == len(rows)
+        said = "; ".join(f"{bar}: {word}" for bar, word in zip(asked, words, strict=True))
+        assert page.count("Bars: ") == page.count(f"Bars: {said}. ") == 1  # of one row alone
+    assert "Not measured" not in page
+    found["seeds"].pop()
+    (tmp_path / "translation.json").write_text(json.dumps(found), encoding="utf-8")
+    assert "Bars: BLEU at least 30: not measured; " in part(tmp_path)

@@ -5,7 +5,13 @@ import pytest
 from numpy.typing import NDArray
 
 from sentimodels.errors import DataError
-from sentimodels.evaluation.joint_intervals import difference, level, macro_f1_difference, seed_noise
+from sentimodels.evaluation.joint_intervals import (
+    difference,
+    level,
+    macro_f1_difference,
+    of_score,
+    seed_noise,
+)
 
 GROUPS, SIZE = 150, 4
 
@@ -105,6 +111,24 @@ def test_the_interval_of_macro_f1_covers() -> None:
         found = macro_f1_difference(tables(rng, 3, 0.6), tables(rng, 3, 0.6), seed=trial)
         hits += found.low <= 0 <= found.high
     assert hits >= 35
+
+
+def test_the_interval_of_any_score_covers() -> None:
+    """Of measurements of texts, whose mean is 1: the seeds differ, the texts differ."""
+    rng = np.random.default_rng(5)
+    hits = 0
+    for trial in range(100):
+        values = 1 + rng.normal(0, 0.3, (3, 1)) + rng.normal(0, 2, 80) + rng.normal(0, 1, (3, 80))
+
+        def mean(weights: NDArray[np.float64], values: NDArray[np.float64] = values) -> NDArray[np.float64]:
+            return weights @ values.T / weights.sum(1, keepdims=True)
+
+        found = of_score(mean, 80, seed=trial)
+        assert found.value == pytest.approx(values.mean())
+        hits += found.low <= 1 <= found.high
+    assert hits >= 90
+    with pytest.raises(DataError, match="no rows"):
+        of_score(mean, 0)
 
 
 def test_tables_of_other_shapes_are_refused() -> None:

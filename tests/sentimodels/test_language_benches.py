@@ -39,17 +39,25 @@ STYLE = {
     "test": {"base": SCORES, "tuned": SCORES, "better": {"of": 15, "by_seed": [7, 9]}},
 }
 JUDGED = {"reward_mean": 0.5, "reward_median": 0.25, "kl": 9.25, "distinct_1": 0.5, "distinct_2": 0.75}
-GAINED: dict[str, Any] = {"gain": 2.0, "interval": [1.5, 2.5]}
 ALIGNMENT: dict[str, Any] = {
-    "test": {
-        "before": {**JUDGED, "kl": None},
-        "after": JUDGED,
-        "gain_in_std": 1.49,
-        "better": 7,
-        "openings": 9,
-        **GAINED,
-    },
-    "dev": {**GAINED, "gain": 2.25},
+    "seeds": [
+        {
+            "seed": seed,
+            "test": {
+                "before": {**JUDGED, "distinct_2": 0.625},
+                "after": JUDGED,
+                "gain_in_std": in_std,
+                "better": 7,
+                "openings": 9,
+                "gain": 2.0,
+            },
+            "dev": {"gain": 2.25},
+            "cpu_seconds": {"base": 600.0, "policy": 420.0},
+        }
+        for seed, in_std in enumerate((1.5, 1.25, 1.625))
+    ],
+    "gain": {"value": 2.0, "low": 1.5, "high": 2.5, "seeds": 3},
+    "earlier": [{"date": "1999-12-31 23:59", "commit": "1" * 40, "gain": [1.875]}],
     "samples": [
         {
             "opening": "A film",
@@ -200,7 +208,12 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| linear-elu | between 128 and 256 | not up to 256 | from 256 |",
         "| bleu | 1.500 ± 0.250 | 1.500 ± 0.250 |  |",
         "| distinct 1 | 1.500 ± 0.250 | 1.500 ± 0.250 | 1.500 ± 0.250 |",
-        "| kl | - | 9.250 |",
+        "|  | seed 0 | seed 1 | seed 2 |",
+        "| gain, deviations of the start | 1.500 | 1.250 | 1.625 |",
+        "| KL, nats | 9.250 | 9.250 | 9.250 |",
+        "| distinct-2 before, after | 0.625, 0.750 | 0.625, 0.750 | 0.625, 0.750 |",
+        "| share of distinct-2 | 1.200 | 1.200 | 1.200 |",
+        "| CPU minutes | 17 | 17 | 17 |",
         "| bert | 1,000 | 0.001 | 2 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.0050 to 0.0200 "
         "| 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 0.6200 ± 0.0141 / 0.450 | 60 |",
         "| bert, masked | +1.25 (+0.50 to +2.00) | +1.25 (+0.50 to +2.00) | met |",
@@ -213,10 +226,10 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
         "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
         "The submission `Id,Category` is of `best`.",
-        "Mean reward up by 2.000 (1.500 to 2.500), 1.490 deviations of the start; 7 of 9 answers",
-        "it is up by 2.250 (1.500 to 2.500). 95 % intervals are over openings, of one seed. Bars: reward "
-        "gained, in deviations of the start, at least 1.5: missed; KL in nats at most 10: met; distinct-2 "
-        "as a share of the start at least 0.8: met.",
+        "Mean reward up by 2.000 (1.500 to 2.500; 95 %, over seeds and openings).",
+        "The test openings had judged before: mean reward up by 1.875 (1999-12-31 23:59, commit 111111111).",
+        "Bars, of the mean over seeds: reward gained, in deviations of the start, at least 1.5: missed; KL "
+        "in nats at most 10: met; distinct-2 as a share of the start at least 0.8: met.",
         r"| A film | of \<br /\> a\|b mess | \*great\* | -1.25 | 3.00 | 8.96 |",
         "2000-01-01 00:00, commit 000000000, torch 2, load 0.5 and unknown: `type this`.",
     ):

@@ -79,7 +79,7 @@ def test_every_result_says_what_it_is_of(bench: Any) -> None:
         else:
             one = json.loads(path.read_text("utf-8"))
             # Measured one by one, or at once.
-            of_parts = ("cells", "cases", "archs") if "config" not in one else ()
+            of_parts = ("cells", "cases", "archs", "sections") if "config" not in one else ()
             parts = next((one[key] for key in of_parts if key in one), {"": one})
             parts = one["rows"] if path.name == "tuning.json" else parts
         results |= {f"{path.name} {name}": part for name, part in parts.items()}
@@ -124,7 +124,11 @@ def test_a_change_of_code_is_named_by_its_whole_path(bench: Any, monkeypatch: py
 
 
 def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
-    """Every number of docs/results.md and of the guide's table comes from a file that is there."""
+    """Every number of docs/results.md, of the guide's table and of sections of docs/benchmarks.md."""
+
+    def beside_of(name: str) -> Any:
+        return bench.result.read(FOLDER / "results" / f"{name}.json")
+
     found: dict[tuple[str, str], list[Any]] = {}
     for path in sorted((FOLDER / "results").glob("*/*.json")):
         one = bench.result.read(path)
@@ -134,5 +138,9 @@ def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
         results.sort(key=lambda one: one["seed"])
     chosen, beside = bench.run_all.chosen_for_mr(found), bench.bars.others(FOLDER / "results")
     assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen, beside)
+    benchmarks = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    made = [bench.onnx_equal.section(beside_of("onnx"))]
+    made += [bench.in_use_page.section(*one) for one in beside_of("in-use")["sections"].items()]
+    assert [section for section in made if f"{section}\n" not in benchmarks] == []
     guide = (ROOT / "docs" / "senti.md").read_text("utf-8")
     assert bench.results_page.between(guide, bench.results_page.guide_table(found, beside)) == guide

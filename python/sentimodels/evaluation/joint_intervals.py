@@ -1,10 +1,10 @@
 """Intervals that join seeds and rows: another seed and other rows would both have given another score.
 
-Not for one run (`intervals.py`), nor for scores other than accuracy and macro-F1. A replicate draws
-groups of rows with replacement, the same for all seeds and both sides, and seeds with replacement,
-those of each side by themselves. A few seeds spread less than seeds do, and how much is itself
-uncertain: the spread between seeds is widened as Student's t widens it (Efron and Tibshirani 1993, 5.3
-and 12.5).
+Not for one run (`intervals.py`). `level` and the differences are of labels; `of_score` takes any other
+score that drawn rows have. A replicate draws groups of rows with replacement, the same for all seeds and
+both sides, and seeds with replacement, those of each side by themselves. A few seeds spread less than
+seeds do, and how much is itself uncertain: the spread between seeds is widened as Student's t widens it
+(Efron and Tibshirani 1993, 5.3 and 12.5).
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 
-__all__ = ["Joint", "difference", "level", "macro_f1_difference", "seed_noise"]
+__all__ = ["Joint", "difference", "level", "macro_f1_difference", "of_score", "seed_noise"]
 
 N_REPLICATES = 1000
 _NORMAL = 1.959963984540054
@@ -23,7 +23,7 @@ _NORMAL = 1.959963984540054
 _CELLS_AT_ONCE = 8_000_000
 
 # Scores `(replicates, n_seeds)` on rows that are drawn as often as weights `(replicates, n_groups)` say.
-_Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,7 @@ def level(right: NDArray[np.int64], rows: NDArray[np.int64], *, seed: int = 0) -
         seed: of the draws.
     """
     _check(right, rows)
-    pairs = _draws([(len(right), _accuracies(right, rows))], len(rows), seed)
-    drawn = np.concatenate([_side(block, seeds) for block, seeds in pairs])
-    return _joint(_accuracy(right, rows), drawn, len(right))
+    return of_score(_accuracies(right, rows), len(rows), seed=seed)
 
 
 def difference(
@@ -85,6 +83,23 @@ def macro_f1_difference(worse: NDArray[np.int64], better: NDArray[np.int64], *, 
     return _joint(high - low, _differences(sides, n_groups, seed), min(len(worse), len(better)))
 
 
+def of_score(score: Score, n_rows: int, *, seed: int = 0) -> Joint:
+    """Returns the mean of any score of several seeds.
+
+    Args:
+        score: from weights `(replicates, n_rows)`, how often each row is drawn, to the scores
+            `(replicates, n_seeds)` that the seeds have on these rows.
+        n_rows: how many rows there are.
+        seed: of the draws.
+    """
+    if n_rows < 1:
+        raise DataError("no rows to score")
+    whole = score(np.ones((1, n_rows)))
+    n_seeds = whole.shape[1]
+    drawn = np.concatenate([_side(block, seeds) for block, seeds in _draws([(n_seeds, score)], n_rows, seed)])
+    return _joint(float(whole.mean()), drawn, n_seeds)
+
+
 def seed_noise(*sides: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
     """Returns the largest standard deviation of one seed's accuracy among several `(right, rows)`.
 
@@ -105,7 +120,7 @@ def _accuracy(right: NDArray[np.int64], rows: NDArray[np.int64]) -> float:
     return float(right.sum() / (len(right) * rows.sum()))
 
 
-def _accuracies(right: NDArray[np.int64], rows: NDArray[np.int64]) -> _Score:
+def _accuracies(right: NDArray[np.int64], rows: NDArray[np.int64]) -> Score:
     def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         shares: NDArray[np.float64] = (weights @ right.T) / (weights @ rows)[:, None]
         return shares
@@ -113,7 +128,7 @@ def _accuracies(right: NDArray[np.int64], rows: NDArray[np.int64]) -> _Score:
     return score
 
 
-def _macro_f1(counts: NDArray[np.int64]) -> _Score:
+def _macro_f1(counts: NDArray[np.int64]) -> Score:
     n_seeds, n_groups, n_classes, _ = counts.shape
     flat = counts.transpose(1, 0, 2, 3).reshape(n_groups, -1)
 
@@ -129,7 +144,7 @@ def _macro_f1(counts: NDArray[np.int64]) -> _Score:
 
 
 def _draws(
-    sides: list[tuple[int, _Score]], n_groups: int, seed: int
+    sides: list[tuple[int, Score]], n_groups: int, seed: int
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
     """Yields, side after side, scores `(replicates, n_seeds)` on drawn rows, and drawn seeds."""
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -141,7 +156,7 @@ def _draws(
             yield score(weights), rng.integers(0, n_seeds, size=(n, n_seeds))
 
 
-def _differences(sides: list[tuple[int, _Score]], n_groups: int, seed: int) -> NDArray[np.float64]:
+def _differences(sides: list[tuple[int, Score]], n_groups: int, seed: int) -> NDArray[np.float64]:
     """Returns by how much the second side is above the first, in each replicate."""
     pairs = _draws(sides, n_groups, seed)
     return np.concatenate(
