@@ -162,9 +162,10 @@ def _times_trainer(result: Result) -> float:
     return next(float(side["times"]) for side in result["sides"] if side["name"] == TRAINER)
 
 
-def _times(result: Result, other: str) -> float:
-    ours, theirs = (result["sides"][name]["tokens_per_second"] for name in ("ours", other))
-    return float(ours / theirs)
+def times(result: Result, other: str, precision: str) -> float:
+    """Returns how many times as fast ours is trained, of what `pretrain.py` measures."""
+    sides = result["precisions"][precision]["sides"]
+    return float(sides["ours"]["tokens_per_second"] / sides[other]["tokens_per_second"])
 
 
 def _slowest(result: Result, score: str) -> float:
@@ -255,8 +256,9 @@ OTHER_BARS: list[OtherBar] = [
     OtherBar("translation", "translation", "cost", "CPU seconds",
              lambda one: over_seeds(one, lambda seed: float(seed["cpu_seconds"])), most=TRANSLATION_SECONDS),
     *(
-        OtherBar("training_speed", "pre-training", "cost", f"speed over {name}", partial(_times, other=name),
-                 least)
+        OtherBar("training_speed", f"pre-training in {precision}", "cost", f"speed over {name}",
+                 partial(times, other=name, precision=precision), least)
+        for precision in ("float32", "bfloat16")
         for name, least in PRETRAINING.items()
     ),
     OtherBar("gpu_speed", "pre-training", f"one {GPU}", "tokens/s", _of_gpu, GPU_TOKENS),

@@ -9,7 +9,7 @@ from typing import Any
 
 import lengths
 import pretrained_page
-from bars import GENERATION, GPU, GPU_TOKENS, PRETRAINING, asks, distinct, judged_of
+from bars import GENERATION, GPU, GPU_TOKENS, PRETRAINING, asks, distinct, judged_of, times
 from markdown import MET, MISSED, from_what, missing, plain, table
 from result import RESULTS, read
 
@@ -39,25 +39,37 @@ def part(folder: Path = RESULTS) -> str:
 
 
 def training_speed(result: Result) -> str:
-    ours = result["sides"]["ours"]["tokens_per_second"]
-    rows = []
-    for name, one in result["sides"].items():
-        bar = PRETRAINING.get(name)
-        times = ours / one["tokens_per_second"]
-        word = "" if bar is None else f"at least {bar:g}: {MET if times >= bar else MISSED}"
-        shown = [f"{one['parameters']:,}", f"{one['tokens_per_second']:,.0f}", f"{times:.2f}"]
-        rows.append([name, *shown, word])
-    head = ["256 wide, 8 heads, 4 layers, rows of 256", "parameters", "tokens/s", "ours, times", "bar"]
-    made = ", ".join(
-        f"{name} {6 * one['parameters'] * one['tokens_per_second'] / 1e9:.0f}"
-        for name, one in result["sides"].items()
-    )
-    said = (
-        f"A matrix product alone, hidden states times the token table, runs at {result['product'] / 1e9:.0f} "
-        "GFLOP/s on as many threads. The matrix products of a training step, counted as six operations for "
-        f"each parameter and token, attention left out, run at (GFLOP/s): {made}."
-    )
-    return f"{table(head, rows)}\n\n{said}\n\n{result['threads']} thread(s). {from_what(result)}"
+    texts = []
+    for precision, one in result["precisions"].items():
+        sides = one["sides"]
+        rows = []
+        for name, side in sides.items():
+            faster = times(result, name, precision)
+            bar = PRETRAINING.get(name)
+            word = "" if bar is None else f"at least {bar:g}: {MET if faster >= bar else MISSED}"
+            shown = [f"{side['parameters']:,}", f"{side['tokens_per_second']:,.0f}", f"{faster:.2f}"]
+            rows.append([name, *shown, word])
+        made = ", ".join(
+            f"{name} {6 * side['parameters'] * side['tokens_per_second'] / 1e9:.0f}"
+            for name, side in sides.items()
+        )
+        texts.append(table([precision, "parameters", "tokens/s", "ours, times", "bar"], rows))
+        texts.append(
+            f"A product of matrices alone runs at {one['product'] / 1e9:.0f} GFLOP/s, those of a step at "
+            f"(GFLOP/s): {made}."
+        )
+    return SPEED.format(tables="\n\n".join(texts), threads=result["threads"], made_by=from_what(result))
+
+
+SPEED = """Models 256 wide, of 8 heads and 4 layers, on rows of 256 tokens:
+
+{tables}
+
+The product alone is hidden states times the token table, on as many threads; those of a training step are
+counted as six operations for each parameter and token, attention left out. Where a step comes near the
+product alone, no code can make it much faster.
+
+{threads} thread(s). {made_by}"""
 
 
 def gpu_speed(result: Result) -> str:
@@ -192,7 +204,7 @@ def alignment(result: Result) -> str:
     rows = [[name, *(of(one) for one in seeds)] for name, of in OF_SEED.items()]
     bars = "; ".join(f"{asks(one.bar)}: {one.word}" for one in judged_of("alignment", result))
     before = "; ".join(
-        f"{', '.join(f'{gain:.3f}' for gain in one['gain'])} ({one['date']}, commit {one['commit'][:9]})"
+        f"{', '.join(f'{won:.3f}' for won in one['gain'])} ({one['date']}, commit {one['commit'][:9]})"
         for one in result["earlier"]
     )
     columns = ["", *(f"seed {one['seed']}" for one in seeds)]
@@ -202,8 +214,8 @@ def alignment(result: Result) -> str:
         "and all that alignment draws:\n\n"
         f"{table(columns, rows)}\n\n"
         f"Mean reward up by {gain['value']:.3f} ({gain['low']:.3f} to {gain['high']:.3f}; 95 %, over seeds "
-        f"and openings). Openings of dev chose the settings, with a base of the first seed.{said} Bars, of "
-        f"the mean over seeds: {bars}. {from_what(result)}\n\n"
+        f"and openings). Openings of dev chose the settings.{said} Bars, of the mean over seeds: {bars}. "
+        f"{from_what(result)}\n\n"
         f"The first {len(result['samples'])} openings that judge, with the first seed's answers before and "
         f"after:\n\n{sampled(result['samples'])}"
     )
