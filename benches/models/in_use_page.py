@@ -24,22 +24,22 @@ N_TEXTS, N_REQUESTS, N_CLIENTS = 10_000, 1_000, 100
 # Keys that are typed without a pause, and milliseconds between two of them: quick typists take 60 to 120.
 KEYS, GAPS = 5, (30, 60, 90, 120)
 
-# Of each section: its title, what it is about, the settings that decide it, and the data that it reads.
+# Of each section: its heading, what it is about, the settings that decide it, and the data that it reads.
 SECTIONS: dict[str, tuple[str, str, Result, list[str]]] = {
     "predict": (
-        "senti predict", f"A `bow` trained on reviews; whole processes, {ROUNDS} rounds.",
+        "## senti predict", f"A `bow` trained on reviews; whole processes, {ROUNDS} rounds.",
         {"rounds": ROUNDS, "texts": N_TEXTS}, [REVIEWS, TWEETS],
     ),
     "page": (
-        "The page",
+        "## The page",
         f"A `gpt` of the preset `tiny`, `senti serve`. Keys are typed {KEYS} at a time, {GAPS[0]} to "
         f"{GAPS[-1]} ms apart.",
         {"rounds": ROUNDS, "requests": N_REQUESTS, "clients": N_CLIENTS, "keys": KEYS, "gaps": list(GAPS)},
         [REVIEWS],
     ),
-    "help": ("Help", f"On a terminal; whole processes, {ROUNDS} rounds.", {"rounds": ROUNDS}, []),
+    "help": ("## Help", f"On a terminal; whole processes, {ROUNDS} rounds.", {"rounds": ROUNDS}, []),
     "verdict": (
-        "senti train to a verdict", "No option but the file; whole processes.",
+        "## senti train to a verdict", "No option but the file; whole processes.",
         {"rounds": ROUNDS, "texts": N_TEXTS}, [TWEETS],
     ),
 }  # fmt: skip
@@ -66,7 +66,7 @@ def section(name: str, one: Result) -> str:
     title, about, _, _ = SECTIONS[name]
     rows = [line(row) for row in one["rows"]]
     said = f"{one['cores']} CPUs. {from_what(one)}"
-    return f"## {title}\n\n{said}\n\n{about}\n\n{table(['', 'median', 'least', 'bar', 'verdict'], rows)}"
+    return f"{title}\n\n{said}\n\n{about}\n\n{table(['', 'median', 'least', 'bar', 'verdict'], rows)}"
 
 
 def line(row: Result) -> list[str]:
