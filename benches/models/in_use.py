@@ -49,6 +49,11 @@ def row(what: str, figures: list[float], bar: str | None = None) -> Row:
     return {"what": what, "bar": bar, "figures": figures}
 
 
+def with_bytecode(folder: Path) -> dict[str, str]:
+    """Variables of what is run: an installed package has its bytecode. The first call writes it."""
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+
+
 def reviews() -> Table:
     return read_table(result.ROOT / REVIEWS)
 
@@ -228,14 +233,12 @@ def the_page(folder: Path) -> list[Row]:
 
 def the_help(folder: Path) -> list[Row]:
     """Section: the help of both programs."""
-    # An installed package has its bytecode; the first round writes it, where nothing else is.
-    variables = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder)}
     rows = []
     for program in ("sentitok", "senti"):
         taken = []
         for _ in range(1 + ROUNDS):
             began = time.perf_counter()
-            code, _ = on_terminal("--help", program=program, variables=variables)
+            code, _ = on_terminal("--help", program=program, variables=with_bytecode(folder))
             taken.append(time.perf_counter() - began)
             assert code == 0
         rows.append(row(f"`{program} --help`", taken[1:], "help"))
@@ -265,6 +268,7 @@ def main() -> None:
     for name in [] if asked.pages else asked.sections or SECTIONS:
         load = result.load()
         with tempfile.TemporaryDirectory() as folder:
+            os.environ |= with_bytecode(Path(folder))
             rows = SECTIONS[name](Path(folder))
         measured["sections"][name] = {
             "rows": rows, **in_use_page.origin_of(name), "changed": result.changed_below("python", "rust"),
