@@ -67,7 +67,7 @@ def part(folder: Path = RESULTS) -> str:
     texts = [
         "An encoder-decoder, and beside it a causal model with as many parameters that reads the source in a "
         "prompt; recipe `benches/models/multi30k.toml`. Steps and search are chosen on dev, which chose the "
-        "weights as well; the test pairs are scored once. Means over seeds; intervals are over seeds and "
+        "weights as well; the test pairs chose nothing. Means over seeds; intervals are over seeds and "
         "pairs. Of the WMT sample 50 pairs judge, too few for more than a first impression."
     ]
     if results:
