@@ -210,7 +210,7 @@ def test(asked: argparse.Namespace, load_before: float | None) -> None:
 
 def judged_before(result: dict[str, Any]) -> dict[str, Any]:
     """Returns what is remembered of a result that a new one takes the place of."""
-    return {"gain": [one["test"]["gain"] for one in result.get("seeds", [result])]}
+    return {"gain": [one["test"]["gain"] for one in result["seeds"]]}
 
 
 def main() -> None:

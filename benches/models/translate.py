@@ -163,7 +163,7 @@ def test(name: str, folder: Path, before: float | None, command: str, **given: A
 
 def judged_before(result: dict[str, Any]) -> dict[str, Any]:
     """Returns what is remembered of a result that a new one takes the place of."""
-    return {"bleu": [one["test"]["bleu"] for one in result.get("seeds", [result])]}
+    return {"bleu": [one["test"]["bleu"] for one in result["seeds"]]}
 
 
 def main() -> None:
