@@ -121,7 +121,8 @@ def test_the_interval_of_any_score_covers() -> None:
         values = 1 + rng.normal(0, 0.3, (3, 1)) + rng.normal(0, 2, 80) + rng.normal(0, 1, (3, 80))
 
         def mean(weights: NDArray[np.float64], values: NDArray[np.float64] = values) -> NDArray[np.float64]:
-            return weights @ values.T / weights.sum(1, keepdims=True)
+            means: NDArray[np.float64] = weights @ values.T / weights.sum(1, keepdims=True)
+            return means
 
         found = of_score(mean, 80, seed=trial)
         assert found.value == pytest.approx(values.mean())
