@@ -16,7 +16,7 @@ from result import RESULTS, read
 Result = dict[str, Any]
 NEEDS = "minutes; needs transformers"
 FIRST = "after the same without --test: an hour of one core"
-SEEDS = "after the same without --test: half an hour of one core for each of three seeds"
+EACH_SEED = "after the same without --test: half an hour of one core for each of three seeds"
 
 
 def part(folder: Path = RESULTS) -> str:
@@ -26,7 +26,7 @@ def part(folder: Path = RESULTS) -> str:
         ("Speed of pre-training on a GPU", "gpu_speed", gpu_speed, "gpu.py --write", "minutes of one GPU"),
         ("Speed of generation", "generation", generation, "generate.py --write", NEEDS),
         ("Style transfer", "style", style, "style.py --test", FIRST),
-        ("Alignment", "alignment", alignment, "align.py --test", SEEDS),
+        ("Alignment", "alignment", alignment, "align.py --test", EACH_SEED),
     ]
     texts = []
     for title, name, section, script, about in sections:
@@ -55,8 +55,8 @@ def training_speed(result: Result) -> str:
         )
         texts.append(table([precision, "parameters", "tokens/s", "ours, times", "bar"], rows))
         texts.append(
-            f"A product of matrices alone runs at {one['product'] / 1e9:.0f} GFLOP/s, those of a step at "
-            f"(GFLOP/s): {made}."
+            f"One matrix product alone runs at {one['product'] / 1e9:.0f} GFLOP/s; the matrix products of a "
+            f"training step, divided by the time of the whole step (GFLOP/s): {made}."
         )
     return SPEED.format(tables="\n\n".join(texts), threads=result["threads"], made_by=from_what(result))
 
@@ -65,9 +65,9 @@ SPEED = """Models 256 wide, of 8 heads and 4 layers, on rows of 256 tokens:
 
 {tables}
 
-The product alone is hidden states times the token table, on as many threads; those of a training step are
-counted as six operations for each parameter and token, attention left out. Where a step comes near the
-product alone, no code can make it much faster.
+The product alone is hidden states times the token table, on as many threads. The products of a step are
+counted as six operations for each parameter and token, without attention. A step that comes near the
+product alone has little left to gain.
 
 {threads} thread(s). {made_by}"""
 
@@ -182,19 +182,17 @@ def spread(value: Any) -> str:
     return f"{value['mean']:.3f} ± {value['deviation']:.3f}" if isinstance(value, dict) else f"{value:.3f}"
 
 
-# Of a seed of alignment: what a column shows.
+# Rows of the table of alignment: the name, and the cell of one seed.
 OF_SEED: dict[str, Callable[[Result], str]] = {
-    "reward before": lambda one: f"{one['test']['before']['reward_mean']:.3f}",
-    "after": lambda one: f"{one['test']['after']['reward_mean']:.3f}",
-    "median before": lambda one: f"{one['test']['before']['reward_median']:.3f}",
-    "median after": lambda one: f"{one['test']['after']['reward_median']:.3f}",
+    "mean reward before, after": lambda one: both(one, "reward_mean"),
+    "median reward before, after": lambda one: both(one, "reward_median"),
     "gain, deviations of the start": lambda one: f"{one['test']['gain_in_std'] or 0.0:.3f}",
     "KL, nats": lambda one: f"{one['test']['after']['kl']:.3f}",
     "distinct-1 before, after": lambda one: both(one, "distinct_1"),
     "distinct-2 before, after": lambda one: both(one, "distinct_2"),
     "share of distinct-2": lambda one: f"{distinct(one):.3f}",
     "better answers": lambda one: f"{one['test']['better']} of {one['test']['openings']}",
-    "gain on dev": lambda one: f"{one['dev']['gain']:.3f}",
+    "gain of mean reward on dev": lambda one: f"{one['dev']['gain']:.3f}",
     "CPU minutes": lambda one: f"{sum(one['cpu_seconds'].values()) / 60:.0f}",
 }
 

@@ -1,6 +1,6 @@
 """The part of docs/results.md about translation: what is measured, and its table, from result files alone.
 
-Not for measuring (`translate.py`). The test pairs of a row are scored once, when nothing is left to choose.
+Not for measuring (`translate.py`). Test pairs choose nothing; the page names each time they were scored.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ MULTI30K = {
 }  # fmt: skip
 # Of WMT's news and debates, 10,000 pairs; the 50 beside them judge.
 WMT = {"train": "wmt-en-de-10k/train.{}.xz", "test": "wmt-en-de-10k/val.{}.xz"}
-HOURS = "up to an hour of a core for each of three seeds"
+HOURS = "three seeds, hours of one core; stops and goes on"
 ROWS = {
     "multi30k": Row("Multi30k, encoder-decoder", MULTI30K, False, "translation", HOURS),
     "multi30k-gpt": Row("Multi30k, `gpt` on prompts", MULTI30K, True, "translation-gpt", HOURS),
