@@ -9,7 +9,7 @@
 Three models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
 `bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. Each becomes classifiers
 of phrases or reviews, and so does the same model with the weights it is drawn with: same shape, tokenizer and
-settings; for both, dev chooses one of RATES with the first seed. Each model is pre-trained once, so intervals
+settings; for each by itself, dev chooses one of RATES, and how `gpt` reads, with the first seed. Each model is pre-trained once, so intervals
 are over seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for
 each architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
 """
@@ -38,14 +38,16 @@ from pretrained_rows import (
     OF_SET,
     OF_SETS,
     PRESET,
-    RATES,
+    READINGS,
     SEEDS,
     VOCABULARY,
     Tree,
+    Trial,
     by_arch,
     of_arch,
     other_base,
     recipe,
+    trials,
 )  # fmt: skip
 from result import RESULTS, data_folder, digest, earlier, load, occasion, unpack, write
 from run_all import fewer
@@ -134,7 +136,7 @@ class Bench:
         """Pre-trains a model as far as the time goes."""
         return pretrained(resolve_language(self.base_tree(name)), self.base_folder(name), self.stop)
 
-    def config(self, of_set: str, kind: str, rate: float, seed: int) -> RunConfig:
+    def config(self, of_set: str, kind: str, trial: Trial, seed: int) -> RunConfig:
         """Returns the configuration of a classifier; the base must be there.
 
         One whose weights are drawn has that of one that starts from the base, which is named no more; so
@@ -142,8 +144,9 @@ class Bench:
         """
         one = KINDS[kind]
         start = {"train": {"init_from": str(self.base_folder(one.base))}}
-        own = {"optim": {"lr": rate}, "train": {"seed": seed, "threads": 1, "save_every": 50}}
-        made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], OF_SET[of_set], own))
+        own = {"optim": {"lr": trial.rate}, "train": {"seed": seed, "threads": 1, "save_every": 50}}
+        reads = READINGS[one.arch][trial.reading]
+        made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], reads, OF_SET[of_set], own))
         if self.small:
             made = resolve(made.tree(), {"train": {"max_steps": 3}})
         if one.starts:
@@ -152,48 +155,53 @@ class Bench:
         tree["train"].pop("init_from")
         return resolve(tree, {"data": {"tokenizer": str(self.base_folder(one.base) / "tokenizer.json")}})
 
-    def folder(self, of_set: str, kind: str, rate: float, seed: int) -> Path:
-        name = kind.replace(", ", "+").replace(" ", "-")
-        return self.out / of_set / f"{name}-rate-{rate:g}-seed-{seed}"
+    def folder(self, of_set: str, kind: str, trial: Trial, seed: int) -> Path:
+        name = f"{kind}-rate-{trial}-seed-{seed}".replace(", ", "+").replace(" ", "-")
+        return self.out / of_set / name
 
-    def classifier(self, of_set: str, kind: str, rate: float, seed: int) -> dict[str, Any] | None:
+    def classifier(self, of_set: str, kind: str, trial: Trial, seed: int) -> dict[str, Any] | None:
         """Trains a classifier as far as the time goes, its base first."""
-        run = self.folder(of_set, kind, rate, seed)
+        run = self.folder(of_set, kind, trial, seed)
         if not finished(run) and self.base(KINDS[kind].base) is None:
             return None
         parts = self.parts(of_set)
-        config = self.config(of_set, kind, rate, seed)
+        config = self.config(of_set, kind, trial, seed)
         return trained(config, run, self.stop, Tables.of(parts.train, parts.dev))
 
-    def rates(self, of_set: str, kind: str) -> tuple[float, ...]:
-        return RATES[of_set, KINDS[kind].arch][: 2 if self.small else None]
+    def trials(self, of_set: str, kind: str) -> list[Trial]:
+        return trials(of_set, KINDS[kind].arch)[: 2 if self.small else None]
 
-    def tried(self, of_set: str, kind: str) -> dict[float, float] | None:
-        """Returns what each rate reaches on dev, first seed; `None` where the time ended before."""
+    def tried(self, of_set: str, kind: str) -> dict[Trial, float] | None:
+        """Returns what each trial reaches on dev, first seed; `None` where the time ended before."""
         reached = {}
-        for rate in self.rates(of_set, kind):
-            about = self.classifier(of_set, kind, rate, 0)
+        for trial in self.trials(of_set, kind):
+            about = self.classifier(of_set, kind, trial, 0)
             if about is None:
                 return None
-            reached[rate] = about["valid"]["accuracy"]
+            reached[trial] = about["valid"]["accuracy"]
         return reached
+
+    def chosen(self, of_set: str, kind: str) -> Trial | None:
+        """Returns the trial that is best on dev; `None` where the time ended before all were there."""
+        reached = self.tried(of_set, kind)
+        return None if reached is None else max(reached, key=lambda trial: reached[trial])
 
     def runs(self, of_set: str, kind: str) -> list[Path] | None:
         """Trains all seeds of a kind; returns their folders, `None` where the time ended before."""
-        reached = self.tried(of_set, kind)
-        if reached is None:
+        best = self.chosen(of_set, kind)
+        if best is None:
             return None
-        rate = max(reached, key=lambda rate: reached[rate])
-        if any(self.classifier(of_set, kind, rate, seed) is None for seed in range(self.seeds)):
+        if any(self.classifier(of_set, kind, best, seed) is None for seed in range(self.seeds)):
             return None
-        return [self.folder(of_set, kind, rate, seed) for seed in range(self.seeds)]
+        return [self.folder(of_set, kind, best, seed) for seed in range(self.seeds)]
 
     def there(self, of_set: str, kind: str) -> tuple[int, int]:
         """Returns how many runs of a kind have finished, and of how many."""
-        first = [finished(self.folder(of_set, kind, rate, 0)) for rate in self.rates(of_set, kind)]
+        every = self.trials(of_set, kind)
+        first = [finished(self.folder(of_set, kind, trial, 0)) for trial in every]
         most = max(
-            sum(finished(self.folder(of_set, kind, rate, seed)) for seed in range(1, self.seeds))
-            for rate in self.rates(of_set, kind)
+            sum(finished(self.folder(of_set, kind, trial, seed)) for seed in range(1, self.seeds))
+            for trial in every
         )
         return sum(first) + most, len(first) + self.seeds - 1
 
@@ -274,7 +282,8 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
     of_sealed = judged(runs, sealed)
     say("sealed", of_sealed)
     names = sorted({KINDS[kind].base for kind in runs})
-    trees = {kind: bench.config(of_set, kind, *of_run(folders[0])).tree() for kind, folders in runs.items()}
+    chosen = {kind: trial for kind in runs if (trial := bench.chosen(of_set, kind)) is not None}
+    trees = {kind: bench.config(of_set, kind, trial, 0).tree() for kind, trial in chosen.items()}
     tokenizer = Tokenizer.from_file(bench.base_folder(names[0]) / "tokenizer.json")
     write(target, {
         "set": of_set, "row": "pre-trained", "recipe": recipe(of_set, KINDS[next(iter(runs))].arch),
@@ -282,8 +291,7 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
         "data": fingerprints(of_set, data_folder()), "dev": of_dev, "sealed": of_sealed,
         "commonest_label": max(Counter(sealed.labelled()).values()) / len(sealed),
         "beside": beside(bench, runs) if of_set == "kaggle" else {},
-        "rates": {kind: of_run(folders[0])[0] for kind, folders in runs.items()},
-        "tried": {kind: {f"{rate:g}": value for rate, value in (bench.tried(of_set, kind) or {}).items()}
+        "tried": {kind: {str(trial): value for trial, value in (bench.tried(of_set, kind) or {}).items()}
                   for kind in runs},
         "parameters": {kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
         "cpu_seconds": {kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
@@ -299,13 +307,6 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
 def about(run: Path) -> dict[str, Any]:
     """Returns what a run says of itself."""
     return read_json(run / "run.json")
-
-
-def of_run(run: Path) -> tuple[float, int]:
-    """Returns rate and seed of a run, from its name."""
-    _, _, rest = run.name.partition("-rate-")
-    rate, _, seed = rest.rpartition("-seed-")
-    return float(rate), int(seed)
 
 
 def of_base(run: Path) -> dict[str, Any]:
@@ -354,7 +355,7 @@ def go(bench: Bench, asked: dict[str, list[str]]) -> dict[str, dict[str, list[Pa
                 return None
             reached = [about(run)["valid"]["accuracy"] for run in runs]
             print(f"{of_set}:{kind}: dev {', '.join(f'{one:.4f}' for one in reached)}, rate "
-                  f"{of_run(runs[0])[0]:g}", flush=True)  # fmt: skip
+                  f"{bench.chosen(of_set, kind)}", flush=True)  # fmt: skip
             done.setdefault(of_set, {})[kind] = runs
     return done
 

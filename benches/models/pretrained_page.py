@@ -49,7 +49,7 @@ HEADS = {
 
 
 # By kind of classifier, or by what they start from: architectures are measured one by one.
-BY_KIND = ("rates", "tried", "parameters", "cpu_seconds", "beside", "bases", "starts")
+BY_KIND = ("tried", "parameters", "cpu_seconds", "beside", "bases", "starts")
 OF_A_PART = ("scores", "intervals", "gain")
 
 
@@ -119,7 +119,7 @@ def scores(result: Result, name: str) -> str:
     for kind, of_sealed in result["sealed"]["scores"].items():
         interval = result["sealed"]["intervals"][kind]
         cells = [
-            f"{result['parameters'][kind]:,}", f"{result['rates'][kind]:g}", f"{len(of_sealed)}",
+            f"{result['parameters'][kind]:,}", chosen(result["tried"][kind]), f"{len(of_sealed)}",
             spread(result["dev"]["scores"][kind]), spread(of_sealed),
             f"{interval['low']:.4f} to {interval['high']:.4f}",
         ]  # fmt: skip
@@ -159,16 +159,24 @@ def gains(result: Result) -> str:
     return made + (before if told else "")
 
 
+def chosen(reached: dict[str, float]) -> str:
+    """Returns the trial that dev chose."""
+    return max(reached, key=lambda trial: reached[trial])
+
+
 def tried(result: Result) -> str:
-    """Returns what each rate of fine-tuning reached on dev."""
-    every = {rate for reached in result["tried"].values() for rate in reached}
-    rates = sorted(every, key=float, reverse=True)
+    """Returns what each trial of fine-tuning reached on dev."""
+    split = {kind: [(*one.partition(", "), one) for one in trials] for kind, trials in result["tried"].items()}
+    rates = sorted({rate for trials in split.values() for rate, *_ in trials}, key=float, reverse=True)
     rows = []
-    for kind, reached in result["tried"].items():
-        chosen = f"{result['rates'][kind]:g}"
-        shown = {rate: f"{value:.4f}" for rate, value in reached.items()}
-        shown[chosen] = f"**{shown[chosen]}**"
-        rows.append([kind, *(shown.get(rate, "-") for rate in rates)])
+    for kind, trials in split.items():
+        reached = result["tried"][kind]
+        shown = {one: f"{value:.4f}" for one, value in reached.items()}
+        shown[chosen(reached)] = f"**{shown[chosen(reached)]}**"
+        for reading in dict.fromkeys(reading for _, _, reading, _ in trials):
+            of_reading = {rate: shown[one] for rate, _, read, one in trials if read == reading}
+            name = f"{kind}, read {reading}" if reading else kind
+            rows.append([name, *(of_reading.get(rate, "-") for rate in rates)])
     return table(["dev, first seed, by peak rate; chosen in bold", *rates], rows)
 
 

@@ -149,7 +149,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     assert result["parameters"]["gpt"] == result["parameters"]["gpt, next token"]
     for kind, reached in result["tried"].items():
         assert len(reached) == 2
-        assert reached[f"{result['rates'][kind]:g}"] == max(reached.values())
+        assert reached[f"{result['config'][kind]['optim']['lr']:g}"] == max(reached.values())
     monkeypatch.setattr(sys, "argv", [*call, "--list"])
     bert.main()
     assert "kaggle:gpt, next token: 3 of 3 runs are there" in capsys.readouterr().out
