@@ -9,9 +9,10 @@
 Three models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
 `bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. Each becomes classifiers
 of phrases or reviews, and so does the same model with the weights it is drawn with: same shape, tokenizer and
-settings; for each by itself, dev chooses one of RATES, and how `gpt` reads, with the first seed. Each model is pre-trained once, so intervals
-are over seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for
-each architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
+settings. For each by itself, dev chooses one of RATES and, of `gpt`, one of READINGS, with the first seed.
+Each model is pre-trained once, so intervals are over seeds of fine-tuning and over rows. `--test` judges on
+the sealed part, and writes a result file for each architecture and, of IMDB, a submission. Not for published
+checkpoints (`senti train --arch hf:PATH`).
 """
 
 import argparse

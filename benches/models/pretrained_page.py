@@ -166,7 +166,9 @@ def chosen(reached: dict[str, float]) -> str:
 
 def tried(result: Result) -> str:
     """Returns what each trial of fine-tuning reached on dev."""
-    split = {kind: [(*one.partition(", "), one) for one in trials] for kind, trials in result["tried"].items()}
+    split = {
+        kind: [(*one.partition(", "), one) for one in trials] for kind, trials in result["tried"].items()
+    }
     rates = sorted({rate for trials in split.values() for rate, *_ in trials}, key=float, reverse=True)
     rows = []
     for kind, trials in split.items():

@@ -301,3 +301,35 @@ def test_the_sum_has_the_gradients_of_the_parts(chunk: int, with_bias: bool, smo
     assert far.item() == 500.0
     with pytest.raises(ValueError, match=r"states \(2, 5, 4\), but targets \(5, 2\)"):
         summed_cross_entropy(states, weight, targets.T)
+
+
+def test_the_sum_in_bfloat16_is_near_that_in_float32() -> None:
+    """Under autocast products are bfloat16; the softmax, the sum and the weights' gradient stay float32."""
+    torch.manual_seed(0)
+    states, weight = torch.randn(40, 16), torch.randn(50, 16)
+    targets = torch.randint(50, (40,))
+    targets[3] = IGNORED
+    found = []
+    for narrow in (False, True):
+        given = [value.clone().requires_grad_() for value in (states, weight)]
+        with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
+            loss = summed_cross_entropy(given[0], given[1], targets, chunk=16)
+        (loss / 40).backward()
+        assert loss.dtype == torch.float32
+        found.append([loss.detach(), *(value.grad for value in given)])
+    for one, other in zip(*found, strict=True):
+        assert other.dtype == torch.float32
+        assert not torch.equal(one, other)
+        torch.testing.assert_close(one, other, atol=2e-3, rtol=2e-2)
+
+
+def test_the_sum_of_float64_has_true_gradients() -> None:
+    states = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(7, dtype=torch.float64, requires_grad=True)
+    targets = torch.tensor([0, 6, IGNORED, 2, 2])
+    assert torch.autograd.gradcheck(
+        lambda *given: summed_cross_entropy(given[0], given[1], targets, given[2], chunk=2,
+                                            label_smoothing=0.1),
+        (states, weight, bias),
+    )  # fmt: skip

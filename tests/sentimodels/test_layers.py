@@ -16,6 +16,7 @@ from sentimodels.layers.position import Learned, Sinusoidal, alibi, rotary_angle
 from sentimodels.layers.recurrent import Recurrent, reversal, turn
 from sentimodels.layers.ssm import scan_chunked, scan_sequential
 from sentimodels.layers.transformer import Block, FeedForward, Reading, TransformerConfig
+from sentimodels.layers.turned_heads import turned_heads
 from sentimodels.models import build
 from sentimodels.models.encoder import EncoderConfig
 from sentimodels.text.inputs import Inputs
@@ -310,6 +311,38 @@ def test_rotary_depends_on_distance_alone() -> None:
         products = [turned_q[i + distance] @ turned_k[i] for i in range(10)]
         assert max(products) - min(products) < 1e-5  # the angles are float32
     assert abs(turned_q[5] @ turned_k[0] - turned_q[6] @ turned_k[0]) > 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("n_shared", [4, 2])
+@pytest.mark.parametrize("each", [False, True])
+def test_a_projection_is_turned_as_its_heads_are(dtype: torch.dtype, n_shared: int, each: bool) -> None:
+    """`turned_heads` against `rotate`: queries, keys and values bit by bit, gradients within rounding."""
+    places = torch.stack((torch.arange(7), torch.arange(7) + 3)) if each else torch.arange(7)
+    angles = rotary_angles(places, 6, 100.0)
+    x = torch.randn(2, 7, (4 + 2 * n_shared) * 6, dtype=dtype, requires_grad=True)
+    plain = x.detach().clone().requires_grad_()
+    found = turned_heads(x, *angles, 4, n_shared)
+    heads = plain.unflatten(-1, (4 + 2 * n_shared, 6)).transpose(1, 2)
+    q, k, v = heads.split((4, n_shared, n_shared), 1)
+    expected = rotate(q, *angles), rotate(k, *angles), v
+    slopes = [torch.randn(one.shape, dtype=dtype) for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=0, rtol=0)
+    torch.autograd.backward(found, slopes)
+    torch.autograd.backward(expected, slopes)
+    torch.testing.assert_close(x.grad, plain.grad)
+
+
+def test_a_model_turns_its_heads_alike_in_training_and_after_it() -> None:
+    config = EncoderConfig(
+        d_model=24, n_layers=1, n_heads=4, n_kv_heads=2, positions="rotary", dropout=0.0, causal=True
+    )
+    block, x = Block(config), torch.randn(2, 5, 24)
+    reading = Reading(angles=rotary_angles(torch.arange(5), 6, 10_000.0))
+    trained = block(x, reading)
+    with torch.no_grad():
+        torch.testing.assert_close(block(x, reading), trained, atol=0, rtol=0)
 
 
 def test_alibi_is_the_papers() -> None:

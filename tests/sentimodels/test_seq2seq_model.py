@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from sentimodels.layers.attention import softmax
 from sentimodels.layers.decoder import memory_mask
-from sentimodels.layers.wide_softmax import wide_softmax
 from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.text.inputs import Inputs
 
@@ -222,7 +221,7 @@ def test_attention_in_bfloat16_is_that_of_float32_rounded(causal: bool) -> None:
     q, k, v = (torch.randn(2, 3, 5, 8).bfloat16().requires_grad_() for _ in range(3))
     wide = [one.detach().float().requires_grad_() for one in (q, k, v)]
     with torch.autocast("cpu", torch.bfloat16):
-        found = wide_softmax(q, k, v, causal=causal)
+        found = softmax(q, k, v, causal=causal)
     expected = softmax(*wide, causal=causal)
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found, expected.bfloat16(), atol=0, rtol=0)

@@ -7,6 +7,7 @@ known as soon as the logits are, so they are made once (Hsu et al. 2024). Not fo
 are few (`tasks/loss.py`).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -88,38 +89,11 @@ class _Summed(torch.autograd.Function):
         chunk: int,
         smoothing: float,
     ) -> Tensor:
-        total = torch.zeros((), device=states.device)
-        wanted = ctx.needs_input_grad
-        by_states = torch.empty_like(states) if wanted[0] else None
-        by_weight = torch.zeros_like(weight) if wanted[1] else None
-        by_bias = torch.zeros_like(bias) if bias is not None and wanted[2] else None
-        for start in range(0, len(states), chunk):
-            some, aims = states[start : start + chunk], targets[start : start + chunk]
-            logits = F.linear(some, weight, bias).float()
-            counted = (aims != IGNORED).float()
-            place = aims.clamp(min=0)[:, None]
-            logits = torch.log_softmax(logits, 1)
-            right = logits.gather(1, place)[:, 0]
-            if smoothing:
-                right = (1 - smoothing) * right + smoothing * logits.mean(1)
-            total -= (right * counted).sum()
-            if by_states is None and by_weight is None and by_bias is None:
-                continue
-            # From here on they are the gradient of the logits: the probabilities, less those aimed at.
-            logits.exp_()
-            if smoothing:
-                logits -= smoothing / logits.shape[1]
-            logits.scatter_add_(1, place, torch.full_like(place, smoothing - 1, dtype=logits.dtype))
-            if aims.device.type != "cpu" or not bool(counted.all()):  # a GPU is not waited for
-                logits.mul_(counted[:, None])
-            slopes = logits.to(some.dtype)
-            if by_states is not None:
-                torch.mm(slopes, weight.to(some.dtype), out=by_states[start : start + chunk])
-            if by_weight is not None:
-                by_weight += slopes.T @ some
-            if by_bias is not None:
-                by_bias += logits.sum(0)
-        ctx.save_for_backward(by_states, by_weight, by_bias)
+        kind = states.device.type
+        low = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
+        with torch.autocast(kind, enabled=False):
+            total, slopes = _sums(states, weight, bias, targets, chunk, smoothing, low, ctx.needs_input_grad)
+        ctx.save_for_backward(*slopes)
         return total
 
     @staticmethod
@@ -132,6 +106,64 @@ class _Summed(torch.autograd.Function):
             for value in ctx.saved_tensors
         )
         return by_states, by_weight, by_bias, None, None, None
+
+
+def _sums(
+    states: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    targets: Tensor,
+    chunk: int,
+    smoothing: float,
+    low: torch.dtype,
+    wanted: Sequence[bool],
+) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+    """Returns the sum of the losses, and its gradients by states, weight and bias, where they are wanted.
+
+    Products are of type `low`, all else is float32 at least. Every chunk's logits are written where those of
+    the chunk before were: new memory for each would cost as much as the softmax.
+    """
+    wide = low if low == torch.float64 else torch.float32
+    by_states = torch.empty_like(states, dtype=low) if wanted[0] else None
+    by_weight = torch.zeros_like(weight, dtype=wide) if wanted[1] else None
+    by_bias = torch.zeros_like(bias, dtype=wide) if bias is not None and wanted[2] else None
+    states, table = states.to(low), weight.to(low)
+    room = states.new_empty(min(chunk, len(states)), len(table))
+    wide_room = room if low == wide else room.to(wide)
+    total = torch.zeros((), device=states.device, dtype=wide)
+    for start in range(0, len(states), chunk):
+        some, aims = states[start : start + chunk], targets[start : start + chunk]
+        slopes, logits = room[: len(some)], wide_room[: len(some)]
+        torch.mm(some, table.T, out=slopes)
+        if slopes is not logits:
+            logits.copy_(slopes)
+        if bias is not None:
+            logits += bias
+        counted = (aims != IGNORED).to(wide)
+        place = aims.clamp(min=0)[:, None]
+        logits -= logits.amax(1, keepdim=True)
+        right = logits.gather(1, place)[:, 0]
+        mean = logits.mean(1) if smoothing else right
+        # From here on they are the gradient of the logits: the probabilities, less those aimed at.
+        sums = logits.exp_().sum(1)
+        total += ((sums.log() - (1 - smoothing) * right - smoothing * mean) * counted).sum()
+        if by_states is None and by_weight is None and by_bias is None:
+            continue
+        logits *= (counted / sums)[:, None]
+        if smoothing:
+            logits -= (smoothing / logits.shape[1]) * counted[:, None]
+        logits.scatter_add_(1, place, ((smoothing - 1) * counted)[:, None])
+        if by_bias is not None:
+            by_bias += logits.sum(0)
+        if slopes is not logits:
+            slopes.copy_(logits)
+        if by_states is not None:
+            torch.mm(slopes, table, out=by_states[start : start + chunk])
+        if by_weight is not None and low == wide:
+            by_weight.addmm_(slopes.T, some)
+        elif by_weight is not None:
+            by_weight += slopes.T @ some
+    return total, (by_states, by_weight, by_bias)
 
 
 def summed_cross_entropy(

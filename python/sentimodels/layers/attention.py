@@ -15,7 +15,8 @@ cache, T new tokens follow those of earlier calls. Not for projections or positi
 (`transformer.py`).
 """
 
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -108,18 +109,29 @@ def softmax(
     entry: Entry | None = None,
     start: int = 0,
 ) -> Tensor:
-    """Scaled dot-product attention by torch's kernel."""
+    """Scaled dot-product attention by torch's kernel.
+
+    On a CPU the backward pass of that kernel takes several times as long in bfloat16 as in float32, so where
+    gradients are recorded there, it computes in float32.
+    """
     if entry is not None:
         k, v = extend(entry, start, k, v)
     fused = causal and mask is None and q.shape[2] > 1
     if fused and start:  # torch's flag means the first keys, not the last
         mask, fused = _before(q, k), False
+    dtype = v.dtype
+    autocast: AbstractContextManager[Any] = nullcontext()
+    widened = q.requires_grad and q.device.type == "cpu"
+    if widened:
+        q, k, v, autocast = _wide(q), _wide(k), _wide(v), torch.autocast("cpu", enabled=False)
     if mask is not None and mask.is_floating_point():
         mask = mask.to(q.dtype)
     grouped = k.shape[1] != q.shape[1]
-    return F.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=fused, enable_gqa=grouped
-    )
+    with autocast:
+        out = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=fused, enable_gqa=grouped
+        )
+    return out.to(dtype) if widened else out
 
 
 def plain(

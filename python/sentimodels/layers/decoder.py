@@ -8,9 +8,9 @@ rotary angles turn no key here.
 
 from torch import Tensor, nn
 
+from .attention import softmax
 from .cache import Entry
 from .transformer import Block, Reading, TransformerConfig, norm_layer
-from .wide_softmax import wide_softmax
 
 __all__ = ["CrossAttention", "DecoderBlock", "memory_mask"]
 
@@ -45,7 +45,7 @@ class CrossAttention(nn.Module):
         q = self.q_proj(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (B, H, T, K)
         k, v = self._memory(reading, entry)
         rate = self.dropout if self.training else 0.0
-        out = wide_softmax(q, k, v, reading.memory_mask, dropout=rate)
+        out = softmax(q, k, v, reading.memory_mask, dropout=rate)
         projected: Tensor = self.project_out(out.transpose(1, 2).flatten(2))
         return projected
 

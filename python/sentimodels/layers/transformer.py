@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from .attention import ATTENTION, LINEAR, Kernel, attention_mask, nystrom
 from .cache import Cache, Entry
@@ -22,6 +23,7 @@ from .embedding import EmbeddingConfig
 from .pooling import prepend
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
 from .recompute import through
+from .turned_heads import turned_heads
 
 __all__ = ["Block", "Reading", "Transformer", "TransformerConfig", "norm_layer"]
 
@@ -191,12 +193,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
         """Attends over `x` (B, T, D)."""
-        heads = self.qkv_proj(x).unflatten(-1, (self.n_heads + 2 * self.n_shared, -1)).transpose(1, 2)
-        q, k, v = heads.split((self.n_heads, self.n_shared, self.n_shared), 1)  # each (B, H, T, K)
-        if self.norms is not None:
-            q, k = self.norms[0](q), self.norms[1](k)
-        if reading.angles is not None:
-            q, k = rotate(q, *reading.angles), rotate(k, *reading.angles)
+        q, k, v = self._heads(self.qkv_proj(x), reading)
         out = self.kernel(
             q,
             k,
@@ -209,6 +206,19 @@ class SelfAttention(nn.Module):
         )
         projected: Tensor = self.project_out(out.transpose(1, 2).flatten(2))
         return projected
+
+    def _heads(self, x: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns queries (B, H, T, K), keys and values (B, G, T, K) of their projection."""
+        angles = reading.angles
+        if angles is not None and self.norms is None and x.requires_grad and not is_compiling():
+            return turned_heads(x, *angles, self.n_heads, self.n_shared)
+        heads = x.unflatten(-1, (self.n_heads + 2 * self.n_shared, -1)).transpose(1, 2)
+        q, k, v = heads.split((self.n_heads, self.n_shared, self.n_shared), 1)
+        if self.norms is not None:
+            q, k = self.norms[0](q), self.norms[1](k)
+        if angles is not None:
+            q, k = rotate(q, *angles), rotate(k, *angles)
+        return q, k, v
 
 
 class FeedForward(nn.Module):

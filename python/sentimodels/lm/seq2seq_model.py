@@ -18,7 +18,6 @@ from ..layers.cache import Cache
 from ..layers.decoder import DecoderBlock, memory_mask
 from ..layers.embedding import EmbeddingConfig, TokenEmbedding
 from ..layers.transformer import Activation, Transformer, TransformerConfig, norm_layer
-from ..layers.wide_softmax import wide_softmax
 from ..text.inputs import Inputs
 
 __all__ = ["Seq2SeqModel", "Seq2SeqModelConfig"]
@@ -138,8 +137,6 @@ class Seq2SeqModel(nn.Module):
         reading, writing = config.stack(causal=False), config.stack(causal=True)
         self.encoder = Transformer(reading, entry=self._entry(reading))
         self.decoder = Transformer(writing, entry=self._entry(writing), block=DecoderBlock)
-        for block in (*self.encoder.blocks, *self.decoder.blocks):
-            block.attention.kernel = wide_softmax
 
     def _entry(self, config: TransformerConfig) -> nn.Module:
         """Returns what embeddings go through once positions are added."""
