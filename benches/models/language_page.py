@@ -49,15 +49,10 @@ def training_speed(result: Result) -> str:
             word = "" if bar is None else f"at least {bar:g}: {MET if faster >= bar else MISSED}"
             shown = [f"{side['parameters']:,}", f"{side['tokens_per_second']:,.0f}", f"{faster:.2f}"]
             rows.append([name, *shown, word])
-        made = ", ".join(
-            f"{name} {6 * side['parameters'] * side['tokens_per_second'] / 1e9:.0f}"
-            for name, side in sides.items()
-        )
+        ours = sides["ours"]["tokens_per_second"]
+        rows.append(["products and attention of ours, alone", "", f"{one['limit']:,.0f}",
+                     f"{ours / one['limit']:.2f}", ""])  # fmt: skip
         texts.append(table([precision, "parameters", "tokens/s", "ours, times", "bar"], rows))
-        texts.append(
-            f"One matrix product alone runs at {one['product'] / 1e9:.0f} GFLOP/s; the matrix products of a "
-            f"training step, divided by the time of the whole step (GFLOP/s): {made}."
-        )
     return SPEED.format(tables="\n\n".join(texts), threads=result["threads"], made_by=from_what(result))
 
 
@@ -65,9 +60,8 @@ SPEED = """Models 256 wide, of 8 heads and 4 layers, on rows of 256 tokens:
 
 {tables}
 
-The product alone is hidden states times the token table, on as many threads. The products of a step are
-counted as six operations for each parameter and token, without attention. A step that comes near the
-product alone has little left to gain.
+The last line of each is what no step of this model can exceed: its matrix products and its attention, each
+timed alone, and nothing else.
 
 {threads} thread(s). {made_by}"""
 

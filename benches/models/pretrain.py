@@ -10,8 +10,9 @@ torch's `nn.TransformerEncoderLayer` with a causal mask, pre-norm, learned posit
 as wide as gives it as many parameters; and transformers' GPT-2 with nanoGPT's step. All read the same ids.
 They take turns, `--rounds` times `--steps` steps each, after a warm-up that is not counted; the medians are
 compared, and beside them tokens per CPU second, which a busy machine disturbs less (with one thread:
-threads that wait for each other count as busy). A processor without bfloat16 products (avx512_bf16, amx)
-emulates them: read `a product alone` first. What is compared is a step: not how well a model learns,
+threads that wait for each other count as busy). Then the matrix products and the attention of our step are
+timed, each by itself: no step can be faster than these. A processor without bfloat16 products (avx512_bf16,
+amx) emulates them. What is compared is a step: not how well a model learns,
 though losses are printed to show that all three do. Exits with 1 where a bar is missed.
 """
 
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ from torch import Tensor, nn
 from sentimodels.lm.batches import RowOrder
 from sentimodels.lm.corpus import open_corpus, prepare
 from sentimodels.lm.model import build_language_model
-from sentimodels.lm.next_token import NextToken, rows_of
+from sentimodels.lm.next_token import NextToken, rows_at_once, rows_of
 from sentimodels.runs.language import resolve_language
 from sentimodels.training.trainer import Trainer
 
@@ -185,23 +187,47 @@ class Measured:
         }
 
 
-def product_speed(precision: str) -> float:
-    """Returns the operations a second of the largest of the models' products alone, the median of nine.
-
-    A parameter is multiplied and added once for each token, and twice more for gradients: six operations a
-    token and parameter, attention aside. What a step can reach is bounded by how fast these are.
-    """
-    kind = PRECISIONS[precision]
-    states, table = (
-        torch.randn(BATCH * CONTEXT, WIDTH, dtype=kind),
-        torch.randn(WIDTH, VOCABULARY, dtype=kind),
-    )
-    product, speeds = torch.empty(BATCH * CONTEXT, VOCABULARY, dtype=kind), []
-    for _ in range(10):
+def median_seconds(call: Callable[[], object]) -> float:
+    """Returns the median of seven calls, after one that is not counted."""
+    seconds = []
+    for _ in range(8):
         began = time.perf_counter()
-        torch.mm(states, table, out=product)
-        speeds.append(2 * BATCH * CONTEXT * WIDTH * VOCABULARY / (time.perf_counter() - began))
-    return statistics.median(speeds[1:])
+        call()
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds[1:])
+
+
+def limit(model: nn.Module, precision: str) -> float:
+    """Returns the tokens a second of a step that is only the products and the attention of ours.
+
+    They are of as many tokens as the trainer takes at once. A product is made three times: for the output,
+    and for the gradients of input and weights. Attention is timed in both precisions; the faster one counts.
+    """
+    rows, kind = rows_at_once(BATCH, CONTEXT, torch.device("cpu")), PRECISIONS[precision]
+    sizes = [tuple(part.weight.shape) for part in model.modules() if isinstance(part, nn.Linear)]
+    seconds = 0.0
+    for n_out, n_in in (*sizes, (VOCABULARY, WIDTH)):
+        x, w, y = (
+            torch.randn(*size, dtype=kind)
+            for size in ((rows * CONTEXT, n_in), (n_out, n_in), (rows * CONTEXT, n_out))
+        )
+        to_x, to_w, to_y = (torch.empty_like(one) for one in (x, w, y))
+        for one, other, out in ((x, w.T, to_y), (y, w, to_x), (y.T, x, to_w)):
+            seconds += median_seconds(partial(torch.mm, one, other, out=out))
+    seconds += LAYERS * min(median_seconds(attention(rows, kind)) for kind in {kind, torch.float32})
+    return rows * CONTEXT / seconds
+
+
+def attention(rows: int, kind: torch.dtype) -> Callable[[], None]:
+    """Returns a call of torch's causal attention, with its backward pass."""
+    heads = [torch.randn(rows, CONTEXT, HEADS, WIDTH // HEADS, dtype=kind) for _ in range(4)]
+    q, k, v = (one.transpose(1, 2).requires_grad_() for one in heads[:3])
+
+    def call() -> None:
+        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        torch.autograd.grad(out, (q, k, v), heads[3].transpose(1, 2))
+
+    return call
 
 
 def take_turns(
@@ -226,16 +252,14 @@ def take_turns(
 
 
 def measured(precision: str, steps: int, rounds: int) -> dict[str, Any]:
-    """Returns what all sides reach in one precision, and what a product alone does."""
+    """Returns what all sides reach in one precision, and what bounds ours."""
     with tempfile.TemporaryDirectory() as folder:
         ours = Ours(Path(folder), (rounds + 1) * steps + 1, precision)
         assert ours.vocab_size == VOCABULARY
         others = {"plain torch": Plain(), "transformers GPT-2": gpt2()}
         sides = take_turns(ours, others, steps, rounds, precision)
-    return {
-        "sides": {name: side.figures(steps) for name, side in sides.items()},
-        "product": product_speed(precision),
-    }
+        bound = limit(ours.model, precision)
+    return {"sides": {name: side.figures(steps) for name, side in sides.items()}, "limit": bound}
 
 
 def tell(precision: str, result: dict[str, Any]) -> None:
@@ -248,7 +272,7 @@ def tell(precision: str, result: dict[str, Any]) -> None:
             f"{one['highest']:9,.0f}{one['tokens_per_cpu_second']:9,.0f}"
             f"{one['first_loss']:7.2f} {one['last_loss']:6.2f}"
         )
-    print(f"{'a product alone':20}{result['product'] / 1e9:12.0f} GFLOP/s", flush=True)
+    print(f"{'products, attention':20}{result['limit']:22,.0f}", flush=True)
 
 
 def main() -> None:
