@@ -4,7 +4,7 @@ Not for running (`train_one.py`) nor for pages (`results_page.py`). A file holds
 configuration, hashes of the data and of the code that makes the numbers, versions, date, load and
 command. `stale` compares these with what is there now; no page is made from a result that is stale.
 
-Code that matters is where numbers are made: from rows to ids, the model's own file, layers, heads,
+Code that matters is where numbers are made: from rows to ids, the model's own file, its layers and head,
 losses, the loop, the run around it, calibration, scores and the choice of members. It is hashed by its
 syntax tree without docstrings and without what errors say, so comments, layout and messages make
 nothing stale. Code that is otherwise the same may be shown to make the same numbers, bit by bit
@@ -44,12 +44,15 @@ Links = list[dict[str, Any]]
 
 # Files and folders of the package where numbers are made; of `models/` only the architecture's own.
 MATTERS = (
-    "text", "layers", "heads", "tasks/__init__.py", "tasks/class_weights.py", "tasks/classification.py",
+    "text", "tasks/__init__.py", "tasks/class_weights.py", "tasks/classification.py",
     "tasks/loss.py", "tasks/validation.py", "training", "inference.py", "data/batches.py", "data/encoded.py",
     "data/scripts.py",
     "evaluation/calibration.py", "evaluation/metrics.py", "evaluation/phrase_memory.py",
     "evaluation/predictions.py", "evaluation/selection.py", "runs/refit.py", "runs/train.py",
 )  # fmt: skip
+# Of these folders only what those files import, and what that imports: a change of attention leaves an LSTM's
+# results alone, and one of a language model's head leaves those of all classifiers.
+IMPORTED = ("layers", "heads")
 # What makes the numbers of a student beside these.
 TAUGHT = ("tasks/distillation.py", "distillation.py")
 # Architectures that share a file.
@@ -68,7 +71,24 @@ def files_that_matter(arch: str, *, taught: bool = False, package: Path = PACKAG
     for name in MATTERS + TAUGHT * taught:
         path = package / name
         paths += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return paths
+    return paths + sorted(imported(paths, package))
+
+
+def imported(paths: Iterable[Path], package: Path) -> set[Path]:
+    """Returns the files of `IMPORTED` that some files import, directly or through one another."""
+    found: set[Path] = set()
+    left = list(paths)
+    while left:
+        path = left.pop()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            module = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            named = [module.with_suffix(".py"), *(module / f"{one.name}.py" for one in node.names)]
+            below = {one for one in named if one.is_file() and one.parent.name in IMPORTED}
+            left += below - found
+            found |= below
+    return found
 
 
 @cache

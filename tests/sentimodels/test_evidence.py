@@ -88,6 +88,18 @@ def test_sealed_rows_reach_neither_training_nor_choice(
     assert right.sum() / 40 == pytest.approx(found["scores"]["sealed"]["accuracy"])
 
 
+def test_layers_matter_to_what_imports_them(bench: Any) -> None:
+    """A file that an architecture reaches through others counts; one that it never runs does not."""
+    reached = {
+        arch: {path.name for path in bench.result.files_that_matter(arch) if path.parent.name != "text"}
+        for arch in ("lstm", "gpt", "bow")
+    }
+    assert {"recurrent.py", "embedding.py", "classes.py", "pooling.py"} <= reached["lstm"]
+    assert {"transformer.py", "attention.py", "cache.py", "turned_heads.py", "classes.py"} <= reached["gpt"]
+    assert not reached["lstm"] & {"transformer.py", "attention.py", "ssm.py"}
+    assert not set.union(*reached.values()) & {"cross_entropy.py", "next_token.py", "decoder.py"}
+
+
 def test_code_of_students_is_no_code_of_classifiers(bench: Any) -> None:
     """A change of distillation leaves the results of labels alone; a task is hashed by each that needs it."""
     alone, taught = (bench.result.files_that_matter("lstm", taught=one) for one in (False, True))

@@ -123,7 +123,7 @@ def _sums(
     Products are of type `low`, all else is float32 at least. Every chunk's logits are written where those of
     the chunk before were: new memory for each would cost as much as the softmax.
     """
-    wide = low if low == torch.float64 else torch.float32
+    wide, dtype = low if low == torch.float64 else torch.float32, states.dtype
     by_states = torch.empty_like(states, dtype=low) if wanted[0] else None
     by_weight = torch.zeros_like(weight, dtype=wide) if wanted[1] else None
     by_bias = torch.zeros_like(bias, dtype=wide) if bias is not None and wanted[2] else None
@@ -163,7 +163,7 @@ def _sums(
             by_weight.addmm_(slopes.T, some)
         elif by_weight is not None:
             by_weight += slopes.T @ some
-    return total, (by_states, by_weight, by_bias)
+    return total, (by_states if by_states is None else by_states.to(dtype), by_weight, by_bias)
 
 
 def summed_cross_entropy(
