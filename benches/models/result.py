@@ -71,10 +71,10 @@ def files_that_matter(arch: str, *, taught: bool = False, package: Path = PACKAG
     for name in MATTERS + TAUGHT * taught:
         path = package / name
         paths += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return paths + sorted(imported(paths, package))
+    return paths + sorted(imported(paths))
 
 
-def imported(paths: Iterable[Path], package: Path) -> set[Path]:
+def imported(paths: Iterable[Path]) -> set[Path]:
     """Returns the files of `IMPORTED` that some files import, directly or through one another."""
     found: set[Path] = set()
     left = list(paths)
