@@ -72,7 +72,7 @@ from sentimodels.runs.tables import Tables
 from sentitok import Tokenizer
 
 # Upper ends of the bins of the histogram of lengths, in tokens.
-LENGTHS = (64, 128, 256, 512, 1024)
+LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Bench:

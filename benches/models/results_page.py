@@ -314,8 +314,9 @@ def page(by_row: Results, chosen: str | None, beside: Others) -> str:
             translations.part(),
             "## Language models",
             language_page.part(),
-            "## Not measured",
-            "What has no result that counts. Planned minutes are plans, not measurements.",
+            "## Classifiers not measured",
+            "Rows of classifiers without a result that counts, and how long they are planned to take. What "
+            "of language models is not measured is named in their sections.",
             unmeasured_table(by_row),
         ]
     ) + "\n"  # fmt: skip

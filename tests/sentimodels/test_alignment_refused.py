@@ -88,6 +88,9 @@ def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
         drawing.draw(base.module, [[1, 2], [9999]], 0)
     with pytest.raises(DataError, match="prompt 1 is empty"):
         drawing.draw(base.module, [[]], 0)
+    none = write_lines(tmp_path / "none.txt", [])
+    with pytest.raises(DataError, match=r"none\.txt: no openings: the file is empty"):
+        align(config_of(made, data={"train": str(none)}), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"openings\.txt: a file of lines has no columns"):
         align(config_of(made, data={"where": "a=b"}), tmp_path / "run")
 

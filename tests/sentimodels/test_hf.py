@@ -81,7 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_states_are_theirs(kind: str, folder: Path) -> None:
+def test_states_are_theirs(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the weights of the folder; padding changes nothing."""
     arch = f"hf:{folder / kind}"
     config = resolve({"arch": arch})
@@ -90,8 +90,11 @@ def test_states_are_theirs(kind: str, folder: Path) -> None:
     module = build(arch, config.model, Inputs(n_ids + (kind == "gpt2"), 3, n_ids if kind == "gpt2" else pad))
     assert isinstance(module, SequenceClassifier)
     assert isinstance(module.backbone, Hf)
-    (said,) = load_pretrained(module, arch)
+    said, *rest = load_pretrained(module, arch)
     assert said.endswith("tensors are where the model starts; the head begins anew")
+    assert all(" not used: " in one for one in rest)
+    shown = capsys.readouterr()
+    assert not shown.out + shown.err  # transformers' own report and bar
     theirs = transformers.AutoModel.from_pretrained(folder / kind).eval()
     ids = torch.randint(5, n_ids, (2, 12))
     mask = torch.arange(12) < torch.tensor([12, 7])[:, None]

@@ -212,6 +212,24 @@ def test_runs_ranks_language_models_by_bits_per_byte(folder: Path) -> None:
     assert senti("predict", "lm/more", cwd=folder, stdin="x\n").code == 2
 
 
+def test_runs_scored_on_other_texts_are_not_ranked_together(folder: Path) -> None:
+    """The limit of validation tokens ends after other documents for another tokenizer."""
+    for vocabulary in ("300", "900"):
+        done = senti(
+            *("pretrain", "books.txt", *SMALL, "--steps", "1", "--vocab", vocabulary),
+            *("--set", "data.valid_tokens=200", "-o", f"cut/{vocabulary}"),
+            cwd=folder,
+        )
+        assert done.code == 0, done.err
+    found = json.loads(senti("runs", "cut", "--json", cwd=folder).out)["language_models"]
+    assert len({one["data"] for one in found}) == 2
+
+
+def test_a_plan_without_an_estimate_says_so(folder: Path) -> None:
+    done = senti("pretrain", "books.txt", "--preset", "5x-large", "--dry-run", cwd=folder)
+    assert "no estimate: the model is too large to be tried on this machine" in done.out
+
+
 TRAIN = ["reviews.csv", "--no-baseline", "--threads", "1", "--epochs", "1", "--batch-size", "32"]
 
 

@@ -376,3 +376,8 @@ def test_windows_of_a_text_are_averaged(encoder: TextEncoder) -> None:
             if encoded.text_of_row[batch.index[0]] == 0:
                 alone.append(module(**batch.inputs())[0].numpy())
     np.testing.assert_allclose(found[0], np.mean(alone, axis=0), atol=1e-5)
+
+
+def test_what_is_unfrozen_must_be_frozen() -> None:
+    with pytest.raises(ConfigError, match=r"unfreeze_at 3: nothing is frozen; say what, as with --freeze"):
+        config_of("lstm", optim={"unfreeze_at": 3})

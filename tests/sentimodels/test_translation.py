@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,13 @@ from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.lm.seq2seq_task import PairFormat, Seq2Seq
 from sentimodels.lm.translation import resume_translation, train_translation
 from sentimodels.lm.translation_config import resolve_translation, starting
+from sentimodels.lm.translation_pairs import read_pairs
 from sentimodels.lm.translator import Translator
 from sentimodels.lm.writers import CausalWriter
 from sentimodels.runs.directory import finish_run, load_config, verify
 from sentimodels.runs.language import load_language_config, resolve_language
 from sentimodels.text.inputs import Inputs
+from shared_data import text as shared_text
 
 
 @pytest.fixture(autouse=True)
@@ -272,6 +275,21 @@ def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:
         train_translation(settings, folder / "other")
 
 
+def test_pairs_with_held_out_sentences_are_left_out(folder: Path) -> None:
+    """On either side, of training and of validation pairs; each is counted."""
+    trees = [shared_text("sst-trees", f"{part}.txt.xz").splitlines()[0] for part in ("dev", "test")]
+    dev, test = (" ".join(re.findall(r"\(\d+ ([^()]+)\)", tree)) for tree in trees)
+    for name, source, target in (("train", f"one\n{dev}", f"{test}\neins"), ("valid", test, "zwei")):
+        for side, more in (("en", source), ("de", target)):
+            with (folder / f"{name}.{side}").open("a", encoding="utf-8") as file:
+                file.write(f"{more}\n")
+    said: list[str] = []
+    train, valid = read_pairs(config(folder), said.append)
+    assert (len(train), len(valid)) == (1500, 40)
+    assert not {dev, test} & {*train.sources, *train.targets, *valid.sources, *valid.targets}
+    assert [re.findall(r"^\d rows? of", one) for one in said[:2]] == [["2 rows of"], ["1 row of"]]
+
+
 def test_without_validation_pairs_a_part_is_held_out(folder: Path) -> None:
     settings = config(folder, data={"valid": [], "valid_share": 0.1}, train={"max_steps": 2})
     about = train_translation(settings, folder / "run")
@@ -294,6 +312,8 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
     assert about["pairs"]["left_out"] == 0
     assert n < 12
     assert len(translator.translate(["one two three"])[0]) == 1
+    with pytest.raises(TypeError, match="a list of texts, not one text"):
+        translator.translate("one two three")
     with pytest.raises(DataError, match=r"text 2 is \d+ tokens longer than the model's positions reach"):
         translator.translate(["one", "one two three " * 9])
 

@@ -20,7 +20,7 @@ from ..data.readers import read_table
 from ..data.rules import check_trainable, guarded
 from ..data.table import Table
 from ..errors import ConfigError, DataError
-from ..lm.held_out import HeldOutLines
+from ..lm.held_out import trainable_rows
 from .seen import Seen
 
 __all__ = ["Openings", "Parts", "divide", "encode", "read_openings", "trainable"]
@@ -54,7 +54,10 @@ def read_openings(path: Path, data: AlignDataConfig, where: str | None) -> Table
     if plain_suffix(path) == ".txt" and not path.is_dir():
         if where is not None or data.text_column is not None:
             raise ConfigError(f"{path}: a file of lines has no columns; leave out --where and --text-column")
-        return _read_lines(path, data)
+        table = _read_lines(path, data)
+        if not len(table):
+            raise DataError(f"{path}: no openings: the file is empty; give it a text in each line")
+        return table
     return read_table(
         path, data.text_column, where=where, limit=data.limit, encoding=data.encoding,
         max_line_bytes=data.max_line_bytes, clean=data.clean, blank_labels="keep",
@@ -85,20 +88,7 @@ def trainable(table: Table, texts: Sequence[Sequence[str]], say: _Say) -> Table:
         DataError: if the file is one that nothing may train on.
     """
     check_trainable(table, "align")
-    watch = HeldOutLines()
-    watch.begin(table.source)
-    kept = []
-    for row, some in enumerate(texts):
-        # Each line counts, so that all are looked at.
-        if not sum(watch.holds(line) for text in some for line in text.split("\n")):
-            kept.append(row)
-    watch.end(table.sha256)
-    if n_left_out := len(texts) - len(kept):
-        rows = "row of {} is" if n_left_out == 1 else "rows of {} are"
-        say(
-            f"{n_left_out:,} {rows.format(table.source)} left out for holding sentences of SST dev or test, "
-            "which nothing may train on"
-        )
+    kept = trainable_rows(table.source, table.sha256, texts, say)
     return table if len(kept) == len(texts) else table.take(kept)
 
 

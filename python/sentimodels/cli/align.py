@@ -157,7 +157,8 @@ def _samples(samples: list[dict[str, Any]]) -> str:
         for name in ("before", "after"):
             worth = f" {one[f'reward_{name}']:7.2f}" if f"reward_{name}" in one else ""
             said.append(f"  {name:6}{worth}  {shortened(one[name], _WIDE)}")
-    return "\n".join(["openings, answers and rewards:", *said])
+    rewards = any("reward_before" in one for one in samples)
+    return "\n".join(["openings, answers and rewards:" if rewards else "openings and answers:", *said])
 
 
 def options() -> Iterator[tuple[str, Parameter]]:

@@ -29,6 +29,8 @@ def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
     planned = _planned(plan)
     names = {key: key.removesuffix("_bytes").replace("_", " ") for key in planned}
     pairs = [(names[key], _said(key, value)) for key, value in planned.items()]
+    if "memory_bytes" not in planned:
+        pairs.append(("time, memory", "no estimate: the model is too large to be tried on this machine"))
     pairs.append(_NEXT)
     output.result(planned, lines(pairs), str(planned["parameters"]))
 

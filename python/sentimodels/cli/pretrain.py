@@ -115,7 +115,11 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         rows += [[name, "", "", f"{value:.4f}"] for name, value in about["baselines"].items()]
     text = f"{lines(pairs)}\n\n{table(['', 'loss', 'perplexity', 'bits per byte'], rows)}".rstrip("\n") + "\n"
     if "next_sentence" in valid:
-        text += f"next sentence: accuracy {valid['next_sentence']:.4f}\n"
+        text += (
+            f"next sentence: accuracy {valid['next_sentence']:.4f}\n"
+            f"masked tokens: loss {valid['masked_loss']:.4f}, which perplexity is of; loss adds that of the "
+            "next sentence\n"
+        )
     ending = lines([("written", sized(folder)), ("next", f"senti train FILE --init {folder}")])
     return f"{text}\n{ending}"
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from .section import Section, flag
 
@@ -71,6 +71,7 @@ class OptimConfig(Section):
         le=1,
         description="Learning-rate factor from each layer to the one below it; 1 for the same rate in all "
         "layers.",
+        json_schema_extra=flag("--layer-lr-decay", "FACTOR"),
     )
     freeze: tuple[str, ...] = Field(
         default=(),
@@ -83,6 +84,15 @@ class OptimConfig(Section):
         description="Step at which frozen parameters are unfrozen. [default: never]",
         json_schema_extra=flag("--unfreeze-at", "STEP"),
     )
+
+    @model_validator(mode="after")
+    def _something_is_frozen(self) -> "OptimConfig":
+        if self.unfreeze_at is not None and not self.freeze:
+            raise ValueError(
+                f"unfreeze_at {self.unfreeze_at}: nothing is frozen; say what, as with --freeze backbone., "
+                "or leave it out"
+            )
+        return self
 
     @field_validator("betas")
     @classmethod

@@ -7,14 +7,14 @@ a sentence that begins or ends in the middle of another passes.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..data.folding import text_hash
 from ..data.sst.guard import HELD_OUT_FILES, held_out_hashes, phrase_hashes, sentence_key
 from ..errors import DataError
 
-__all__ = ["HeldOutLines"]
+__all__ = ["HeldOutLines", "trainable_rows"]
 
 # A file with this share of the phrases that are known, or of trees or rows of the sentences, is a copy.
 _SHARE_OF_KNOWN = 0.01
@@ -106,6 +106,39 @@ class HeldOutLines:
                 f"{self._path}: nothing may pre-train on it: {reason}. Leave it out: a model that has read "
                 "these sentences cannot be scored on SST, SST-2 or the Kaggle movie reviews"
             )
+
+
+def trainable_rows(
+    source: Path, sha256: str, rows: Iterable[Sequence[str]], say: Callable[[str], None]
+) -> list[int]:
+    """Returns the numbers of the rows that hold no held-out sentence.
+
+    Args:
+        source: their file, as messages name it.
+        sha256: its hash.
+        rows: of each row all that is trained on.
+        say: told how many are left out.
+
+    Raises:
+        DataError: if the file is a copy of the held-out parts.
+    """
+    watch = HeldOutLines()
+    watch.begin(source)
+    kept = []
+    n_rows = 0
+    for number, texts in enumerate(rows):
+        n_rows += 1
+        # Each line counts, so that all are looked at.
+        if not sum(watch.holds(line) for text in texts for line in text.split("\n")):
+            kept.append(number)
+    watch.end(sha256)
+    if n_left_out := n_rows - len(kept):
+        are = f"row of {source} is" if n_left_out == 1 else f"rows of {source} are"
+        say(
+            f"{n_left_out:,} {are} left out for holding sentences of SST dev or test, "
+            "which nothing may train on"
+        )
+    return kept
 
 
 def _texts(line: str) -> Iterator[str]:

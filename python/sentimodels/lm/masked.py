@@ -25,7 +25,7 @@ from .model import MaskedModel
 from .parts import Part
 from .special import MaskedTokens
 
-__all__ = ["MaskedRows", "MaskedToken", "mask"]
+__all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask"]
 
 _Ids = NDArray[np.int64]
 # Of the chosen tokens this share is masked, and this much more replaced by any token; the rest stays.
@@ -86,6 +86,21 @@ def mask(
     return read, np.where(chosen, ids, IGNORED)
 
 
+def check_halves(config: MaskedConfig, corpus: Corpus) -> None:
+    """Refuses to tell halves apart where none is of another document.
+
+    Raises:
+        ConfigError: naming the part that has one document.
+    """
+    for part, n in zip(("training", "validation"), corpus.facts.documents, strict=True):
+        if config.next_sentence and n < 2:
+            more = "" if part == "training" else "hold out more (--set data.valid_share=0.2), "
+            raise ConfigError(
+                f"task.next_sentence: the {part} part has one document, so no half is of another; cut it "
+                f"into more, as with --format paragraphs, {more}or leave out --next-sentence"
+            )
+
+
 class MaskedToken:
     """Masked tokens from all around them.
 
@@ -98,7 +113,7 @@ class MaskedToken:
         bfloat16: whether validation computes in bfloat16.
 
     Raises:
-        ConfigError: if halves are asked for, and there is one document.
+        ConfigError: if halves are asked for, and a part has one document.
     """
 
     def __init__(
@@ -111,11 +126,7 @@ class MaskedToken:
         *,
         bfloat16: bool = False,
     ) -> None:
-        if config.next_sentence and corpus.facts.documents[0] < 2:
-            raise ConfigError(
-                "task.next_sentence: the training part has one document, so no half is of another; cut it "
-                "into more, as with --format paragraphs, or leave out --next-sentence"
-            )
+        check_halves(config, corpus)
         self.corpus, self.order, self.config, self.tokens = corpus, order, config, tokens
         self.vocab_size, self.bfloat16 = vocab_size, bfloat16
 

@@ -40,7 +40,7 @@ from ..training.trainer import Record, Trainer
 from .batches import RowOrder
 from .corpus import Corpus, open_corpus, prepare
 from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished
-from .masked import MaskedToken
+from .masked import MaskedToken, check_halves
 from .model import LanguageModule, build_language_model, language_model_shape
 from .next_token import NextToken
 from .special import masked_tokens
@@ -88,7 +88,10 @@ def pretrain(
                 tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
                 if config.train.init_from is not None:  # weights that do not fit leave no run behind
                     start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
-                sources = open_corpus(out / TOKENS).facts.sources + sources_of_start(config.train.init_from)
+                corpus = open_corpus(out / TOKENS)
+                if isinstance(config.task, MaskedConfig):
+                    check_halves(config.task, corpus)
+                sources = corpus.facts.sources + sources_of_start(config.train.init_from)
             begin_language_run(out, config, tokenizer, {"sources": sources})
     return _go(config, out, processes, False, on_record, on_note, should_stop)
 

@@ -5,6 +5,7 @@ Not for what a batch of them is (`pairs.py`), nor for what a model reads of one 
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from torch import nn
@@ -16,6 +17,7 @@ from ..data.parallel import ParallelText, check_parallel, read_parallel, split_p
 from ..data.record import TrainingRecord
 from ..errors import DataError
 from ..runs.lineage import check_unlearned, record_of
+from .held_out import trainable_rows
 from .pairs import Pairs, encode_rows
 from .seq2seq_task import PairFormat
 
@@ -35,11 +37,9 @@ def read_pairs(
         DataError: if they are the same, or may not be trained on, or if the base has learned what validates.
     """
     data = config.data
-    train = _pairs(config, data.train, data.limit)
-    check_parallel(train)
+    train = _trainable(_pairs(config, data.train, data.limit), say)
     if data.valid:
-        valid = _pairs(config, data.valid, None)
-        check_parallel(valid)
+        valid = _trainable(_pairs(config, data.valid, None), say)
         if valid.sha256 == train.sha256:
             raise DataError(f"{valid.name}: it is trained on, so it cannot be validated on")
         seen = int(TrainingRecord.of(train.table()).seen(valid.table()).sum())
@@ -77,6 +77,20 @@ def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -
     if not len(pairs):
         raise DataError(f"{pairs.name}: no pairs")
     return pairs
+
+
+def _trainable(pairs: ParallelText, say: Say) -> ParallelText:
+    """Returns the pairs that may be trained or stopped on.
+
+    Raises:
+        DataError: if a side is a file that nothing may train on, or no pair is left.
+    """
+    check_parallel(pairs)
+    rows = zip(pairs.sources, pairs.targets, strict=True)
+    kept = trainable_rows(Path(pairs.name), pairs.sha256, rows, say or (lambda _: None))
+    if not kept:
+        raise DataError(f"{pairs.name}: each pair has a sentence of SST dev or test; nothing may train on it")
+    return pairs if len(kept) == len(pairs) else pairs.take(kept)
 
 
 def encoded(tokenizer: Tokenizer, format: PairFormat, pairs: ParallelText) -> Pairs:

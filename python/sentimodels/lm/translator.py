@@ -97,7 +97,10 @@ class Translator:
         Raises:
             ConfigError: if a setting is out of range.
             DataError: if a text is longer than the model's positions reach.
+            TypeError: if one text is given in place of a list.
         """
+        if isinstance(texts, str):
+            raise TypeError("translate takes a list of texts, not one text")
         options = beam_options(self.config.task, n_best=n_best, **given)
         asked = [row for row, text in enumerate(texts) if text.strip()]
         translations = [[Translation("", 0.0, 0.0)] for _ in texts]

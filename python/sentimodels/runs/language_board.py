@@ -61,13 +61,14 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "run": run.relative_to(folder).as_posix() if run != folder else run.name,
         "arch": config.arch, "task": config.task.kind, "preset": config.preset, "state": state,
-        "data": _data(run, config),
+        "data": _data(run, config, {}),
     }  # fmt: skip
     if is_alignment(run):
         entry["method"] = read_toml(run / ALIGNMENT)["task"]["kind"]
     if not (run / "run.json").is_file():
         return entry
     about = read_json(run / "run.json")
+    entry["data"] = _data(run, config, about)
     if (judged := about.get("alignment")) is not None:
         parts = {when: {key: judged[when].get(key) for key in _JUDGED} for when in ("before", "after")}
         entry["alignment"] = {"gain": judged.get("gain"), **parts}
@@ -80,8 +81,11 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _data(run: Path, config: LanguageConfig) -> str | None:
-    """Returns what is the same for runs with the same validation documents."""
+def _data(run: Path, config: LanguageConfig, about: dict[str, Any]) -> str | None:
+    """Returns what is the same for runs with the same validation documents.
+
+    How many documents `data.valid_tokens` allows depends on the tokenizer, so their bytes count as well.
+    """
     try:
         sources = read_json(run / "training_data.json").get("sources", [])
     except (CheckpointError, ConfigError):
@@ -89,5 +93,5 @@ def _data(run: Path, config: LanguageConfig) -> str | None:
     data = config.data
     own = (source for source in sources if source.get("role") != BASE)
     told: list[Any] = [sorted(str(source.get("sha256")) for source in own), data.format, data.limit]
-    told += [data.valid_share, data.split_seed]
+    told += [data.valid_share, data.split_seed, about.get("corpus", {}).get("valid_bytes")]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]

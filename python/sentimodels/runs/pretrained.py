@@ -4,7 +4,8 @@ Not for the module (`models/hf.py`). Only safetensors are read, never pickles, a
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from ..errors import CheckpointError, ConfigError
 from ..models.hf import PREFIX, Hf, auto_class
 
 __all__ = ["check_reach", "from_anywhere", "load_pretrained", "of_folder", "without_folder"]
+
+# Tensors that a message names.
+_NAMED = 4
 
 
 def _folder(arch: str) -> Path | None:
@@ -99,10 +103,11 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
             "if you trust one, load it with transformers, whose save_pretrained writes safetensors"
         )
     try:
-        theirs, info = auto_class().from_pretrained(
-            folder, config=backbone.model.config, local_files_only=True, use_safetensors=True,
-            output_loading_info=True,
-        )  # fmt: skip
+        with _silence():
+            theirs, info = auto_class().from_pretrained(
+                folder, config=backbone.model.config, local_files_only=True, use_safetensors=True,
+                output_loading_info=True,
+            )  # fmt: skip
     except (OSError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{folder}: unreadable: {str(error).splitlines()[0]}") from error
     own = backbone.model.state_dict()
@@ -111,7 +116,28 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
         raise CheckpointError(f"{folder}: no tensor {missing[0]}; is config.json of the same model?")
     tensors = theirs.state_dict()
     backbone.model.load_state_dict({name: tensors[name] for name in own})
-    return [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
+    said = [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
+    unused = sorted({*info["unexpected_keys"], *(set(tensors) - set(info["missing_keys"]))} - set(own))
+    if unused:
+        more = f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else ""
+        said.append(f"{folder}: not used: {', '.join(unused[:_NAMED])}{more}")
+    return said
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keeps transformers' bar and its report of tensors off the terminal: what matters is said here."""
+    from transformers.utils import logging
+
+    before, shows = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if shows:
+            logging.enable_progress_bar()
 
 
 def _has(tree: Mapping[str, Any], section: str, key: str) -> bool:
