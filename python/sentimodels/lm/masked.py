@@ -94,7 +94,7 @@ def check_halves(config: MaskedConfig, corpus: Corpus) -> None:
     """
     for part, n in zip(("training", "validation"), corpus.facts.documents, strict=True):
         if config.next_sentence and n < 2:
-            more = "" if part == "training" else "hold out more (--set data.valid_share=0.2), "
+            more = "" if part == "training" else "hold out more (--valid-share 0.2), "
             raise ConfigError(
                 f"task.next_sentence: the {part} part has one document, so no half is of another; cut it "
                 f"into more, as with --format paragraphs, {more}or leave out --next-sentence"

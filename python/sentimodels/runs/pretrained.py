@@ -6,6 +6,7 @@ Not for the module (`models/hf.py`). Only safetensors are read, never pickles, a
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +128,7 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
 @contextmanager
 def _silence() -> Iterator[None]:
     """Keeps transformers' bar and its report of tensors off the terminal: what matters is said here."""
-    from transformers.utils import logging
-
+    logging = import_module("transformers.utils.logging")
     before, shows = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
