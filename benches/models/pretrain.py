@@ -1,6 +1,7 @@
 """Training tokens per second of a tiny language model, side by side with plain torch and transformers.
 
     python benches/models/pretrain.py [--steps 4] [--rounds 5] [--threads 2]
+    python benches/models/pretrain.py --compile  # ours and plain torch compiled as well; needs a C++ compiler
     python benches/models/pretrain.py --write    # a result file, of which docs/results.md is made
 
 Three models of one size (256 wide, 8 heads, 4 layers, vocabulary 5,000, rows of 256 tokens, 32 a batch,
@@ -24,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from bars import judged_of
@@ -117,12 +118,12 @@ def plain_step(model: nn.Module, batches: Iterator[tuple[Tensor, Tensor]], preci
 class Ours:
     """`Trainer.fit`, taken a step at a time: it is asked after each whether to stop."""
 
-    def __init__(self, folder: Path, steps: int, precision: str) -> None:
+    def __init__(self, folder: Path, steps: int, precision: str, *, compiled: bool) -> None:
         tree = {
             "preset": "tiny", "data": {"corpus": [str(CORPUS)], "format": "paragraphs", "context": CONTEXT,
             "vocab_size": VOCABULARY}, "optim": {"lr": 1e-3},
             "train": {"max_steps": steps, "batch_size": BATCH, "evaluate_every": steps, "log_every": 1,
-                      "precision": precision},
+                      "precision": precision, "compile": compiled},
         }  # fmt: skip
         self.config = resolve_language(tree)
         self.vocab_size = prepare(self.config, folder).vocab_size
@@ -251,28 +252,37 @@ def take_turns(
     return sides
 
 
-def measured(precision: str, steps: int, rounds: int) -> dict[str, Any]:
-    """Returns what all sides reach in one precision, and what bounds ours."""
-    with tempfile.TemporaryDirectory() as folder:
-        ours = Ours(Path(folder), (rounds + 1) * steps + 1, precision)
-        assert ours.vocab_size == VOCABULARY
-        others = {"plain torch": Plain(), "transformers GPT-2": gpt2()}
-        sides = take_turns(ours, others, steps, rounds, precision)
-        bound = limit(ours.model, precision)
-    return {"sides": {name: side.figures(steps) for name, side in sides.items()}, "limit": bound}
+def measured(precision: str, steps: int, rounds: int, *, compiled: bool) -> dict[str, Any]:
+    """Returns what all sides reach in one precision, and what bounds ours.
+
+    What a compiler makes of ours and of plain torch is measured after that, these two by turns.
+    """
+
+    def compared(others: dict[str, nn.Module], *, compiled: bool) -> tuple[Ours, dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder:
+            ours = Ours(Path(folder), (rounds + 1) * steps + 1, precision, compiled=compiled)
+            assert ours.vocab_size == VOCABULARY
+            sides = take_turns(ours, others, steps, rounds, precision)
+        return ours, {name: side.figures(steps) for name, side in sides.items()}
+
+    ours, sides = compared({"plain torch": Plain(), "transformers GPT-2": gpt2()}, compiled=False)
+    if compiled:
+        _, more = compared({"plain torch": cast("nn.Module", torch.compile(Plain()))}, compiled=True)
+        sides |= {f"{name}, compiled": side for name, side in more.items()}
+    return {"sides": sides, "limit": limit(ours.model, precision)}
 
 
 def tell(precision: str, result: dict[str, Any]) -> None:
     """Prints a table of the sides."""
     head = f"{'parameters':>12}{'tokens/s':>10}{'lowest':>9}{'highest':>9}{'/CPU s':>9}{'loss':>14}"
-    print(f"{precision:20}{head}")
+    print(f"{precision:22}{head}")
     for name, one in result["sides"].items():
         print(
-            f"{name:20}{one['parameters']:12,}{one['tokens_per_second']:10,.0f}{one['lowest']:9,.0f}"
+            f"{name:22}{one['parameters']:12,}{one['tokens_per_second']:10,.0f}{one['lowest']:9,.0f}"
             f"{one['highest']:9,.0f}{one['tokens_per_cpu_second']:9,.0f}"
             f"{one['first_loss']:7.2f} {one['last_loss']:6.2f}"
         )
-    print(f"{'products, attention':20}{result['limit']:22,.0f}", flush=True)
+    print(f"{'products, attention':22}{result['limit']:22,.0f}", flush=True)
 
 
 def main() -> None:
@@ -283,15 +293,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4, help="Steps of a turn.")
     parser.add_argument("--rounds", type=int, default=5, help="Turns of each.")
     parser.add_argument("--threads", type=int, default=2, help="Threads of torch.")
+    parser.add_argument("--compile", action="store_true", help="Compiled models as well.")
     parser.add_argument("--write", action="store_true", help="Write the result file.")
     given = parser.parse_args()
     before = load()
     torch.set_num_threads(given.threads)
     precisions = {}
     for precision in PRECISIONS:
-        precisions[precision] = measured(precision, given.steps, given.rounds)
+        precisions[precision] = measured(precision, given.steps, given.rounds, compiled=given.compile)
         tell(precision, precisions[precision])
-    command = f"{COMMAND} --steps {given.steps} --rounds {given.rounds} --threads {given.threads} --write"
+    options = f"--steps {given.steps} --rounds {given.rounds} --threads {given.threads}"
+    command = f"{COMMAND} {options}{' --compile' if given.compile else ''} --write"
     result = {
         "precisions": precisions, "threads": given.threads, **origin(SIZES, FILES),
         **occasion(command, before),
