@@ -89,9 +89,9 @@ def scores_table(by_row: Results) -> str:
 
 def cost_table(by_row: Results) -> str:
     lines = [
-        "| model | seconds | fitting | CPU seconds | load | tokens/s | padding | peak memory | kappa "
-        "| ECE before, after |",
-        "|---|---:|---:|---:|---|---:|---:|---:|---:|---|",
+        "| model | vocabulary | seconds | fitting | CPU seconds | load | tokens/s | padding | peak memory "
+        "| kappa | ECE before, after |",
+        "|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---|",
     ]
     for name in rows_of("kaggle"):
         of_row = by_row.get(("kaggle", name), [])
@@ -101,10 +101,11 @@ def cost_table(by_row: Results) -> str:
         cost = one["cost"]
         speed = f"{cost['tokens_per_second']:,.0f}" if cost["tokens_per_second"] else "-"
         padding = f"{100 * cost['padding']:.1f} %" if cost["padding"] is not None else "-"
+        vocabulary = f"{cost['vocabulary']:,}" if cost["vocabulary"] else "-"
         loads = ", ".join("-" if value is None else f"{value:.1f}" for value in one["stamp"]["load"])
         lines.append(
-            f"| {name} | {cost['seconds']:.0f} | {cost['fit_seconds']:.1f} | {cost['cpu_seconds']:.0f} | "
-            f"{loads} | {speed} | {padding} | {cost['peak_memory_bytes'] / 1e6:,.0f} MB | "
+            f"| {name} | {vocabulary} | {cost['seconds']:.0f} | {cost['fit_seconds']:.1f} | "
+            f"{cost['cpu_seconds']:.0f} | {loads} | {speed} | {padding} | {cost['peak_memory_bytes'] / 1e6:,.0f} MB | "
             f"{mean(of_row, 'sealed', 'quadratic_kappa'):.3f} | "
             f"{mean(of_row, 'sealed', 'ece_before'):.3f}, {mean(of_row, 'sealed', 'ece'):.3f} |"
         )
