@@ -101,11 +101,12 @@ def cost_table(by_row: Results) -> str:
         cost = one["cost"]
         speed = f"{cost['tokens_per_second']:,.0f}" if cost["tokens_per_second"] else "-"
         padding = f"{100 * cost['padding']:.1f} %" if cost["padding"] is not None else "-"
-        vocabulary = f"{cost['vocabulary']:,}" if cost["vocabulary"] else "-"
+        vocabulary = f"{cost['vocabulary']:,}" if cost.get("vocabulary") else "-"
+        memory = f"{cost['peak_memory_bytes'] / 1e6:,.0f} MB"
         loads = ", ".join("-" if value is None else f"{value:.1f}" for value in one["stamp"]["load"])
         lines.append(
             f"| {name} | {vocabulary} | {cost['seconds']:.0f} | {cost['fit_seconds']:.1f} | "
-            f"{cost['cpu_seconds']:.0f} | {loads} | {speed} | {padding} | {cost['peak_memory_bytes'] / 1e6:,.0f} MB | "
+            f"{cost['cpu_seconds']:.0f} | {loads} | {speed} | {padding} | {memory} | "
             f"{mean(of_row, 'sealed', 'quadratic_kappa'):.3f} | "
             f"{mean(of_row, 'sealed', 'ece_before'):.3f}, {mean(of_row, 'sealed', 'ece'):.3f} |"
         )
