@@ -116,6 +116,7 @@ def test_a_budget_that_is_given_takes_the_place_of_the_presets_own() -> None:
         ),
         ({"data": {"contxt": 3}}, "data.contxt: unknown key; did you mean context?"),
         ({"train": {"refit": True}}, "train.refit: unknown key"),
+        ({"task": {"rate": 0.2}}, r"task.rate: unknown key; only task.kind masked has it \(--mask-rate\)"),
     ],
 )
 def test_settings_that_cannot_be(tree: dict[str, Any], message: str) -> None:

@@ -178,7 +178,9 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
     elsewhere = [name for name, section in root.items() if path[-1] in section.model_fields]
     others = [name.removeprefix("task.") for name in elsewhere if name.startswith("task.")]
     if others and prefix == "task.":  # that of another task
-        hint = f"only task.kind {' and '.join(others)} has it"
+        options = dict(root[f"task.{others[0]}"].flags())
+        named = f" ({options[path[-1]]['flag']})" if path[-1] in options else ""
+        hint = f"only task.kind {' and '.join(others)} has it{named}"
     elif elsewhere:
         hint = f"did you mean {elsewhere[0].split('.')[0]}.{path[-1]}?"
     else:
