@@ -37,6 +37,7 @@ from ..training.possible import check_possible
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .directory import begin_with, load_tokenizer, load_unfinished
+from .heap import trim_heap
 from .pairs import end_of, joint_tokenizer
 from .seq2seq_task import Seq2Seq
 from .translation_config import load_translation_config
@@ -149,6 +150,17 @@ def _from_anywhere(config: TranslationConfig) -> TranslationConfig:
     )
 
 
+def _heard(hear: Callable[[Record], None] | None) -> Callable[[Record], None]:
+    """Returns what hears each record, and trims the heap, which batches of many shapes fill with holes."""
+
+    def record(one: Record) -> None:
+        if hear is not None:
+            hear(one)
+        trim_heap()
+
+    return record
+
+
 def _train(
     config: TranslationConfig,
     out: Path,
@@ -193,7 +205,7 @@ def _train(
     failed = None
     try:
         with tracking(config, out, told.on_record) if processes.main else nullcontext() as hear:
-            trainer.on_record = hear
+            trainer.on_record = _heard(hear)
             fit = trainer.fit(module, task, folder=out, resume=goes_on)
     except TrainingError as error:
         if error.fit is None:
