@@ -45,6 +45,7 @@ from pretrained_rows import (
     Tree,
     Trial,
     by_arch,
+    chosen,
     of_arch,
     other_base,
     recipe,
@@ -185,7 +186,7 @@ class Bench:
     def chosen(self, of_set: str, kind: str) -> Trial | None:
         """Returns the trial that is best on dev; `None` where the time ended before all were there."""
         reached = self.tried(of_set, kind)
-        return None if reached is None else max(reached, key=lambda trial: reached[trial])
+        return None if reached is None else chosen(reached)
 
     def runs(self, of_set: str, kind: str) -> list[Path] | None:
         """Trains all seeds of a kind; returns their folders, `None` where the time ended before."""
@@ -283,8 +284,8 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
     of_sealed = judged(runs, sealed)
     say("sealed", of_sealed)
     names = sorted({KINDS[kind].base for kind in runs})
-    chosen = {kind: trial for kind in runs if (trial := bench.chosen(of_set, kind)) is not None}
-    trees = {kind: bench.config(of_set, kind, trial, 0).tree() for kind, trial in chosen.items()}
+    tried = {kind: bench.tried(of_set, kind) or {} for kind in runs}
+    trees = {kind: bench.config(of_set, kind, chosen(reached), 0).tree() for kind, reached in tried.items()}
     tokenizer = Tokenizer.from_file(bench.base_folder(names[0]) / "tokenizer.json")
     write(target, {
         "set": of_set, "row": "pre-trained", "recipe": recipe(of_set, KINDS[next(iter(runs))].arch),
@@ -292,8 +293,8 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
         "data": fingerprints(of_set, data_folder()), "dev": of_dev, "sealed": of_sealed,
         "commonest_label": max(Counter(sealed.labelled()).values()) / len(sealed),
         "beside": beside(bench, runs) if of_set == "kaggle" else {},
-        "tried": {kind: {str(trial): value for trial, value in (bench.tried(of_set, kind) or {}).items()}
-                  for kind in runs},
+        "tried": {kind: {str(trial): value for trial, value in reached.items()}
+                  for kind, reached in tried.items()},
         "parameters": {kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
         "cpu_seconds": {kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
         "bases": {name: of_base(bench.base_folder(name)) for name in names},

@@ -12,9 +12,9 @@ as wide as gives it as many parameters; and transformers' GPT-2 with nanoGPT's s
 They take turns, `--rounds` times `--steps` steps each, after a warm-up that is not counted; the medians are
 compared, and beside them tokens per CPU second, which a busy machine disturbs less (with one thread:
 threads that wait for each other count as busy). Then the matrix products and the attention of our step are
-timed, each by itself: no step can be faster than these. A processor without bfloat16 products (avx512_bf16,
-amx) emulates them. What is compared is a step: not how well a model learns,
-though losses are printed to show that all three do. Exits with 1 where a bar is missed.
+timed, each by itself: what is left if all else took no time. A processor without bfloat16 products
+(avx512_bf16, amx) emulates them. What is compared is a step: not how well a model learns, though losses
+are printed to show that all three do. Exits with 1 where a bar is missed.
 """
 
 import argparse

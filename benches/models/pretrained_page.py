@@ -10,7 +10,7 @@ from typing import Any
 
 from bars import GAIN_PRETRAINED, PRETRAINING_SECONDS, pretraining_seconds
 from markdown import MET, MISSED, from_what, missing, points, table
-from pretrained_rows import OF_SETS, by_arch
+from pretrained_rows import OF_SETS, by_arch, chosen
 from result import RESULTS, read
 
 Result = dict[str, Any]
@@ -159,26 +159,16 @@ def gains(result: Result) -> str:
     return made + (before if told else "")
 
 
-def chosen(reached: dict[str, float]) -> str:
-    """Returns the trial that dev chose."""
-    return max(reached, key=lambda trial: reached[trial])
-
-
 def tried(result: Result) -> str:
     """Returns what each trial of fine-tuning reached on dev."""
-    split = {
-        kind: [(*one.partition(", "), one) for one in trials] for kind, trials in result["tried"].items()
-    }
-    rates = sorted({rate for trials in split.values() for rate, *_ in trials}, key=float, reverse=True)
-    rows = []
-    for kind, trials in split.items():
-        reached = result["tried"][kind]
-        shown = {one: f"{value:.4f}" for one, value in reached.items()}
-        shown[chosen(reached)] = f"**{shown[chosen(reached)]}**"
-        for reading in dict.fromkeys(reading for _, _, reading, _ in trials):
-            of_reading = {rate: shown[one] for rate, _, read, one in trials if read == reading}
-            name = f"{kind}, read {reading}" if reading else kind
-            rows.append([name, *(of_reading.get(rate, "-") for rate in rates)])
+    lines: dict[str, dict[str, str]] = {}
+    for kind, reached in result["tried"].items():
+        for trial, value in reached.items():
+            rate, _, reading = trial.partition(", ")
+            shown = f"**{value:.4f}**" if trial == chosen(reached) else f"{value:.4f}"
+            lines.setdefault(f"{kind}, read {reading}" if reading else kind, {})[rate] = shown
+    rates = sorted({rate for cells in lines.values() for rate in cells}, key=float, reverse=True)
+    rows = [[name, *(cells.get(rate, "-") for rate in rates)] for name, cells in lines.items()]
     return table(["dev, first seed, by peak rate; chosen in bold", *rates], rows)
 
 

@@ -3,12 +3,13 @@
 Not for runs (`bert.py`) nor for pages (`pretrained_page.py`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 Tree = dict[str, Any]
+_Key = TypeVar("_Key")
 
 SEEDS = 3
 # Peak rates of fine-tuning, by set and architecture; of reviews, which take five times as long, those that
@@ -109,6 +110,11 @@ def by_arch(kinds: Iterable[str]) -> dict[str, list[str]]:
 def trials(of_set: str, arch: str) -> list[Trial]:
     """Returns what dev chooses from."""
     return [Trial(rate, reading) for reading, rate in product(READINGS[arch], RATES[of_set, arch])]
+
+
+def chosen(reached: Mapping[_Key, float]) -> _Key:
+    """Returns the trial that dev chooses."""
+    return max(reached, key=lambda trial: reached[trial])
 
 
 def recipe(of_set: str, arch: str) -> Tree:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sentimodels.lm import heap
+from sentimodels.lm import heap, translation
 
 STATM = Path("/proc/self/statm")
 
@@ -33,3 +33,17 @@ def test_what_is_free_between_blocks_in_use_is_given_back() -> None:
 def test_another_library_keeps_what_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heap, "_malloc_trim", lambda: None)
     heap.trim_heap()
+
+
+def test_it_is_trimmed_every_so_many_steps_however_many_records_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After each step it would take a quarter of the time."""
+    trimmed: list[int] = []
+    heard: list[int] = []
+    hear = translation._heard(lambda one: heard.append(one["step"]))
+    monkeypatch.setattr(translation, "trim_heap", lambda: trimmed.append(heard[-1]))
+    for step in range(1, 61):
+        hear({"step": step})
+    assert heard == list(range(1, 61))
+    assert trimmed == [20, 40, 60]

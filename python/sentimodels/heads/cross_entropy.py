@@ -80,19 +80,11 @@ class _Summed(torch.autograd.Function):
     """The sum of the losses; the gradients are made in the forward pass, and scaled in the backward one."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        states: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        targets: Tensor,
-        chunk: int,
-        smoothing: float,
-    ) -> Tensor:
+    def forward(ctx: Any, states: Tensor, *given: Any) -> Tensor:
         kind = states.device.type
         low = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
         with torch.autocast(kind, enabled=False):
-            total, slopes = _sums(states, weight, bias, targets, chunk, smoothing, low, ctx.needs_input_grad)
+            total, slopes = _sums(states, *given, low=low, wanted=ctx.needs_input_grad)
         ctx.save_for_backward(*slopes)
         return total
 
@@ -115,6 +107,7 @@ def _sums(
     targets: Tensor,
     chunk: int,
     smoothing: float,
+    *,
     low: torch.dtype,
     wanted: Sequence[bool],
 ) -> tuple[Tensor, tuple[Tensor | None, ...]]:

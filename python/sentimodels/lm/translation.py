@@ -47,6 +47,8 @@ from .translator import Translator, build_translation_model, format_of
 __all__ = ["resume_translation", "train_translation"]
 
 _Say = Callable[[str], None]
+# Steps after which the heap is trimmed: batches of many shapes fill it with holes.
+_TRIMMED_EVERY = 20
 
 
 @dataclass(frozen=True)
@@ -151,12 +153,16 @@ def _from_anywhere(config: TranslationConfig) -> TranslationConfig:
 
 
 def _heard(hear: Callable[[Record], None] | None) -> Callable[[Record], None]:
-    """Returns what hears each record, and trims the heap, which batches of many shapes fill with holes."""
+    """Returns what hears each record, and trims the heap now and then, however often there is a record."""
+    due = _TRIMMED_EVERY
 
     def record(one: Record) -> None:
+        nonlocal due
         if hear is not None:
             hear(one)
-        trim_heap()
+        if one["step"] >= due:
+            trim_heap()
+            due = one["step"] + _TRIMMED_EVERY
 
     return record
 

@@ -58,17 +58,16 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
     state = "finished" if (run / MANIFEST).is_file() else "unfinished"
     if (run / STATE).is_file():
         state = "stopped"
+    about = read_json(run / "run.json") if (run / "run.json").is_file() else {}
     entry: dict[str, Any] = {
         "run": run.relative_to(folder).as_posix() if run != folder else run.name,
         "arch": config.arch, "task": config.task.kind, "preset": config.preset, "state": state,
-        "data": _data(run, config, {}),
+        "data": _data(run, config, about),
     }  # fmt: skip
     if is_alignment(run):
         entry["method"] = read_toml(run / ALIGNMENT)["task"]["kind"]
-    if not (run / "run.json").is_file():
+    if not about:
         return entry
-    about = read_json(run / "run.json")
-    entry["data"] = _data(run, config, about)
     if (judged := about.get("alignment")) is not None:
         parts = {when: {key: judged[when].get(key) for key in _JUDGED} for when in ("before", "after")}
         entry["alignment"] = {"gain": judged.get("gain"), **parts}

@@ -4,7 +4,7 @@ Not for the module (`models/hf.py`). Only safetensors are read, never pickles, a
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -16,10 +16,17 @@ from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
 from ..models.hf import PREFIX, Hf, auto_class
 
-__all__ = ["check_reach", "from_anywhere", "load_pretrained", "of_folder", "without_folder"]
+__all__ = [
+    "check_reach",
+    "from_anywhere",
+    "load_pretrained",
+    "of_folder",
+    "tensor_names",
+    "without_folder",
+]
 
-# Tensors that a message names.
-_NAMED = 4
+# So many names are written out; of the others there is a count.
+_NAMED = 8
 
 
 def _folder(arch: str) -> Path | None:
@@ -120,9 +127,14 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
     said = [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
     unused = sorted({*info["unexpected_keys"], *(set(tensors) - set(info["missing_keys"]))} - set(own))
     if unused:
-        more = f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else ""
-        said.append(f"{folder}: not used: {', '.join(unused[:_NAMED])}{more}")
+        said.append(f"{folder}: not used: {tensor_names(unused)}")
     return said
+
+
+def tensor_names(names: Sequence[str]) -> str:
+    """Returns the names of some tensors, as a message has them."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 @contextmanager

@@ -25,13 +25,12 @@ from ..training.optimizer import is_table
 from .config import merge, read_toml
 from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 from .language import is_language, is_translation, resolve_language
+from .pretrained import tensor_names
 
 __all__ = ["as_base", "as_grown", "encoder_of_start", "start_from"]
 
 # Beginning of the names of what reads a text, whatever the labels are.
 _BODY = "backbone."
-# So many names are written out; of the others there is a count.
-_NAMED = 8
 
 
 # What a classifier settles itself, whatever its base has.
@@ -192,8 +191,7 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
     fresh = [name for name in expected if name not in used]
     for names, what in ((unused, "not used"), (fresh, "begin anew")):
         if names:
-            rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            said.append(f"{path}: {what}: {', '.join(names[:_NAMED])}{rest}")
+            said.append(f"{path}: {what}: {tensor_names(names)}")
     return said
 
 
