@@ -4,7 +4,7 @@ Not for training (`lm/`) or for files (`cli/generate.py`). A call changes nothin
 that threads may share one; an answer does not depend on the other texts of its call.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Self, overload
 
@@ -15,6 +15,7 @@ from sentitok import Tokenizer
 
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
+from .lm.arguments import as_list
 from .lm.decoding import Watch
 from .lm.directory import LoadedModel, load_language_model
 from .lm.generate import Limits, Piece, check_prompts, generate
@@ -136,10 +137,11 @@ class LanguageModel:
             batch_size: prompts that are continued together at most.
 
         Raises:
+            TypeError: if a value is of another kind.
             DataError: if a prompt is empty or longer than the context.
             ConfigError: if a value is out of range, or the model cannot write.
         """
-        several = [prompts] if isinstance(prompts, str) else list(prompts)
+        several = [prompts] if isinstance(prompts, str) else as_list("generate", prompts)
         limits = self.limits(max_new_tokens, stop, window=window)
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
         texts = [""] * len(several)
@@ -182,7 +184,7 @@ class LanguageModel:
         """Returns when texts of this model end: with its end token, and where its context is full."""
         end = None if self.end is None else self.tokenizer.token_to_id(self.end)
         ends = frozenset() if end is None else frozenset({end})
-        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        stops = tuple(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else (stop,)
         return Limits(max_new_tokens, stops, ends, self.context, window)
 
     def pieces(
@@ -246,8 +248,7 @@ class LanguageModel:
         Raises:
             ConfigError: if the model reads both ways.
         """
-        if isinstance(texts, str):
-            raise TypeError("score takes a list of texts, not one text")
+        texts = as_list("score", texts)
         model = self._causal("score")
         ahead = self._ahead(begin=begin and self.end is not None)
         encoded = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
@@ -276,8 +277,7 @@ class LanguageModel:
             DataError: if a text has no tokens.
             ConfigError: if there is no such pooling.
         """
-        if isinstance(texts, str):
-            raise TypeError("embed takes a list of texts, not one text")
+        texts = as_list("embed", texts)
         if pooling not in ("mean", "first", "last"):
             raise ConfigError(f"pooling {pooling!r}: expected mean, first or last")
         rows = self.tokenizer.encode_batch(texts, add_special_tokens=False).to_list()

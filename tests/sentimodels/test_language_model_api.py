@@ -207,6 +207,26 @@ def test_what_cannot_be_asked(folder: Path) -> None:
         LanguageModel.load(folder / "nothing")
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda gpt: gpt.generate("a", seed=1.5), "seed 1.5: expected a whole number"),
+        (lambda gpt: gpt.generate("a", max_new_tokens=2.5), "max_new_tokens 2.5: expected a whole number"),
+        (lambda gpt: gpt.stream("a", max_new_tokens="5"), "max_new_tokens '5': expected a whole number"),
+        (lambda gpt: gpt.generate("a", batch_size=1.5), "batch_size 1.5: expected a whole number"),
+        (lambda gpt: gpt.generate("a", stop=5), "stop 5: expected a text, or several"),
+        (lambda gpt: gpt.generate("a", stop=["b", None]), "stop None: expected a text"),
+        (lambda gpt: gpt.generate(5), "generate takes a list of texts, not 5"),
+        (lambda gpt: gpt.score(None), "score takes a list of texts, not None"),
+        (lambda gpt: gpt.embed(b"a"), r"embed takes a list of texts, not one text; write \[b'a'\]"),
+        (lambda gpt: gpt.generate(["a", None]), "row 1 is NoneType"),
+    ],
+)
+def test_what_is_of_another_kind(call: Callable[[Any], Any], said: str, folder: Path) -> None:
+    with pytest.raises(TypeError, match=said):
+        call(LanguageModel.load(folder / "gpt"))
+
+
 def test_importing_the_package_is_quick() -> None:
     code = "import sys, sentimodels; print('torch' in sys.modules, 'LanguageModel' in sentimodels.__all__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

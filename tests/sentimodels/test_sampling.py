@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -176,6 +177,32 @@ def test_what_is_out_of_range(given: dict[str, Any], said: str) -> None:
         Sampling(**given)
 
 
-def test_seeds_are_not_negative() -> None:
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"temperature": "hot"}, "temperature 'hot': expected a number from 0"),
+        ({"temperature": None}, "temperature None: expected"),
+        ({"top_k": 2.5}, "top_k 2.5: expected a whole number from 1 on"),
+        ({"top_k": True}, "top_k True: expected"),
+        ({"top_p": "0.5"}, "top_p '0.5': expected"),
+        ({"min_p": True}, "min_p True: expected"),
+        ({"repetition_penalty": None}, "repetition_penalty None: expected"),
+    ],
+)
+def test_what_is_no_number(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        Sampling(**given)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    given: Any = (np.float32(0.5), np.int64(3), np.float64(0.5))
+    assert Sampling(*given).top_k == 3
+
+
+def test_seeds_are_whole_numbers_from_0_on() -> None:
     with pytest.raises(ConfigError, match="seed -1"):
         Draws(-1, [[1]])
+    for wrong in (1.5, True, "1"):
+        with pytest.raises(TypeError, match=f"seed {wrong!r}: expected"):
+            Draws(wrong, [[1]])  # type: ignore[arg-type]  # 2026-11-26: what it refuses
+    Draws(1 << 100, [[1]])

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from sentitok import Tokenizer
 
-from ..errors import ConfigError, DataError
+from ..errors import DataError
+from .arguments import whole
 from .decoding import Decoding, Watch
 from .model import CausalModel
 from .sampling import Draws, Sampling
@@ -38,7 +39,8 @@ class Limits:
         window: whether a text may be longer than the context, the oldest tokens being forgotten.
 
     Raises:
-        ConfigError: if a value is out of range.
+        TypeError: if a value is of another kind.
+        ConfigError: if it is out of range.
     """
 
     max_new_tokens: int = 128
@@ -48,8 +50,7 @@ class Limits:
     window: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_new_tokens < 1:
-            raise ConfigError(f"max_new_tokens {self.max_new_tokens}: expected a whole number from 1 on")
+        whole("max_new_tokens", self.max_new_tokens, "a whole number from 1 on", 1)
         StopStrings(self.stops)
 
 
@@ -142,13 +143,13 @@ def generate(
 
     Raises:
         DataError: as `check_prompts` has it.
+        TypeError: if a value is of another kind.
         ConfigError: if the model reads both ways, or a value is out of range.
     """
     table = model.head.table(model.backbone)
     check_prompts(prompts, len(table), limits, begin)
     model.new_cache()  # refuses a model that reads both ways
-    if batch_size < 1:
-        raise ConfigError(f"batch_size {batch_size}: expected a whole number from 1 on")
+    whole("batch_size", batch_size, "a whole number from 1 on", 1)
     draws = Draws(seed, prompts)
     # Ids above those of the tokenizer, such as padding, are no text.
     above = torch.arange(tokenizer.vocab_size, len(table), device=table.device)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ConfigError
+from .arguments import ABOVE_0, number, whole
 
 __all__ = ["Draws", "Sampling"]
 
@@ -38,7 +38,8 @@ class Sampling:
             negative ones multiplied by; above 0, 1 for none.
 
     Raises:
-        ConfigError: if a value is out of range.
+        TypeError: if a value is no number.
+        ConfigError: if it is out of range.
     """
 
     temperature: float = 1.0
@@ -48,22 +49,14 @@ class Sampling:
     repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.temperature < float("inf"):
-            raise ConfigError(
-                f"temperature {self.temperature:g}: expected a number from 0 (the likeliest token) on"
-            )
-        if self.top_k is not None and self.top_k < 1:
-            raise ConfigError(
-                f"top_k {self.top_k}: expected a whole number from 1 on, or none for all tokens"
-            )
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p {self.top_p:g}: expected a share above 0 and up to 1")
-        if self.min_p is not None and not 0 <= self.min_p <= 1:
-            raise ConfigError(f"min_p {self.min_p:g}: expected a share from 0 to 1")
-        if not 0 < self.repetition_penalty < float("inf"):
-            raise ConfigError(
-                f"repetition_penalty {self.repetition_penalty:g}: expected a number above 0; 1 for none"
-            )
+        number("temperature", self.temperature, "a number from 0 (the likeliest token) on")
+        if self.top_k is not None:
+            whole("top_k", self.top_k, "a whole number from 1 on, or none for all tokens", 1)
+        if self.top_p is not None:
+            number("top_p", self.top_p, "a share above 0 and up to 1", ABOVE_0, 1)
+        if self.min_p is not None:
+            number("min_p", self.min_p, "a share from 0 to 1", most=1)
+        number("repetition_penalty", self.repetition_penalty, "a number above 0; 1 for none", ABOVE_0)
 
     @property
     def greedy(self) -> bool:
@@ -150,20 +143,21 @@ class Draws:
         prompts: the ids of each row.
 
     Raises:
-        ConfigError: if the seed is negative.
+        TypeError: if the seed is no whole number.
+        ConfigError: if it is negative.
     """
 
     def __init__(self, seed: int | None, prompts: Sequence[Sequence[int]]) -> None:
-        if seed is not None and seed < 0:
-            raise ConfigError(f"seed {seed}: expected a whole number from 0 on")
+        if seed is not None:
+            whole("seed", seed, "a whole number from 0 on")
         start = str(secrets.randbits(128) if seed is None else seed).encode()
         before: Counter[bytes] = Counter()
         self._streams = []
         for prompt in prompts:
             text = np.asarray(prompt, dtype=np.int64).tobytes()
-            whole = b"%s,%d,%s" % (start, before[text], text)
+            told = b"%s,%d,%s" % (start, before[text], text)
             before[text] += 1
-            key = int.from_bytes(hashlib.sha256(whole).digest()[:16], "little")
+            key = int.from_bytes(hashlib.sha256(told).digest()[:16], "little")
             self._streams.append(np.random.Generator(np.random.Philox(key=key)))
 
     def draw(self, rows: Sequence[int]) -> Tensor:

@@ -7,6 +7,7 @@ still become a stop string is held back as well. Not for what a token is (`decod
 from collections.abc import Sequence
 
 from sentitok import Tokenizer
+from sentitok.messages import shown
 
 from ..errors import ConfigError
 
@@ -27,10 +28,14 @@ class StopStrings:
         stop: the string that ended the text, or `None`.
 
     Raises:
+        TypeError: if one is no text.
         ConfigError: if one is empty.
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
+        for stop in stops:
+            if not isinstance(stop, str):
+                raise TypeError(f"stop {shown(stop)}: expected a text, or several")
         if "" in stops:
             raise ConfigError('stop "": an empty string is everywhere; leave it out')
         self.stop: str | None = None
