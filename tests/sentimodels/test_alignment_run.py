@@ -207,8 +207,13 @@ def test_a_run_that_hacks_its_reward_says_so(made: Path, tmp_path: Path) -> None
 
 
 def test_preferences_are_learned(made: Path, tmp_path: Path) -> None:
+    records: list[dict[str, Any]] = []
     config = config_of(made, "dpo", train={"max_steps": 20}, optim={"lr": 1e-2})
-    found = align(config, tmp_path / "run")["alignment"]
+    found = align(config, tmp_path / "run", on_record=records.append)["alignment"]
+    # Before the first step policy and reference are one.
+    assert records[0]["margin"] == pytest.approx(0, abs=1e-5)
+    assert records[-1]["accuracy"] == 1.0
+    assert records[-1]["margin"] > 1
     assert found["preferences"]["accuracy"] == 1.0
     assert found["preferences"]["margin"] > 1
     assert found["preferences"]["loss"] < 0.5 < math.log(2)

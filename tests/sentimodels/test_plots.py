@@ -107,7 +107,12 @@ COURSES: list[tuple[str, list[dict[str, Any]], list[str]]] = [
         ["loss in training, smoothed", "mean reward", "KL to the base (nats an answer)",
          "distinct pairs of words (share)"],
     ),
-    ("alignment by DPO", [{"step": 1, "loss": 0.69, "lr": 0.1}], ["loss in training, smoothed"]),
+    (
+        "alignment by DPO",
+        [{"step": 1, "loss": 0.69, "lr": 0.1, "accuracy": 0.5, "margin": 0.0}],
+        ["loss in training, smoothed", "chosen answer preferred (share), smoothed",
+         "margin of implicit rewards, smoothed"],
+    ),
 ]  # fmt: skip
 
 

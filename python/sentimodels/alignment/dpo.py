@@ -60,7 +60,13 @@ class Preferences:
         """Returns the loss summed over pairs, and how many there are."""
         chosen, rejected = answer_log_probs(model, batch)
         ref = self._reference[:, batch.rows].to(chosen.device)
+        self._last = torch.stack((chosen.detach(), rejected.detach())), ref
         return dpo_loss(chosen, rejected, ref[0], ref[1], beta=self.task.beta).sum(), len(batch.rows)
+
+    def told(self) -> dict[str, float]:
+        """Returns the share of the last batch's pairs whose chosen answer is preferred, and the margin."""
+        rewards = dpo_rewards(*self._last, beta=self.task.beta)
+        return _preferred(rewards[0], rewards[1])
 
     def evaluate(self, model: nn.Module) -> None:
         """Returns nothing: the last weights are kept, as pairs that judge choose none."""
@@ -71,13 +77,18 @@ class Preferences:
         ref = self._of_judge
         losses = dpo_loss(told[0], told[1], ref[0], ref[1], beta=self.task.beta)
         chosen, rejected = (dpo_rewards(told[side], ref[side], beta=self.task.beta) for side in (0, 1))
-        margins = chosen - rejected
-        # Equal rewards, as before the first step, are a coin's answer.
-        right = (margins > 0).double() + (margins == 0).double() / 2
         return {
-            "loss": float(losses.mean()), "accuracy": float(right.mean()), "margin": float(margins.mean()),
+            "loss": float(losses.mean()), **_preferred(chosen, rejected),
             "reward_chosen": float(chosen.mean()), "reward_rejected": float(rejected.mean()),
         }  # fmt: skip
+
+
+def _preferred(chosen: Tensor, rejected: Tensor) -> dict[str, float]:
+    """Returns how often the chosen answer has the greater of two implicit rewards (n,), and by how much."""
+    margins = chosen - rejected
+    # Equal rewards, as before the first step, are a coin's answer.
+    right = (margins > 0).double() + (margins == 0).double() / 2
+    return {"accuracy": float(right.mean()), "margin": float(margins.mean())}
 
 
 def course_of(train: AlignTrainConfig, n_pairs: int, world: int) -> Course:

@@ -26,6 +26,8 @@ _NAMES = {
     "val_macro_f1": "macro-F1 on validation",
     "val_divergence": "KL to the teacher on validation (nats)",
     "val_agreement": "agreement with the teacher on validation",
+    "accuracy": "chosen answer preferred (share), smoothed",
+    "margin": "margin of implicit rewards, smoothed",
     "reward_mean": "mean reward",
     "reward_median": "median reward",
     "reward_std": "standard deviation of the reward",

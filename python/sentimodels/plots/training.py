@@ -23,10 +23,10 @@ __all__ = ["curves", "rates"]
 # Fields that are drawn unless a score is named, in the order of the figure.
 _FIELDS = (
     "loss", "val_loss", "val_perplexity", "val_bits_per_byte", "val_bleu", "val_macro_f1", "val_divergence",
-    "reward_mean", "kl", "distinct_2",
+    "accuracy", "margin", "reward_mean", "kl", "distinct_2",
 )  # fmt: skip
 # Fields of one step's sample, which alone are noise.
-_SMOOTHED = ("loss",)
+_SMOOTHED = ("loss", "accuracy", "margin")
 _AXES = ("step", "epoch", "seconds", "tokens")
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..config import Course
 
-__all__ = ["Batch", "Counted", "Cuts", "Evaluation", "NotFiniteError", "Task", "counted"]
+__all__ = ["Batch", "Counted", "Cuts", "Evaluation", "NotFiniteError", "Task", "Tells", "counted"]
 
 
 class NotFiniteError(Exception):
@@ -102,6 +102,14 @@ class Cuts(Protocol):
 
     def pieces(self, batch: Any, device: torch.device) -> Iterator[Any]:
         """Yields the pieces of a batch, each a batch itself."""
+
+
+@runtime_checkable
+class Tells(Protocol):
+    """A task that has more to say of a step than its loss."""
+
+    def told(self) -> dict[str, float]:
+        """Returns what the last batch says, by name, for the line of `metrics.jsonl`."""
 
 
 def counted(batch: Batch) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from .possible import check_possible
 from .progress import Fit, Progress
 from .schedule import rate
 from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
-from .task import Cuts, Evaluation, NotFiniteError, Task, counted
+from .task import Cuts, Evaluation, NotFiniteError, Task, Tells, counted
 
 __all__ = ["Record", "Trainer"]
 
@@ -309,6 +309,8 @@ class _Run:
         self._settle()
         at = self.progress
         values = {"loss": float(np.mean(at.losses)), "lr": self.lr, "grad_norm": float(self.norm)}
+        if isinstance(self.task, Tells):
+            values |= self.task.told()
         self.history.add(values | self.history.speed())
         at.losses.clear()
 
