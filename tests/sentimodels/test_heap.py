@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sentimodels.lm import heap, translation
+from sentimodels.training import heap
 
 # In a process of its own: in another, blocks would go where earlier ones were.
 PROGRAM = """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sentimodels.lm.heap import trim_heap
+from sentimodels.training.heap import trim_heap
 
 
 def resident():
@@ -47,15 +47,13 @@ def test_another_library_keeps_what_it_keeps(monkeypatch: pytest.MonkeyPatch) ->
     heap.trim_heap()
 
 
-def test_it_is_trimmed_every_so_many_steps_however_many_records_there_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_is_trimmed_now_and_then_however_many_steps_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """After each step it would take a quarter of the time."""
-    trimmed: list[int] = []
-    heard: list[int] = []
-    hear = translation._heard(lambda one: heard.append(one["step"]))
-    monkeypatch.setattr(translation, "trim_heap", lambda: trimmed.append(heard[-1]))
-    for step in range(1, 61):
-        hear({"step": step})
-    assert heard == list(range(1, 61))
-    assert trimmed == [20, 40, 60]
+    now = 100.0
+    trimmed: list[float] = []
+    monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(now))
+    held = heap.Heap(lambda: now)
+    for step in range(60):
+        now = 100.0 + step
+        held.after_step()
+    assert trimmed == [115, 130, 145]

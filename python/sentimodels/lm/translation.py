@@ -37,7 +37,6 @@ from ..training.possible import check_possible
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .directory import begin_with, load_tokenizer, load_unfinished
-from .heap import trim_heap
 from .pairs import end_of, joint_tokenizer
 from .seq2seq_task import Seq2Seq
 from .translation_config import load_translation_config
@@ -47,8 +46,6 @@ from .translator import Translator, build_translation_model, format_of
 __all__ = ["resume_translation", "train_translation"]
 
 _Say = Callable[[str], None]
-# Steps after which the heap is trimmed: batches of many shapes fill it with holes.
-_TRIMMED_EVERY = 20
 
 
 @dataclass(frozen=True)
@@ -152,21 +149,6 @@ def _from_anywhere(config: TranslationConfig) -> TranslationConfig:
     )
 
 
-def _heard(hear: Callable[[Record], None] | None) -> Callable[[Record], None]:
-    """Returns what hears each record, and trims the heap now and then, however often there is a record."""
-    due = _TRIMMED_EVERY
-
-    def record(one: Record) -> None:
-        nonlocal due
-        if hear is not None:
-            hear(one)
-        if one["step"] >= due:
-            trim_heap()
-            due = one["step"] + _TRIMMED_EVERY
-
-    return record
-
-
 def _train(
     config: TranslationConfig,
     out: Path,
@@ -211,7 +193,7 @@ def _train(
     failed = None
     try:
         with tracking(config, out, told.on_record) if processes.main else nullcontext() as hear:
-            trainer.on_record = _heard(hear)
+            trainer.on_record = hear
             fit = trainer.fit(module, task, folder=out, resume=goes_on)
     except TrainingError as error:
         if error.fit is None:

@@ -23,6 +23,7 @@ from ..errors import TrainingError
 from .device import use_bfloat16
 from .distributed import Distributed
 from .ema import EMA
+from .heap import Heap
 from .history import History, Record
 from .optimizer import Optimizers, clip, divide, make_sparse, norm_of
 from .possible import check_possible
@@ -155,10 +156,12 @@ class _Run:
         self.began = time.perf_counter() - at.seconds
         self.history.begin(self.module, self.trainer.bfloat16)
         stop = "max_steps" if self.total == self.config.max_steps else "epochs"
+        heap = Heap()
         while at.step < self.total:
             for window in self._windows():
                 self._freeze()
                 self._step(window)
+                heap.after_step()
                 at.position += len(window)
                 if at.position >= self.course.n_batches:
                     at.epoch, at.position = at.epoch + 1, 0
