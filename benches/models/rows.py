@@ -97,6 +97,7 @@ UNTUNED = [
     _encoder("linear-softmax", 3.2, attention="linear-softmax"),
     _encoder("nystrom", 4.6, attention="nystrom", landmarks=8),
     _encoder("rotary", 3.2, positions="rotary"),
+    _encoder("alibi", 3.2, positions="alibi"),
     _encoder("no positions", 3, positions="none"),
     _encoder("sinusoidal", 3, positions="sinusoidal"),
     _tokens("encoder", "BPE"),
