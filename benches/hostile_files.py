@@ -7,10 +7,7 @@ the doctor, pruning and saving. A file may also be refused; then the time of tha
 counts. Each is measured in a process of its own.
 """
 
-import base64
-import json
 import multiprocessing
-import struct
 import sys
 import tempfile
 import time
@@ -18,6 +15,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from tokenizer_bytes import (
+    added,
+    bpe_bytes,
+    json_bytes,
+    ranks_bytes,
+    replace,
+    sentencepiece_bytes,
+    sequence,
+    split,
+    splits,
+    staged_bytes,
+    unigram_bytes,
+    word_piece_bytes,
+)
 
 N_BYTES = 100_000
 #: Steps that a normalizer may have.
@@ -28,65 +40,6 @@ USE = ("load", "encode", "count", "decode")
 
 # The format's file name, its bytes, and the text to encode, to be repeated.
 File = tuple[str, bytes, str]
-
-
-def _ranks(tokens: list[bytes]) -> bytes:
-    """A `.tiktoken` file: all bytes, then these tokens."""
-    every = [bytes([byte]) for byte in range(256)]
-    rows = [*every, *(token for token in dict.fromkeys(tokens) if len(token) > 1)]
-    return b"".join(base64.b64encode(token) + f" {rank}\n".encode() for rank, token in enumerate(rows))
-
-
-def _json(model: dict[str, Any], pre_tokenizer: dict[str, Any] | None = None, **rest: Any) -> bytes:
-    whole = {"version": "1.0", "model": model, "pre_tokenizer": pre_tokenizer, **rest}
-    return json.dumps(whole, ensure_ascii=False).encode()
-
-
-def _bpe(merges: list[tuple[str, str]], **options: Any) -> bytes:
-    """A BPE `tokenizer.json` over characters."""
-    prefix = options.get("continuing_subword_prefix") or ""
-    tokens = [part for merge in merges for part in merge]
-    tokens += [left + right.removeprefix(prefix) for left, right in merges]
-    vocab = {token: id for id, token in enumerate(dict.fromkeys(tokens))}
-    rows = [f"{left} {right}" for left, right in merges]
-    return _json({"type": "BPE", "vocab": vocab, "merges": rows, **options})
-
-
-def _unigram(pieces: list[tuple[str, float]]) -> bytes:
-    """A Unigram `tokenizer.json`."""
-    return _json({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], *pieces]})
-
-
-def _sentencepiece(pieces: list[tuple[str, float]], model_type: int) -> bytes:
-    """A SentencePiece `.model`: 1 is Unigram, 2 is BPE."""
-
-    def varint(n: int) -> bytes:
-        return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-
-    def field(number: int, data: bytes) -> bytes:
-        return varint(number << 3 | 2) + varint(len(data)) + data
-
-    def piece(text: str, score: float, kind: int) -> bytes:
-        number = struct.pack("<f", score)
-        return field(1, field(1, text.encode()) + b"\x15" + number + b"\x18" + varint(kind))
-
-    special = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
-    rows = [*special, *((text, score, 1) for text, score in pieces)]
-    return b"".join(piece(*row) for row in rows) + field(2, b"\x18" + varint(model_type))
-
-
-def _word_piece(tokens: list[str], **options: Any) -> bytes:
-    """A WordPiece `tokenizer.json`."""
-    vocab = {token: id for id, token in enumerate(dict.fromkeys(["[UNK]", *tokens]))}
-    return _json(
-        {
-            "type": "WordPiece",
-            "unk_token": "[UNK]",
-            "max_input_chars_per_word": 10**9,
-            "vocab": vocab,
-            **options,
-        }
-    )
 
 
 def _lengths(n_bytes: int) -> Iterator[int]:
@@ -114,35 +67,6 @@ def _colliding(n: int) -> list[tuple[str, str]]:
     ]
 
 
-def _staged(normalizer: Any = None, pre_tokenizer: Any = None, **rest: Any) -> bytes:
-    """A BPE of a few letters behind other stages."""
-    letters = dict.fromkeys("<abchxy123éè▁中 ")
-    model = {"type": "BPE", "unk_token": "<", "vocab": {c: id for id, c in enumerate(letters)}, "merges": []}
-    return _json(model, pre_tokenizer, normalizer=normalizer, **rest)
-
-
-def _replace(pattern: str, content: str, kind: str = "String") -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
-
-
-def _steps(*steps: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "Sequence", "normalizers": list(steps)}
-
-
-def _split(pattern: str, behavior: str = "Isolated") -> dict[str, Any]:
-    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False}
-
-
-def _splits(*steps: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "Sequence", "pretokenizers": list(steps)}
-
-
-def _added(contents: Iterator[str] | list[str], first: int, **flags: bool) -> list[dict[str, Any]]:
-    names = ("special", "normalized", "single_word", "lstrip", "rstrip")
-    every = dict.fromkeys(names, False) | flags
-    return [{"id": first + at, "content": content, **every} for at, content in enumerate(contents)]
-
-
 BERT = {
     "type": "BertNormalizer",
     "clean_text": True,
@@ -156,81 +80,77 @@ def _stages() -> dict[str, Callable[[], File]]:
     """Normalizers, splitters and decoders, many of them or one that makes much."""
 
     def staged(text: str, *args: Any, **stages: Any) -> Callable[[], File]:
-        return lambda: ("tokenizer.json", _staged(*args, **stages), text)
+        return lambda: ("tokenizer.json", staged_bytes(*args, **stages), text)
 
-    to_and_fro = [_replace("a", "xy"), _replace("xy", "a")] * (N_STEPS // 2)
+    to_and_fro = [replace("a", "xy"), replace("xy", "a")] * (N_STEPS // 2)
     deep: dict[str, Any] = {"type": "NFC"}
     for _ in range(50):
-        deep = _steps(deep)
+        deep = sequence(deep)
     look_around = r"(?<=a)b(?=a)|a(?!a)|\s+(?!\S)"
-    pairs = [_replace(f"a{chr(0x4E00 + at)}", "a") for at in range(N_STEPS)]
+    pairs = [replace(f"a{chr(0x4E00 + at)}", "a") for at in range(N_STEPS)]
     return {
-        "normalizer, many that replace all": staged("a", _steps(*to_and_fro)),
-        "normalizer, many that replace every other": staged("ab", _steps(*to_and_fro)),
-        "normalizer, many that find nothing": staged("a", _steps(*pairs)),
+        "normalizer, many that replace all": staged("a", sequence(*to_and_fro)),
+        "normalizer, many that replace every other": staged("ab", sequence(*to_and_fro)),
+        "normalizer, many that find nothing": staged("a", sequence(*pairs)),
         "normalizer, many letters for others": staged(
-            "a", _steps(*[_replace("a", "b"), _replace("b", "a")] * (N_STEPS // 2))
+            "a", sequence(*[replace("a", "b"), replace("b", "a")] * (N_STEPS // 2))
         ),
         "normalizer, many of two bytes": staged(
-            "é", _steps(*[_replace("é", "è"), _replace("è", "é")] * (N_STEPS // 2))
+            "é", sequence(*[replace("é", "è"), replace("è", "é")] * (N_STEPS // 2))
         ),
-        "normalizer, 16 letters for one": staged("h", _replace("h", "ab" * 8)),
-        "normalizer, 60 letters for one": staged("h", _replace("h", "a" * 60)),
+        "normalizer, 16 letters for one": staged("h", replace("h", "ab" * 8)),
+        "normalizer, 60 letters for one": staged("h", replace("h", "a" * 60)),
         "normalizer, 16 for one and 15 that replace": staged(
-            "h", _steps(_replace("h", "a" * 16), *[_replace("a", "é"), _replace("é", "a")] * 7)
+            "h", sequence(replace("h", "a" * 16), *[replace("a", "é"), replace("é", "a")] * 7)
         ),
         "normalizer, a mark before each section": staged(
-            "h<", {"type": "Prepend", "prepend": "ab" * 32}, added_tokens=_added(["<"], 0)
+            "h<", {"type": "Prepend", "prepend": "ab" * 32}, added_tokens=added(["<"], 0)
         ),
         "normalizer, 16 patterns": staged(
-            "ab", _steps(*[_replace("a", "xy", "Regex"), _replace("xy", "a", "Regex")] * 8)
+            "ab", sequence(*[replace("a", "xy", "Regex"), replace("xy", "a", "Regex")] * 8)
         ),
-        "normalizer, 16 patterns that read on": staged("a", _steps(*[_replace("a*b|a", "a", "Regex")] * 16)),
-        "normalizer, many of BERT": staged("aé\u0301\u0323", _steps(*[BERT] * N_STEPS)),
+        "normalizer, 16 patterns that read on": staged("a", sequence(*[replace("a*b|a", "a", "Regex")] * 16)),
+        "normalizer, many of BERT": staged("aé\u0301\u0323", sequence(*[BERT] * N_STEPS)),
         "normalizer, many of BERT with Chinese": staged(
-            "中", _steps(*[BERT | {"handle_chinese_chars": True}] * N_STEPS)
+            "中", sequence(*[BERT | {"handle_chinese_chars": True}] * N_STEPS)
         ),
         "normalizer, NFD and NFC 32 times": staged(
-            "é가\u0323", _steps(*[{"type": "NFD"}, {"type": "NFC"}] * (N_STEPS // 2))
+            "é가\u0323", sequence(*[{"type": "NFD"}, {"type": "NFC"}] * (N_STEPS // 2))
         ),
-        "normalizer, NFKD of U+FDFA and 63 more": staged("\ufdfa", _steps(*[{"type": "NFKD"}] * N_STEPS)),
+        "normalizer, NFKD of U+FDFA and 63 more": staged("\ufdfa", sequence(*[{"type": "NFKD"}] * N_STEPS)),
         "normalizer, 64 marks on a letter": staged(
-            "a" + "\u0323\u0301" * 999, _steps(*[{"type": "NFC"}] * N_STEPS)
+            "a" + "\u0323\u0301" * 999, sequence(*[{"type": "NFC"}] * N_STEPS)
         ),
-        "normalizer, lower case 64 times": staged("ÉA", _steps(*[{"type": "Lowercase"}] * N_STEPS)),
+        "normalizer, lower case 64 times": staged("ÉA", sequence(*[{"type": "Lowercase"}] * N_STEPS)),
         "normalizer, steps in steps": staged("é", deep),
-        "splitters, 16 that look around": staged("aab aba ", None, _splits(*[_split(look_around)] * 16)),
-        "splitters, 16 linear": staged("aab ", None, _splits(*[_split("a|b+")] * 16)),
-        "splitters, many classes": staged("aé", None, _split(r"\w\d" * 512 + r"|\p{L}{1,9}")),
-        "splitters, states without end": staged("ab", None, _split("[ab]*a[ab]{200}")),
-        "splitters, step limit": staged("a", None, _split(r"(?=a*a*a*b)x")),
-        "splitters, step limit on pieces": staged(
-            "a", None, _splits(_split("a{160}"), _split(r"(?=a*a*a*b)x"))
-        ),
+        "splitters, 16 that look around": staged("aab aba ", None, splits(*[split(look_around)] * 16)),
+        "splitters, 16 linear": staged("aab ", None, splits(*[split("a|b+")] * 16)),
+        "splitters, many classes": staged("aé", None, split(r"\w\d" * 512 + r"|\p{L}{1,9}")),
+        "splitters, states without end": staged("ab", None, split("[ab]*a[ab]{200}")),
+        "splitters, step limit": staged("a", None, split(r"(?=a*a*a*b)x")),
+        "splitters, step limit on pieces": staged("a", None, splits(split("a{160}"), split(r"(?=a*a*a*b)x"))),
         "splitters, below the step limit on sections": staged(
-            "a" * 30 + "<", None, _split(r"(?=a*a*b)x"), added_tokens=_added(["<"], 0)
+            "a" * 30 + "<", None, split(r"(?=a*a*b)x"), added_tokens=added(["<"], 0)
         ),
-        "splitters, 500 alternatives": staged("a1b", None, _split("|".join(f"a{n}b" for n in range(500)))),
+        "splitters, 500 alternatives": staged("a1b", None, split("|".join(f"a{n}b" for n in range(500)))),
         "splitters, 64 of digits": staged(
-            "a1", None, _splits(*[{"type": "Digits", "individual_digits": True}] * N_STEPS)
+            "a1", None, splits(*[{"type": "Digits", "individual_digits": True}] * N_STEPS)
         ),
         "added tokens, nested": lambda: (
             "tokenizer.json",
-            _staged(added_tokens=_added(["a" * n for n in range(2, 300)], 20, normalized=True)),
+            staged_bytes(added_tokens=added(["a" * n for n in range(2, 300)], 20, normalized=True)),
             "a",
         ),
         "added tokens, with flags": lambda: (
             "tokenizer.json",
-            _staged(
-                added_tokens=_added(
-                    ["a", "b"], 1, normalized=True, lstrip=True, rstrip=True, single_word=True
-                )
+            staged_bytes(
+                added_tokens=added(["a", "b"], 1, normalized=True, lstrip=True, rstrip=True, single_word=True)
             ),
             "a   b   ",
         ),
         "added tokens, lstrip of blanks": lambda: (
             "tokenizer.json",
-            _staged(added_tokens=_added(["b"], 2, lstrip=True, rstrip=True)),
+            staged_bytes(added_tokens=added(["b"], 2, lstrip=True, rstrip=True)),
             " " * 999 + "a" + " " * 999 + "b",
         ),
         "template, 1000 tokens": staged(
@@ -263,10 +183,10 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
     half = [length for length in _lengths(n_bytes // 3) if length > 1]
 
     def tiktoken(made: list[bytes], text: str) -> File:
-        return "x.tiktoken", _ranks(made), text
+        return "x.tiktoken", ranks_bytes(made), text
 
     def bpe(merges: list[tuple[str, str]], text: str, **options: Any) -> File:
-        return "tokenizer.json", _bpe(merges, **options), text
+        return "tokenizer.json", bpe_bytes(merges, **options), text
 
     def doubling(most: int) -> list[tuple[str, str]]:
         parts = ["a" * 2**n for n in range(most.bit_length() - 1)]
@@ -285,7 +205,7 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         "ranks, long token of 2-byte characters": lambda: tiktoken(
             ["éà".encode() * (tokens // 4 - 600)], "éà"
         ),
-        "ranks, great ids": lambda: ("x.tiktoken", _ranks([]) + b"YWE= 1000000\n", "aab"),
+        "ranks, great ids": lambda: ("x.tiktoken", ranks_bytes([]) + b"YWE= 1000000\n", "aab"),
         "merges, doubling": lambda: bpe(doubling(n_bytes // 8), "a"),
         "merges, a to a^n": lambda: bpe([("a" * length, "a") for length in _lengths(n_bytes // 5)], "a"),
         "merges, right to left": lambda: bpe(
@@ -298,55 +218,57 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         "merges that collide": lambda: bpe(_colliding(n_bytes // 40), "中乙丙"),
         "Unigram, one long piece": lambda: (
             "tokenizer.json",
-            _unigram([("a", -1.0), *(("a" * (word - at), -9.0 - at) for at in range(n_words))]),
+            unigram_bytes([("a", -1.0), *(("a" * (word - at), -9.0 - at) for at in range(n_words))]),
             "a",
         ),
         "Unigram, a to a^n": lambda: (
             "tokenizer.json",
-            _unigram([("a" * length, -(length**0.5)) for length in _lengths(n_bytes - 12 * len(a_chain))]),
+            unigram_bytes(
+                [("a" * length, -(length**0.5)) for length in _lengths(n_bytes - 12 * len(a_chain))]
+            ),
             "a",
         ),
         "Unigram, a^3 to a^3n": lambda: (
             "tokenizer.json",
-            _unigram(
+            unigram_bytes(
                 [("a", -2.0), *(("a" * (3 * length), -(length**0.5)) for length in _lengths(n_bytes // 4))]
             ),
             "a",
         ),
         ".model, Unigram of a to a^n": lambda: (
             "tokenizer.model",
-            _sentencepiece(
+            sentencepiece_bytes(
                 [("▁", -1.0), *(("a" * length, -(length**0.5)) for length in _lengths(n_bytes * 3 // 4))], 1
             ),
             "a",
         ),
         ".model, Unigram of one long piece": lambda: (
             "tokenizer.model",
-            _sentencepiece(
+            sentencepiece_bytes(
                 [("▁", -1.0), ("a", -1.0), *(("a" * (word - at), -9.0) for at in range(n_words))], 1
             ),
             "a",
         ),
         ".model, BPE of equal scores": lambda: (
             "tokenizer.model",
-            _sentencepiece(
+            sentencepiece_bytes(
                 [("▁", -1.0), *(("a" * length, -1.0) for length in _lengths(n_bytes * 3 // 4))], 2
             ),
             "a",
         ),
         ".model, BPE of one long piece": lambda: (
             "tokenizer.model",
-            _sentencepiece([("▁", -1.0), ("a", -1.0), ("b", -1.0), ("ab", -1.0), ("ab" * 3999, 0.0)], 2),
+            sentencepiece_bytes([("▁", -1.0), ("a", -1.0), ("b", -1.0), ("ab", -1.0), ("ab" * 3999, 0.0)], 2),
             "ab",
         ),
         "WordPiece, one long token": lambda: (
             "tokenizer.json",
-            _word_piece(["a", "##a", "##" + "a" * (n_bytes // 2), "a" * (n_bytes // 3)]),
+            word_piece_bytes(["a", "##a", "##" + "a" * (n_bytes // 2), "a" * (n_bytes // 3)]),
             "a",
         ),
         "WordPiece, a to a^n and a^n b": lambda: (
             "tokenizer.json",
-            _word_piece(
+            word_piece_bytes(
                 [
                     "a",
                     *("##" + "a" * length for length in _lengths(n_bytes // 3)),
@@ -357,7 +279,7 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         ),
         "WordPiece, 200 children": lambda: (
             "tokenizer.json",
-            _word_piece(
+            word_piece_bytes(
                 [
                     "a",
                     "##a",
@@ -377,7 +299,7 @@ def files(n_bytes: int = N_BYTES) -> dict[str, Callable[[], File]]:
         ),
         "many tiny added tokens": lambda: (
             "tokenizer.json",
-            _json(
+            json_bytes(
                 {"type": "BPE", "vocab": {"x": 0, "y": 1}, "merges": []},
                 added_tokens=[
                     {

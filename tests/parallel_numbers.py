@@ -2,8 +2,9 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
-__all__ = ["TINY", "number_pairs", "write_pairs"]
+__all__ = ["TINY", "number_pairs", "small_translation", "write_pairs", "write_parts"]
 
 _ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
@@ -30,3 +31,25 @@ def write_pairs(folder: Path, name: str, n: int, seed: int = 0, longest: int = 6
     for file, lines in zip(files, number_pairs(n, seed, longest), strict=True):
         (folder / file).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return files
+
+
+def write_parts(folder: Path) -> Path:
+    """Writes pairs to train on, to validate on and to test on; returns the folder."""
+    for seed, (name, n) in enumerate({"train": 1500, "valid": 40, "test": 40}.items()):
+        write_pairs(folder, name, n, seed)
+    return folder
+
+
+def small_translation(folder: Path, **sections: dict[str, Any]) -> Any:
+    """Returns the configuration of a model that learns the pairs of `write_parts` in seconds."""
+    from sentimodels.lm.translation_config import resolve_translation
+
+    files = {name: [str(folder / f"{name}.{side}") for side in ("en", "de")] for name in ("train", "valid")}
+    small = {"d_model": 32, "n_layers": 1, "n_decoder_layers": 1, "n_heads": 2, "dropout": 0.0}
+    tree = {
+        "data": {**files, "vocab_size": 320},
+        "model": small,
+        "optim": {"lr": 0.01},
+        "train": {"epochs": 8, "batch_tokens": 600, "ema": 0.9, "device": "cpu", "threads": 1},
+    }
+    return resolve_translation(tree, sections)

@@ -8,19 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sentimodels.errors import ConfigError
 from sentimodels.layers.attention import ATTENTION, attention_mask, causal_sum, nystrom, pseudo_inverse
-from sentimodels.layers.embedding import EmbeddingConfig, NgramEmbedding, TokenEmbedding, token_embedding
 from sentimodels.layers.pooling import Pooling, PoolingKind
-from sentimodels.layers.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
+from sentimodels.layers.position import alibi
 from sentimodels.layers.recurrent import Recurrent, reversal, turn
 from sentimodels.layers.ssm import scan_chunked, scan_sequential
 from sentimodels.layers.transformer import Block, FeedForward, Reading, TransformerConfig
-from sentimodels.layers.turned_heads import turned_heads
 from sentimodels.models import build
 from sentimodels.models.encoder import EncoderConfig
 from sentimodels.text.inputs import Inputs
-from sentimodels.text.ngrams import NgramIndex, hash_text, hash_texts, ngrams
 
 B, H, T, K = 3, 2, 150, 8
 LENGTHS = torch.tensor([150, 97, 1])
@@ -293,75 +289,6 @@ def test_scan_of_strong_decay_stays_finite() -> None:
     assert a.grad.isfinite().all()
 
 
-def test_sinusoidal_is_its_formula() -> None:
-    found = Sinusoidal(6)(torch.zeros(1, 9, 6), torch.arange(9))[0]
-    for place in range(9):
-        for i in range(3):
-            angle = place / 10_000 ** (2 * i / 6)
-            assert found[place, 2 * i].item() == pytest.approx(np.sin(angle), abs=1e-6)
-            assert found[place, 2 * i + 1].item() == pytest.approx(np.cos(angle), abs=1e-6)
-
-
-def test_rotary_depends_on_distance_alone() -> None:
-    q, k = torch.randn(8, dtype=torch.float64), torch.randn(8, dtype=torch.float64)
-    cos, sin = rotary_angles(torch.arange(30), 8, 10_000.0)
-    turned_q = rotate(q.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
-    turned_k = rotate(k.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
-    for distance in (0, 3, 11):
-        products = [turned_q[i + distance] @ turned_k[i] for i in range(10)]
-        assert max(products) - min(products) < 1e-5  # the angles are float32
-    assert abs(turned_q[5] @ turned_k[0] - turned_q[6] @ turned_k[0]) > 1e-3
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("n_shared", [4, 2])
-@pytest.mark.parametrize("each", [False, True])
-def test_a_projection_is_turned_as_its_heads_are(dtype: torch.dtype, n_shared: int, each: bool) -> None:
-    """`turned_heads` against `rotate`: queries, keys and values bit by bit, gradients within rounding."""
-    places = torch.stack((torch.arange(7), torch.arange(7) + 3)) if each else torch.arange(7)
-    angles = rotary_angles(places, 6, 100.0)
-    x = torch.randn(2, 7, (4 + 2 * n_shared) * 6, dtype=dtype, requires_grad=True)
-    plain = x.detach().clone().requires_grad_()
-    found = turned_heads(x, *angles, 4, n_shared)
-    heads = plain.unflatten(-1, (4 + 2 * n_shared, 6)).transpose(1, 2)
-    q, k, v = heads.split((4, n_shared, n_shared), 1)
-    expected = rotate(q, *angles), rotate(k, *angles), v
-    slopes = [torch.randn(one.shape, dtype=dtype) for one in expected]
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, atol=0, rtol=0)
-    torch.autograd.backward(found, slopes)
-    torch.autograd.backward(expected, slopes)
-    torch.testing.assert_close(x.grad, plain.grad)
-
-
-def test_a_model_turns_its_heads_alike_in_training_and_after_it() -> None:
-    config = EncoderConfig(
-        d_model=24, n_layers=1, n_heads=4, n_kv_heads=2, positions="rotary", dropout=0.0, causal=True
-    )
-    block, x = Block(config), torch.randn(2, 5, 24)
-    reading = Reading(angles=rotary_angles(torch.arange(5), 6, 10_000.0))
-    trained = block(x, reading)
-    with torch.no_grad():
-        torch.testing.assert_close(block(x, reading), trained, atol=0, rtol=0)
-
-
-def test_alibi_is_the_papers() -> None:
-    bias = alibi(torch.arange(4), torch.arange(4), 8)
-    assert bias.shape == (1, 8, 4, 4)
-    assert bias[0, 0, 3, 1] == -2 * 0.5
-    assert bias[0, 7, 0, 3] == -3 * 2.0**-8
-    # Six heads: the four slopes of four heads, then every other one of eight.
-    assert (-alibi(torch.arange(2), torch.arange(2), 6)[0, :, 0, 1]).tolist() == [
-        *(2.0**-e for e in (2, 4, 6, 8)),
-        *(2.0**-e for e in (1, 3)),
-    ]
-
-
-def test_learned_positions_end_with_an_error() -> None:
-    with pytest.raises(ValueError, match=r"9 tokens, but positions are learned for 8: raise model\.max_len"):
-        Learned(8, 4, 0.1)(torch.zeros(1, 9, 4), 0)
-
-
 STATES = torch.tensor([[[1.0, 8.0], [3.0, 2.0], [99.0, 99.0]], [[4.0, 5.0], [-1.0, -2.0], [0.0, -3.0]]])
 SEEN = torch.tensor([[True, True, False], [True, True, True]])
 # (kind, backward features, pooled)
@@ -394,106 +321,6 @@ def test_pooling_of_nothing_is_zero() -> None:
     kinds: list[PoolingKind] = ["first", "last", "mean", "max", "mean-max", "attention"]
     for kind in kinds:
         assert (Pooling(kind, 2)(STATES, nothing) == 0).all(), kind
-
-
-def test_ngrams_of_a_word() -> None:
-    assert ngrams("fun", 3, 4) == ["<fu", "fun", "un>", "<fun", "fun>"]
-    assert ngrams("a", 3, 5) == []
-    assert ngrams("né", 2, 3) == ["<n", "né", "é>", "<né", "né>"]
-
-
-def test_hashes_are_fnv1a() -> None:
-    # From the reference code's test vectors.
-    assert [hash_text(text) for text in ("", "a", "foobar")] == [
-        0xCBF29CE484222325,
-        0xAF63DC4C8601EC8C,
-        0x85944171F73967E8,
-    ]
-    texts = ["", "a", "foobar", "né", "x" * 31, "y" * 32, "z" * 33, "é" * 40, "\ud800"]
-    assert hash_texts(texts).tolist() == [hash_text(text) for text in texts]
-
-
-def composed(
-    texts: list[str], ids: Tensor, size: tuple[int, int] = (3, 5)
-) -> tuple[NgramIndex, dict[str, Tensor]]:
-    """The index of a vocabulary, and what a batch of ids gives an embedding."""
-    index = NgramIndex.of(texts, size, 32)
-    distinct, place = ids.unique(return_inverse=True)
-    table = index.table
-    found = [table.rows[table.starts[i] : table.starts[i + 1]] for i in distinct.tolist()]
-    offsets = np.cumsum([0, *map(len, found)])[:-1]
-    given = {
-        "distinct_ids": distinct,
-        "distinct_index": place,
-        "ngram_ids": torch.from_numpy(np.concatenate(found)),
-        "ngram_offsets": torch.from_numpy(offsets),
-    }
-    return index, given
-
-
-def test_embedding_is_its_own_vector_and_the_mean_of_its_ngrams() -> None:
-    texts = ["", "fun", "film", "a"]
-    ids = torch.tensor([[1, 2, 1], [3, 0, 0]])
-    index, given = composed(texts, ids, (3, 4))
-    config = EmbeddingConfig(embedding_dropout=0)
-    layer = NgramEmbedding(config, Inputs(4, 2, 0, index.n_rows), 6, 0.1)
-    # Rows stand for the buckets that occur, in their order.
-    grams = {gram: hash_text(gram) % 32 for text in texts if text for gram in ngrams(text, 3, 4)}
-    known = {gram: sorted(set(grams.values())).index(bucket) for gram, bucket in grams.items()}
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    for sparse in (False, True):
-        layer.sparse = sparse
-        found = layer(ids, mask, **given)
-        for row in range(2):
-            for place in range(3):
-                text = texts[ids[row, place]]
-                expected = layer.weight[ids[row, place]]
-                rows = [known[gram] for gram in ngrams(text, 3, 4)] if text else []
-                if rows:
-                    expected = expected + layer.gram_weight[rows].mean(0)
-                torch.testing.assert_close(found[row, place], expected * mask[row, place])
-    assert not layer.weight[0].any()
-    with pytest.raises(ValueError, match=r"take them from Batch\.inputs"):
-        layer(ids, mask)
-
-
-@pytest.mark.parametrize("with_ngrams", [False, True])
-def test_sparse_gradients_are_the_dense_ones(with_ngrams: bool) -> None:
-    ids, mask = torch.tensor([[1, 2, 1, 3]]), torch.ones(1, 4, dtype=torch.bool)
-    index, given = composed(["", "fun", "film", "fun"], ids)
-    inputs = Inputs(4, 2, 0, index.n_rows * with_ngrams)
-    layer = token_embedding(EmbeddingConfig(embedding_dropout=0), inputs, 6, 0.1)
-    found = []
-    for sparse in (False, True):
-        layer.sparse = sparse
-        layer.zero_grad()
-        x = layer(ids, mask, **(given if with_ngrams else {}))
-        (x * torch.arange(24).view(1, 4, 6)).sum().backward()
-        assert layer.weight.grad is not None
-        assert layer.weight.grad.is_sparse == sparse
-        found.append([p.grad.to_dense() for p in layer.parameters() if p.grad is not None])
-    for dense, sparse_one in zip(*found, strict=True):
-        torch.testing.assert_close(dense, sparse_one)
-
-
-def test_embedding_dropout_drops_features_and_word_dropout_tokens() -> None:
-    config = EmbeddingConfig(embedding_dropout=0, word_dropout=0.5, char_ngrams=(0, 0))
-    layer = TokenEmbedding(config, Inputs(50, 2), 16, 1.0)
-    out = layer(torch.arange(50)[None], torch.ones(1, 50, dtype=torch.bool))
-    dropped = (out == 0).all(-1)
-    assert 5 < dropped.sum() < 45
-    assert torch.equal((out == 0).any(-1), dropped)
-    assert not (layer.eval()(torch.arange(50)[None], torch.ones(1, 50, dtype=torch.bool)) == 0).any()
-
-
-def test_start_vectors_fill_the_rows_they_exist_for() -> None:
-    vectors = torch.zeros(4, 6)
-    vectors[2] = 7.0
-    layer = TokenEmbedding(EmbeddingConfig(char_ngrams=(0, 0)), Inputs(4, 2, vectors=vectors), 6, 0.1)
-    assert (layer.weight[2] == 7).all()
-    assert (layer.weight[1] != 0).all()
-    with pytest.raises(ConfigError, match=r"d_model 5: .* have 6 numbers; set model\.d_model = 6"):
-        TokenEmbedding(EmbeddingConfig(), Inputs(4, 2, vectors=vectors), 5, 0.1)
 
 
 def test_an_encoder_of_one_text_is_that_of_a_batch_in_double() -> None:

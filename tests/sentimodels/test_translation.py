@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from parallel_numbers import number_pairs, write_pairs
+from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig, Seq2SeqConfig, TranslationTrainConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.heads.cross_entropy import IGNORED
-from sentimodels.lm.beam import BeamOptions, beam_search
-from sentimodels.lm.directory import begin_language_run
 from sentimodels.lm.encoder_decoder import EncoderDecoder
 from sentimodels.lm.evaluate_translation import evaluate_translation
-from sentimodels.lm.model import CausalModel, build_language_model
+from sentimodels.lm.model import build_language_model
 from sentimodels.lm.pairs import Pairs, encode_rows, end_of, joint_tokenizer
 from sentimodels.lm.prompted import Prompted
 from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
@@ -29,8 +26,7 @@ from sentimodels.lm.translation import resume_translation, train_translation
 from sentimodels.lm.translation_config import resolve_translation, starting
 from sentimodels.lm.translation_pairs import read_pairs
 from sentimodels.lm.translator import Translator
-from sentimodels.lm.writers import CausalWriter
-from sentimodels.runs.directory import finish_run, load_config, verify
+from sentimodels.runs.directory import load_config, verify
 from sentimodels.runs.language import load_language_config, resolve_language
 from sentimodels.text.inputs import Inputs
 from shared_data import text as shared_text
@@ -43,21 +39,7 @@ def _one_thread() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for seed, (name, n) in enumerate({"train": 1500, "valid": 40, "test": 40}.items()):
-        write_pairs(tmp_path, name, n, seed)
-    return tmp_path
-
-
-def config(folder: Path, **sections: dict[str, Any]) -> Any:
-    files = {name: [str(folder / f"{name}.{side}") for side in ("en", "de")] for name in ("train", "valid")}
-    small = {"d_model": 32, "n_layers": 1, "n_decoder_layers": 1, "n_heads": 2, "dropout": 0.0}
-    tree = {
-        "data": {**files, "vocab_size": 320},
-        "model": small,
-        "optim": {"lr": 0.01},
-        "train": {"epochs": 8, "batch_tokens": 600, "ema": 0.9, "device": "cpu", "threads": 1},
-    }
-    return resolve_translation(tree, sections)
+    return write_parts(tmp_path)
 
 
 def small_task(kind: str, **given: Any) -> tuple[Seq2Seq, Any, PairFormat]:
@@ -132,7 +114,9 @@ def test_two_processes_read_what_one_reads() -> None:
 
 def test_a_run_learns_and_is_loaded(folder: Path) -> None:
     records: list[dict[str, Any]] = []
-    about = train_translation(config(folder, task={"alpha": 0.6}), folder / "run", on_record=records.append)
+    about = train_translation(
+        small_translation(folder, task={"alpha": 0.6}), folder / "run", on_record=records.append
+    )
     assert about["fit"]["stop"] == "epochs"
     assert about["pairs"] == {"train": 1500, "valid": 40, "left_out": 0}
     assert about["valid"]["loss"] < 0.3
@@ -157,12 +141,12 @@ def test_a_run_learns_and_is_loaded(folder: Path) -> None:
     with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
         resume_translation(folder / "run")
     with pytest.raises(CheckpointError, match="holds a run already"):
-        train_translation(config(folder), folder / "run")
+        train_translation(small_translation(folder), folder / "run")
 
 
 @pytest.mark.parametrize("sections", [{}, {"model": {"dropout": 0.2}, "train": {"ema": 0.0, "epochs": 2}}])
 def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folder: Path) -> None:
-    settings = config(folder, **{"train": {"epochs": 2}, **sections})
+    settings = small_translation(folder, **{"train": {"epochs": 2}, **sections})
     train_translation(settings, folder / "whole")
     asked = iter(range(100))
     about = train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 37)
@@ -182,7 +166,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folde
 
 
 def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path) -> None:
-    settings = config(folder, train={"epochs": 1})
+    settings = small_translation(folder, train={"epochs": 1})
     train_translation(settings, folder / "whole")
     asked = iter(range(100))
     train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 3)
@@ -196,8 +180,8 @@ def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path)
 
 
 def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
-    train_translation(config(folder, train={"max_steps": 3}), folder / "base")
-    files = config(folder).tree()["data"]
+    train_translation(small_translation(folder, train={"max_steps": 3}), folder / "base")
+    files = small_translation(folder).tree()["data"]
     tree: dict[str, Any] = {
         "data": {"train": files["train"], "valid": files["valid"]},
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
@@ -212,7 +196,7 @@ def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
 
 def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
     asked = iter(range(100))
-    train_translation(config(folder), folder / "run", should_stop=lambda: next(asked) == 5)
+    train_translation(small_translation(folder), folder / "run", should_stop=lambda: next(asked) == 5)
     (folder / "valid.en").write_text((folder / "valid.en").read_text() + "one\n")
     (folder / "valid.de").write_text((folder / "valid.de").read_text() + "eins\n")
     with pytest.raises(CheckpointError, match=r"valid\.de: has changed since the run began"):
@@ -221,7 +205,9 @@ def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
 
 def test_weights_are_chosen_by_bleu_if_asked(folder: Path) -> None:
     pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    about = train_translation(config(folder, task={"monitor": "bleu"}, train={"epochs": 3}), folder / "run")
+    about = train_translation(
+        small_translation(folder, task={"monitor": "bleu"}, train={"epochs": 3}), folder / "run"
+    )
     assert about["fit"]["monitor"] == "val_bleu"
     scored = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
     assert about["fit"]["best"] == max(line["val_bleu"] for line in scored if "val_bleu" in line)
@@ -232,7 +218,7 @@ def test_what_was_trained_on_is_not_scored(folder: Path) -> None:
     pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
     from sentimodels.data.parallel import read_parallel
 
-    train_translation(config(folder, train={"max_steps": 40}), folder / "run")
+    train_translation(small_translation(folder, train={"max_steps": 40}), folder / "run")
     test, train = (
         read_parallel([folder / f"{name}.{side}" for side in ("en", "de")]) for name in ("test", "train")
     )
@@ -253,11 +239,11 @@ def test_what_was_trained_on_is_not_scored(folder: Path) -> None:
 def test_training_pairs_are_not_validated_on(folder: Path) -> None:
     files = [str(folder / f"train.{side}") for side in ("en", "de")]
     with pytest.raises(DataError, match="it is trained on, so it cannot be validated on"):
-        train_translation(config(folder, data={"valid": files}), folder / "run")
+        train_translation(small_translation(folder, data={"valid": files}), folder / "run")
     notes: list[str] = []
     (folder / "valid.en").write_text("one\none two three four five six seven\n")
     (folder / "valid.de").write_text("eins\nx\n")
-    train_translation(config(folder, train={"max_steps": 2}), folder / "run", on_note=notes.append)
+    train_translation(small_translation(folder, train={"max_steps": 2}), folder / "run", on_note=notes.append)
     assert "1 of 2 validation pairs is a training pair as well" in notes
 
 
@@ -265,7 +251,7 @@ def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:
     (folder / "train.en").write_text("one\n\ntwo\n" + "one " * 50 + "\nthree\n")
     (folder / "train.de").write_text("eins\nx\n\n" + "eins " * 50 + "\ndrei\n")
     notes: list[str] = []
-    settings = config(folder, data={"max_tokens": 20}, train={"max_steps": 2})
+    settings = small_translation(folder, data={"max_tokens": 20}, train={"max_steps": 2})
     about = train_translation(settings, folder / "run", on_note=notes.append)
     assert about["pairs"]["left_out"] == 3
     assert any(note.startswith("3 of 5 training pairs are left out") for note in notes)
@@ -284,14 +270,14 @@ def test_pairs_with_held_out_sentences_are_left_out(folder: Path) -> None:
             with (folder / f"{name}.{side}").open("a", encoding="utf-8") as file:
                 file.write(f"{more}\n")
     said: list[str] = []
-    train, valid = read_pairs(config(folder), said.append)
+    train, valid = read_pairs(small_translation(folder), said.append)
     assert (len(train), len(valid)) == (1500, 40)
     assert not {dev, test} & {*train.sources, *train.targets, *valid.sources, *valid.targets}
     assert [re.findall(r"^\d rows? of", one) for one in said[:2]] == [["2 rows of"], ["1 row of"]]
 
 
 def test_without_validation_pairs_a_part_is_held_out(folder: Path) -> None:
-    settings = config(folder, data={"valid": [], "valid_share": 0.1}, train={"max_steps": 2})
+    settings = small_translation(folder, data={"valid": [], "valid_share": 0.1}, train={"max_steps": 2})
     about = train_translation(settings, folder / "run")
     assert about["pairs"]["train"] + about["pairs"]["valid"] == 1500
     assert about["pairs"]["valid"] > 50
@@ -300,12 +286,14 @@ def test_without_validation_pairs_a_part_is_held_out(folder: Path) -> None:
 def test_weights_that_become_no_numbers_end_the_run(folder: Path) -> None:
     with pytest.raises(TrainingError, match=r"lower optim\.lr"):
         train_translation(
-            config(folder, optim={"lr": 1e30, "clip": 0.0}, model={"norm": "none"}), folder / "run"
+            small_translation(folder, optim={"lr": 1e30, "clip": 0.0}, model={"norm": "none"}), folder / "run"
         )
 
 
 def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
-    settings = config(folder, model={"positions": "learned", "max_len": 12}, train={"max_steps": 2})
+    settings = small_translation(
+        folder, model={"positions": "learned", "max_len": 12}, train={"max_steps": 2}
+    )
     about = train_translation(settings, folder / "run")
     translator = Translator.load(folder / "run")
     n = len(translator.tokenizer.encode("one two three").ids)
@@ -316,93 +304,6 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
         translator.translate("one two three")
     with pytest.raises(DataError, match=r"text 2 is \d+ tokens longer than the model's positions reach"):
         translator.translate(["one", "one two three " * 9])
-
-
-def causal(folder: Path, **sections: dict[str, Any]) -> Any:
-    tree = config(folder).tree()
-    tree |= {"arch": "gpt", "model": {"d_model": 32, "n_layers": 2, "n_heads": 2}}
-    return resolve_translation(tree, {"task": {"prompt": "{source} ="}}, sections)
-
-
-def test_a_causal_model_goes_on_from_a_prompt(folder: Path) -> None:
-    for name, n, seed in (("train", 1500, 0), ("valid", 40, 1)):
-        write_pairs(folder, name, n, seed, longest=3)
-    settings: dict[str, Any] = {"train": {"epochs": 10, "batch_tokens": 200}, "optim": {"lr": 0.004}}
-    train_translation(causal(folder, task={"label_smoothing": 0.0}, **settings), folder / "run")
-    translator = Translator.load(folder / "run")
-    assert isinstance(translator.module, CausalModel)
-    texts = ["one two three", "nine", "four four one"]
-    for beam in (1, 3):
-        found = translator.translate(texts, beam=beam)
-        assert [best[0].text for best in found] == ["eins zwei drei", "neun", "vier vier eins"]
-        for text, best in zip(texts, found, strict=True):
-            alone = translator.translate([text], beam=beam)[0][0]
-            assert alone.text == best[0].text
-            assert alone.score == pytest.approx(best[0].score, rel=1e-3)
-
-
-@pytest.mark.parametrize("arch", ["gpt", "mamba", "lstm"])
-def test_prompts_of_unequal_length_are_searched_with_a_cache(arch: str) -> None:
-    torch.manual_seed(0)
-    small: dict[str, Any] = {"d_model": 16, "n_layers": 2}
-    small |= {"gpt": {"n_heads": 2}, "mamba": {"d_head": 8}, "lstm": {"d_hidden": 16}}[arch]
-    model = build_language_model(resolve_language({"arch": arch, "model": small}), 12).eval()
-    assert isinstance(model, CausalModel)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.5 * torch.randn_like(parameter))
-    prompts = [torch.randint(2, 12, (n,)) for n in ((5, 2, 7) if model.backbone.pads_left else (5, 5, 5))]
-    options = BeamOptions(beam=3, n_best=2, alpha=0.6)
-    found = beam_search(CausalWriter(model, prompts), [6, 6, 6], end_id=1, options=options)
-    with torch.inference_mode():
-        for prompt, best in zip(prompts, found, strict=True):
-            for one in best:
-                whole = torch.tensor([*prompt.tolist(), *one.tokens, 1])
-                log_probs = model.logits(model(whole[None, :-1]))[0].log_softmax(-1)
-                told = F.nll_loss(log_probs[len(prompt) - 1 :], whole[len(prompt) :], reduction="sum")
-                assert one.log_prob == pytest.approx(-float(told), rel=1e-4)
-            alone = beam_search(CausalWriter(model, [prompt]), [6], end_id=1, options=options)[0]
-            assert [one.tokens for one in alone] == [one.tokens for one in best]
-
-
-def test_a_prompt_has_a_token() -> None:
-    model = build_language_model(
-        resolve_language({"model": {"d_model": 16, "n_layers": 1, "n_heads": 2}}), 12
-    )
-    assert isinstance(model, CausalModel)
-    with pytest.raises(ValueError, match="nothing to go on from"):
-        CausalWriter(model, [torch.tensor([], dtype=torch.long)])
-
-
-def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
-    sources, targets = number_pairs(300)
-    tokenizer = joint_tokenizer(ParallelConfig(vocab_size=320), sources, targets)
-    language = resolve_language({"arch": "gpt", "model": {"d_model": 32, "n_layers": 1, "n_heads": 2}})
-    torch.manual_seed(7)
-    base = build_language_model(language, tokenizer.vocab_size)
-    begin_language_run(folder / "base", language, tokenizer, {"sources": []})
-    finish_run(folder / "base", base, tokenizer, {})
-    files = config(folder).tree()["data"]
-    tree: dict[str, Any] = {
-        "data": {"train": files["train"], "valid": files["valid"]},
-        "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
-        "optim": {"lr": 1e-9},
-    }
-    settings = resolve_translation(starting(tree), tree)
-    assert (settings.arch, settings.model) == ("gpt", language.model)
-    train_translation(settings, folder / "run")
-    tuned = Translator.load(folder / "run")
-    assert tuned.tokenizer == tokenizer
-    for name, value in tuned.module.state_dict().items():
-        torch.testing.assert_close(value, base.state_dict()[name], atol=1e-6, rtol=0)
-    for wrong, said in (
-        ({"data": {"tokenizer": "x.json"}}, "has its tokenizer"),
-        ({"arch": "seq2seq"}, "arch 'seq2seq': .* is 'gpt'"),
-    ):
-        with pytest.raises(ConfigError, match=said):
-            starting({**wrong, "train": tree["train"]})
-    # A translation run is a start as well.
-    assert starting({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""Positions: sinusoidal, learned, rotary and ALiBi, against the formulas of their papers."""
+
+import numpy as np
+import pytest
+import torch
+
+from sentimodels.layers.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
+from sentimodels.layers.transformer import Block, Reading
+from sentimodels.layers.turned_heads import turned_heads
+from sentimodels.models.encoder import EncoderConfig
+
+
+@pytest.fixture(autouse=True)
+def _seeded_torch() -> None:
+    torch.manual_seed(5)
+    torch.set_num_threads(1)
+
+
+def test_sinusoidal_is_its_formula() -> None:
+    found = Sinusoidal(6)(torch.zeros(1, 9, 6), torch.arange(9))[0]
+    for place in range(9):
+        for i in range(3):
+            angle = place / 10_000 ** (2 * i / 6)
+            assert found[place, 2 * i].item() == pytest.approx(np.sin(angle), abs=1e-6)
+            assert found[place, 2 * i + 1].item() == pytest.approx(np.cos(angle), abs=1e-6)
+
+
+def test_rotary_depends_on_distance_alone() -> None:
+    q, k = torch.randn(8, dtype=torch.float64), torch.randn(8, dtype=torch.float64)
+    cos, sin = rotary_angles(torch.arange(30), 8, 10_000.0)
+    turned_q = rotate(q.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
+    turned_k = rotate(k.expand(1, 1, 30, 8), cos.double(), sin.double())[0, 0]
+    for distance in (0, 3, 11):
+        products = [turned_q[i + distance] @ turned_k[i] for i in range(10)]
+        assert max(products) - min(products) < 1e-5  # the angles are float32
+    assert abs(turned_q[5] @ turned_k[0] - turned_q[6] @ turned_k[0]) > 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("n_shared", [4, 2])
+@pytest.mark.parametrize("each", [False, True])
+def test_a_projection_is_turned_as_its_heads_are(dtype: torch.dtype, n_shared: int, each: bool) -> None:
+    """`turned_heads` against `rotate`: queries, keys and values bit by bit, gradients within rounding."""
+    places = torch.stack((torch.arange(7), torch.arange(7) + 3)) if each else torch.arange(7)
+    angles = rotary_angles(places, 6, 100.0)
+    x = torch.randn(2, 7, (4 + 2 * n_shared) * 6, dtype=dtype, requires_grad=True)
+    plain = x.detach().clone().requires_grad_()
+    found = turned_heads(x, *angles, 4, n_shared)
+    heads = plain.unflatten(-1, (4 + 2 * n_shared, 6)).transpose(1, 2)
+    q, k, v = heads.split((4, n_shared, n_shared), 1)
+    expected = rotate(q, *angles), rotate(k, *angles), v
+    slopes = [torch.randn(one.shape, dtype=dtype) for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=0, rtol=0)
+    torch.autograd.backward(found, slopes)
+    torch.autograd.backward(expected, slopes)
+    torch.testing.assert_close(x.grad, plain.grad)
+
+
+def test_a_model_turns_its_heads_alike_in_training_and_after_it() -> None:
+    config = EncoderConfig(
+        d_model=24, n_layers=1, n_heads=4, n_kv_heads=2, positions="rotary", dropout=0.0, causal=True
+    )
+    block, x = Block(config), torch.randn(2, 5, 24)
+    reading = Reading(angles=rotary_angles(torch.arange(5), 6, 10_000.0))
+    trained = block(x, reading)
+    with torch.no_grad():
+        torch.testing.assert_close(block(x, reading), trained, atol=0, rtol=0)
+
+
+def test_alibi_is_the_papers() -> None:
+    bias = alibi(torch.arange(4), torch.arange(4), 8)
+    assert bias.shape == (1, 8, 4, 4)
+    assert bias[0, 0, 3, 1] == -2 * 0.5
+    assert bias[0, 7, 0, 3] == -3 * 2.0**-8
+    # Six heads: the four slopes of four heads, then every other one of eight.
+    assert (-alibi(torch.arange(2), torch.arange(2), 6)[0, :, 0, 1]).tolist() == [
+        *(2.0**-e for e in (2, 4, 6, 8)),
+        *(2.0**-e for e in (1, 3)),
+    ]
+
+
+def test_learned_positions_end_with_an_error() -> None:
+    with pytest.raises(ValueError, match=r"9 tokens, but positions are learned for 8: raise model\.max_len"):
+        Learned(8, 4, 0.1)(torch.zeros(1, 9, 4), 0)
