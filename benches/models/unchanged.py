@@ -2,8 +2,8 @@
 
     python benches/models/unchanged.py COMMIT          # against what results are of
 
-Every row's architecture and configuration is trained on a few rows of its data, by the code of
-COMMIT and by that of today, on one thread with one seed. Where all weights and all answers on dev
+Every row's architecture and configuration is trained on a few rows of its data, and what is taught by a
+small teacher, by the code of COMMIT and by that of today, on one thread with one seed. Where all weights and all answers on dev
 are equal bit by bit, results/unchanged.json says that the old code's hash leads to the new one, and
 `result.stale` follows it. Where one bit differs, nothing is written for that architecture, and its
 rows are to be measured again. Where COMMIT had the same code, and it is only that fewer of its files
@@ -23,6 +23,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import distill
 import worktree
 from result import FILE_OF, PACKAGE, ROOT, UNCHANGED, changed, code_hash, git, links
 from rows import SETS, Tree
@@ -40,6 +41,12 @@ def trees() -> dict[str, dict[str, tuple[str, Tree]]]:
             arch: str = row.tree["arch"]
             by_arch.setdefault(FILE_OF.get(arch) or arch, {}).setdefault(row.name, (of_set, row.tree))
     return by_arch
+
+
+def students() -> dict[str, dict[str, tuple[str, Tree]]]:
+    """Returns what is taught, in the same form."""
+    tree = distill.settings_of()
+    return {FILE_OF[tree["arch"]]: {f"{distill.ROW}, taught": ("kaggle", tree)}}
 
 
 def named(arch: str, taught: bool) -> str:
@@ -132,10 +139,10 @@ def main() -> int:
                 if same_code(old, arch, taught=taught):
                     print(f"{named(arch, taught)}: the same code", file=sys.stderr)
                     shown: dict[str, Any] | None = {"arch": named(arch, taught), "same_code": True}
-                elif taught:  # no row here trains a student
-                    continue
+                elif rows := (students() if taught else trees()).get(arch):
+                    shown = compare(old, named(arch, taught), rows)
                 else:
-                    shown = compare(old, arch, trees()[arch])
+                    continue
                 if shown is None:
                     differ.append(arch)
                     continue

@@ -9,8 +9,10 @@ import json
 import os
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
+from distill import more, taught
 from parts import SETS, Parts
 from rows import Tree
 from safetensors.numpy import load_file
@@ -18,8 +20,12 @@ from train_one import configured, trained
 
 from sentimodels.classifier import Classifier
 from sentimodels.data import Table
+from sentimodels.data.labels import Labels
+from sentimodels.distillation import distill
 from sentimodels.errors import SentiError
 from sentimodels.evaluation.predictions import predict
+from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import train
 
 
 def some(table: Table, limit: int) -> Table:
@@ -31,8 +37,11 @@ def hashes(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str]:
     first = SETS[of_set](data)[0]
     parts = Parts(some(first.train, limit), some(first.dev, limit), first.sealed)
     with tempfile.TemporaryDirectory() as folder:
-        trained(configured(tree, 0, data), parts, Path(folder))
-        run = Path(folder) / "run"
+        if tree.get("task", {}).get("kind") == "distillation":
+            run = learned(tree, parts, Path(folder), data)
+        else:
+            trained(configured(tree, 0, data), parts, Path(folder))
+            run = Path(folder) / "run"
         tensors = load_file(run / "model.safetensors").values()
         answers = predict(Classifier.load(run), parts.dev)
     # Names may change where numbers do not.
@@ -44,6 +53,18 @@ def hashes(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str]:
         "tensors": hashlib.sha256("".join(each).encode()).hexdigest(),
         "answers": hashlib.sha256(answers.probs.tobytes()).hexdigest(),
     }
+
+
+def learned(tree: Tree, parts: Parts, folder: Path, data: Path) -> Path:
+    """Trains a bag of words, and what learns from it, from labels and from as many texts without."""
+    train(configured({"arch": "bow"}, 0, data), folder / "teacher", tables=Tables.of(parts.train, parts.dev),
+          baseline=False)  # fmt: skip
+    texts = [f"{text} , {other}" for text, other in pairwise(parts.train.texts)]
+    config = configured(taught(tree, folder / "teacher"), 0, data)
+    labels = Labels.from_values(parts.train.labelled())
+    tables = Tables.of(more(parts.train, texts), parts.dev, labels=labels)
+    distill(config, folder / "run", tables=tables, baseline=False)
+    return folder / "run"
 
 
 def tried(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str] | None:
