@@ -3,13 +3,13 @@
     python benches/models/unchanged.py COMMIT          # against what results are of
 
 Every row's architecture and configuration is trained on a few rows of its data, and what is taught by a
-small teacher, by the code of COMMIT and by that of today, on one thread with one seed. Where all weights and all answers on dev
-are equal bit by bit, results/unchanged.json says that the old code's hash leads to the new one, and
-`result.stale` follows it. Where one bit differs, nothing is written for that architecture, and its
-rows are to be measured again. Where COMMIT had the same code, and it is only that fewer of its files
-were said to matter (`result.MATTERS`), nothing is trained. What a few steps cannot show (a rate that
-changes late, a file that only a long text reaches) it does not show either: a change that means to
-alter training is not for this, whatever it says.
+small teacher, by the code of COMMIT and by that of today, on one thread with one seed. Where all weights
+and all answers on dev are equal bit by bit, results/unchanged.json says that the old code's hash leads
+to the new one, and `result.stale` follows it. Where one bit differs, nothing is written for that
+architecture, and its rows are to be measured again. Where COMMIT had the same code, and it is only that
+fewer of its files were said to matter (`result.MATTERS`), nothing is trained. What a few steps cannot
+show (a rate that changes late, a file that only a long text reaches) it does not show either: a change
+that means to alter training is not for this, whatever it says.
 """
 
 import argparse
