@@ -20,12 +20,12 @@ from tokenizer_bytes import (
     added,
     bpe_bytes,
     json_bytes,
+    normalizers,
+    pre_tokenizers,
     ranks_bytes,
     replace,
     sentencepiece_bytes,
-    sequence,
     split,
-    splits,
     staged_bytes,
     unigram_bytes,
     word_piece_bytes,
@@ -85,56 +85,64 @@ def _stages() -> dict[str, Callable[[], File]]:
     to_and_fro = [replace("a", "xy"), replace("xy", "a")] * (N_STEPS // 2)
     deep: dict[str, Any] = {"type": "NFC"}
     for _ in range(50):
-        deep = sequence(deep)
+        deep = normalizers(deep)
     look_around = r"(?<=a)b(?=a)|a(?!a)|\s+(?!\S)"
     pairs = [replace(f"a{chr(0x4E00 + at)}", "a") for at in range(N_STEPS)]
     return {
-        "normalizer, many that replace all": staged("a", sequence(*to_and_fro)),
-        "normalizer, many that replace every other": staged("ab", sequence(*to_and_fro)),
-        "normalizer, many that find nothing": staged("a", sequence(*pairs)),
+        "normalizer, many that replace all": staged("a", normalizers(*to_and_fro)),
+        "normalizer, many that replace every other": staged("ab", normalizers(*to_and_fro)),
+        "normalizer, many that find nothing": staged("a", normalizers(*pairs)),
         "normalizer, many letters for others": staged(
-            "a", sequence(*[replace("a", "b"), replace("b", "a")] * (N_STEPS // 2))
+            "a", normalizers(*[replace("a", "b"), replace("b", "a")] * (N_STEPS // 2))
         ),
         "normalizer, many of two bytes": staged(
-            "é", sequence(*[replace("é", "è"), replace("è", "é")] * (N_STEPS // 2))
+            "é", normalizers(*[replace("é", "è"), replace("è", "é")] * (N_STEPS // 2))
         ),
         "normalizer, 16 letters for one": staged("h", replace("h", "ab" * 8)),
         "normalizer, 60 letters for one": staged("h", replace("h", "a" * 60)),
         "normalizer, 16 for one and 15 that replace": staged(
-            "h", sequence(replace("h", "a" * 16), *[replace("a", "é"), replace("é", "a")] * 7)
+            "h", normalizers(replace("h", "a" * 16), *[replace("a", "é"), replace("é", "a")] * 7)
         ),
         "normalizer, a mark before each section": staged(
             "h<", {"type": "Prepend", "prepend": "ab" * 32}, added_tokens=added(["<"], 0)
         ),
         "normalizer, 16 patterns": staged(
-            "ab", sequence(*[replace("a", "xy", "Regex"), replace("xy", "a", "Regex")] * 8)
+            "ab", normalizers(*[replace("a", "xy", "Regex"), replace("xy", "a", "Regex")] * 8)
         ),
-        "normalizer, 16 patterns that read on": staged("a", sequence(*[replace("a*b|a", "a", "Regex")] * 16)),
-        "normalizer, many of BERT": staged("aé\u0301\u0323", sequence(*[BERT] * N_STEPS)),
+        "normalizer, 16 patterns that read on": staged(
+            "a", normalizers(*[replace("a*b|a", "a", "Regex")] * 16)
+        ),
+        "normalizer, many of BERT": staged("aé\u0301\u0323", normalizers(*[BERT] * N_STEPS)),
         "normalizer, many of BERT with Chinese": staged(
-            "中", sequence(*[BERT | {"handle_chinese_chars": True}] * N_STEPS)
+            "中", normalizers(*[BERT | {"handle_chinese_chars": True}] * N_STEPS)
         ),
         "normalizer, NFD and NFC 32 times": staged(
-            "é가\u0323", sequence(*[{"type": "NFD"}, {"type": "NFC"}] * (N_STEPS // 2))
+            "é가\u0323", normalizers(*[{"type": "NFD"}, {"type": "NFC"}] * (N_STEPS // 2))
         ),
-        "normalizer, NFKD of U+FDFA and 63 more": staged("\ufdfa", sequence(*[{"type": "NFKD"}] * N_STEPS)),
+        "normalizer, NFKD of U+FDFA and 63 more": staged(
+            "\ufdfa", normalizers(*[{"type": "NFKD"}] * N_STEPS)
+        ),
         "normalizer, 64 marks on a letter": staged(
-            "a" + "\u0323\u0301" * 999, sequence(*[{"type": "NFC"}] * N_STEPS)
+            "a" + "\u0323\u0301" * 999, normalizers(*[{"type": "NFC"}] * N_STEPS)
         ),
-        "normalizer, lower case 64 times": staged("ÉA", sequence(*[{"type": "Lowercase"}] * N_STEPS)),
+        "normalizer, lower case 64 times": staged("ÉA", normalizers(*[{"type": "Lowercase"}] * N_STEPS)),
         "normalizer, steps in steps": staged("é", deep),
-        "splitters, 16 that look around": staged("aab aba ", None, splits(*[split(look_around)] * 16)),
-        "splitters, 16 linear": staged("aab ", None, splits(*[split("a|b+")] * 16)),
+        "splitters, 16 that look around": staged(
+            "aab aba ", None, pre_tokenizers(*[split(look_around)] * 16)
+        ),
+        "splitters, 16 linear": staged("aab ", None, pre_tokenizers(*[split("a|b+")] * 16)),
         "splitters, many classes": staged("aé", None, split(r"\w\d" * 512 + r"|\p{L}{1,9}")),
         "splitters, states without end": staged("ab", None, split("[ab]*a[ab]{200}")),
         "splitters, step limit": staged("a", None, split(r"(?=a*a*a*b)x")),
-        "splitters, step limit on pieces": staged("a", None, splits(split("a{160}"), split(r"(?=a*a*a*b)x"))),
+        "splitters, step limit on pieces": staged(
+            "a", None, pre_tokenizers(split("a{160}"), split(r"(?=a*a*a*b)x"))
+        ),
         "splitters, below the step limit on sections": staged(
             "a" * 30 + "<", None, split(r"(?=a*a*b)x"), added_tokens=added(["<"], 0)
         ),
         "splitters, 500 alternatives": staged("a1b", None, split("|".join(f"a{n}b" for n in range(500)))),
         "splitters, 64 of digits": staged(
-            "a1", None, splits(*[{"type": "Digits", "individual_digits": True}] * N_STEPS)
+            "a1", None, pre_tokenizers(*[{"type": "Digits", "individual_digits": True}] * N_STEPS)
         ),
         "added tokens, nested": lambda: (
             "tokenizer.json",

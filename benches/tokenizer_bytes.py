@@ -1,4 +1,4 @@
-"""Tokenizer files of the parts that they are made of, as bytes; for `hostile_files.py`."""
+"""Builds tokenizer files, as bytes, and parts of them; for `hostile_files.py`."""
 
 import base64
 import json
@@ -15,6 +15,7 @@ def ranks_bytes(tokens: list[bytes]) -> bytes:
 
 
 def json_bytes(model: dict[str, Any], pre_tokenizer: dict[str, Any] | None = None, **rest: Any) -> bytes:
+    """A `tokenizer.json` of a model and other stages."""
     whole = {"version": "1.0", "model": model, "pre_tokenizer": pre_tokenizer, **rest}
     return json.dumps(whole, ensure_ascii=False).encode()
 
@@ -74,22 +75,27 @@ def staged_bytes(normalizer: Any = None, pre_tokenizer: Any = None, **rest: Any)
 
 
 def replace(pattern: str, content: str, kind: str = "String") -> dict[str, Any]:
+    """A step of a normalizer that replaces a text, or what a pattern finds."""
     return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
 
 
-def sequence(*steps: dict[str, Any]) -> dict[str, Any]:
+def normalizers(*steps: dict[str, Any]) -> dict[str, Any]:
+    """Steps of a normalizer."""
     return {"type": "Sequence", "normalizers": list(steps)}
 
 
 def split(pattern: str, behavior: str = "Isolated") -> dict[str, Any]:
+    """A step of a pre-tokenizer that splits by a pattern."""
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False}
 
 
-def splits(*steps: dict[str, Any]) -> dict[str, Any]:
+def pre_tokenizers(*steps: dict[str, Any]) -> dict[str, Any]:
+    """Steps of a pre-tokenizer."""
     return {"type": "Sequence", "pretokenizers": list(steps)}
 
 
 def added(contents: Iterator[str] | list[str], first: int, **flags: bool) -> list[dict[str, Any]]:
+    """Added tokens with ids from `first` on."""
     names = ("special", "normalized", "single_word", "lstrip", "rstrip")
     every = dict.fromkeys(names, False) | flags
     return [{"id": first + at, "content": content, **every} for at, content in enumerate(contents)]

@@ -4,17 +4,22 @@ import random
 from pathlib import Path
 from typing import Any
 
+from sentimodels.config import TranslationConfig
+from sentimodels.lm.translation_config import resolve_translation
+from sentimodels.runs.config import set_value
+
 __all__ = ["TINY", "number_pairs", "small_translation", "write_pairs", "write_parts"]
 
 _ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
-# Settings of a model that learns it.
-TINY = [
-    "--vocab", "320", "--batch-tokens", "600", "--lr", "0.01", "--threads", "1", "--set", "model.d_model=32",
-    "--set", "model.n_layers=1", "--set", "model.n_decoder_layers=1", "--set", "model.n_heads=2",
-    "--set", "model.dropout=0.0", "--set", "train.ema=0.9",
-]  # fmt: skip
+# Settings of a model that learns it, and the same as options of a command.
+_SETTINGS = {
+    "data.vocab_size": "320", "model.d_model": "32", "model.n_layers": "1", "model.n_decoder_layers": "1",
+    "model.n_heads": "2", "model.dropout": "0.0", "optim.lr": "0.01", "train.batch_tokens": "600",
+    "train.ema": "0.9", "train.threads": "1",
+}  # fmt: skip
+TINY = [word for key, value in _SETTINGS.items() for word in ("--set", f"{key}={value}")]
 
 
 def number_pairs(n: int, seed: int = 0, longest: int = 6) -> tuple[list[str], list[str]]:
@@ -40,16 +45,10 @@ def write_parts(folder: Path) -> Path:
     return folder
 
 
-def small_translation(folder: Path, **sections: dict[str, Any]) -> Any:
+def small_translation(folder: Path, **sections: dict[str, Any]) -> TranslationConfig:
     """Returns the configuration of a model that learns the pairs of `write_parts` in seconds."""
-    from sentimodels.lm.translation_config import resolve_translation
-
     files = {name: [str(folder / f"{name}.{side}") for side in ("en", "de")] for name in ("train", "valid")}
-    small = {"d_model": 32, "n_layers": 1, "n_decoder_layers": 1, "n_heads": 2, "dropout": 0.0}
-    tree = {
-        "data": {**files, "vocab_size": 320},
-        "model": small,
-        "optim": {"lr": 0.01},
-        "train": {"epochs": 8, "batch_tokens": 600, "ema": 0.9, "device": "cpu", "threads": 1},
-    }
+    tree: dict[str, Any] = {"data": files, "train": {"epochs": 8, "device": "cpu"}}
+    for key, value in _SETTINGS.items():
+        set_value(tree, f"{key}={value}")
     return resolve_translation(tree, sections)

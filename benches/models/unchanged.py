@@ -2,10 +2,10 @@
 
     python benches/models/unchanged.py COMMIT          # against what results are of
 
-Every row's architecture and configuration is trained on a few rows of its data, and what is taught by a
-small teacher, by the code of COMMIT and by that of today, on one thread with one seed. Where all weights
-and all answers on dev are equal bit by bit, results/unchanged.json says that the old code's hash leads
-to the new one, and `result.stale` follows it. Where one bit differs, nothing is written for that
+Every row's architecture and configuration is trained on a few rows of its data, and a student under a
+small teacher, both by the code of COMMIT and by that of today, on one thread with one seed. Where all
+weights and all answers on dev are equal bit by bit, results/unchanged.json says that the old code's hash
+leads to the new one, and `result.stale` follows it. Where one bit differs, nothing is written for that
 architecture, and its rows are to be measured again. Where COMMIT had the same code, and it is only that
 fewer of its files were said to matter (`result.MATTERS`), nothing is trained. What a few steps cannot
 show (a rate that changes late, a file that only a long text reaches) it does not show either: a change
@@ -97,7 +97,7 @@ def same_code(old: Path, arch: str, *, taught: bool = False) -> bool:
 
 
 def compare(old: Path, arch: str, rows: dict[str, tuple[str, Tree]]) -> dict[str, Any] | None:
-    """Returns the entry for an architecture, `None` if a bit differs."""
+    """Returns the entry for an architecture, `None` if a bit differs or nothing could be compared."""
     with ThreadPoolExecutor(2) as pool:
         before, after = pool.map(lambda checkout: weights(checkout / "python", rows), (old, ROOT))
     tensors = {}
@@ -107,8 +107,10 @@ def compare(old: Path, arch: str, rows: dict[str, tuple[str, Tree]]) -> dict[str
         print(f"{arch}: {name}: {said}", file=sys.stderr, flush=True)
         if said == "differs":
             return None
-        if now is not None:
+        if said == "equal" and now is not None:
             tensors[name] = now["tensors"]
+    if not tensors:
+        return None
     return {"arch": arch, "rows_each": LIMIT, "tensors": tensors}
 
 
@@ -144,7 +146,7 @@ def main() -> int:
                 else:
                     continue
                 if shown is None:
-                    differ.append(arch)
+                    differ.append(named(arch, taught))
                     continue
                 entries.append(
                     {**shown, "from": {"commit": commit, "code": before},

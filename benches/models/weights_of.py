@@ -12,7 +12,6 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
-from distill import more, taught
 from parts import SETS, Parts
 from rows import Tree
 from safetensors.numpy import load_file
@@ -20,12 +19,8 @@ from train_one import configured, trained
 
 from sentimodels.classifier import Classifier
 from sentimodels.data import Table
-from sentimodels.data.labels import Labels
-from sentimodels.distillation import distill
 from sentimodels.errors import SentiError
 from sentimodels.evaluation.predictions import predict
-from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import train
 
 
 def some(table: Table, limit: int) -> Table:
@@ -56,7 +51,15 @@ def hashes(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str]:
 
 
 def learned(tree: Tree, parts: Parts, folder: Path, data: Path) -> Path:
-    """Trains a bag of words, and what learns from it, from labels and from as many texts without."""
+    """Trains a bag of words, and a student of it on the labelled rows and about as many unlabelled texts."""
+    # Here, as the packages of earlier commits have no students.
+    from distill import more, taught
+
+    from sentimodels.data.labels import Labels
+    from sentimodels.distillation import distill
+    from sentimodels.runs.tables import Tables
+    from sentimodels.runs.train import train
+
     train(configured({"arch": "bow"}, 0, data), folder / "teacher", tables=Tables.of(parts.train, parts.dev),
           baseline=False)  # fmt: skip
     texts = [f"{text} , {other}" for text, other in pairwise(parts.train.texts)]
@@ -71,7 +74,7 @@ def tried(of_set: str, tree: Tree, limit: int, data: Path) -> dict[str, str] | N
     """The same; `None` of a row that this code cannot train, which has no results then."""
     try:
         return hashes(of_set, tree, limit, data)
-    except SentiError as error:
+    except (SentiError, ImportError) as error:
         print(f"weights_of.py: {error}", file=sys.stderr)
         return None
 

@@ -4,7 +4,7 @@ Not for training (`lm/`) or for files (`cli/generate.py`). A call changes nothin
 that threads may share one; an answer does not depend on the other texts of its call.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self, overload
 
@@ -15,7 +15,7 @@ from sentitok import Tokenizer
 
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
-from .lm.arguments import as_list
+from .lm.arguments import flag, strings, texts_of
 from .lm.decoding import Watch
 from .lm.directory import LoadedModel, load_language_model
 from .lm.generate import Limits, Piece, check_prompts, generate
@@ -137,11 +137,11 @@ class LanguageModel:
             batch_size: prompts that are continued together at most.
 
         Raises:
-            TypeError: if a value is of another kind.
+            TypeError: if a value is of the wrong type.
             DataError: if a prompt is empty or longer than the context.
             ConfigError: if a value is out of range, or the model cannot write.
         """
-        several = [prompts] if isinstance(prompts, str) else as_list("generate", prompts)
+        several = list(strings("prompts", prompts))
         limits = self.limits(max_new_tokens, stop, window=window)
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
         texts = [""] * len(several)
@@ -170,6 +170,7 @@ class LanguageModel:
         `generate` returns for the same arguments, which it describes.
 
         Raises:
+            TypeError: as `generate`, at once.
             DataError: as `generate`, at once.
             ConfigError: as `generate`, at once.
         """
@@ -184,7 +185,7 @@ class LanguageModel:
         """Returns when texts of this model end: with its end token, and where its context is full."""
         end = None if self.end is None else self.tokenizer.token_to_id(self.end)
         ends = frozenset() if end is None else frozenset({end})
-        stops = tuple(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else (stop,)
+        stops = strings("stop", stop)
         return Limits(max_new_tokens, stops, ends, self.context, window)
 
     def pieces(
@@ -211,6 +212,7 @@ class LanguageModel:
                 tokens, and which were taken; such as `sentimodels.lm.likely.Likely`.
 
         Raises:
+            TypeError: as `generate`, at once.
             DataError: as `generate`, at once.
             ConfigError: as `generate`, at once.
         """
@@ -230,6 +232,7 @@ class LanguageModel:
             first: number of the first one, for the message.
 
         Raises:
+            TypeError: as `generate`.
             DataError: as `generate`.
             ConfigError: as `generate`.
         """
@@ -246,9 +249,11 @@ class LanguageModel:
                 first token comes after. Else the first token has no log-probability (NaN).
 
         Raises:
+            TypeError: if `texts` is no list of texts.
             ConfigError: if the model reads both ways.
         """
-        texts = as_list("score", texts)
+        texts = texts_of("score", texts)
+        flag("begin", begin)
         model = self._causal("score")
         ahead = self._ahead(begin=begin and self.end is not None)
         encoded = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
@@ -274,10 +279,11 @@ class LanguageModel:
             pooling: `mean` of the states, the `first` or the `last` one.
 
         Raises:
+            TypeError: if `texts` is no list of texts.
             DataError: if a text has no tokens.
             ConfigError: if there is no such pooling.
         """
-        texts = as_list("embed", texts)
+        texts = texts_of("embed", texts)
         if pooling not in ("mean", "first", "last"):
             raise ConfigError(f"pooling {pooling!r}: expected mean, first or last")
         rows = self.tokenizer.encode_batch(texts, add_special_tokens=False).to_list()
@@ -309,8 +315,9 @@ class LanguageModel:
 
     def _rows(self, prompts: Sequence[str], *, begin: bool) -> list[list[int]]:
         """Returns the ids of prompts."""
+        flag("begin", begin)
         if begin and self.end is None:
             raise ConfigError("begin: the tokenizer has no special token that documents begin after")
         ahead = self._ahead(begin=begin)
-        encoded = self.tokenizer.encode_batch(prompts, add_special_tokens=False)
+        encoded = self.tokenizer.encode_batch(texts_of("prompts", prompts), add_special_tokens=False)
         return [[*ahead, *row] for row in encoded.to_list()]

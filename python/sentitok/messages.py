@@ -23,7 +23,7 @@ def shown(value: object) -> str:
     try:
         return _cut(repr(value), _SHOWN)
     except (ValueError, RecursionError):  # a number of more digits than Python writes, or lists in lists
-        return f"a {type(value).__name__} that is too long to show"
+        return f"(of type {type(value).__name__}, too long to show)"
 
 
 def _cut(text: str, most: int) -> str:

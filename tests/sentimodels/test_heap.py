@@ -1,10 +1,15 @@
 """Memory that was freed goes back to the system."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from labelled_reviews import tree, write
+from sentimodels.runs.config import resolve
+from sentimodels.runs.train import train
 from sentimodels.training import heap
 
 # In a process of its own: in another, blocks would go where earlier ones were.
@@ -34,7 +39,8 @@ print(full - before, holes - before, resident() - before, all(block.all() for bl
 
 @pytest.mark.skipif(heap._malloc_trim() is None, reason="the C library is not glibc, or not on Linux")
 def test_what_is_free_between_blocks_in_use_is_given_back() -> None:
-    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env=own)
     full, holes, trimmed, whole = run.stdout.split()
     assert int(full) > 200_000_000
     assert int(holes) > 200_000_000
@@ -57,3 +63,12 @@ def test_it_is_trimmed_now_and_then_however_many_steps_there_are(monkeypatch: py
         now = 100.0 + step
         held.after_step()
     assert trimmed == [115, 130, 145]
+
+
+def test_training_trims_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trimmed: list[int] = []
+    monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(1))
+    monkeypatch.setattr(heap, "_SECONDS", 0.0)
+    config = resolve(tree("bow", write(tmp_path / "reviews.csv")), {"train": {"epochs": 1}})
+    about = train(config, tmp_path / "run", baseline=False)
+    assert len(trimmed) == about["fit"]["steps"] > 1

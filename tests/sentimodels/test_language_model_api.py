@@ -214,12 +214,20 @@ def test_what_cannot_be_asked(folder: Path) -> None:
         (lambda gpt: gpt.generate("a", max_new_tokens=2.5), "max_new_tokens 2.5: expected a whole number"),
         (lambda gpt: gpt.stream("a", max_new_tokens="5"), "max_new_tokens '5': expected a whole number"),
         (lambda gpt: gpt.generate("a", batch_size=1.5), "batch_size 1.5: expected a whole number"),
-        (lambda gpt: gpt.generate("a", stop=5), "stop 5: expected a text, or several"),
-        (lambda gpt: gpt.generate("a", stop=["b", None]), "stop None: expected a text"),
-        (lambda gpt: gpt.generate(5), "generate takes a list of texts, not 5"),
-        (lambda gpt: gpt.score(None), "score takes a list of texts, not None"),
-        (lambda gpt: gpt.embed(b"a"), r"embed takes a list of texts, not one text; write \[b'a'\]"),
-        (lambda gpt: gpt.generate(["a", None]), "row 1 is NoneType"),
+        (lambda gpt: gpt.generate("a", stop=5), "stop 5: expected a text or a list of texts"),
+        (lambda gpt: gpt.generate("a", stop=b"b"), "stop b'b': expected .*, not bytes; decode them"),
+        (lambda gpt: gpt.generate("a", stop=["b", None]), "stop, text 2: None is no text"),
+        (lambda gpt: gpt.generate("a", begin="no"), "begin 'no': expected True or False"),
+        (lambda gpt: gpt.stream("a", window=[]), r"window \[\]: expected True or False"),
+        (lambda gpt: gpt.score(["a"], begin=2), "begin 2: expected True or False"),
+        (lambda gpt: gpt.generate(5), "prompts 5: expected a text or a list of texts"),
+        (lambda gpt: gpt.generate(np.array("a")), "prompts array.*: expected a text or a list"),
+        (lambda gpt: gpt.generate(["a", None]), "prompts, text 2: None is no text"),
+        (lambda gpt: gpt.stream(None), "prompts, text 1: None is no text"),
+        (lambda gpt: gpt.stream(["a"]), r"prompts, text 1: \['a'\] is no text"),
+        (lambda gpt: gpt.score(None), "score None: expected a list of texts"),
+        (lambda gpt: gpt.score([b"a"]), "score, text 1: b'a' is no text"),
+        (lambda gpt: gpt.embed(b"a"), "embed b'a': expected a list of texts, not bytes; decode them"),
     ],
 )
 def test_what_is_of_another_kind(call: Callable[[Any], Any], said: str, folder: Path) -> None:
@@ -261,3 +269,16 @@ def test_matrices_keep_their_numbers_in_another_order(arch: str, folder: Path) -
     ids = torch.arange(20)[None]
     with torch.inference_mode():
         torch.testing.assert_close(ordered.logits(ordered(ids)), plain.logits(plain(ids)))
+
+
+def test_texts_of_any_iterable(folder: Path) -> None:
+    gpt = LanguageModel.load(folder / "gpt")
+    whole = gpt.generate(PROMPTS, seed=1, max_new_tokens=8)
+    given: list[Any] = [(text for text in PROMPTS), np.array(PROMPTS)]
+    for prompts in given:
+        assert gpt.generate(prompts, seed=1, max_new_tokens=8) == whole
+    stops = [text[3] for text in whole if len(text) > 3]
+    assert stops
+    once: Any = iter(stops)
+    cut = gpt.generate(PROMPTS, stop=stops, seed=1, max_new_tokens=8)
+    assert gpt.generate(PROMPTS, stop=once, seed=1, max_new_tokens=8) == cut != whole

@@ -1,4 +1,4 @@
-"""Pre-training: what is learned, what is scored, what is masked, and runs that go on as if never stopped."""
+"""Pre-training: what is learned, what is scored, and runs that go on as if never stopped."""
 
 import json
 import math

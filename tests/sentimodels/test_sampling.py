@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,8 @@ def test_tokens_do_not_depend_on_neighbours() -> None:
     [
         ({"temperature": -1}, "temperature -1: expected a number from 0"),
         ({"temperature": math.nan}, "temperature nan"),
+        ({"temperature": -(10**400)}, "temperature -1000"),
+        ({"top_p": 1.0000001}, "top_p 1.0000001: expected a share above 0 and up to 1"),
         ({"top_k": 0}, "top_k 0: expected a whole number from 1"),
         ({"top_p": 0}, "top_p 0: expected a share above 0"),
         ({"top_p": 1.5}, "top_p 1.5"),
@@ -195,8 +198,12 @@ def test_what_is_no_number(given: dict[str, Any], said: str) -> None:
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    given: Any = (np.float32(0.5), np.int64(3), np.float64(0.5))
-    assert Sampling(*given).top_k == 3
+    logits, uniform = torch.randn(4, 9), torch.rand(4, dtype=torch.float64)
+    given: Any = (np.float32(0.5), np.int64(3), Fraction(1, 2), np.float64(0.25), 10**30)
+    assert Sampling(*given) == Sampling(0.5, 3, 0.5, 0.25, 1e30)
+    found = Sampling(*given).take(logits, uniform, torch.ones(4, 9, dtype=torch.bool))
+    assert 0 <= int(found.min()) <= int(found.max()) < 9
+    assert Sampling(*given[:3]).take(logits, uniform).equal(Sampling(0.5, 3, 0.5).take(logits, uniform))
 
 
 def test_seeds_are_whole_numbers_from_0_on() -> None:
@@ -205,4 +212,8 @@ def test_seeds_are_whole_numbers_from_0_on() -> None:
     for wrong in (1.5, True, "1"):
         with pytest.raises(TypeError, match=f"seed {wrong!r}: expected"):
             Draws(wrong, [[1]])  # type: ignore[arg-type]  # 2026-11-26: what it refuses
-    Draws(1 << 100, [[1]])
+    Draws((1 << 64) - 1, [[1]])
+    with pytest.raises(ConfigError, match=r"seed 18446744073709551616: expected less than 2\*\*64"):
+        Draws(1 << 64, [[1]])
+    with pytest.raises(ConfigError, match="too long to show"):
+        Draws(-(10**5000), [[1]])

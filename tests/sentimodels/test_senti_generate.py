@@ -108,8 +108,8 @@ def test_stop_strings_may_be_escaped(folder: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["runs/base", "the", "--top-p", "2"], "top_p 2: expected a share above 0"),
-        (["runs/base", "the", "--temperature", "-1"], "temperature -1: expected"),
+        (["runs/base", "the", "--top-p", "2"], "top_p 2.0: expected a share above 0"),
+        (["runs/base", "the", "--temperature", "-1"], "temperature -1.0: expected"),
         (["runs/base", ""], "prompt 1 is empty: .*--begin"),
         (["runs/base", "a", "the cat " * 90], r"prompt 2 has \d+ tokens, but the model reads 64; .*--window"),
         (["runs/base", "a", "-o", "texts.csv"], r"--out texts.csv: writes .jsonl or .txt"),

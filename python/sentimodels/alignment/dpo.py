@@ -2,7 +2,8 @@
 
 What the reference says of each pair is asked once, before training. Scores are of pairs that are not
 trained on, once training has ended: the loss, how often the chosen answer has the greater implicit reward
-(beta (log p - log q)), and by how much. Not for the formula of the loss (`lm/dpo.py`).
+(beta (log p - log q)), and by how much. The last two are told of each batch as well. Not for the formula of
+the loss (`lm/dpo.py`).
 """
 
 from collections.abc import Iterator
@@ -44,6 +45,8 @@ class Preferences:
         size = train.batch_size
         # (2, n): of the chosen and of the rejected answers.
         self._reference, self._of_judge = (_all(reference, rows, size) for rows in (pairs, judge))
+        # The same of the last batch, of the policy and of the reference.
+        self._last = (torch.zeros(2, 0), torch.zeros(2, 0))
 
     def course(self, world: int) -> Course:
         """Returns the batches of an epoch and the steps in all."""

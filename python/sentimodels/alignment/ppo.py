@@ -25,6 +25,7 @@ from ..lm.model import CausalModel
 from ..lm.ppo import clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
+from ..training.heap import Heap
 from ..training.history import History, Record
 from ..training.optimizer import Optimizers, clip, make_sparse, norm_of
 from ..training.possible import check_possible
@@ -123,8 +124,10 @@ class PPO:
         began = time.perf_counter() - at.seconds
         self.history.begin(self.model, self.bfloat16)
         stop = "max_steps" if total == self.config.max_steps else "epochs"
+        heap = Heap()
         while at.step < total:
             record = self._step()
+            heap.after_step()
             at.step += 1
             at.epoch, at.position = divmod(at.step, self.course.n_batches)
             at.seconds = time.perf_counter() - began

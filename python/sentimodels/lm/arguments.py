@@ -1,40 +1,47 @@
-"""`whole`, `number`, `as_list`: what a call in Python may give for an argument.
+"""What a call in Python may give for an argument, checked: `whole`, `number`, `flag`, `strings`, `texts_of`.
 
-As in `sentitok.numbers`, numbers of numpy are taken, truth values are not, nor floats where a number is
-whole; messages are those of `sentimodels`. Not for files of settings and requests, which have checks of
-their own (`config/`, `web/`).
+One rule with `sentitok.numbers`: numbers of numpy are taken, truth values are not, nor floats where a number
+is whole, and what is returned is Python's own. Messages are those of `sentimodels`. Not for files of settings
+and requests, which have checks of their own (`config/`, `web/`).
 """
 
 import math
-from collections.abc import Iterable
-from numbers import Integral, Real
+import operator
+from numbers import Real
 from typing import Any
 
 from sentitok.messages import shown
 
 from ..errors import ConfigError
 
-__all__ = ["ABOVE_0", "as_list", "number", "whole"]
+__all__ = ["ABOVE_0", "flag", "number", "strings", "texts_of", "whole"]
 
-# The least number that is not 0.
+# The least positive float.
 ABOVE_0 = math.ulp(0.0)
 
 
-def whole(name: str, value: Any, expected: str, least: int = 0) -> None:
-    """Refuses what is no whole number from `least` on.
+def whole(name: str, value: Any, expected: str, least: int = 0) -> int:
+    """Returns a whole number from `least` on that has at most 64 bits.
 
     Raises:
         TypeError: for what is no whole number.
-        ConfigError: for one below the least.
+        ConfigError: for one that is not there.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    try:
+        given = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        given = None
+    if given is None:
         raise TypeError(f"{name} {shown(value)}: expected {expected}")
-    if value < least:
-        raise ConfigError(f"{name} {shown(value)}: expected {expected}")
+    if given < least:
+        raise ConfigError(f"{name} {shown(given)}: expected {expected}")
+    if given >> 64:
+        raise ConfigError(f"{name} {shown(given)}: expected less than 2**64")
+    return given
 
 
-def number(name: str, value: Any, expected: str, least: float = 0.0, most: float = math.inf) -> None:
-    """Refuses what is no finite number from `least` to `most`.
+def number(name: str, value: Any, expected: str, least: float = 0.0, most: float = math.inf) -> float:
+    """Returns a finite number from `least` to `most`.
 
     Raises:
         TypeError: for what is no number.
@@ -47,17 +54,48 @@ def number(name: str, value: Any, expected: str, least: float = 0.0, most: float
     except OverflowError:
         given = math.inf
     if not (math.isfinite(given) and least <= given <= most):
-        raise ConfigError(f"{name} {given:g}: expected {expected}")
+        raise ConfigError(f"{name} {shown(value)}: expected {expected}")
+    return given
 
 
-def as_list(name: str, value: Any) -> list[str]:
-    """Returns the texts of a list of any kind; what they are is checked where they are encoded.
+def flag(name: str, value: Any) -> None:
+    """Refuses what is neither `True` nor `False`.
 
     Raises:
-        TypeError: for one text alone, and for what holds none.
+        TypeError: for anything else.
     """
-    if isinstance(value, str | bytes | bytearray):
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} {shown(value)}: expected True or False")
+
+
+def strings(name: str, value: Any) -> tuple[str, ...]:
+    """Returns one text, or several, as a tuple.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    return (value,) if isinstance(value, str) else tuple(_each(name, value, "a text or a list of texts"))
+
+
+def texts_of(name: str, value: Any) -> list[str]:
+    """Returns the texts of a list of any kind.
+
+    Raises:
+        TypeError: for one text alone, and for what is no list of texts.
+    """
+    if isinstance(value, str):
         raise TypeError(f"{name} takes a list of texts, not one text; write [{shown(value)}]")
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{name} takes a list of texts, not {shown(value)}")
-    return list(value)
+    return _each(name, value, "a list of texts")
+
+
+def _each(name: str, value: Any, expected: str) -> list[str]:
+    if isinstance(value, bytes | bytearray):
+        raise TypeError(f"{name} {shown(value)}: expected {expected}, not bytes; decode them")
+    try:
+        texts = list(value)
+    except TypeError:
+        raise TypeError(f"{name} {shown(value)}: expected {expected}") from None
+    for place, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}, text {place}: {shown(text)} is no text")
+    return texts

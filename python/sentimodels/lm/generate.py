@@ -16,7 +16,7 @@ from torch import Tensor
 from sentitok import Tokenizer
 
 from ..errors import DataError
-from .arguments import whole
+from .arguments import flag, strings, whole
 from .decoding import Decoding, Watch
 from .model import CausalModel
 from .sampling import Draws, Sampling
@@ -39,7 +39,7 @@ class Limits:
         window: whether a text may be longer than the context, the oldest tokens being forgotten.
 
     Raises:
-        TypeError: if a value is of another kind.
+        TypeError: if a value is of the wrong type.
         ConfigError: if it is out of range.
     """
 
@@ -51,6 +51,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         whole("max_new_tokens", self.max_new_tokens, "a whole number from 1 on", 1)
+        object.__setattr__(self, "stops", strings("stop", self.stops))
+        if self.context is not None:
+            whole("context", self.context, "a whole number from 1 on", 1)
+        flag("window", self.window)
         StopStrings(self.stops)
 
 
@@ -143,7 +147,7 @@ def generate(
 
     Raises:
         DataError: as `check_prompts` has it.
-        TypeError: if a value is of another kind.
+        TypeError: if a value is of the wrong type.
         ConfigError: if the model reads both ways, or a value is out of range.
     """
     table = model.head.table(model.backbone)

@@ -49,14 +49,22 @@ class Sampling:
     repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        number("temperature", self.temperature, "a number from 0 (the likeliest token) on")
+        told: dict[str, float] = {
+            "temperature": number(
+                "temperature", self.temperature, "a number from 0 (the likeliest token) on"
+            ),
+            "repetition_penalty": number(
+                "repetition_penalty", self.repetition_penalty, "a number above 0; 1 for none", ABOVE_0
+            ),
+        }
         if self.top_k is not None:
-            whole("top_k", self.top_k, "a whole number from 1 on, or none for all tokens", 1)
+            told["top_k"] = whole("top_k", self.top_k, "a whole number from 1 on, or none for all tokens", 1)
         if self.top_p is not None:
-            number("top_p", self.top_p, "a share above 0 and up to 1", ABOVE_0, 1)
+            told["top_p"] = number("top_p", self.top_p, "a share above 0 and up to 1", ABOVE_0, 1)
         if self.min_p is not None:
-            number("min_p", self.min_p, "a share from 0 to 1", most=1)
-        number("repetition_penalty", self.repetition_penalty, "a number above 0; 1 for none", ABOVE_0)
+            told["min_p"] = number("min_p", self.min_p, "a share from 0 to 1", most=1)
+        for name, value in told.items():
+            object.__setattr__(self, name, value)
 
     @property
     def greedy(self) -> bool:
@@ -139,17 +147,17 @@ class Draws:
     prompt: neither its place nor its neighbours change it, and copies of a prompt differ.
 
     Args:
-        seed: any whole number from 0 on; `None`: one that nobody knows.
+        seed: a whole number from 0 on of at most 64 bits; `None`: one that nobody knows.
         prompts: the ids of each row.
 
     Raises:
         TypeError: if the seed is no whole number.
-        ConfigError: if it is negative.
+        ConfigError: if it is negative, or has more bits.
     """
 
     def __init__(self, seed: int | None, prompts: Sequence[Sequence[int]]) -> None:
         if seed is not None:
-            whole("seed", seed, "a whole number from 0 on")
+            seed = whole("seed", seed, "a whole number from 0 on")
         start = str(secrets.randbits(128) if seed is None else seed).encode()
         before: Counter[bytes] = Counter()
         self._streams = []

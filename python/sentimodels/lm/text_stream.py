@@ -7,9 +7,9 @@ still become a stop string is held back as well. Not for what a token is (`decod
 from collections.abc import Sequence
 
 from sentitok import Tokenizer
-from sentitok.messages import shown
 
 from ..errors import ConfigError
+from .arguments import strings
 
 __all__ = ["StopStrings", "TextStream"]
 
@@ -33,9 +33,7 @@ class StopStrings:
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
-        for stop in stops:
-            if not isinstance(stop, str):
-                raise TypeError(f"stop {shown(stop)}: expected a text, or several")
+        stops = strings("stop", stops)
         if "" in stops:
             raise ConfigError('stop "": an empty string is everywhere; leave it out')
         self.stop: str | None = None

@@ -22,6 +22,7 @@ from ..errors import ConfigError, DataError
 from ..runs.language import resolve_language
 from ..text.inputs import Inputs
 from ..training.device import device_of
+from .arguments import texts_of
 from .beam import BeamOptions, Hypothesis, beam_search
 from .directory import load_checked
 from .encoder_decoder import EncoderDecoder
@@ -97,10 +98,9 @@ class Translator:
         Raises:
             ConfigError: if a setting is out of range.
             DataError: if a text is longer than the model's positions reach.
-            TypeError: if one text is given in place of a list.
+            TypeError: if `texts` is no list of texts.
         """
-        if isinstance(texts, str):
-            raise TypeError("translate takes a list of texts, not one text")
+        texts = texts_of("translate", texts)
         options = beam_options(self.config.task, n_best=n_best, **given)
         asked = [row for row, text in enumerate(texts) if text.strip()]
         translations = [[Translation("", 0.0, 0.0)] for _ in texts]

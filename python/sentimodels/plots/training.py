@@ -1,7 +1,7 @@
 """Curves and learning rates of runs of every kind, each on one axis with the others.
 
 Not for what is left at the end (`reached.py`). Which curves there are follows from the records: a
-classifier has macro-F1, a language model bits per byte, an aligned one rewards.
+classifier has macro-F1, a language model bits per byte, an aligned one rewards or margins.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def curves(histories: Mapping[str, History], asked: Asked = AS_USUAL) -> "Figure
                 values = smooth(values)
             if values:
                 axes.plot(at, values, label=plain(name), **line_style(place, len(values)))
-        axes.set_title(said(field), fontsize="medium")
+        axes.set_title(said(field) + ", smoothed" * (field in _SMOOTHED), fontsize="medium")
         _across(axes, x)
     _titled(figure, asked)
     legend(figure, all_axes)

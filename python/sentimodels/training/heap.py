@@ -2,7 +2,7 @@
 
 Batches of many shapes leave the heap of glibc full of holes: training a model that reads prompts held 8 GB
 after an hour, of which 1 GB was in use. After each step this would cost a quarter of the time; every
-fifteen seconds, less than is seen in it. With another library it does nothing. Numbers do not depend on it.
+fifteen seconds, it is not seen in it. With another library it does nothing. Numbers do not depend on it.
 """
 
 import ctypes

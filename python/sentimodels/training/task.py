@@ -106,10 +106,10 @@ class Cuts(Protocol):
 
 @runtime_checkable
 class Tells(Protocol):
-    """A task that has more to say of a step than its loss."""
+    """A task that says more of its batches than their loss; not of several processes."""
 
     def told(self) -> dict[str, float]:
-        """Returns what the last batch says, by name, for the line of `metrics.jsonl`."""
+        """Returns scores of the last batch, by name, for the line of `metrics.jsonl` that follows it."""
 
 
 def counted(batch: Batch) -> tuple[int, int]:
