@@ -1,8 +1,9 @@
 """`Heap`: gives memory that was freed back to the system, where the C library keeps it.
 
 Batches of many shapes leave the heap of glibc full of holes: training a model that reads prompts held 8 GB
-after an hour, of which 1 GB was in use. After each step this would cost a quarter of the time; every
-fifteen seconds, it is not seen in it. With another library it does nothing. Numbers do not depend on it.
+after an hour, of which 1 GB was in use. Trimming after each of its steps took a quarter of the time;
+after every twenty, which take some twenty seconds, nothing that was seen. With another library nothing
+is done. Numbers do not depend on it.
 """
 
 import ctypes
