@@ -16,6 +16,7 @@ from sentimodels.heads.cross_entropy import IGNORED, chunked_cross_entropy, summ
 from sentimodels.heads.masked_token import MaskedTokenHead, NextSentenceHead
 from sentimodels.heads.next_token import NextTokenHead
 from sentimodels.heads.reward import RewardHead
+from sentimodels.heads.softmax_slopes import compiled_slopes, slopes_in_place
 from sentimodels.heads.value import ValueHead
 from sentimodels.layers.backbone import Backbone
 from sentimodels.models import ARCHITECTURES, Inputs, build_backbone
@@ -301,6 +302,42 @@ def test_the_sum_has_the_gradients_of_the_parts(chunk: int, with_bias: bool, smo
     assert far.item() == 500.0
     with pytest.raises(ValueError, match=r"states \(2, 5, 4\), but targets \(5, 2\)"):
         summed_cross_entropy(states, weight, targets.T)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_logits_wider_than_the_vocabulary_have_the_loss_of_its_words(
+    compiled: bool, with_bias: bool, smoothing: float
+) -> None:
+    """The passes over the logits, written out and as one kernel, against torch's own."""
+    torch.manual_seed(0)
+    logits, bias = 3 * torch.randn(6, 16), torch.randn(13)
+    targets = torch.tensor([0, 12, IGNORED, 5, 5, IGNORED])
+    words = (logits[:, :13] + (bias if with_bias else 0)).requires_grad_()
+    expected = F.cross_entropy(words, targets, reduction="sum", label_smoothing=smoothing)
+    expected.backward()
+    given = bias if with_bias else None
+    if compiled:
+        loss, slopes = compiled_slopes()(logits, given, targets, 13, smoothing)
+    else:
+        loss, slopes = slopes_in_place(logits, given, targets, 13, smoothing, wanted=True), logits
+    torch.testing.assert_close(loss, expected.detach())
+    torch.testing.assert_close(slopes[:, :13], words.grad)
+    assert not slopes[:, 13:].any()
+
+
+def test_a_compiled_sum_is_that_of_one_that_is_not() -> None:
+    torch.manual_seed(0)
+    states, weight, targets = torch.randn(40, 16), torch.randn(50, 16), torch.randint(50, (40,))
+    found = []
+    for compiled in (False, True):
+        given = [value.clone().requires_grad_() for value in (states, weight)]
+        with torch.autocast("cpu", torch.bfloat16):
+            summed_cross_entropy(given[0], given[1], targets, chunk=16, compiled=compiled).backward()
+        found.append([value.grad for value in given])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-2)
 
 
 def test_the_sum_in_bfloat16_is_near_that_in_float32() -> None:

@@ -15,10 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from .softmax_slopes import IGNORED, compiled_slopes, slopes_in_place
+
 __all__ = ["IGNORED", "chunked_cross_entropy", "summed_cross_entropy"]
 
-# The target of a token that has no loss, as torch spells it.
-IGNORED = -100
+# A GPU multiplies matrices of other widths at a fraction of its speed.
+_WIDTH = 64
 
 
 def chunked_cross_entropy(
@@ -97,7 +99,7 @@ class _Summed(torch.autograd.Function):
             value if value is None or not scaled else value * slope.to(value.dtype)
             for value in ctx.saved_tensors
         )
-        return by_states, by_weight, by_bias, None, None, None
+        return by_states, by_weight, by_bias, None, None, None, None
 
 
 def _sums(
@@ -107,6 +109,7 @@ def _sums(
     targets: Tensor,
     chunk: int,
     smoothing: float,
+    compiled: bool,
     *,
     low: torch.dtype,
     wanted: Sequence[bool],
@@ -116,47 +119,42 @@ def _sums(
     Products are of type `low`, all else is float32 at least. Every chunk's logits are written where those of
     the chunk before were: new memory for each would cost as much as the softmax.
     """
-    wide, dtype = low if low == torch.float64 else torch.float32, states.dtype
+    wide, dtype, size = low if low == torch.float64 else torch.float32, states.dtype, len(weight)
     by_states = torch.empty_like(states, dtype=low) if wanted[0] else None
-    by_weight = torch.zeros_like(weight, dtype=wide) if wanted[1] else None
+    states, table = states.to(low), _rounded_up(weight.to(low))
+    by_table = torch.zeros_like(table, dtype=wide) if wanted[1] else None
     by_bias = torch.zeros_like(bias, dtype=wide) if bias is not None and wanted[2] else None
-    states, table = states.to(low), weight.to(low)
     room = states.new_empty(min(chunk, len(states)), len(table))
-    wide_room = room if low == wide else room.to(wide)
+    wide_room = room if low == wide or compiled else room.to(wide)
     total = torch.zeros((), device=states.device, dtype=wide)
     for start in range(0, len(states), chunk):
         some, aims = states[start : start + chunk], targets[start : start + chunk]
-        slopes, logits = room[: len(some)], wide_room[: len(some)]
+        slopes, made = room[: len(some)], wide_room[: len(some)]
         torch.mm(some, table.T, out=slopes)
-        if slopes is not logits:
-            logits.copy_(slopes)
-        if bias is not None:
-            logits += bias
-        counted = (aims != IGNORED).to(wide)
-        place = aims.clamp(min=0)[:, None]
-        logits -= logits.amax(1, keepdim=True)
-        right = logits.gather(1, place)[:, 0]
-        mean = logits.mean(1) if smoothing else right
-        # From here on they are the gradient of the logits: the probabilities, less those aimed at.
-        sums = logits.exp_().sum(1)
-        total += ((sums.log() - (1 - smoothing) * right - smoothing * mean) * counted).sum()
-        if by_states is None and by_weight is None and by_bias is None:
+        if compiled:
+            loss, made = compiled_slopes()(slopes, bias, aims, size, smoothing)
+        else:
+            made.copy_(slopes)
+            loss = slopes_in_place(made, bias, aims, size, smoothing, wanted=any(wanted[:3]))
+        total += loss
+        if not any(wanted[:3]):
             continue
-        logits *= (counted / sums)[:, None]
-        if smoothing:
-            logits -= (smoothing / logits.shape[1]) * counted[:, None]
-        logits.scatter_add_(1, place, ((smoothing - 1) * counted)[:, None])
         if by_bias is not None:
-            by_bias += logits.sum(0)
-        if slopes is not logits:
-            slopes.copy_(logits)
+            by_bias += made[:, :size].sum(0)
+        slopes.copy_(made)
         if by_states is not None:
             torch.mm(slopes, table, out=by_states[start : start + chunk])
-        if by_weight is not None and low == wide:
-            by_weight.addmm_(slopes.T, some)
-        elif by_weight is not None:
-            by_weight += slopes.T @ some
+        if by_table is not None and low == wide:
+            by_table.addmm_(slopes.T, some)
+        elif by_table is not None:
+            by_table += slopes.T @ some
+    by_weight = None if by_table is None else by_table[:size]
     return total, (by_states if by_states is None else by_states.to(dtype), by_weight, by_bias)
+
+
+def _rounded_up(table: Tensor) -> Tensor:
+    """Returns a table (V, D), on a GPU with rows of zeros up to a width that its products are fast at."""
+    return F.pad(table, (0, 0, 0, -len(table) % _WIDTH)) if table.device.type == "cuda" else table
 
 
 def summed_cross_entropy(
@@ -167,6 +165,7 @@ def summed_cross_entropy(
     *,
     chunk: int = 1024,
     label_smoothing: float = 0.0,
+    compiled: bool = False,
 ) -> Tensor:
     """Returns the cross entropy, in nats, summed over all tokens; not to be differentiated twice.
 
@@ -177,10 +176,11 @@ def summed_cross_entropy(
         bias: (V,) or `None`.
         chunk: tokens whose logits exist at once; peak memory grows with it and V.
         label_smoothing: share of the probability of each target that is spread evenly over all words.
+        compiled: whether torch.compile makes one kernel of what is done with the logits.
 
     Raises:
         ValueError: if the shapes do not fit.
     """
     flat, aims = _flat(states, targets)
-    loss: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing)
+    loss: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing, compiled)
     return loss

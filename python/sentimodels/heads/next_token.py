@@ -60,7 +60,13 @@ class NextTokenHead(nn.Module):
         return chunked_cross_entropy(states, self.table(backbone), targets, chunk=chunk)
 
     def summed_loss(
-        self, states: Tensor, targets: Tensor, backbone: Backbone, *, chunk: int = 1024
+        self,
+        states: Tensor,
+        targets: Tensor,
+        backbone: Backbone,
+        *,
+        chunk: int = 1024,
+        compiled: bool = False,
     ) -> Tensor:
         """Returns the sum of what `loss` returns, in less time; see `summed_cross_entropy`."""
-        return summed_cross_entropy(states, self.table(backbone), targets, chunk=chunk)
+        return summed_cross_entropy(states, self.table(backbone), targets, chunk=chunk, compiled=compiled)

@@ -97,7 +97,8 @@ class NextToken:
         ids, targets = (value.to(device, non_blocking=True) for value in (batch.ids, batch.targets))
         states = model(input_ids=ids)
         whole = _causal(model)
-        return whole.head.summed_loss(states, targets, whole.backbone), batch.n_targets
+        loss = whole.head.summed_loss(states, targets, whole.backbone, compiled=whole is not model)
+        return loss, batch.n_targets
 
     def evaluate(self, model: nn.Module) -> Evaluation:
         """Scores the validation part: loss of a token, perplexity, bits per byte of the text."""
