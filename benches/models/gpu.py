@@ -87,7 +87,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--steps", type=int, default=300, help="steps in all")
-    parser.add_argument("--batch", type=int, default=32, help="rows of a step")
+    parser.add_argument("--batch", type=int, default=64, help="rows of a step")
     parser.add_argument("--optimizer", choices=("adamw", "muon"), default="adamw")
     parser.add_argument("--small", action="store_true", help="a small model, not compiled, on any device")
     parser.add_argument("--write", action="store_true", help="write the result file")

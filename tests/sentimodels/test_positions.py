@@ -36,6 +36,16 @@ def test_rotary_depends_on_distance_alone() -> None:
     assert abs(turned_q[5] @ turned_k[0] - turned_q[6] @ turned_k[0]) > 1e-3
 
 
+@pytest.mark.filterwarnings("default")  # the compiler's own
+def test_compiled_angles_are_the_same() -> None:
+    """Of positions of all texts and of each; under the compiler an operator of its own makes them."""
+    compiled = torch.compile(lambda positions: rotary_angles(positions, 6, 100.0), fullgraph=True)
+    for positions in (torch.arange(5), torch.arange(10).view(2, 5) + 3):
+        for one, other in zip(compiled(positions), rotary_angles(positions, 6, 100.0), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+    torch.library.opcheck(torch.ops.sentimodels.rotary_angles, (torch.arange(5), 6, 100.0))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("n_shared", [4, 2])
 @pytest.mark.parametrize("each", [False, True])

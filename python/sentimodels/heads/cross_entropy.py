@@ -163,7 +163,7 @@ def summed_cross_entropy(
     targets: Tensor,
     bias: Tensor | None = None,
     *,
-    chunk: int = 1024,
+    chunk: int | None = None,
     label_smoothing: float = 0.0,
     compiled: bool = False,
 ) -> Tensor:
@@ -174,7 +174,8 @@ def summed_cross_entropy(
         weight: (V, D); logits are `states @ weight.T + bias`.
         targets: (...), ids below V, or `IGNORED`, which costs nothing.
         bias: (V,) or `None`.
-        chunk: tokens whose logits exist at once; peak memory grows with it and V.
+        chunk: tokens whose logits exist at once; peak memory grows with it and V. Without it 1,024, which
+            suits the caches of a CPU, and on a GPU 8,192.
         label_smoothing: share of the probability of each target that is spread evenly over all words.
         compiled: whether torch.compile makes one kernel of what is done with the logits.
 
@@ -182,5 +183,6 @@ def summed_cross_entropy(
         ValueError: if the shapes do not fit.
     """
     flat, aims = _flat(states, targets)
+    chunk = chunk or (8192 if flat.device.type == "cuda" else 1024)
     loss: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing, compiled)
     return loss

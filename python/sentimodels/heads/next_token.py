@@ -65,7 +65,7 @@ class NextTokenHead(nn.Module):
         targets: Tensor,
         backbone: Backbone,
         *,
-        chunk: int = 1024,
+        chunk: int | None = None,
         compiled: bool = False,
     ) -> Tensor:
         """Returns the sum of what `loss` returns, in less time; see `summed_cross_entropy`."""

@@ -27,7 +27,7 @@ class EMA:
     """
 
     def __init__(self, module: nn.Module, decay: float, lazy: set[str]) -> None:
-        self.decay = decay
+        self.module, self.decay = module, decay
         self.parameters = dict(module.named_parameters())
         self.values = {name: value.detach().clone() for name, value in self.parameters.items()}
         self.lazy = lazy
@@ -76,6 +76,9 @@ class EMA:
         try:
             for name, parameter in self.parameters.items():
                 parameter.data = self.values[name]
+            for part in self.module.modules():
+                if isinstance(part, nn.RNNBase):  # a GPU wants its weights in one piece, and says so
+                    part.flatten_parameters()
             yield
         finally:
             for name, parameter in self.parameters.items():
