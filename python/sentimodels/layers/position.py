@@ -69,7 +69,7 @@ class Learned(nn.Module):
 
 def rotary_angles(positions: Tensor, d_head: int, theta: float) -> tuple[Tensor, Tensor]:
     """Returns the cosines and sines of the rotary angles, (T, K / 2) or (B, 1, T, K / 2)."""
-    if torch.compiler.is_compiling() and not torch.compiler.is_exporting():
+    if torch.compiler.is_dynamo_compiling():
         cos, sin = _angles_once(positions, d_head, theta)
     else:
         cos, sin = _angles(positions, d_head, theta)
