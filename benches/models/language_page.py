@@ -70,11 +70,15 @@ def gpu_speed(result: Result) -> str:
     reached = result["tokens_per_second"]
     word = "-" if GPU not in result["device"] else MET if reached >= GPU_TOKENS else MISSED
     head = [
-        "one GPU, bfloat16, compiled", "parameters", "context", "tokens/s", "MFU",
+        "one GPU, bfloat16, compiled", "parameters", "context", "rows of a step", "memory", "tokens/s", "MFU",
         f"at least {GPU_TOKENS:,} on one {GPU}",
     ]  # fmt: skip
     share = f"{100 * result['mfu']:.1f} %" if "mfu" in result else "-"
-    row = [result["device"], f"{result['parameters']:,}", f"{result['context']:,}", f"{reached:,.0f}", share]
+    memory = result["peak_memory_bytes"]
+    row = [
+        result["device"], f"{result['parameters']:,}", f"{result['context']:,}", str(result["batch"]),
+        "-" if memory is None else f"{memory / 1e9:.1f} GB", f"{reached:,.0f}", share,
+    ]  # fmt: skip
     said = f" MFU is {result['formula']}, of a peak of {result['peak']:.3g}." if "mfu" in result else ""
     return f"{table(head, [[*row, word]])}\n\n{from_what(result)}{said}"
 

@@ -30,7 +30,7 @@ SPEED: dict[str, Any] = {
 }  # fmt: skip
 GPU: dict[str, Any] = {
     "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
-    "mfu": 0.275, "formula": "6 N a token", "peak": 989e12,
+    "batch": 64, "peak_memory_bytes": 29_740_000_000, "mfu": 0.275, "formula": "6 N a token", "peak": 989e12,
 }  # fmt: skip
 GENERATION: dict[str, Any] = {
     "cases": {"tiny": {"rows": 1, "new_tokens": 256, "tokens_per_second": 99.4, "with_cache": 4.9,
@@ -209,7 +209,7 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| products and attention of ours, alone |  | 260 | 0.50 |  |",
         "| plain torch | 12 | 104 | 1.25 | at least 1.3: missed |",
         "| transformers GPT-2 | 12 | 131 | 0.99 | at least 1: missed |",
-        "| NVIDIA H200 | 123,500,000 | 1,024 | 351,234 | 27.5 % | met |",
+        "| NVIDIA H200 | 123,500,000 | 1,024 | 64 | 29.7 GB | 351,234 | 27.5 % | met |",
         "MFU is 6 N a token, of a peak of 9.89e+14.",
         "| tiny | 256 | 99 | 4.90, missed | 1.00, met | 1 |",
         "| 128 | 1.000 s | 1.500 s, 3 MB | - |",

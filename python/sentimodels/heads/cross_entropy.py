@@ -19,7 +19,7 @@ from .softmax_slopes import IGNORED, compiled_slopes, slopes_in_place
 
 __all__ = ["IGNORED", "chunked_cross_entropy", "summed_cross_entropy"]
 
-# A GPU multiplies matrices of other widths at a fraction of its speed.
+# Matrix products on a GPU are faster where every width is a multiple of this.
 _WIDTH = 64
 
 
@@ -141,7 +141,7 @@ def _sums(
             continue
         if by_bias is not None:
             by_bias += made[:, :size].sum(0)
-        slopes.copy_(made)
+        slopes = made if compiled else slopes.copy_(made)
         if by_states is not None:
             torch.mm(slopes, table, out=by_states[start : start + chunk])
         if by_table is not None and low == wide:
@@ -153,7 +153,7 @@ def _sums(
 
 
 def _rounded_up(table: Tensor) -> Tensor:
-    """Returns a table (V, D), on a GPU with rows of zeros up to a width that its products are fast at."""
+    """Returns a table (V, D), on a GPU with rows of zeros up to a multiple of `_WIDTH`."""
     return F.pad(table, (0, 0, 0, -len(table) % _WIDTH)) if table.device.type == "cuda" else table
 
 

@@ -97,7 +97,8 @@ class NextToken:
         ids, targets = (value.to(device, non_blocking=True) for value in (batch.ids, batch.targets))
         states = model(input_ids=ids)
         whole = _causal(model)
-        loss = whole.head.summed_loss(states, targets, whole.backbone, compiled=whole is not model)
+        compiled = whole is not model and device.type != "cpu"  # a CPU is no faster for it
+        loss = whole.head.summed_loss(states, targets, whole.backbone, compiled=compiled)
         return loss, batch.n_targets
 
     def evaluate(self, model: nn.Module) -> Evaluation:
