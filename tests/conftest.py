@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,8 +50,8 @@ LONGEST = (
 )
 
 # pytest-xdist runs a process on each processor: more PyTorch threads than one in each slow all of them down.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Alone, sums have the same order so.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Shells have what they run behind `&` ignore Ctrl-C, and so what that starts: commands under test get it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -77,6 +78,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     random.seed(20261121)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    """Undoes what a command of an earlier test has set; tests without models do not import torch."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

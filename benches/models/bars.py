@@ -119,7 +119,8 @@ class OtherBar:
 # The Trainer as it is without settings, by its name in the result, and the times that ours is as fast.
 TRAINER, TRAINER_TIMES = "transformers Trainer, defaults", 3.0
 # Times the tokens a second of others, in pre-training and in generation.
-PRETRAINING = {"plain torch": 1.3, "transformers GPT-2": 1.0}
+PLAIN, COMPILED = "plain torch", "ours, compiled"
+PRETRAINING = {PLAIN: 1.3, "transformers GPT-2": 1.0}
 GENERATION = {"with_cache": 5.0, "against_transformers": 1.0}
 OVER = {"with_cache": "no cache", "against_transformers": "transformers"}
 # Tokens a second of one GPU, and which.
@@ -166,6 +167,17 @@ def times(result: Result, other: str, precision: str) -> float:
     """Returns how many times as fast ours is trained, of what `pretrain.py` measures."""
     sides = result["precisions"][precision]["sides"]
     return float(sides["ours"]["tokens_per_second"] / sides[other]["tokens_per_second"])
+
+
+def times_compiled(result: Result, precision: str) -> float | None:
+    """Returns how many times as fast ours is, compiled, as plain torch, compiled or not: the faster."""
+    speeds = {
+        name: float(side["tokens_per_second"])
+        for name, side in result["precisions"][precision]["sides"].items()
+    }
+    if COMPILED not in speeds:
+        return None
+    return speeds[COMPILED] / max(speeds[PLAIN], speeds.get(f"{PLAIN}, compiled", 0.0))
 
 
 def _slowest(result: Result, score: str) -> float:
@@ -260,6 +272,12 @@ OTHER_BARS: list[OtherBar] = [
                  partial(times, other=name, precision=precision), least)
         for precision in ("float32", "bfloat16")
         for name, least in PRETRAINING.items()
+    ),
+    *(
+        OtherBar("training_speed", f"pre-training in {precision}, compiled", "cost",
+                 f"speed over {PLAIN}, compiled or not,", partial(times_compiled, precision=precision),
+                 PRETRAINING[PLAIN])
+        for precision in ("float32", "bfloat16")
     ),
     OtherBar("gpu_speed", "pre-training", f"one {GPU}", "tokens/s", _of_gpu, GPU_TOKENS),
     *(

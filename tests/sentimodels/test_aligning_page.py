@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-import torch
 
 from alignment_runs import make, texts, write_lines
 from labelled_reviews import write
@@ -34,7 +33,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_commands(folder: Path) -> None:
     """In order: a later one reads what an earlier one wrote."""
-    torch.set_num_threads(1)
     assert CHAPTER is not None
     blocks = re.findall(r"^```console\n(.*?)^```$", CHAPTER[1], re.M | re.S)
     commands = [line[2:] for block in blocks for line in block.splitlines()]
@@ -50,7 +48,6 @@ def test_commands(folder: Path) -> None:
 
 
 def test_the_summary_tells_rewards_with_what_they_cost(folder: Path) -> None:
-    torch.set_num_threads(1)
     args = ["align", "runs/base", "openings.txt", "--reward-run", "runs/reviews", "--reward", "pos", *LESS]
     args += ["--opening-tokens", "4", "--max-kl", "0.0001", "--lr", "0.01"]
     done = senti(*args, "-o", "runs/one", "--samples", "2", cwd=folder)
@@ -115,7 +112,6 @@ def test_a_dry_run_with_the_file_that_init_writes(
     method: str, sizes: str, expected: dict[str, int], folder: Path
 ) -> None:
     """The command that `senti init` names, with `--dry-run`, says what the same command then does."""
-    torch.set_num_threads(1)
     done = senti("init", "--task", method, "-o", f"{method}.toml", cwd=folder)
     assert "# KL divergence from the base" in (folder / f"{method}.toml").read_text()
     words = [*shlex.split(done.out.splitlines()[-1])[2:], *sizes.split(), "--threads", "1"]
@@ -138,7 +134,6 @@ def test_init_of_an_alignment_takes_no_architecture(folder: Path) -> None:
 
 
 def test_runs_tells_what_rewards_cost(folder: Path) -> None:
-    torch.set_num_threads(1)
     args = ["openings.txt", "--reward-run", "runs/reviews", "--reward", "pos", *LESS, "--opening-tokens", "4"]
     done = senti("align", "runs/base", *args, "-o", "listed/ppo", cwd=folder)
     assert done.code == 0, done.err

@@ -18,11 +18,6 @@ from sentimodels.lm.model import CausalModel, build_language_model
 from sentimodels.runs.language import resolve_language
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def bandit(
     worth: Callable[[str], float], steps: int, **task: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

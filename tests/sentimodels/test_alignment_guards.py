@@ -5,17 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from alignment_runs import config_of, make, texts, write_lines, write_pairs
 from sentimodels.alignment.run import align
 from sentimodels.errors import DataError
 from shared_data import text as shared_text
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from alignment_runs import CONTEXT, config_of, make, texts, write_lines, write_pairs
 from language_runs import language_run
@@ -16,11 +15,6 @@ from sentimodels.errors import CheckpointError, ConfigError, DataError, SentiErr
 from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.generate import Limits
 from sentimodels.lm.model import CausalModel
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")

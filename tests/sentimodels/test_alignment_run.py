@@ -30,11 +30,6 @@ from sentimodels.runs.directory import verify
 from sentimodels.runs.leaderboard import leaderboard
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("alignment"))

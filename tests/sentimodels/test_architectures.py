@@ -1,6 +1,5 @@
 """The contract that every architecture of the table keeps."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -68,14 +67,6 @@ VARIANTS: list[tuple[str, dict[str, object]]] = [
 ]
 IDS = ["-".join([name, *(f"{k}={v}" for k, v in options.items())]) for name, options in VARIANTS]
 variants = pytest.mark.parametrize(("name", "options"), VARIANTS, ids=IDS)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def config_of(name: str, options: dict[str, object]) -> Section:

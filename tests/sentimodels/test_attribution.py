@@ -51,14 +51,8 @@ TEXT = "The film İS great, unseen naïve and 日本 dull great 👍🏽."
 PLAIN = "a great film with a dull plot"
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)
     made = tmp_path_factory.mktemp("parts")
     reviews = write(made / "reviews.csv")
     for name, (arch, sections) in RUNS.items():

@@ -39,11 +39,6 @@ IDS = ["-".join([name, *(str(v) for v in options.values())]) for name, options i
 causal = pytest.mark.parametrize(("name", "options"), CAUSAL, ids=IDS)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def backbone_of(name: str, options: dict[str, Any] | None = None) -> Backbone:
     torch.manual_seed(0)
     fields = ARCHITECTURES[name].config.model_fields

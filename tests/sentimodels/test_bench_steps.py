@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import labelled_reviews
 import shared_data
@@ -27,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     monkeypatch.syspath_prepend(ROOT / "benches" / "models")
-    torch.set_num_threads(1)
     return importlib.import_module
 
 

@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-import torch
 
 from card_numbers import unknown_numbers
 from labelled_reviews import tree, write
@@ -25,7 +24,6 @@ from sentimodels.runs.run import train
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)
     made = tmp_path_factory.mktemp("cards")
     reviews = write(made / "re|views.csv")
     train(resolve(tree("gru", reviews, train={"seed": 7})), made / "runs" / "first")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from alignment_runs import config_of, make
 from card_numbers import unknown_numbers
@@ -40,7 +39,6 @@ TAGS = {"seq2seq": "translation", "prompted": "translation", "lm/bert": "fill-ma
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of each kind."""
-    torch.set_num_threads(1)
     made = make(tmp_path_factory.mktemp("cards"))
     lines = (made / "reviews.csv").read_text("utf-8").splitlines()[1:]
     (made / "bo|oks.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -238,7 +236,6 @@ def test_translations_have_signatures_and_limits(folder: Path) -> None:
 
 
 def test_an_imported_model_names_what_is_missing(tmp_path: Path) -> None:
-    torch.set_num_threads(1)
     module = language_run(tmp_path / "own", "gpt", model=GPT_2)
     for line in ("export own --to transformers -o theirs", "import theirs -o again"):
         done = senti(*line.split(), cwd=tmp_path)

@@ -22,7 +22,6 @@ SAVED: dict[str, Any] = json.loads(
 def test_losses_stay_what_they_were(name: str) -> None:
     """Within rounding: two processors of the same instruction set differ by 2e-7, and so do older sets."""
     case = SAVED["cases"][name]
-    torch.set_num_threads(1)
     train, labels = encoded(90, 1)
     valid, valid_labels = encoded(30, 2)
     torch.manual_seed(5)

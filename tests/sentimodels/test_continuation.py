@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from language_runs import TEXTS, language_run
 from sentimodels import LanguageModel
@@ -23,7 +22,6 @@ needs_sacrebleu = pytest.mark.skipif(not can_score(), reason="BLEU is sacrebleu'
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("continuation") / "run"
     language_run(folder, "gpt", 64)
     return LanguageModel.load(folder)

@@ -14,7 +14,6 @@ from sentimodels.text.ngrams import NgramIndex, hash_text, hash_texts, ngrams
 @pytest.fixture(autouse=True)
 def _seeded_torch() -> None:
     torch.manual_seed(5)
-    torch.set_num_threads(1)
 
 
 def test_ngrams_of_a_word() -> None:

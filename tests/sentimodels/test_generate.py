@@ -49,11 +49,6 @@ SMALL = {
 PROMPTS = [[3, 1, 4, 1, 5], [9, 2], [6, 5, 3, 5, 8, 9, 7, 9], [9, 2], [11]]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def model_of(name: str, n_words: int = V) -> CausalModel:
     """A model with weights that are not those of the start, in float64: no ties."""
     torch.manual_seed(0)

@@ -37,7 +37,6 @@ CAUSAL = {"causal": True, "norm_order": "pre", "positions": "rotary"}
 
 @pytest.fixture(autouse=True)
 def _seeded_torch() -> None:
-    torch.set_num_threads(1)
     torch.manual_seed(0)
 
 

@@ -44,8 +44,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], bool]] = {
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+def _seeded_torch() -> None:
     torch.manual_seed(0)
 
 

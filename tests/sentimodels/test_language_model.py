@@ -16,11 +16,6 @@ from sentimodels.runs.language import PRESETS, resolve_language
 from sentitok import Tokenizer, train_bpe
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     return train_bpe(texts=["the cat sat on the mat"] * 3, vocab_size=270)

@@ -22,11 +22,6 @@ CAUSAL = ("gpt", "mamba", "lstm")
 PROMPTS = ["the cat", "a", "the dog sat on 日本", "a"]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("runs")

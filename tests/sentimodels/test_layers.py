@@ -26,7 +26,6 @@ MASK = torch.arange(T) < LENGTHS[:, None]
 @pytest.fixture(autouse=True)
 def _seeded_torch() -> None:
     torch.manual_seed(5)
-    torch.set_num_threads(1)
 
 
 def qkv(n_tokens: int = T) -> tuple[Tensor, Tensor, Tensor]:

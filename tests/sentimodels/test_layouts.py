@@ -39,8 +39,7 @@ def close(found: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+def _seeded_torch() -> None:
     torch.manual_seed(0)
 
 

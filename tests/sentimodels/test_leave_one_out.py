@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from labelled_reviews import tree, write
 from sentimodels import Classifier
@@ -25,11 +24,6 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "bow": ("bow", {}),
 }
 TEXT = "The film İS great, naïve and 日本 fun 👍🏽."
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from alignment_runs import config_of, texts, write_lines
 from labelled_reviews import tree, write
@@ -33,11 +32,6 @@ from sentimodels.runs.start import as_base, as_grown
 from sentimodels.runs.train import resume, train
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 def language(corpus: Path, start: Path | None = None, **train: Any) -> LanguageConfig:
@@ -66,7 +60,6 @@ def classify(file: Path, start: Path, out: Path, **data: Any) -> list[str]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language model, `lm`, that has read `test.csv`, and one that started from it, `grown`."""
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("lineage")
     write(folder / "train.csv", 120, 1)
     write(folder / "test.csv", 60, 2)

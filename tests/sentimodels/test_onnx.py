@@ -58,11 +58,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 TEXTS = ["", "great", "a zork, qwrty film", "日本 great 👍🏽", *(text for text, _ in rows(40, seed=5))]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def needs_the_extra() -> None:
     for name in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(name, reason="the extra `onnx` is not installed")
@@ -70,7 +65,6 @@ def needs_the_extra() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)
     made = tmp_path_factory.mktemp("handed")
     reviews = write(made / "reviews.csv", 120)
     for name, (arch, sections) in RUNS.items():

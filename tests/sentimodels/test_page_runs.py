@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
@@ -25,14 +24,8 @@ from sentitok.web import Limits, create_app
 from web_server import Client, serving
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)
     made = tmp_path_factory.mktemp("page")
     reviews = write(made / "reviews.csv")
     train(resolve(tree("lstm", reviews)), made / "lstm", baseline=False)

@@ -29,8 +29,7 @@ Tensors = Mapping[str, Tensor]
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+def _seeded_torch() -> None:
     torch.manual_seed(0)
 
 

@@ -4,7 +4,6 @@ The maps of names are the definition of what each of our matrices is; every weig
 is filled, and every one of ours is used.
 """
 
-from collections.abc import Iterator
 from typing import TypeVar
 
 import pytest
@@ -31,12 +30,8 @@ SIZE = {"d_model": D, "n_heads": HEADS, "n_layers": LAYERS, "char_ngrams": [0, 0
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _seeded_torch() -> None:
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(before)
 
 
 def moved(module: M) -> M:

@@ -13,7 +13,6 @@ from sentimodels.models.encoder import EncoderConfig
 @pytest.fixture(autouse=True)
 def _seeded_torch() -> None:
     torch.manual_seed(5)
-    torch.set_num_threads(1)
 
 
 def test_sinusoidal_is_its_formula() -> None:

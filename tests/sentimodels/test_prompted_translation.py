@@ -22,11 +22,6 @@ from sentimodels.runs.directory import finish_run
 from sentimodels.runs.language import resolve_language
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_parts(tmp_path)

@@ -27,11 +27,6 @@ from sentimodels.text.open_vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("data") / "reviews.csv")

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from labelled_reviews import tree, write
 from sentimodels import Classifier
@@ -13,11 +12,6 @@ from sentimodels.errors import DataError
 from sentimodels.runs.config import resolve
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import train
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 import commands
 from language_runs import TEXTS, language_run
@@ -21,11 +20,6 @@ from sentimodels.cli.app import build
 from sentitok import train_bpe
 
 COMMANDS = {command.name: command for command in build().registered_commands}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")

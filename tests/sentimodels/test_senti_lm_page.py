@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-import torch
 
 from language_runs import language_run
 from senti_in_process import senti
@@ -51,7 +50,6 @@ def test_the_page_has_examples() -> None:
 
 def test_commands(folder: Path) -> None:
     """In order: a later one reads what an earlier one wrote."""
-    torch.set_num_threads(1)
     for line in COMMANDS:
         before, _, command = line.rpartition(" | ")
         words = shlex.split(command)
@@ -64,6 +62,5 @@ def test_commands(folder: Path) -> None:
 
 @pytest.mark.parametrize("block", blocks("python"), ids=range(len(blocks("python"))))
 def test_python(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
     monkeypatch.chdir(folder)
     exec(compile(block, "senti-lm.md", "exec"), {})

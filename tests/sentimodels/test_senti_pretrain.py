@@ -35,7 +35,6 @@ SMALL = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reviews, with labels and without, and runs of language models on them."""
-    torch.set_num_threads(1)
     path = tmp_path_factory.mktemp("pretrain")
     reviews = write(path / "reviews.csv", 200).read_text().splitlines()[1:]
     lines = [line.rpartition(",")[0].strip('"') for line in reviews]

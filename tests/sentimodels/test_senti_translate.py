@@ -14,7 +14,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-import torch
 
 from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
@@ -24,11 +23,6 @@ from sentimodels.data.parallel import read_parallel
 from sentimodels.lm.translator import Translator
 
 VALID = ["--valid", "valid.en", "--valid", "valid.de"]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import binomtest
 
 from labelled_reviews import tree, write
@@ -100,7 +99,6 @@ def test_intervals_cover_the_truth() -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)
     made = tmp_path_factory.mktemp("sliced")
     reviews = write(made / "reviews.csv")
     write(made / "valid.csv", 60, seed=9)

@@ -17,11 +17,6 @@ from sentimodels.runs.start import as_base
 from sentimodels.runs.train import resume, train
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of reviews and a run on it; another file of other texts with three labels."""

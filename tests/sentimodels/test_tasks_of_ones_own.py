@@ -125,7 +125,6 @@ OWN: list[tuple[type[Own], Any, dict[str, Any], float]] = [
     ("task", "head", "options", "most"), OWN, ids=lambda one: getattr(one, "__name__", "")
 )
 def test_a_task_of_ones_own(task: type[Own], head: Any, options: dict[str, Any], most: float) -> None:
-    torch.set_num_threads(1)
     torch.manual_seed(0)
     model = Model(head=head, **options)
     first = task().evaluate(model).value

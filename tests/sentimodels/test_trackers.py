@@ -9,7 +9,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 
 from labelled_reviews import tree, write
 from sentimodels.cli.app import build
@@ -63,11 +62,6 @@ class FakeRun:
 
 class FakeError(Exception):
     """Stands where `wandb.Error` does."""
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture

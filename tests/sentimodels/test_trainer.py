@@ -30,11 +30,6 @@ N_TRAIN = 160
 TIMES = ("seconds", "tokens_per_second")
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def encoder() -> TextEncoder:
     return encoder_for(config_of("lstm"), [text for text, _ in rows(N_TRAIN)])

@@ -22,7 +22,6 @@ from sentimodels.training.throughput import mfu, peak_of, working_parameters
 @pytest.fixture(autouse=True)
 def _seeded_torch() -> None:
     torch.manual_seed(3)
-    torch.set_num_threads(1)
 
 
 # (schedule, step of 100 with 10 of warm-up and a least ratio of 0.1, factor)

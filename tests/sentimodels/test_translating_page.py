@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-import torch
 
 from parallel_numbers import TINY, number_pairs, write_pairs
 from senti_in_process import senti
@@ -36,7 +35,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_commands_and_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order: a later one reads what an earlier one wrote."""
-    torch.set_num_threads(1)
     assert len(COMMANDS) == 6
     for line in COMMANDS:
         before, _, command = line.rpartition(" | ")

@@ -32,11 +32,6 @@ from sentimodels.text.inputs import Inputs
 from shared_data import text as shared_text
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_parts(tmp_path)

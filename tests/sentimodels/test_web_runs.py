@@ -42,14 +42,8 @@ from web_server import Client, serving
 TEXTS = ["", "a great film", "dull\n\tand <script>alert(1)</script>", "日本 👍🏽", "\ud800", "great " * 400]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)
     made = tmp_path_factory.mktemp("served")
     reviews = write(made / "reviews.csv")
     subwords = {"data": {"tokenizer_model": "bpe", "max_tokens": 32}}

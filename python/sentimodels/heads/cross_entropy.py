@@ -21,6 +21,8 @@ __all__ = ["IGNORED", "chunked_cross_entropy", "summed_cross_entropy"]
 
 # Matrix products on a GPU are faster where every width is a multiple of this.
 _WIDTH = 64
+# Logits that a GPU holds at once.
+_MOST = 1 << 29
 
 
 def chunked_cross_entropy(
@@ -140,7 +142,7 @@ def _sums(
         if not any(wanted[:3]):
             continue
         if by_bias is not None:
-            by_bias += made[:, :size].sum(0)
+            by_bias += made[:, :size].sum(0, dtype=wide)
         slopes = made if compiled else slopes.copy_(made)
         if by_states is not None:
             torch.mm(slopes, table, out=by_states[start : start + chunk])
@@ -174,8 +176,8 @@ def summed_cross_entropy(
         weight: (V, D); logits are `states @ weight.T + bias`.
         targets: (...), ids below V, or `IGNORED`, which costs nothing.
         bias: (V,) or `None`.
-        chunk: tokens whose logits exist at once; peak memory grows with it and V. Without it 1,024, which
-            suits the caches of a CPU, and on a GPU 8,192.
+        chunk: tokens whose logits exist at once; peak memory grows with it and V. Without it 1,024, and on a
+            GPU up to 8,192, as long as there are no more than half a billion logits.
         label_smoothing: share of the probability of each target that is spread evenly over all words.
         compiled: whether torch.compile makes one kernel of what is done with the logits.
 
@@ -183,6 +185,7 @@ def summed_cross_entropy(
         ValueError: if the shapes do not fit.
     """
     flat, aims = _flat(states, targets)
-    chunk = chunk or (8192 if flat.device.type == "cuda" else 1024)
+    if chunk is None:
+        chunk = max(1024, min(8192, _MOST // len(weight))) if flat.device.type == "cuda" else 1024
     loss: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing, compiled)
     return loss
