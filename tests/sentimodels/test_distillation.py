@@ -1,96 +1,35 @@
-"""Distillation: the loss against a slow one, what is learned from, what stays out, and runs that go on."""
+"""Distillation: what is learned from, what stays out, and runs that go on."""
 
 import csv
 import json
 import math
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import shared_data
+from distilling import make, student
 from labelled_reviews import rows, tree, write
-from senti_in_process import senti
+from oracles.distillation import by_hand
 from sentimodels import Classifier
-from sentimodels.config import DistillationConfig, RunConfig
 from sentimodels.data import Table, TrainingRecord, read_table
 from sentimodels.data.writers import write_table
 from sentimodels.distillation import distill, resolve_distillation, resume_distillation, taught_tables
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import load_config, verify
+from sentimodels.runs.directory import verify
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.run import resume, train
 from sentimodels.runs.tables import Tables
-from sentimodels.tasks.distillation import DISTANCES, apart
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A teacher, trained on nine tenths of `reviews.csv`, and texts without labels."""
-    folder = tmp_path_factory.mktemp("made")
-    write(folder / "reviews.csv", 400)
-    train(resolve(tree("bow", folder / "reviews.csv")), folder / "teacher", baseline=False)
-    texts = [text for text, _ in rows(300, seed=7)]
-    (folder / "texts.txt").write_text("\n".join(texts) + "\n\n", "utf-8")
-    return folder
-
-
-def student(made: Path, arch: str = "cnn", /, **more: dict[str, Any]) -> RunConfig:
-    """A small student of the teacher."""
-    small = tree(arch, made / "reviews.csv")
-    data = {"vocab_size": 300, **more.pop("data", {})}
-    task = {"teacher": str(made / "teacher"), **more.pop("task", {})}
-    return resolve_distillation({**small, "data": data, "task": task}, more)
-
-
-def by_hand(logits: list[float], probs: list[float], temperature: float) -> float:
-    """T squared times the divergence, one class after another."""
-
-    def at(values: list[float]) -> list[float]:
-        powers = [math.exp(value / temperature) for value in values]
-        return [power / sum(powers) for power in powers]
-
-    teacher, learned = at([math.log(p) for p in probs]), at(logits)
-    return temperature**2 * sum(
-        p * (math.log(p) - math.log(q)) for p, q in zip(teacher, learned, strict=True)
-    )
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0, 7.0])
-def test_divergence_is_that_of_its_definition(temperature: float) -> None:
-    drawn = np.random.default_rng(3)
-    logits = drawn.normal(size=(6, 4)) * 3
-    probs = drawn.dirichlet(np.ones(4), size=6)
-    found = DISTANCES["kl"](torch.tensor(logits), torch.tensor(probs).log(), temperature)
-    expected = [by_hand(a, b, temperature) for a, b in zip(logits.tolist(), probs.tolist(), strict=True)]
-    assert found.tolist() == pytest.approx(expected)
-    # The same answers are no distance apart, whatever is added to all logits.
-    same = DISTANCES["kl"](torch.tensor(np.log(probs) + 5), torch.tensor(probs).log(), temperature)
-    assert same.abs().max() < 1e-9
-
-
-def test_logits_are_compared_but_for_a_shift() -> None:
-    logits = torch.tensor([[1.0, 2.0, 6.0]], dtype=torch.float64)
-    answers = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.float64)
-    # Less their means: (-2, -1, 3) and (-1, 0, 1), so squares of 1, 1 and 2.
-    assert DISTANCES["logits"](logits, answers, 9.0).tolist() == pytest.approx([(1 + 1 + 4) / 3])
-    assert DISTANCES["logits"](answers + 100, answers, 9.0).tolist() == pytest.approx([0.0])
-
-
-def test_every_distance_of_the_configuration_is_there() -> None:
-    named = get_args(DistillationConfig.model_fields["loss"].annotation)
-    assert set(named) == set(DISTANCES)
-
-
-def test_a_zero_probability_is_no_infinite_loss() -> None:
-    probs = np.array([[0.0, 1.0]], np.float32)
-    found = apart(np.array([[0.0, 50.0]], np.float32), probs)
-    assert found["divergence"] == pytest.approx(0, abs=1e-9)
-    assert found["agreement"] == 1
+    return make(tmp_path_factory.mktemp("made"))
 
 
 def one_loss(made: Path, label_weight: float, labels: list[int]) -> float:
@@ -377,53 +316,6 @@ def test_teachers_of_other_rows_need_the_texts_named(made: Path, tmp_path: Path)
 # The command.
 
 
-def test_the_command_distills_resumes_and_tells(made: Path, tmp_path: Path) -> None:
-    args: list[str | Path] = [
-        "distill",
-        made / "teacher",
-        "--arch",
-        "cnn",
-        "--preset",
-        "nano",
-        "--out",
-        "student",
-        "--threads",
-        "1",
-    ]
-    args += ["--epochs", "2", "--temperature", "3", "--no-baseline"]
-    done = senti(*args, cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert "answers as its teacher in" in done.out
-    assert "the teacher has accuracy" in done.out
-    config = load_config(tmp_path / "student")
-    assert isinstance(config.task, DistillationConfig)
-    assert config.task.temperature == 3
-    for arch in ("cnn", "bow"):
-        line: list[str | Path] = [
-            "distill",
-            made / "teacher",
-            "--arch",
-            arch,
-            "--out",
-            "planned",
-            "--dry-run",
-            "--threads",
-            "1",
-        ]
-        done = senti(*line, "--json", cwd=tmp_path)
-        plan = json.loads(done.out)
-        assert plan["train_rows"] == 360
-        assert plan["seconds"] > 0 if arch == "cnn" else plan["seconds"] < 5
-        assert plan["memory_bytes"] > 1_000_000
-    assert not (tmp_path / "planned").exists()
-    done = senti("distill", "--resume", "student", cwd=tmp_path)
-    assert (done.code, "nothing to resume" in done.err) == (2, True)
-    done = senti("distill", "--resume", "student", "--arch", "gpt", cwd=tmp_path)
-    assert (done.code, "takes no other settings" in done.err) == (2, True)
-    done = senti("train", made / "reviews.csv", "--task", "distillation", "--arch", "cnn", cwd=tmp_path)
-    assert (done.code, "senti distill TEACHER trains such a run" in done.err) == (2, True)
-
-
 def test_some_rows_keep_what_the_teacher_answers(made: Path) -> None:
     teacher = str(made / "teacher")
     config = resolve_distillation({"arch": "cnn", "task": {"teacher": teacher}})
@@ -436,31 +328,3 @@ def test_some_rows_keep_what_the_teacher_answers(made: Path) -> None:
     np.testing.assert_array_equal(some.taught.train, whole.taught.train[0:20:5])
     np.testing.assert_array_equal(some.to_fit(), whole.taught.train[0:20:5].argmax(1))
     assert len(whole.train) == len(whole.taught.train) == 360
-
-
-def test_the_command_reads_texts_a_line(made: Path, tmp_path: Path) -> None:
-    done = senti(
-        "distill", made / "teacher", "--data", made / "texts.txt", "--format", "lines", "--out", "student",
-        "--preset", "nano", "--epochs", "1", "--json", cwd=tmp_path,
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert found["arch"] == "lstm"
-    assert found["distilled"]["rows"] == 30
-    done = senti("runs", tmp_path, "--json", cwd=tmp_path)
-    assert done.code == 0, done.err
-    done = senti("card", "student", cwd=tmp_path)
-    assert done.code == 0, done.err
-    done = senti("plot", "student", "-o", "curves.png", cwd=tmp_path)
-    assert done.code == 0, done.err
-    line: list[str | Path] = [
-        "distill",
-        made / "teacher",
-        "--data",
-        made / "texts.txt",
-        "--format",
-        "lines",
-        "--dry-run",
-    ]
-    done = senti(*line, "--preset", "nano", "--json", cwd=tmp_path)
-    assert json.loads(done.out)["seconds"] > 0
