@@ -1,7 +1,7 @@
 """Steps of a long benchmark: each is a run that begins, goes on where it was stopped, or is there already.
 
-Not for what a benchmark measures. A step that is cut off, by its time or by a kill, leaves a run directory
-that the same command goes on with; one that has finished is only read.
+Not for what a benchmark measures. A step that is cut off, by its time, by Ctrl-C or by a kill, leaves a run
+directory that the same command goes on with; one that has finished is only read.
 """
 
 import time
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sentimodels.alignment.run import align, resume_alignment
+from sentimodels.cli.stopping import Stopper
 from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
 from sentimodels.lm.pretrain import pretrain, resume_pretraining
 from sentimodels.lm.translation import resume_translation, train_translation
@@ -20,6 +21,7 @@ from sentimodels.runs.train import resume, train
 AGAIN = "stopped; type the command again to go on"
 Stop = Callable[[], bool]
 About = dict[str, Any]
+_Work = Callable[[Stop], About]
 
 
 def after(seconds: float | None) -> Stop:
@@ -32,8 +34,8 @@ def pretrained(config: LanguageConfig, run: Path, stop: Stop, **told: Any) -> Ab
     """Returns what is known of a language model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda: pretrain(config, run, should_stop=stop, **told),
-        lambda: resume_pretraining(run, should_stop=stop, **told),
+        lambda asked: pretrain(config, run, should_stop=asked, **told),
+        lambda asked: resume_pretraining(run, should_stop=asked, **told),
     )  # fmt: skip
 
 
@@ -41,16 +43,20 @@ def trained(
     config: RunConfig, run: Path, stop: Stop, tables: Tables | None = None, **told: Any
 ) -> About | None:
     """Returns what is known of a classifier once it is trained; `None` where the time ended before."""
-    more: dict[str, Any] = {"tables": tables, "should_stop": stop, "baseline": False, **told}
-    return _step(run, stop, lambda: train(config, run, **more), lambda: resume(run, **more))
+    more: dict[str, Any] = {"tables": tables, "baseline": False, **told}
+    return _step(
+        run, stop,
+        lambda asked: train(config, run, should_stop=asked, **more),
+        lambda asked: resume(run, should_stop=asked, **more),
+    )  # fmt: skip
 
 
 def aligned(config: AlignConfig, run: Path, stop: Stop, **told: Any) -> About | None:
     """Returns what is known of an aligned model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda: align(config, run, should_stop=stop, **told),
-        lambda: resume_alignment(run, should_stop=stop, **told),
+        lambda asked: align(config, run, should_stop=asked, **told),
+        lambda asked: resume_alignment(run, should_stop=asked, **told),
     )  # fmt: skip
 
 
@@ -58,8 +64,8 @@ def translated(config: TranslationConfig, run: Path, stop: Stop, **told: Any) ->
     """Returns what is known of a translation model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda: train_translation(config, run, should_stop=stop, **told),
-        lambda: resume_translation(run, should_stop=stop, **told),
+        lambda asked: train_translation(config, run, should_stop=asked, **told),
+        lambda asked: resume_translation(run, should_stop=asked, **told),
     )  # fmt: skip
 
 
@@ -73,12 +79,14 @@ def _beside(run: Path) -> Path:
     return run.with_name(f"{run.name}.cpu-seconds")
 
 
-def _step(run: Path, stop: Stop, begin: Callable[[], About], go_on: Callable[[], About]) -> About | None:
+def _step(run: Path, stop: Stop, begin: _Work, go_on: _Work) -> About | None:
     if finished(run):
         return read_json(run / "run.json")
     if stop():
         return None
     before = time.process_time()
-    about = go_on() if (run / "config.toml").is_file() else begin()
+    work = go_on if (run / "config.toml").is_file() else begin
+    with Stopper() as interrupted:
+        about = work(lambda: interrupted() or stop())
     _beside(run).write_text(f"{cpu_seconds(run) + time.process_time() - before:.1f}\n", "utf-8")
     return None if about["fit"]["stop"] == "stopped" else about

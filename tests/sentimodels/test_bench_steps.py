@@ -5,6 +5,7 @@ import importlib
 import itertools
 import json
 import lzma
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +63,22 @@ def test_a_step_that_was_stopped_goes_on_to_the_same_weights(
     assert weights[0] == weights[1]
     # What has finished is read: the clock is not asked.
     assert steps.pretrained(config, tmp_path / "parts", lambda: True)["fit"]["steps"] == 7
+
+
+def test_an_interrupted_step_keeps_its_time_and_goes_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
+    steps = bench("steps")
+    config = language(tmp_path / "reviews.csv")
+
+    def interrupt() -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return False
+
+    before = signal.getsignal(signal.SIGINT)
+    asked = iter([lambda: False, lambda: False, interrupt])
+    assert steps.pretrained(config, tmp_path / "run", lambda: next(asked, lambda: False)()) is None
+    assert signal.getsignal(signal.SIGINT) is before
+    assert steps.cpu_seconds(tmp_path / "run") > 0
+    assert steps.pretrained(config, tmp_path / "run", steps.after(None))["fit"]["steps"] == 7
 
 
 def test_a_classifier_goes_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
