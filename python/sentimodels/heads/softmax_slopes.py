@@ -1,9 +1,8 @@
 """From logits and targets to the cross entropy and its gradient by the logits, which needs no backward pass.
 
 Written out in place, for a CPU and for any device without a compiler; or as one function that torch.compile
-fuses, so that a GPU reads the logits twice and writes their gradient once, where the steps written out pass
-over memory some ten times. Columns past the vocabulary, which round its width up, count as impossible.
-Not for products with the table (`cross_entropy.py`).
+fuses, so that a GPU does not pass over memory once for each step of it. Columns past the vocabulary, which
+round its width up, count as impossible. Not for products with the table (`cross_entropy.py`).
 """
 
 from collections.abc import Callable
@@ -38,7 +37,7 @@ def slopes_in_place(
     words = logits[:, :size]
     if bias is not None:
         words += bias
-    if len(logits) and size < logits.shape[1]:
+    if size < logits.shape[1]:
         logits[:, size:] = float("-inf")
     logits -= logits.amax(1, keepdim=True)
     right = logits.gather(1, place)[:, 0]
