@@ -2,6 +2,7 @@
 
     python benches/models/translate.py                    # Multi30k: an hour of a core a seed; dev judges
     python benches/models/translate.py multi30k --seed 1  # one seed alone
+    python benches/models/translate.py multi30k-gpu       # a wider model, minutes of a GPU a seed
     python benches/models/translate.py multi30k-gpt       # the same pairs, a causal model on prompts
     python benches/models/translate.py wmt                # 10,000 pairs of WMT; wmt-gpt: on prompts
     python benches/models/translate.py wmt --seconds 600  # stops there; type it again to go on
@@ -9,9 +10,9 @@
     python benches/models/translate.py wmt --test         # once, when nothing is left to choose
     python benches/models/translate.py wmt --speed 120    # speed alone, and epochs an hour buys
 
-The recipe is `multi30k.toml`; weights and search are chosen on the validation pairs. Needs the data of
-`SENTITOK_DATA` and sacrebleu. `--test` scores all seeds that have finished, and writes a result file with
-the signatures; a bar is judged once all are there.
+The recipe is `multi30k.toml`, on a GPU `multi30k-gpu.toml`; weights and search are chosen on the validation
+pairs. Needs the data of `SENTITOK_DATA` and sacrebleu. `--test` scores all seeds that have finished, and
+writes a result file with the signatures; a bar is judged once all are there.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from bars import asks, judged_of
 from result import RESULTS, data_folder, earlier, load, occasion, origin, write
 from steps import AGAIN, after, cpu_seconds, translated
@@ -38,7 +40,6 @@ from sentimodels.lm.translator import Translator
 from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
 
-RECIPE = Path(__file__).with_name("multi30k.toml")
 # As many parameters as the encoder-decoder of the recipe, in one stack.
 PROMPTED = {"d_model": 256, "n_layers": 5, "n_heads": 4, "d_ff": 1024, "dropout": 0.2}
 
@@ -61,7 +62,7 @@ def settings(config: TranslationConfig) -> dict[str, Any]:
 
 def configured(row: Row, seed: int, threads: int, assignments: list[str]) -> TranslationConfig:
     """Returns the recipe for a row, with what is set above it."""
-    recipe = read_toml(RECIPE)
+    recipe = read_toml(Path(__file__).with_name(f"{row.recipe}.toml"))
     more: dict[str, Any] = {}
     if row.prompted:
         recipe = {**recipe, "arch": "gpt", "model": PROMPTED}
@@ -149,6 +150,7 @@ def test(name: str, folder: Path, before: float | None, command: str, **given: A
         of_seeds.append({
             "seed": seed, "dev": about["valid"], "test": scores, "fit": about["fit"],
             "parameters": about["parameters"], "cpu_seconds": cpu_seconds(run),
+            "device": torch.cuda.get_device_name() if about["device"][:4] == "cuda" else about["device"],
         })  # fmt: skip
     bleu = of_score(bleu_of_drawn(translations, pairs.targets), len(pairs.targets))
     tree, target = settings(load_translation_config(run_of(folder, there[0]))), RESULTS / f"{row.result}.json"

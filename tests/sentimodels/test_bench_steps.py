@@ -189,7 +189,9 @@ def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("row", "n_dev"), [("multi30k", 20), ("wmt-gpt", 9)])  # a twentieth of the sources
+@pytest.mark.parametrize(
+    ("row", "n_dev"), [("multi30k", 20), ("multi30k-gpu", 20), ("wmt-gpt", 9)]
+)  # a twentieth of the sources
 def test_translation_stops_goes_on_and_is_scored(
     bench: Callable[[str], Any],
     row: str,

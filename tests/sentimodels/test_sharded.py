@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.distributed.fsdp import FSDPModule
 
 import sentimodels
 from senti_in_process import senti
@@ -241,3 +242,9 @@ def test_what_is_refused(folder: Path) -> None:
     sparse = sparse.model_copy(update={"optim": sparse.optim.model_copy(update={"sparse_embeddings": True})})
     with pytest.raises(ConfigError, match=r"type: --set optim\.sparse_embeddings=false"):
         check_sharded(sparse, 2)
+
+
+def test_a_torch_that_is_too_old_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(FSDPModule, "set_reduce_scatter_unused_params")
+    with pytest.raises(ConfigError, match=r"needs torch 2\.13 or newer, and this is .*pip install -U torch"):
+        check_sharded(config(folder, "gpt", 2, parallel="fsdp"), 2)

@@ -46,6 +46,11 @@ def check_sharded(config: LanguageConfig, world: int) -> None:
             "train.parallel fsdp divides a model among processes, and there is one; type: torchrun "
             "--nproc-per-node 2 -m sentimodels pretrain ..., or leave out --parallel"
         )
+    if not hasattr(FSDPModule, "set_reduce_scatter_unused_params"):
+        raise ConfigError(
+            f"train.parallel fsdp needs torch 2.13 or newer, and this is {torch.__version__}; type: pip "
+            "install -U torch, or leave out --parallel"
+        )
     if config.optim.sparse_embeddings:
         raise ConfigError(
             "optim.sparse_embeddings moves single rows of a table, which train.parallel fsdp divides among "

@@ -92,6 +92,20 @@ class RowAdam(torch.optim.Optimizer):
         put(parameter, rows, take(parameter, rows).sub_(move, alpha=group["lr"]))
 
 
+class _Groups:
+    """Parameters with the same settings in one group each: torch moves a group by one call."""
+
+    def __init__(self) -> None:
+        self.all: list[dict[str, Any]] = []
+
+    def add(self, parameter: nn.Parameter, **settings: float) -> None:
+        for group in self.all:
+            if settings.items() <= group.items():
+                group["params"].append(parameter)
+                return
+        self.all.append({"params": [parameter], **settings})
+
+
 class Optimizers:
     """The optimisers of a model as one.
 
@@ -106,29 +120,28 @@ class Optimizers:
         self.names = {id(parameter): name for name, parameter in module.named_parameters()}
         blocks = re.findall(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", "\n".join(self.names.values()), re.M)
         n_layers = max(map(int, blocks), default=-1) + 1
-        rows: list[dict[str, Any]] = []
-        matrices: list[dict[str, Any]] = []
-        others: list[dict[str, Any]] = []
+        rows, matrices, others = _Groups(), _Groups(), _Groups()
         for name, parameter in module.named_parameters():
             factor = config.layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
             between = parameter.ndim == 2 and not is_table(name) and not _added(name)
-            group = {"params": [parameter], "factor": factor, "base": config.lr}
             if name in sparse:
-                rows.append(group | {"base": config.lr * config.embedding_lr_scale})
+                rows.add(parameter, factor=factor, base=config.lr * config.embedding_lr_scale)
             elif config.name == "muon" and between and not name.startswith("head."):
-                matrices.append(group | {"base": config.muon_lr, "weight_decay": config.weight_decay})
+                decay = config.weight_decay
+                matrices.add(parameter, factor=factor, base=config.muon_lr, weight_decay=decay)
             else:
-                others.append(group | {"weight_decay": config.weight_decay if between else 0.0})
+                decay = config.weight_decay if between else 0.0
+                others.add(parameter, factor=factor, base=config.lr, weight_decay=decay)
         self.all: dict[str, torch.optim.Optimizer] = {}
-        if rows:
-            self.all["rows"] = RowAdam(rows, config.lr, config.betas, config.eps)
-        if matrices:
-            self.all["muon"] = torch.optim.Muon(matrices, lr=config.muon_lr)
-        if others and config.name == "sgd":
-            self.all["sgd"] = torch.optim.SGD(others, lr=config.lr, momentum=config.momentum)
-        elif others:
+        if rows.all:
+            self.all["rows"] = RowAdam(rows.all, config.lr, config.betas, config.eps)
+        if matrices.all:
+            self.all["muon"] = torch.optim.Muon(matrices.all, lr=config.muon_lr)
+        if others.all and config.name == "sgd":
+            self.all["sgd"] = torch.optim.SGD(others.all, lr=config.lr, momentum=config.momentum)
+        elif others.all:
             self.all["adamw"] = torch.optim.AdamW(
-                others, lr=config.lr, betas=config.betas, eps=config.eps, fused=True
+                others.all, lr=config.lr, betas=config.betas, eps=config.eps, fused=True
             )
 
     def set_rate(self, factor: float) -> float:
@@ -187,8 +200,9 @@ def _gradients(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
 
 def divide(parameters: Iterable[nn.Parameter], by: Tensor) -> None:
     """Divides all gradients by a number."""
-    for gradient in _gradients(parameters):
-        gradient.div_(by)
+    gradients = _gradients(parameters)
+    if gradients:
+        torch._foreach_div_(gradients, by)
 
 
 def norm_of(parameters: Iterable[nn.Parameter]) -> Tensor:
@@ -199,9 +213,7 @@ def norm_of(parameters: Iterable[nn.Parameter]) -> Tensor:
 def _norm(gradients: list[Tensor]) -> Tensor:
     if not gradients:
         return torch.zeros(())
-    return torch.as_tensor(
-        torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
-    )
+    return torch.as_tensor(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients))))
 
 
 def clip(parameters: Iterable[nn.Parameter], most: float) -> Tensor:
@@ -209,6 +221,6 @@ def clip(parameters: Iterable[nn.Parameter], most: float) -> Tensor:
     gradients = _gradients(parameters)
     norm = _norm(gradients)
     factor = (most / (norm + 1e-6)).clamp(max=1.0)
-    for gradient in gradients:
-        gradient.mul_(factor)
+    if gradients:
+        torch._foreach_mul_(gradients, factor)
     return norm
