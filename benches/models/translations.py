@@ -71,11 +71,11 @@ def part(folder: Path = RESULTS) -> str:
     there = {name: folder / f"{row.result}.json" for name, row in ROWS.items()}
     results = {name: read(path) for name, path in there.items() if path.is_file()}
     texts = [
-        "An encoder-decoder, and beside it a causal model with as many parameters that reads the source in a "
-        "prompt; recipe `benches/models/multi30k.toml`, of the wider one `multi30k-gpu.toml`. Steps and "
-        "search are chosen on dev, which chose the weights as well; the test pairs chose nothing. Means over seeds; "
-        "intervals are over seeds and pairs. Of the WMT sample 50 pairs judge, too few for more than a "
-        "first impression."
+        "An encoder-decoder, and beside it a causal model with as many parameters that reads the source in "
+        "a prompt; recipe `benches/models/multi30k.toml`, of the wider one `multi30k-gpu.toml`. Steps and "
+        "search are chosen on dev, which chose the weights as well; the test pairs chose nothing. Means "
+        "over seeds; intervals are over seeds and pairs. Of the WMT sample 50 pairs judge, too few for more "
+        "than a first impression."
     ]
     if results:
         texts.append(table(HEAD, [line(ROWS[name], one) for name, one in results.items()]))
