@@ -358,39 +358,6 @@ def test_what_the_server_refuses_is_said(page: Watched) -> None:
     page.complaints.clear()  # the browser notes each answer that is not 200
 
 
-# Where a bar ends stands out from what it ends at: by its own shade, or by a line at its end.
-ENDS = """
-() => {
-  const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
-    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const apart = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  return [...document.querySelectorAll(".bar")].map((bar) => {
-    const [track, fill, line] = [[bar], [bar.firstChild], [bar, "::after"]]
-      .map((one) => light(getComputedStyle(...one).backgroundColor));
-    return Math.max(apart(fill, track), Math.min(apart(line, fill), apart(line, track)));
-  });
-}
-"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_bars_of_five_labels_can_be_told_from_what_is_behind_them(
-    chrome: Any, tmp_path: Path, scheme: str
-) -> None:
-    lines = [f"{'good ' * label}film {'bad ' * (4 - label)},{label}" for label in range(5)] * 20
-    (tmp_path / "five.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
-    train(resolve(tree("tfidf", tmp_path / "five.csv")), tmp_path / "five", baseline=False)
-    app = create_app(load_models([tmp_path / "five"]), Limits(), more=routes)
-    with serving(app) as client, opened(chrome, client.url, color_scheme=scheme) as page:
-        page.text.fill("good good film")
-        page.panel("five").locator(".token").first.wait_for()
-        ends = page.page.evaluate(ENDS)
-        assert len(ends) == 5
-        assert min(ends) >= 3, ends
-        page.keep(f"five-labels-{scheme}")
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read_on_a_telephone(chrome: Any, client: Client, scheme: str) -> None:
     viewport = {"width": 360, "height": 740}
