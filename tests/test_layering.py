@@ -61,6 +61,7 @@ SOCKETS = {"python/sentitok/web/server.py"}
 # point one way; a new room is a new row.
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
+    "arguments": {"errors"},  # what calls in Python are given
     "config": set(),  # sections know values
     "data": {"errors"},  # files and tables, never ids of a model
     "text": {"errors", "config", "data"},
@@ -77,11 +78,12 @@ ROOMS: dict[str, set[str]] = {
         "evaluation",
     },
     "lm": {
-        "errors", "config", "data", "text", "layers", "heads", "models", "training", "evaluation", "runs",
+        "errors", "arguments", "config", "data", "text", "layers", "heads", "models", "training",
+        "evaluation", "runs",
     },
-    "language_model": {"errors", "config", "training", "lm"},
+    "language_model": {"errors", "arguments", "config", "training", "lm"},
     "continuation": {"errors", "evaluation", "language_model"},
-    "classifier": {"config", "data", "text", "inference", "training", "runs"},
+    "classifier": {"arguments", "config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "distillation": {"errors", "config", "data", "evaluation", "runs", "predictor"},  # a classifier teaches
     "alignment": {

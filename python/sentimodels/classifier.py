@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from .arguments import texts_of
 from .config import RunConfig
 from .data.encoded import Encoded
 from .data.labels import Labels
@@ -82,12 +83,15 @@ class Classifier:
         return self._loaded.temperature
 
     def predict_logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns the logits (n, n_classes) before the temperature."""
-        if isinstance(texts, str):
-            raise TypeError("predict takes a list of texts, not one text")
-        if not len(texts):
+        """Returns the logits (n, n_classes) before the temperature.
+
+        Raises:
+            TypeError: for one text alone, and for what is no text.
+        """
+        found = texts_of("predict", texts)
+        if not found:
             return np.zeros((0, len(self.labels)), np.float32)
-        return self.logits_of(self._loaded.encoder.encode(texts))
+        return self.logits_of(self._loaded.encoder.encode(found))
 
     def logits_of(self, encoded: Encoded) -> NDArray[np.float32]:
         """Returns the logits (n, n_classes) of texts that `encoder` has encoded."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sentitok import Tokenizer
 
+from .arguments import flag, strings, texts_of
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
-from .lm.arguments import flag, strings, texts_of
 from .lm.decoding import Watch
 from .lm.directory import LoadedModel, load_language_model
 from .lm.generate import Limits, Piece, check_prompts, generate

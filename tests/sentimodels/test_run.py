@@ -128,6 +128,13 @@ def test_answers_of_odd_texts(trained: Path) -> None:
     assert classifier.predict([]) == []
     with pytest.raises(TypeError, match="a list of texts"):
         classifier.predict("one text")
+    for wrong, said in (
+        (["good", None], "text 2: None is no text"),
+        (7, "7: expected a list"),
+        (b"x", "bytes"),
+    ):
+        with pytest.raises(TypeError, match=f"predict.*{said}"):
+            classifier.predict(wrong)  # type: ignore[arg-type]  # 2026-11: what it must refuse
 
 
 # (file, how it is altered, what is said)

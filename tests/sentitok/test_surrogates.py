@@ -19,7 +19,8 @@ from sentitok import (
 
 
 def ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    return tokenizer.encode(text).ids.tolist()
+    found: list[int] = tokenizer.encode(text).ids.tolist()
+    return found
 
 
 def test_surrogates(tokenizer: Tokenizer) -> None:

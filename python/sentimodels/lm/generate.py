@@ -15,8 +15,8 @@ from torch import Tensor
 
 from sentitok import Tokenizer
 
+from ..arguments import flag, strings, whole
 from ..errors import DataError
-from .arguments import flag, strings, whole
 from .decoding import Decoding, Watch
 from .model import CausalModel
 from .sampling import Draws, Sampling

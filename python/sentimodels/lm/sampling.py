@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arguments import ABOVE_0, number, whole
+from ..arguments import ABOVE_0, number, whole
 
 __all__ = ["Draws", "Sampling"]
 

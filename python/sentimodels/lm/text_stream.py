@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from sentitok import Tokenizer
 
+from ..arguments import strings
 from ..errors import ConfigError
-from .arguments import strings
 
 __all__ = ["StopStrings", "TextStream"]
 

@@ -17,12 +17,12 @@ from torch import nn
 
 from sentitok import Tokenizer
 
+from ..arguments import texts_of
 from ..config import LanguageConfig, NextTokenConfig, Seq2SeqConfig, TranslationConfig
 from ..errors import ConfigError, DataError
 from ..runs.language import resolve_language
 from ..text.inputs import Inputs
 from ..training.device import device_of
-from .arguments import texts_of
 from .beam import BeamOptions, Hypothesis, beam_search
 from .directory import load_checked
 from .encoder_decoder import EncoderDecoder

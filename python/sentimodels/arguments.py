@@ -12,7 +12,7 @@ from typing import Any
 
 from sentitok.messages import shown
 
-from ..errors import ConfigError
+from .errors import ConfigError
 
 __all__ = ["ABOVE_0", "flag", "number", "strings", "texts_of", "whole"]
 
