@@ -150,7 +150,7 @@ def test(name: str, folder: Path, before: float | None, command: str, **given: A
         of_seeds.append({
             "seed": seed, "dev": about["valid"], "test": scores, "fit": about["fit"],
             "parameters": about["parameters"], "cpu_seconds": cpu_seconds(run),
-            "device": torch.cuda.get_device_name() if about["device"][:4] == "cuda" else about["device"],
+            "device": device_name(about["device"]),
         })  # fmt: skip
     bleu = of_score(bleu_of_drawn(translations, pairs.targets), len(pairs.targets))
     tree, target = settings(load_translation_config(run_of(folder, there[0]))), RESULTS / f"{row.result}.json"
@@ -161,6 +161,12 @@ def test(name: str, folder: Path, before: float | None, command: str, **given: A
     write(target, result)
     for judged in judged_of(row.result, result):
         print(f"{judged.word}: {asks(judged.bar)}")
+
+
+def device_name(device: str) -> str:
+    """Returns what a run was trained on: the name of a GPU that is here, else the device as it is recorded."""
+    here = device.startswith("cuda") and torch.cuda.is_available()
+    return torch.cuda.get_device_name() if here else device
 
 
 def judged_before(result: dict[str, Any]) -> dict[str, Any]:
