@@ -164,7 +164,7 @@ def test(name: str, folder: Path, before: float | None, command: str, **given: A
 
 
 def device_name(device: str) -> str:
-    """Returns what a run was trained on: the name of a GPU that is here, else the device as it is recorded."""
+    """Returns what a run was trained on: the name of a GPU that is here, else what the run says."""
     here = device.startswith("cuda") and torch.cuda.is_available()
     return torch.cuda.get_device_name() if here else device
 
