@@ -18,8 +18,6 @@ TEXTS = [
     "\u0301a\x00b",
     "日本語のテキスト",
 ]
-
-
 LINES = (CORPUS / "sherlock-holmes.txt").read_bytes().decode("utf-8").split("\n")[:3000]
 Pair = tuple[theirs.SentencePieceProcessor, ours.SentencePieceProcessor]
 

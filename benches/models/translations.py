@@ -61,7 +61,7 @@ ROWS = {
     "wmt-gpt": Row("WMT sample, `gpt` on prompts", WMT, True, "translation-wmt-gpt", HOURS),
 }  # fmt: skip
 HEAD = [
-    "English to German", "parameters", "epochs, steps", "minutes of", "seeds", "dev: BLEU / chrF", "pairs",
+    "English to German", "parameters", "epochs, steps", "minutes", "seeds", "dev: BLEU / chrF", "pairs",
     "test: BLEU / chrF", "95 % of BLEU",
 ]  # fmt: skip
 
@@ -104,7 +104,7 @@ def cost(seeds: list[Result]) -> str:
     """Returns the mean minutes of training: of a processor, or of the clock on a GPU."""
     device = seeds[0].get("device", "cpu")
     seconds = [one["cpu_seconds"] if device == "cpu" else one["fit"]["seconds"] for one in seeds]
-    return f"{'a CPU' if device == 'cpu' else device}: {fmean(seconds) / 60:.0f}"
+    return f"{fmean(seconds) / 60:.0f} of {'a CPU' if device == 'cpu' else device}"
 
 
 def both(seeds: list[Result], part: str) -> str:
