@@ -1,4 +1,4 @@
-"""Memory that was freed goes back to the system."""
+"""What a step frees stays for the next one, and goes back to the system in the end."""
 
 import os
 import subprocess
@@ -12,14 +12,13 @@ from sentimodels.runs.config import resolve
 from sentimodels.runs.train import train
 from sentimodels.training import heap
 
-# In a process of its own: in another, blocks would go where earlier ones were.
-PROGRAM = """
+RESIDENT = """
 import os
 from pathlib import Path
 
 import numpy as np
 
-from sentimodels.training.heap import trim_heap
+from sentimodels.training.heap import Heap, trim_heap
 
 
 def resident():
@@ -27,6 +26,8 @@ def resident():
 
 
 before = resident()
+"""
+HOLES = """
 blocks = [np.ones(60_000, np.uint8) for _ in range(4000)]  # below what is mapped by itself
 full = resident()
 kept = blocks[::20]
@@ -35,22 +36,68 @@ holes = resident()
 trim_heap()
 print(full - before, holes - before, resident() - before, all(block.all() for block in kept))
 """
+STEPS = """
+import resource
+from contextlib import nullcontext
 
 
-@pytest.mark.skipif(heap._malloc_trim() is None, reason="the C library is not glibc, or not on Linux")
-def test_what_is_free_between_blocks_in_use_is_given_back() -> None:
+def step():
+    began = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    blocks = [np.ones(8_000_000, np.uint8) for _ in range(20)]
+    del blocks
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - began
+
+
+with HEAP:
+    faults = [step() for _ in range(5)]
+    during = resident() - before
+print(max(faults[1:]), during, resident() - before)
+"""
+GLIBC = pytest.mark.skipif(
+    heap._of_glibc("malloc_trim") is None, reason="the C library is not glibc, or not on Linux"
+)
+
+
+def said(program: str, **environment: str) -> list[int]:
+    """Returns what a program prints, in a process of its own: else blocks go where earlier ones were."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
-    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env=own)
-    full, holes, trimmed, whole = run.stdout.split()
-    assert int(full) > 200_000_000
-    assert int(holes) > 200_000_000
-    assert int(trimmed) < 40_000_000
-    assert whole == "True"
+    command = [sys.executable, "-c", RESIDENT + program]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=own | environment)
+    return [int(word) for word in run.stdout.replace("True", "1").replace("False", "0").split()]
+
+
+@GLIBC
+def test_what_is_free_between_blocks_in_use_is_given_back() -> None:
+    full, holes, trimmed, whole = said(HOLES)
+    assert full > 200_000_000
+    assert holes > 200_000_000
+    assert trimmed < 40_000_000
+    assert whole
+
+
+@GLIBC
+def test_steps_write_to_the_memory_of_the_step_before_and_the_end_gives_it_back() -> None:
+    faults, during, afterwards = said(STEPS.replace("HEAP", "Heap()"))
+    assert faults < 1_000
+    assert during > 150_000_000
+    assert afterwards < 40_000_000
+
+
+@GLIBC
+@pytest.mark.parametrize(
+    ("context", "environment"),
+    [("nullcontext()", {}), ("Heap()", {"MALLOC_TRIM_THRESHOLD_": "131072"})],
+    ids=["without it", "the environment sets the limits"],
+)
+def test_else_each_step_gives_it_back(context: str, environment: dict[str, str]) -> None:
+    during = said(STEPS.replace("HEAP", context), **environment)[1]
+    assert during < 40_000_000
 
 
 def test_another_library_keeps_what_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heap, "_malloc_trim", lambda: None)
-    heap.trim_heap()
+    monkeypatch.setattr(heap, "_of_glibc", lambda name: None)
+    with heap.Heap():
+        heap.trim_heap()
 
 
 def test_it_is_trimmed_now_and_then_however_many_steps_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,4 +118,4 @@ def test_training_trims_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.setattr(heap, "_SECONDS", 0.0)
     config = resolve(tree("bow", write(tmp_path / "reviews.csv")), {"train": {"epochs": 1}})
     about = train(config, tmp_path / "run", baseline=False)
-    assert len(trimmed) == about["fit"]["steps"] > 1
+    assert len(trimmed) == about["fit"]["steps"] + 1 > 2

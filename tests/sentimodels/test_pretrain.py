@@ -304,7 +304,7 @@ def test_a_cpu_reads_a_batch_in_pieces(corpus: Path, tmp_path: Path) -> None:
     prepare(config, tmp_path / "rows")
     rows = open_corpus(tmp_path / "rows")
     task = NextToken(rows, RowOrder(config, rows.train.n_rows))
-    ids = torch.arange(5 * 1024).view(5, 1024) % 300
+    ids = torch.arange(5 * 2048).view(5, 2048) % 300
     batch = Rows(ids, ids.masked_fill(ids == 7, -100), int((ids != 7).sum()))
     pieces = list(task.pieces(batch, torch.device("cpu")))
     assert [len(piece.ids) for piece in pieces] == [2, 2, 1]

@@ -124,22 +124,22 @@ class PPO:
         began = time.perf_counter() - at.seconds
         self.history.begin(self.model, self.bfloat16)
         stop = "max_steps" if total == self.config.max_steps else "epochs"
-        heap = Heap()
-        while at.step < total:
-            record = self._step()
-            heap.after_step()
-            at.step += 1
-            at.epoch, at.position = divmod(at.step, self.course.n_batches)
-            at.seconds = time.perf_counter() - began
-            if at.step % self.config.log_every == 0 or at.step == total:
-                self.history.add(record | self.history.speed())
-            if at.step < total:
-                asked = self.should_stop()
-                if asked or at.step % self.config.save_every == 0:
-                    self._save()
-                if asked:
-                    stop = "stopped"
-                    break
+        with Heap() as heap:
+            while at.step < total:
+                record = self._step()
+                heap.after_step()
+                at.step += 1
+                at.epoch, at.position = divmod(at.step, self.course.n_batches)
+                at.seconds = time.perf_counter() - began
+                if at.step % self.config.log_every == 0 or at.step == total:
+                    self.history.add(record | self.history.speed())
+                if at.step < total:
+                    asked = self.should_stop()
+                    if asked or at.step % self.config.save_every == 0:
+                        self._save()
+                    if asked:
+                        stop = "stopped"
+                        break
         if self.folder is not None and stop != "stopped":
             (self.folder / "state.safetensors").unlink(missing_ok=True)
         for parameter in self.parameters:

@@ -176,8 +176,8 @@ def summed_cross_entropy(
         weight: (V, D); logits are `states @ weight.T + bias`.
         targets: (...), ids below V, or `IGNORED`, which costs nothing.
         bias: (V,) or `None`.
-        chunk: tokens whose logits exist at once; peak memory grows with it and V. Without it 1,024, and on a
-            GPU up to 8,192, as long as there are no more than half a billion logits.
+        chunk: tokens whose logits exist at once; peak memory grows with it and V. Without it 512, and on a
+            GPU 1,024 to 8,192, as long as there are no more than half a billion logits.
         label_smoothing: share of the probability of each target that is spread evenly over all words.
         compiled: whether torch.compile makes one kernel of what is done with the logits.
 
@@ -186,6 +186,6 @@ def summed_cross_entropy(
     """
     flat, aims = _flat(states, targets)
     if chunk is None:
-        chunk = max(1024, min(8192, _MOST // len(weight))) if flat.device.type == "cuda" else 1024
+        chunk = max(1024, min(8192, _MOST // len(weight))) if flat.device.type == "cuda" else 512
     loss: Tensor = _Summed.apply(flat, weight, bias, aims, chunk, label_smoothing, compiled)
     return loss

@@ -23,8 +23,6 @@ from .writers import Writer
 
 __all__ = ["PairFormat", "Seq2Seq"]
 
-# Targets whose logits exist at once.
-_CHUNK = 2_048
 # Places of a validation batch.
 _PLACES = 16_384
 
@@ -115,7 +113,7 @@ class Seq2Seq:
         kind = table.device.type
         if torch.is_autocast_enabled(kind):  # as the product with the table would be
             states = states.to(torch.get_autocast_dtype(kind))
-        loss = summed_cross_entropy(states, table, labels, chunk=_CHUNK, label_smoothing=label_smoothing)
+        loss = summed_cross_entropy(states, table, labels, label_smoothing=label_smoothing)
         return loss, len(labels)
 
     def evaluate(self, model: nn.Module) -> Evaluation | None:

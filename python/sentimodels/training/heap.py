@@ -1,24 +1,38 @@
-"""`Heap`: gives memory that was freed back to the system, where the C library keeps it.
+"""`Heap`: the memory that a step frees stays for the next one, and goes back to the system now and then.
 
-Batches of many shapes leave the heap of glibc full of holes: training a model that reads prompts held 8 GB
-after an hour, of which 1 GB was in use. Trimming after each of its steps took a quarter of the time;
-after every twenty, which take some twenty seconds, nothing that was seen. With another library nothing
-is done. Numbers do not depend on it.
+glibc hands large blocks back as soon as they are free, and the system clears each page of theirs when they
+are asked for again: a step of a small language model did so with 150 MB. So while a model trains, what is
+freed is kept. Batches of many shapes leave that memory full of holes: training a model that reads prompts
+held 8 GB after an hour, of which 1 GB was in use. So it is trimmed every fifteen seconds, and at the end;
+after each step that took a quarter of the time. With another library, or where the environment sets glibc's
+limits, nothing is kept. Numbers do not depend on it.
 """
 
 import ctypes
+import os
 import sys
 import time
 from collections.abc import Callable
 from functools import cache
+from types import TracebackType
+from typing import Any
 
 __all__ = ["Heap", "trim_heap"]
 
 _SECONDS = 15.0
+# `mallopt`: free memory at the top of the heap that is kept, and the size from which a block is mapped by
+# itself, whose greatest value this is.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_ALL, _LARGEST = 2**31 - 1, 32 << 20
+# What says these limits from outside.
+_SETTINGS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES")
 
 
 class Heap:
-    """The heap of this process while it trains.
+    """The heap of this process while it trains, in a `with` statement.
+
+    Afterwards the limits are those that glibc itself comes to once it has freed its largest blocks: its
+    first ones, which follow what is freed, cannot be had back.
 
     Args:
         clock: the time in seconds.
@@ -27,6 +41,16 @@ class Heap:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._due = clock() + _SECONDS
+
+    def __enter__(self) -> "Heap":
+        _keep(_ALL)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _keep(2 * _LARGEST)
+        trim_heap()
 
     def after_step(self) -> None:
         """Trims the heap if it is time."""
@@ -37,15 +61,23 @@ class Heap:
 
 def trim_heap() -> None:
     """Gives back what is free."""
-    trim = _malloc_trim()
+    trim = _of_glibc("malloc_trim")
     if trim is not None:
         trim(0)
 
 
+def _keep(size: int) -> None:
+    """Keeps so many bytes that are free, but for blocks above 32 MiB."""
+    set_limit = _of_glibc("mallopt")
+    if set_limit is not None and not any(name in os.environ for name in _SETTINGS):
+        set_limit(_MMAP_THRESHOLD, _LARGEST)
+        set_limit(_TRIM_THRESHOLD, size)
+
+
 @cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    """Returns glibc's `malloc_trim`; `None` where the C library is another."""
+def _of_glibc(name: str) -> Callable[..., Any] | None:
+    """Returns a function of glibc; `None` where the C library is another."""
     if sys.platform != "linux":
         return None
-    found: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    found: Callable[..., Any] | None = getattr(ctypes.CDLL(None), name, None)
     return found

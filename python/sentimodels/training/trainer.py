@@ -152,11 +152,15 @@ class _Run:
 
     def go(self) -> Fit:
         """Runs the loop."""
+        with Heap() as heap:
+            return self._steps(heap)
+
+    def _steps(self, heap: Heap) -> Fit:
+        """Takes the steps that are left, or those up to where it is stopped."""
         at = self.progress
         self.began = time.perf_counter() - at.seconds
         self.history.begin(self.module, self.trainer.bfloat16)
         stop = "max_steps" if self.total == self.config.max_steps else "epochs"
-        heap = Heap()
         while at.step < self.total:
             for window in self._windows():
                 self._freeze()
