@@ -21,6 +21,7 @@ import in_use_page
 import lengths
 import onnx_equal
 import pretrain
+import pretrain_sides
 import style
 import translate
 import translations
@@ -56,7 +57,7 @@ CHECKS: dict[str, Callable[[Result], Reasons]] = {
         one, style.settings_of(one["config"]["preset"], one["config"]["epochs"]), [style.SONNETS, style.PLAYS]
     ),
     "trainer-speed": lambda one: stale(one, resolve({"arch": "encoder"}), _parts_today("kaggle", one)),
-    "training_speed": lambda one: outdated(one, pretrain.SIZES, pretrain.FILES),
+    "training_speed": lambda one: outdated(one, pretrain_sides.SIZES, pretrain.FILES),
     **{row.result: lambda one: _of_translation(one) for row in translations.ROWS.values()},
 }
 

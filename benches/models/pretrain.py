@@ -9,183 +9,53 @@ AdamW, clipping, the table read as head), in float32, which is the default on a 
 autocast: ours, by `senti pretrain`'s own task and trainer;
 torch's `nn.TransformerEncoderLayer` with a causal mask, pre-norm, learned positions and a feed-forward part
 as wide as gives it as many parameters; and transformers' GPT-2 with nanoGPT's step. All read the same ids.
-They take turns, `--rounds` times `--steps` steps each, after a warm-up that is not counted; the medians are
-compared, and beside them tokens per CPU second, which a busy machine disturbs less (with one thread:
-threads that wait for each other count as busy). Then the matrix products and the attention of our step are
-timed, each by itself: what is left if all else took no time. A processor without bfloat16 products
-(avx512_bf16, amx) emulates them. What is compared is a step: not how well a model learns, though losses
-are printed to show that all three do. Exits with 1 where a bar is missed.
+Each runs in a process of its own (`pretrain_sides.py` says why). They take turns, `--rounds` times `--steps`
+steps each, after a warm-up that is not counted; the medians are compared, and beside them tokens per CPU
+second, which a busy machine disturbs less (with one thread: threads that wait for each other count as busy).
+Then the matrix products and the attention of our step are timed, each by itself: what is left if all else
+took no time. A processor without bfloat16 products (avx512_bf16, amx) emulates them. What is compared is a
+step: not how well a model learns, though losses are printed to show that all three do. Exits with 1 where a
+bar is missed.
 """
 
 import argparse
+import multiprocessing
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from bars import judged_of
 from bars_page import line
 from markdown import MISSED
+from pretrain_sides import (
+    BATCH,
+    CONTEXT,
+    CORPUS,
+    HEADS,
+    LAYERS,
+    SIZES,
+    VOCABULARY,
+    WIDTH,
+    Course,
+    serve,
+)
 from result import RESULTS, ROOT, load, occasion, origin, write
-from torch import Tensor, nn
+from torch import nn
 
-from sentimodels.lm.batches import RowOrder
-from sentimodels.lm.corpus import open_corpus, prepare
 from sentimodels.lm.model import build_language_model
-from sentimodels.lm.next_token import NextToken, rows_at_once, rows_of
-from sentimodels.runs.language import resolve_language
-from sentimodels.training.trainer import Trainer
+from sentimodels.lm.next_token import rows_at_once
 
 TARGET, COMMAND = RESULTS / "training_speed.json", "python benches/models/pretrain.py"
-CORPUS = ROOT / "tests" / "data" / "corpus" / "pride-and-prejudice.txt"
 FILES = (CORPUS.relative_to(ROOT).as_posix(),)
-WIDTH, HEADS, LAYERS, VOCABULARY, CONTEXT, BATCH = 256, 8, 4, 5_000, 256, 32
-SIZES = {"width": WIDTH, "heads": HEADS, "layers": LAYERS, "vocabulary": VOCABULARY, "context": CONTEXT,
-         "batch": BATCH}  # fmt: skip
-# As many parameters as SwiGLU's three maps of 640.
-PLAIN_INNER = 960
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-Step = Callable[[], float]
-
-
-class Plain(nn.Module):
-    """The model as torch's own layers make it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(VOCABULARY, WIDTH)
-        self.positions = nn.Embedding(CONTEXT, WIDTH)
-        layer = nn.TransformerEncoderLayer(
-            WIDTH, HEADS, PLAIN_INNER, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
-        )
-        self.layers = nn.TransformerEncoder(
-            layer, LAYERS, norm=nn.LayerNorm(WIDTH), enable_nested_tensor=False
-        )
-        self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
-        nn.init.normal_(self.tokens.weight, std=0.02)
-        self.head.weight = self.tokens.weight
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Returns logits (B, T, V)."""
-        n = ids.shape[1]
-        x = self.tokens(ids) + self.positions.weight[:n]
-        mask = nn.Transformer.generate_square_subsequent_mask(n)
-        logits: Tensor = self.head(self.layers(x, mask=mask, is_causal=True))
-        return logits
-
-
-def gpt2() -> nn.Module:
-    """Returns transformers' GPT-2 of this size."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(
-        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=WIDTH, n_layer=LAYERS, n_head=HEADS,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, bos_token_id=None,
-        eos_token_id=None,
-    )  # fmt: skip
-    made: nn.Module = GPT2LMHeadModel(config)
-    return made
-
-
-def plain_step(model: nn.Module, batches: Iterator[tuple[Tensor, Tensor]], precision: str) -> Step:
-    """Returns a step as nanoGPT takes it: cross entropy under autocast, clipping, fused AdamW."""
-    decayed = [value for value in model.parameters() if value.ndim >= 2]
-    rest = [value for value in model.parameters() if value.ndim < 2]
-    groups = [{"params": decayed, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
-    moving = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), fused=True)
-    model.train()
-
-    def step() -> float:
-        ids, targets = next(batches)
-        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            logits = model(ids)
-            logits = getattr(logits, "logits", logits)
-            loss = nn.functional.cross_entropy(logits.view(-1, VOCABULARY), targets.reshape(-1))
-        moving.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        moving.step()
-        return loss.item()
-
-    return step
-
-
-class Ours:
-    """`Trainer.fit`, taken a step at a time: it is asked after each whether to stop."""
-
-    def __init__(self, folder: Path, steps: int, precision: str, *, compiled: bool) -> None:
-        tree = {
-            "preset": "tiny", "data": {"corpus": [str(CORPUS)], "format": "paragraphs", "context": CONTEXT,
-            "vocab_size": VOCABULARY}, "optim": {"lr": 1e-3},
-            "train": {"max_steps": steps, "batch_size": BATCH, "evaluate_every": steps, "log_every": 1,
-                      "precision": precision, "compile": compiled},
-        }  # fmt: skip
-        self.config = resolve_language(tree)
-        self.vocab_size = prepare(self.config, folder).vocab_size
-        self.corpus = open_corpus(folder)
-        torch.manual_seed(0)
-        self.model = build_language_model(self.config, self.vocab_size)
-        self.losses: list[float] = []
-
-    def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yields the same batches for the others."""
-        order = RowOrder(self.config, self.corpus.train.n_rows)
-        epoch = 0
-        while True:
-            for numbers in order.batches(epoch, 0, 0, 1):
-                rows = rows_of(self.corpus.train, numbers)
-                yield rows.ids, rows.targets
-            epoch += 1
-
-    def train(self, after_step: Callable[[], bool]) -> None:
-        """Trains until `after_step`, which is asked after each step, says that it is enough."""
-
-        def hear(record: dict[str, Any]) -> None:
-            if "loss" in record:
-                self.losses.append(record["loss"])
-
-        trainer = Trainer(self.config.optim, self.config.train, on_record=hear, should_stop=after_step)
-        trainer.fit(self.model, NextToken(self.corpus, RowOrder(self.config, self.corpus.train.n_rows)))
-
-
-class Measured:
-    """What one side reached, turn by turn; the first turn warms up and has no speed."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self.parameters = sum(value.numel() for value in model.parameters())
-        self.speeds: list[float] = []
-        self.of_cpu: list[float] = []
-        self.losses: list[float] = []
-        self.begin()
-
-    def begin(self) -> None:
-        """Begins a turn."""
-        self._began, self._used = time.perf_counter(), time.process_time()
-
-    def end(self, losses: list[float]) -> None:
-        """Ends a turn of so many steps."""
-        tokens = len(losses) * BATCH * CONTEXT
-        if self.losses:
-            self.speeds.append(tokens / (time.perf_counter() - self._began))
-            self.of_cpu.append(tokens / (time.process_time() - self._used))
-        self.losses += losses
-
-    def figures(self, steps: int) -> dict[str, float]:
-        """Returns medians over turns, and the losses of the first step and of the last turn."""
-        return {
-            "parameters": self.parameters,
-            "tokens_per_second": statistics.median(self.speeds),
-            "tokens_per_cpu_second": statistics.median(self.of_cpu),
-            "lowest": min(self.speeds),
-            "highest": max(self.speeds),
-            "first_loss": self.losses[0],
-            "last_loss": statistics.mean(self.losses[-steps:]),
-        }
+PLAIN, OURS, GPT2 = "plain torch", "ours", "transformers GPT-2"
+Turn = dict[str, Any]
 
 
 def median_seconds(call: Callable[[], object]) -> float:
@@ -198,13 +68,14 @@ def median_seconds(call: Callable[[], object]) -> float:
     return statistics.median(seconds[1:])
 
 
-def limit(model: nn.Module, precision: str) -> float:
+def limit(course: Course) -> float:
     """Returns the tokens a second of a step that is only the products and the attention of ours.
 
     They are of as many tokens as the trainer takes at once. A product is made three times: for the output,
     and for the gradients of input and weights. Attention is timed in both precisions; the faster one counts.
     """
-    rows, kind = rows_at_once(BATCH, CONTEXT, torch.device("cpu")), PRECISIONS[precision]
+    rows, kind = rows_at_once(BATCH, CONTEXT, torch.device("cpu")), PRECISIONS[course.precision]
+    model = build_language_model(course.config(), VOCABULARY)
     sizes = [tuple(part.weight.shape) for part in model.modules() if isinstance(part, nn.Linear)]
     seconds = 0.0
     for n_out, n_in in (*sizes, (VOCABULARY, WIDTH)):
@@ -231,45 +102,52 @@ def attention(rows: int, kind: torch.dtype) -> Callable[[], None]:
     return call
 
 
-def take_turns(
-    ours: Ours, others: dict[str, nn.Module], steps: int, rounds: int, precision: str
-) -> dict[str, Measured]:
-    """Has each side take so many steps, again and again: ours, then, while it waits, the others."""
-    sides = {name: Measured(model) for name, model in {"ours": ours.model, **others}.items()}
-    step_of = {name: plain_step(model, ours.batches(), precision) for name, model in others.items()}
-
-    def after_step() -> bool:
-        if len(ours.losses) % steps:
-            return False
-        sides["ours"].end(ours.losses[-steps:])
-        for name, step in step_of.items():
-            sides[name].begin()
-            sides[name].end([step() for _ in range(steps)])
-        sides["ours"].begin()
-        return len(ours.losses) == (rounds + 1) * steps
-
-    ours.train(after_step)
-    return sides
+def take_turns(names: list[str], course: Course, *, compiled: bool) -> dict[str, list[Turn]]:
+    """Has each side take its turns, one after another; all others wait meanwhile."""
+    processes = multiprocessing.get_context("spawn")
+    pipes, turns = {}, {name: list[Turn]() for name in names}
+    for name in names:
+        pipes[name], theirs = processes.Pipe()
+        processes.Process(target=serve, args=(theirs, name, compiled, course), daemon=True).start()
+        theirs.close()  # so that the end of a side that fails is noticed
+    for _ in range(course.turns):
+        for name, pipe in pipes.items():
+            pipe.send(True)
+            turns[name].append(pipe.recv())
+    for pipe in pipes.values():
+        pipe.send(False)
+    return turns
 
 
-def measured(precision: str, steps: int, rounds: int, *, compiled: bool) -> dict[str, Any]:
+def figures(turns: list[Turn]) -> dict[str, float]:
+    """Returns medians over turns, and the losses of the first step and of the last turn.
+
+    The first turn warms up and has no speed.
+    """
+    tokens = len(turns[0]["losses"]) * BATCH * CONTEXT
+    speeds = [tokens / turn["seconds"] for turn in turns[1:]]
+    return {
+        "parameters": turns[0]["parameters"],
+        "tokens_per_second": statistics.median(speeds),
+        "tokens_per_cpu_second": statistics.median(tokens / turn["cpu"] for turn in turns[1:]),
+        "lowest": min(speeds),
+        "highest": max(speeds),
+        "first_loss": turns[0]["losses"][0],
+        "last_loss": statistics.mean(turns[-1]["losses"]),
+    }
+
+
+def measured(course: Course, *, compiled: bool) -> dict[str, Any]:
     """Returns what all sides reach in one precision, and what bounds ours.
 
     What a compiler makes of ours and of plain torch is measured after that, these two by turns.
     """
-
-    def compared(others: dict[str, nn.Module], *, compiled: bool) -> tuple[Ours, dict[str, Any]]:
-        with tempfile.TemporaryDirectory() as folder:
-            ours = Ours(Path(folder), (rounds + 1) * steps + 1, precision, compiled=compiled)
-            assert ours.vocab_size == VOCABULARY
-            sides = take_turns(ours, others, steps, rounds, precision)
-        return ours, {name: side.figures(steps) for name, side in sides.items()}
-
-    ours, sides = compared({"plain torch": Plain(), "transformers GPT-2": gpt2()}, compiled=False)
+    course.prepare()
+    turns = take_turns([OURS, PLAIN, GPT2], course, compiled=False)
     if compiled:
-        _, more = compared({"plain torch": cast("nn.Module", torch.compile(Plain()))}, compiled=True)
-        sides |= {f"{name}, compiled": side for name, side in more.items()}
-    return {"sides": sides, "limit": limit(ours.model, precision)}
+        more = take_turns([OURS, PLAIN], course, compiled=True)
+        turns |= {f"{name}, compiled": side for name, side in more.items()}
+    return {"sides": {name: figures(side) for name, side in turns.items()}, "limit": limit(course)}
 
 
 def tell(precision: str, result: dict[str, Any]) -> None:
@@ -300,7 +178,9 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     precisions = {}
     for precision in PRECISIONS:
-        precisions[precision] = measured(precision, given.steps, given.rounds, compiled=given.compile)
+        with tempfile.TemporaryDirectory() as folder:
+            course = Course(Path(folder), precision, given.steps, given.rounds + 1, given.threads)
+            precisions[precision] = measured(course, compiled=given.compile)
         tell(precision, precisions[precision])
     options = f"--steps {given.steps} --rounds {given.rounds} --threads {given.threads}"
     command = f"{COMMAND} {options}{' --compile' if given.compile else ''} --write"
