@@ -50,6 +50,7 @@ from torch import nn
 
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import rows_at_once
+from sentimodels.training.heap import Heap
 
 TARGET, COMMAND = RESULTS / "training_speed.json", "python benches/models/pretrain.py"
 FILES = (CORPUS.relative_to(ROOT).as_posix(),)
@@ -71,8 +72,9 @@ def median_seconds(call: Callable[[], object]) -> float:
 def limit(course: Course) -> float:
     """Returns the tokens a second of a step that is only the products and the attention of ours.
 
-    They are of as many tokens as the trainer takes at once. A product is made three times: for the output,
-    and for the gradients of input and weights. Attention is timed in both precisions; the faster one counts.
+    They are of as many tokens as the trainer takes at once, and memory is kept as the trainer keeps it. A
+    product is made three times: for the output, and for the gradients of input and weights. Attention is
+    timed in both precisions; the faster one counts.
     """
     rows, kind = rows_at_once(BATCH, CONTEXT, torch.device("cpu")), PRECISIONS[course.precision]
     model = build_language_model(course.config(), VOCABULARY)
@@ -147,7 +149,9 @@ def measured(course: Course, *, compiled: bool) -> dict[str, Any]:
     if compiled:
         more = take_turns([OURS, PLAIN], course, compiled=True)
         turns |= {f"{name}, compiled": side for name, side in more.items()}
-    return {"sides": {name: figures(side) for name, side in turns.items()}, "limit": limit(course)}
+    with Heap():
+        alone = limit(course)
+    return {"sides": {name: figures(side) for name, side in turns.items()}, "limit": alone}
 
 
 def tell(precision: str, result: dict[str, Any]) -> None:

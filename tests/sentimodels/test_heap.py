@@ -106,10 +106,10 @@ def test_it_is_trimmed_now_and_then_however_many_steps_there_are(monkeypatch: py
     trimmed: list[float] = []
     monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(now))
     held = heap.Heap(lambda: now)
-    for step in range(60):
+    for step in range(240):
         now = 100.0 + step
         held.after_step()
-    assert trimmed == [115, 130, 145]
+    assert trimmed == [160, 220, 280]
 
 
 def test_training_trims_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
