@@ -23,6 +23,7 @@ from .embedding import EmbeddingConfig
 from .pooling import prepend
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
 from .recompute import through
+from .rms_norm import RMSNorm
 from .turned_heads import turned_heads
 
 __all__ = ["Block", "Reading", "Transformer", "TransformerConfig", "norm_layer"]
@@ -150,7 +151,7 @@ def norm_layer(config: TransformerConfig) -> nn.Module:
         case "layer":
             return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.biases)
         case "rms":
-            return nn.RMSNorm(config.d_model, eps=config.norm_eps)
+            return RMSNorm(config.d_model, eps=config.norm_eps)
         case "none":
             return _NoNorm()
 
@@ -189,7 +190,7 @@ class SelfAttention(nn.Module):
         self.project_out = nn.Linear(config.d_model, config.d_model, bias=config.biases)
         self.norms: nn.ModuleList | None = None
         if config.qk_norm:
-            self.norms = nn.ModuleList(nn.RMSNorm(config.d_head, eps=config.norm_eps) for _ in range(2))
+            self.norms = nn.ModuleList(RMSNorm(config.d_head, eps=config.norm_eps) for _ in range(2))
 
     def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
         """Attends over `x` (B, T, D)."""
