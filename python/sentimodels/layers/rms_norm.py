@@ -1,9 +1,9 @@
 """`RMSNorm`: torch's, with a backward pass of its own where a CPU records gradients.
 
-There torch makes it of several operations, each with a tensor of its own. Here their gradients are worked out
-in place, in three fifths of the time (Zhang and Sennrich 2019, eq. 4), and are the same bit by bit; that of the
-weight is summed in another order where x is a view with its axes turned. Elsewhere, and where a compiler joins
-such passes by itself, torch's is called. Not for gradients of gradients.
+There torch makes it of several operations, each with a tensor of its own. Here their gradients are worked
+out in place, in three fifths of the time (Zhang and Sennrich 2019, eq. 4), and are the same bit by bit; that
+of the weight is summed in another order where x is a view with its axes turned. Elsewhere, and where a
+compiler joins such passes by itself, torch's is called. Not for gradients of gradients.
 """
 
 from typing import Any
