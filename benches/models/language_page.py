@@ -74,12 +74,15 @@ def training_speed(result: Result) -> str:
     return SPEED.format(tables="\n\n".join(texts), threads=result["threads"], made_by=from_what(result))
 
 
-SPEED = """Models 256 wide, of 8 heads and 4 layers, on rows of 256 tokens:
+SPEED = """Models 256 wide, of 8 heads and 4 layers, on rows of 256 tokens. Each is trained in a process of its
+own; they take turns:
 
 {tables}
 
 The last line of each is a step of our model in which all but its matrix products and its attention, each
 timed alone, takes no time. "Ours, times" is the speed of ours, not compiled, over that of the line.
+Products and attention are the same work for ours and for plain torch: the more of a step they are, the less
+is left to gain.
 
 {threads} thread(s). {made_by}"""
 

@@ -100,21 +100,43 @@ def test_another_library_keeps_what_it_keeps(monkeypatch: pytest.MonkeyPatch) ->
         heap.trim_heap()
 
 
-def test_it_is_trimmed_now_and_then_however_many_steps_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each step it would take a quarter of the time."""
-    now = 100.0
-    trimmed: list[float] = []
-    monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(now))
-    held = heap.Heap(lambda: now)
-    for step in range(240):
+def test_it_is_trimmed_once_it_has_grown_by_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked at every five seconds; what the step after a trim holds is what is needed."""
+    now, held = 100.0, 200
+    trimmed: list[tuple[float, int]] = []
+
+    def trim() -> None:
+        nonlocal held
+        trimmed.append((now, held))
+        held = 100
+
+    monkeypatch.setattr(heap, "trim_heap", trim)
+    monkeypatch.setattr(heap, "resident", lambda: held)
+    kept = heap.Heap(lambda: now)
+    for step in range(60):
         now = 100.0 + step
-        held.after_step()
-    assert trimmed == [160, 220, 280]
+        held += 12 if step < 40 else 0
+        kept.after_step()
+    assert trimmed == [(110, 332), (120, 220), (130, 220), (140, 208)]
+
+
+def test_what_does_not_grow_is_not_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    trimmed: list[int] = []
+    monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(1))
+    monkeypatch.setattr(heap, "resident", lambda: 100)
+    now = 0.0
+    kept = heap.Heap(lambda: now)
+    for now in range(100):  # noqa: B007 - the clock reads it
+        kept.after_step()
+    assert not trimmed
 
 
 def test_training_trims_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After steps that hold more and more, and at the end."""
     trimmed: list[int] = []
+    held = iter(10**number for number in range(10_000))
     monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(1))
+    monkeypatch.setattr(heap, "resident", lambda: next(held))
     monkeypatch.setattr(heap, "_SECONDS", 0.0)
     config = resolve(tree("bow", write(tmp_path / "reviews.csv")), {"train": {"epochs": 1}})
     about = train(config, tmp_path / "run", baseline=False)

@@ -1,9 +1,9 @@
 """`RMSNorm`: torch's, with a backward pass of its own where a CPU records gradients.
 
 There torch makes it of several operations, each with a tensor of its own. Here their gradients are worked
-out in place, in three fifths of the time (Zhang and Sennrich 2019, eq. 4), and are the same bit by bit; that
-of the weight is summed in another order where x is a view with its axes turned. Elsewhere, and where a
-compiler joins such passes by itself, torch's is called. Not for gradients of gradients.
+out in place, in two thirds of the time (Zhang and Sennrich 2019, eq. 4), and are the same bit by bit.
+Elsewhere, and where a compiler joins such passes by itself, torch's is called. Not for gradients of
+gradients.
 """
 
 from typing import Any
@@ -29,7 +29,9 @@ class _Scaled(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None]:
         x, weight, inverse = ctx.saved_tensors
-        room = (x * inverse).mul_(slope)
+        room = slope * (
+            x * inverse
+        )  # a tensor of its own: the order of memory, and so of the sum, is torch's
         by_weight = room.sum_to_size(weight.shape)
         by_scaled = slope * weight
         by_inverse = torch.mul(by_scaled, x, out=room).sum(-1, keepdim=True)
