@@ -74,8 +74,8 @@ def training_speed(result: Result) -> str:
     return SPEED.format(tables="\n\n".join(texts), threads=result["threads"], made_by=from_what(result))
 
 
-SPEED = """Models 256 wide, of 8 heads and 4 layers, on rows of 256 tokens. Each is trained in a process of its
-own; they take turns:
+SPEED = """Models 256 wide, of 8 heads and 4 layers, on rows of 256 tokens, trained by turns, each in a
+process of its own:
 
 {tables}
 
