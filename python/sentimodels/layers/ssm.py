@@ -41,7 +41,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .cache import Entry
-from .rms_norm import RMSNorm
 
 __all__ = ["SelectiveMixer", "scan_chunked", "scan_sequential"]
 
@@ -119,7 +118,7 @@ class SelectiveMixer(nn.Module):
         self.dt_bias = nn.Parameter(step + torch.log(-torch.expm1(-step)))
         self.log_decay = nn.Parameter(torch.linspace(1, 16, self.n_heads).log())
         self.skip = nn.Parameter(torch.ones(self.n_heads))
-        self.norm = RMSNorm(self.d_inner, eps=1e-5)
+        self.norm = nn.RMSNorm(self.d_inner, eps=1e-5)
         self.project_out = nn.Linear(self.d_inner, d_model, bias=False)
 
     def forward(self, states: Tensor, mask: Tensor | None = None, entry: Entry | None = None) -> Tensor:

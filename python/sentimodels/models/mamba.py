@@ -16,7 +16,6 @@ from ..layers.cache import Cache, Entry
 from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..layers.recompute import through
 from ..layers.recurrent import reversal, turn
-from ..layers.rms_norm import RMSNorm
 from ..layers.ssm import SelectiveMixer
 from ..text.inputs import Inputs
 
@@ -59,7 +58,7 @@ class MambaLayer(nn.Module):
     def __init__(self, config: MambaConfig) -> None:
         super().__init__()
         self.dropout = config.dropout
-        self.norm = RMSNorm(config.d_model, eps=1e-5)
+        self.norm = nn.RMSNorm(config.d_model, eps=1e-5)
         n_ways = 1 + config.bidirectional
         self.mixers = nn.ModuleList(
             SelectiveMixer(
@@ -95,7 +94,7 @@ class Mamba(Backbone):
         self.d_out, self.causal, self.n_cached = config.d_model, not config.bidirectional, config.n_layers
         self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
         self.layers = nn.ModuleList(MambaLayer(config) for _ in range(config.n_layers))
-        self.norm = RMSNorm(config.d_model, eps=1e-5)
+        self.norm = nn.RMSNorm(config.d_model, eps=1e-5)
 
     def forward(
         self,
