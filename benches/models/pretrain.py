@@ -106,11 +106,13 @@ def attention(rows: int, kind: torch.dtype) -> Callable[[], None]:
 
 def take_turns(names: list[str], course: Course, *, compiled: bool) -> dict[str, list[Turn]]:
     """Has each side take its turns, one after another; all others wait meanwhile."""
-    processes = multiprocessing.get_context("spawn")
-    pipes, turns = {}, {name: list[Turn]() for name in names}
+    context = multiprocessing.get_context("spawn")
+    processes, pipes, turns = [], {}, {name: list[Turn]() for name in names}
     for name in names:
-        pipes[name], theirs = processes.Pipe()
-        processes.Process(target=serve, args=(theirs, name, compiled, course), daemon=True).start()
+        pipes[name], theirs = context.Pipe()
+        process = context.Process(target=serve, args=(theirs, name, compiled, course), daemon=True)
+        process.start()
+        processes.append(process)
         theirs.close()  # so that the end of a side that fails is noticed
     for _ in range(course.turns):
         for name, pipe in pipes.items():
@@ -118,6 +120,8 @@ def take_turns(names: list[str], course: Course, *, compiled: bool) -> dict[str,
             turns[name].append(pipe.recv())
     for pipe in pipes.values():
         pipe.send(False)
+    for process in processes:
+        process.join()  # ours is still scoring its last weights
     return turns
 
 
