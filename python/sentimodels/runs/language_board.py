@@ -47,10 +47,18 @@ def language_runs(runs: list[Path]) -> list[Path]:
 
 
 def _place(one: dict[str, Any]) -> tuple[Any, ...]:
-    """Returns what runs are ordered by."""
-    bits, loss = one.get("bits_per_byte"), one.get("loss")
+    """Returns what runs are ordered by; not the loss, which has that of next sentences in it."""
+    bits, per_token = one.get("bits_per_byte"), one.get("perplexity")
     gain = one.get("alignment", {}).get("gain")
-    return ("method" in one, loss is None, bits is None, bits or 0.0, loss or 0.0, -(gain or 0.0), one["run"])
+    return (
+        "method" in one,
+        per_token is None,
+        bits is None,
+        bits or 0.0,
+        per_token or 0.0,
+        -(gain or 0.0),
+        one["run"],
+    )
 
 
 def _entry(folder: Path, run: Path) -> dict[str, Any]:
