@@ -1,7 +1,7 @@
 """`RMSNorm`: torch's, with a backward pass of its own where a CPU records gradients.
 
 There torch makes it of several operations, each with a tensor of its own. Here their gradients are worked
-out in place, in two thirds of the time (Zhang and Sennrich 2019, eq. 4), and are the same bit by bit.
+out in place, in less time (Zhang and Sennrich 2019, eq. 4), and are the same bit by bit.
 Elsewhere, and where a compiler joins such passes by itself, torch's is called. Not for gradients of
 gradients, nor for Mamba, whose training came to other last bits with it.
 """

@@ -4,7 +4,7 @@ glibc hands large blocks back as soon as they are free, and the system clears ea
 are asked for again: a step of a small language model did so with 150 MB. So while a model trains, what is
 freed is kept. Batches of many shapes leave that memory full of holes: training a model that reads prompts
 held 8 GB after an hour, of which 1 GB was in use. So it is trimmed once it has grown by half, and at the end.
-The two steps that follow take a tenth longer; trimming after each step took a quarter of the time. With
+The two steps that follow take up to a fifth longer; trimming after each step took a quarter of the time. With
 another library, or where the environment sets glibc's limits, nothing is kept. Numbers do not depend on it.
 """
 
