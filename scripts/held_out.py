@@ -1,8 +1,9 @@
 """Writes what `data/sst/guard.py` compares: hashes of the sentences and phrases of SST dev and test.
 
-    python scripts/held_out.py ../shared/data/sst-trees
+    python scripts/held_out.py ../shared/data
 
-`held_out.txt` has a hash of each sentence; `held_out_phrases.txt` of one in eight of the
+`held_out.txt` has a hash of each sentence, and one more where SST-2 spells it otherwise (it lost some letters
+with accents); `held_out_phrases.txt` of one in eight of the
 phrases of 20 letters or more that are neither a sentence nor a phrase of SST train. The
 files hold no text.
 """
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from sentimodels.data import read_table
+from sentimodels.data import Table, read_table
 from sentimodels.data.folding import text_hash
 from sentimodels.data.sst.guard import sentence_key
 
@@ -22,7 +23,10 @@ ONE_IN = 8
 
 
 def keys(folder: Path, parts: Iterable[str], format: str) -> set[str]:
-    tables = [read_table(folder / f"{part}.txt.xz", format=format) for part in parts]
+    return keys_of(read_table(folder / f"{part}.txt.xz", format=format) for part in parts)
+
+
+def keys_of(tables: Iterable[Table]) -> set[str]:
     found = {sentence_key(text) for table in tables for text in table.texts}
     return {key for key in found if key is not None}
 
@@ -34,9 +38,11 @@ def write(name: str, hashes: Iterable[int]) -> None:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[1]) / "sst-trees"
+    binary = Path(sys.argv[1]) / "sst2"
     held_out, train = ("dev", "test"), ("train",)
     sentences = keys(folder, held_out, "sst")
+    sentences |= keys_of(read_table(binary / f"{part}.tsv.xz") for part in held_out)
     phrases = keys(folder, held_out, "sst-phrases") - sentences - keys(folder, train, "sst-phrases")
     print(f"{len(phrases):,} phrases that are no sentence and not in SST train")
     write("held_out.txt", map(text_hash, sentences))

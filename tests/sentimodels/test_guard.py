@@ -8,7 +8,7 @@ import pytest
 
 import shared_data
 from sentimodels.data import Table, check_trainable, read_table, rules, training_table
-from sentimodels.data.folding import letters
+from sentimodels.data.folding import letters, text_hash
 from sentimodels.data.labels import Labels
 from sentimodels.data.sst.guard import (
     HELD_OUT_FILES,
@@ -50,6 +50,16 @@ def test_held_out_files_are_refused(file: str, options: dict[str, Any]) -> None:
         training_table(shared_data.folder() / file, **options)
     # Reading it to score on is no offence.
     assert read_table(shared_data.folder() / file, **options).held_out
+
+
+@pytest.mark.parametrize("part", ["dev", "test"])
+def test_every_sentence_of_sst2_is_known(part: str) -> None:
+    # Row by row, as it would be found among others: SST-2 spells some otherwise than the treebank.
+    known = set(held_out_hashes().tolist())
+    keys = [sentence_key(text) for text in read_table(shared_data.folder() / f"sst2/{part}.tsv.xz").texts]
+    long = [key for key in keys if key is not None]
+    assert len(long) > 0.95 * len(keys)
+    assert [key for key in long if text_hash(key) not in known] == []
 
 
 @pytest.mark.parametrize(("file", "options"), ALLOWED)
@@ -203,6 +213,10 @@ KEYS = [
     ("It 's a -LRB- really -RRB- GOOD film !", None),
     ("It 's a -LRB- really -RRB- very GOOD film !", "itsareallyverygoodfilm"),
     ("it's a (really) very good film", "itsareallyverygoodfilm"),
+    ("it 's a lrb really rrb very good film", "itsareallyverygoodfilm"),
+    ("it 's a -lrb- really -rrb- very good film", "itsareallyverygoodfilm"),
+    ("It 's a r\u00e9ally very good film", "itsareallyverygoodfilm"),
+    ("It 's a Lrbian really very good film", "itsalrbianreallyverygoodfilm"),
     ("x" * 601, None),
 ]
 
