@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from parallel_numbers import number_pairs, small_translation, write_pairs, write_parts
 from sentimodels.config import ParallelConfig
-from sentimodels.errors import ConfigError
+from sentimodels.errors import ConfigError, DataError
 from sentimodels.lm.beam import BeamOptions, beam_search
 from sentimodels.lm.directory import begin_language_run
 from sentimodels.lm.model import CausalModel, build_language_model
@@ -112,3 +112,32 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
             starting({**wrong, "train": tree["train"]})
     # A translation run is a start as well.
     assert starting({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
+
+
+def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
+    # As an imported GPT-2 is; its context is shorter than the one that a language model has by default.
+    sources, targets = number_pairs(300)
+    tokenizer = joint_tokenizer(ParallelConfig(vocab_size=320), sources, targets)
+    small = {"d_model": 32, "n_layers": 1, "n_heads": 2, "positions": "learned", "max_len": 24}
+    language = resolve_language({"arch": "gpt", "model": small, "data": {"context": 24}})
+    base = build_language_model(language, tokenizer.vocab_size)
+    begin_language_run(folder / "base", language, tokenizer, {"sources": []})
+    finish_run(folder / "base", base, tokenizer, {})
+    write_pairs(folder, "valid", 40, 1, longest=2)
+    files = small_translation(folder).tree()["data"]
+    tree: dict[str, Any] = {
+        "data": {"train": files["train"], "valid": files["valid"]},
+        "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1},
+    }
+    said: list[str] = []
+    about = train_translation(
+        resolve_translation(starting(tree), tree), folder / "run", on_note=said.append
+    )
+    assert 0 < about["pairs"]["left_out"] < 1500
+    assert any("or than the positions of the model reach" in one for one in said)
+    assert len(Translator.load(folder / "run").translate(["one two"])[0]) == 1
+    # Pairs that validate are not left out without a word, nor found after hours of training.
+    write_pairs(folder, "valid", 40, 1, longest=40)
+    with pytest.raises(DataError, match=r"pair \d+ of validation has \d+ and \d+ tokens.*cut these"):
+        train_translation(resolve_translation(starting(tree), tree), folder / "other")
+    assert not (folder / "other").exists()

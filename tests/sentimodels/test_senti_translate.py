@@ -46,6 +46,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def test_lines_longer_than_any_trained_on_are_named(folder: Path) -> None:
+    long = " ".join(["one"] * 400)
+    done = senti("translate", "text", "runs/en-de", cwd=folder, stdin=f"one\n{long}\ntwo\n{long}\n")
+    assert (done.code, len(done.out.splitlines())) == (0, 4)
+    assert re.search(r"line 2 and 1 more: longer than the 128 tokens .* split it into sentences", done.err)
+    done = senti("translate", "text", "runs/en-de", cwd=folder, stdin="one two\n")
+    assert done.err == ""
+
+
 def test_lines_in_lines_out(folder: Path) -> None:
     done = senti("translate", "text", "runs/en-de", cwd=folder, stdin="one two three\n\nnine\n")
     assert (done.code, done.out) == (0, "eins zwei drei\n\nneun\n")

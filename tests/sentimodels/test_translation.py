@@ -252,7 +252,7 @@ def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:
     assert any(note.startswith("3 of 5 training pairs are left out") for note in notes)
     (folder / "train.en").write_text("\n\n")
     (folder / "train.de").write_text("\na\n")
-    with pytest.raises(DataError, match="no pair with two sides of 1 to 20 tokens"):
+    with pytest.raises(DataError, match="no pair to train on: of each a side is empty, or longer than 20"):
         train_translation(settings, folder / "other")
 
 

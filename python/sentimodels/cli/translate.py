@@ -108,7 +108,16 @@ def text(
     else:
         texts = iter(read_lines(Path(file), encoding=encoding, max_line_bytes=longest)[0])
     parts = []
+    n_read = 0
     for some in chunks(texts, at_once(file)):
+        if long := translator.longer_than_trained(some):
+            more = f" and {len(long) - 1:,} more" if len(long) > 1 else ""
+            output.note(
+                f"line {n_read + long[0] + 1:,}{more}: longer than the "
+                f"{translator.config.data.max_tokens} tokens of the longest source trained on, so the "
+                "translation may be cut short or empty; split it into sentences, one a line"
+            )
+        n_read += len(some)
         written = ""
         for source, ranked in zip(some, translator.translate(some, **given), strict=True):
             if as_json:

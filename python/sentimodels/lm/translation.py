@@ -40,7 +40,7 @@ from .directory import begin_with, load_tokenizer, load_unfinished
 from .pairs import end_of, joint_tokenizer
 from .seq2seq_task import Seq2Seq
 from .translation_config import load_translation_config
-from .translation_pairs import encoded, read_pairs, training_pairs
+from .translation_pairs import read_pairs, training_pairs, validation_pairs
 from .translator import Translator, build_translation_model, format_of
 
 __all__ = ["resume_translation", "train_translation"]
@@ -169,7 +169,7 @@ def _train(
     module, format = build_translation_model(config, tokenizer.vocab_size), format_of(config, tokenizer)
     check_possible(module, config.optim)
     pairs, left_out = training_pairs(config, format, module, tokenizer, train, told.on_note)
-    checked = encoded(tokenizer, format, valid)
+    checked = validation_pairs(format, module, tokenizer, valid)
     trainer = Trainer(config.optim, config.train, distributed=processes, should_stop=told.should_stop)
 
     def bleu(model: nn.Module) -> float:

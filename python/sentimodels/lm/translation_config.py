@@ -99,7 +99,10 @@ def resolve_translation(*trees: Mapping[str, Any]) -> TranslationConfig:
         full["model"] = checked(Seq2SeqModelConfig, full["model"], "model.", _SECTIONS)
     else:
         kept: dict[str, Any] = {key: given[key] for key in ("arch", "preset", "model") if key in given}
-        language = resolve_language({**kept, "task": {"kind": "next-token"}})
+        reach = kept.get("model", {}).get("max_len")
+        # Pairs are rows here, so a context of another run means nothing but the places that it has.
+        data = {"context": max(reach, 8)} if isinstance(reach, int) else {}
+        language = resolve_language({**kept, "data": data, "task": {"kind": "next-token"}})
         full |= {"model": language.model, "preset": language.preset}
     full["arch"] = name
     config = checked(TranslationConfig, full, "", _SECTIONS)

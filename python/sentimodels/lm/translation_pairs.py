@@ -21,7 +21,7 @@ from .held_out import trainable_rows
 from .pairs import Pairs, encode_rows
 from .seq2seq_task import PairFormat
 
-__all__ = ["encoded", "read_pairs", "training_pairs"]
+__all__ = ["read_pairs", "training_pairs", "validation_pairs"]
 
 Say = Callable[[str], None] | None
 
@@ -93,10 +93,25 @@ def _trainable(pairs: ParallelText, say: Say) -> ParallelText:
     return pairs if len(kept) == len(pairs) else pairs.take(kept)
 
 
-def encoded(tokenizer: Tokenizer, format: PairFormat, pairs: ParallelText) -> Pairs:
-    """Returns the ids of pairs, sources as the model reads them."""
-    sources = format.sources(encode_rows(tokenizer, pairs.sources))
-    return Pairs(sources, encode_rows(tokenizer, pairs.targets))
+def validation_pairs(
+    format: PairFormat, module: nn.Module, tokenizer: Tokenizer, valid: ParallelText
+) -> Pairs:
+    """Returns the ids of the pairs that validate, sources as the model reads them.
+
+    Raises:
+        DataError: if one does not fit in the places of a model.
+    """
+    sources = format.sources(encode_rows(tokenizer, valid.sources))
+    pairs = Pairs(sources, encode_rows(tokenizer, valid.targets))
+    room = format.room(module, pairs.sources)
+    if room is not None and (beyond := np.flatnonzero(pairs.targets.lengths >= room)).size:
+        row = int(beyond[0])
+        lengths = f"{int(pairs.sources.lengths[row]):,} and {int(pairs.targets.lengths[row]):,} tokens"
+        raise DataError(
+            f"{valid.name}: pair {row + 1:,} of validation has {lengths}, as the model reads it: more than its "
+            f"positions reach, as {len(beyond):,} of {len(valid):,} have; cut these, or leave them out"
+        )
+    return pairs
 
 
 def training_pairs(
@@ -117,14 +132,14 @@ def training_pairs(
     longest = np.maximum(plain.lengths, pairs.targets.lengths)
     kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
     room = format.room(module, pairs.sources)
+    long = f"longer than {config.data.max_tokens} tokens (data.max_tokens)"
     if room is not None:
         kept &= pairs.targets.lengths < room
+        long += ", or than the positions of the model reach"
     left_out = int((~kept).sum())
     if not kept.any():
-        raise DataError(f"{train.name}: no pair with two sides of 1 to {config.data.max_tokens} tokens")
+        raise DataError(f"{train.name}: no pair to train on: of each a side is empty, or {long}")
     if left_out and say is not None:
-        say(
-            f"{left_out:,} of {len(train):,} training pairs {'is' if left_out == 1 else 'are'} left out: a "
-            f"side is empty, or longer than {config.data.max_tokens} tokens (data.max_tokens)"
-        )
+        are = "is" if left_out == 1 else "are"
+        say(f"{left_out:,} of {len(train):,} training pairs {are} left out: a side is empty, or {long}")
     return pairs.take(np.flatnonzero(kept)), left_out

@@ -91,7 +91,8 @@ class Translator:
         """Returns the best translations of each text, best first.
 
         Args:
-            texts: in any order; an empty one is its own translation.
+            texts: in any order; an empty one is its own translation. Sentences, as those trained on: see
+                `longer_than_trained`.
             n_best: how many of each, at most as many as beams.
             given: `beam`, `norm`, `alpha` or `early_stop`, where they differ from those of the run.
 
@@ -110,6 +111,15 @@ class Translator:
         ):
             translations[row] = [self._told(one) for one in best]
         return translations
+
+    def longer_than_trained(self, texts: Sequence[str]) -> list[int]:
+        """Returns which texts have more tokens than any source the model was trained on (`data.max_tokens`).
+
+        Their translations are often cut short, or empty.
+        """
+        lengths = encode_rows(self.tokenizer, list(texts)).lengths
+        rows: list[int] = np.flatnonzero(lengths > self.config.data.max_tokens).tolist()
+        return rows
 
     def _told(self, one: Hypothesis) -> Translation:
         text = self.tokenizer.decode(one.tokens, skip_special_tokens=True).strip()
