@@ -24,6 +24,7 @@ from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import verify
 from sentimodels.runs.pretrained import load_pretrained
 from sentimodels.runs.run import resume, train
+from sentimodels.runs.start import as_base
 from sentimodels.text.inputs import Inputs
 from sentitok import Tokenizer, train_bpe, train_wordpiece
 
@@ -143,6 +144,35 @@ def test_training_as_any_other(kind: str, folder: Path, tmp_path: Path) -> None:
     missed = parts.effects.sum(0) - (parts.scores - parts.baseline)
     assert parts.gap == pytest.approx(np.abs(missed).max(), abs=1e-5)
     assert np.abs(parts.effects).max() > 0.01
+
+
+def test_a_run_is_where_another_starts_without_the_folder(folder: Path, tmp_path: Path) -> None:
+    there = shutil.copytree(folder / "bert", tmp_path / "bert")
+    tree: dict[str, Any] = {
+        "data": {"train": str(folder / "reviews.csv"), "max_tokens": 24},
+        "train": {"threads": 1, "max_steps": 3, "batch_size": 16, "baseline": False},
+    }
+    train(resolve({"arch": f"hf:{there}", **tree}), tmp_path / "base")
+    shutil.rmtree(there)
+    tree |= {"train": {**tree["train"], "init_from": str(tmp_path / "base")}, "optim": {"lr": 1e-12}}
+    said: list[str] = []
+    train(resolve(*as_base(tree)), tmp_path / "run", on_note=said.append)
+    base, run = (load_file(tmp_path / name / "model.safetensors") for name in ("base", "run"))
+    assert [note for note in said if f"{len(base)} of {len(base)} tensors are where" in note]
+    for name, value in base.items():
+        torch.testing.assert_close(run[name], value, atol=1e-6, rtol=0)
+
+
+def test_weights_of_another_shape_are_named(folder: Path, tmp_path: Path) -> None:
+    there = shutil.copytree(folder / "gpt2", tmp_path / "gpt2")
+    settings = json.loads((there / "config.json").read_text("utf-8"))
+    (there / "config.json").write_text(json.dumps({**settings, "n_embd": 64}), "utf-8")
+    config = resolve({"arch": f"hf:{there}"})
+    module = build(config.arch, config.model, Inputs(50, 2, 0))
+    with pytest.raises(
+        CheckpointError, match=r"h\.0\.attn\.c_attn\.bias is \[96\], config\.json asks for \[192\]"
+    ):
+        load_pretrained(module, config.arch)
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(folder: Path, tmp_path: Path) -> None:

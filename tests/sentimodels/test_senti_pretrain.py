@@ -110,7 +110,7 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
         (["books.txt", "--mask-rate", "0.2"], "task.rate: unknown key; only task.kind masked has it"),
         (
             ["books.txt", "--init", "lm/more", "--set", "model.d_model=20"],
-            "that run has model.d_model 16: leave out what says otherwise, or --init",
+            "here model.d_model 20 (there 16): leave out what says otherwise, or --init",
         ),
         (
             ["books.txt", "--init", "lm/more", "--preset", "micro"],
@@ -283,10 +283,26 @@ def test_a_language_model_goes_on_from_another(folder: Path) -> None:
     assert json.loads((folder / "lm-on/shorter/run.json").read_text())["context"] == 16
     other = senti("pretrain", *args, *SMALL, "--arch", "bert", "-o", "lm-on/other", cwd=folder)
     assert other.code == 2
-    assert "that run is a gpt, this one a bert: leave out --arch, or --init" in other.err
+    assert "that run is a gpt, this one a bert: take --arch gpt, or leave out --init" in other.err
+    moved = senti("pretrain", *args, "--positions", "alibi", "-o", "lm-on/moved", cwd=folder)
+    assert moved.code == 0, moved.err
+    assert "read otherwise here: model.positions alibi (there learned)" in moved.err
+    assert "otherwise" not in done.err + shorter.err
     small = senti("train", *TRAIN, "--init", "lm/few", "--preset", "micro", "-o", "lm-on/cls", cwd=folder)
     assert small.code == 2
     assert "has the size 'nano', and its weights fit no other; leave out --preset" in small.err
+
+
+def test_a_classifier_is_a_base_where_its_sizes_are_given(folder: Path) -> None:
+    done = senti("train", *TRAIN, "--init", "lm/few", "-o", "lm-on/reviews", cwd=folder)
+    assert done.code == 0, done.err
+    args = ["books.txt", "--init", "lm-on/reviews", "--steps", "1", "--threads", "1", "-o", "lm-on/back"]
+    done = senti("pretrain", *args, cwd=folder)
+    assert done.code == 2
+    assert "a classifier's sizes are not taken over; set them with --set, or leave out --init" in done.err
+    done = senti("pretrain", *args, *SMALL, cwd=folder)
+    assert done.code == 0, done.err
+    assert "tensors are where the model starts" in done.err
 
 
 def test_what_is_given_goes_above_the_base(folder: Path) -> None:

@@ -13,6 +13,7 @@ from sentimodels.config import RunConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.pretrained import tensor_names
 from sentimodels.runs.start import as_base
 from sentimodels.runs.train import resume, train
 
@@ -95,7 +96,11 @@ OTHER_SIZE = [
         {"model": {"d_model": 20}},
         r"convolutions\.0\.weight is \[8, 16, 2\], expected \[8, 20, 2\]",
     ),
-    ("another width", {"model": {"d_model": 20}}, r"that run has model\.d_model 16: leave out what says oth"),
+    (
+        "another width",
+        {"model": {"d_model": 20}},
+        r"here model\.d_model 20 \(there 16\): leave out what says oth",
+    ),
     (
         "a size by name",
         {"preset": "small"},
@@ -104,7 +109,7 @@ OTHER_SIZE = [
     (
         "another architecture",
         {"arch": "gru"},
-        r"that run is a cnn, this one a gru: leave out --arch, or --init",
+        r"that run is a cnn, this one a gru: take --arch cnn, or leave out --init",
     ),
 ]
 
@@ -128,6 +133,38 @@ def test_tensors_of_a_file_have_the_shape_that_is_wanted(folder: Path, tmp_path:
         ConfigError, match=rf"{name} is \[7, .*\], expected \[8, .*: give the model that size"
     ):
         train(config_of(folder, tmp_path / "weights.safetensors"), tmp_path / "run", baseline=False)
+
+
+def test_a_few_names_in_common_are_no_start(folder: Path, tmp_path: Path) -> None:
+    base = weights(folder / "base")
+    kept = "backbone.convolutions.0.weight"
+    other = {f"backbone.mixers.{n}.weight": torch.ones(2, 2) for n in range(30)}
+    save_file({**other, kept: base[kept]}, tmp_path / "other.safetensors")
+    with pytest.raises(ConfigError, match=r"only 1 of its 31 tensors fit, not backbone\.mixers\.0\.weight"):
+        train(config_of(folder, tmp_path / "other.safetensors"), tmp_path / "run", baseline=False)
+    assert not (tmp_path / "run").exists()
+    # All that a file has may be a part of a model.
+    save_file({kept: base[kept]}, tmp_path / "part.safetensors")
+    notes: list[str] = []
+    train(
+        config_of(folder, tmp_path / "part.safetensors"),
+        tmp_path / "run",
+        baseline=False,
+        on_note=notes.append,
+    )
+    assert any("1 of 1 tensors are where the model starts" in note for note in notes)
+
+
+def test_all_tensors_are_named() -> None:
+    names = [f"blocks.{n}.{part}.weight" for n in (0, 1, 2, 3, 7) for part in ("norm", "attn")]
+    assert tensor_names(["head.bias", *names]) == (
+        "head.bias, blocks.0-3,7.norm.weight, blocks.0-3,7.attn.weight"
+    )
+    assert tensor_names(["a.1.b ([2], expected [3])", "a.2.b ([2], expected [3])", "a.3.b (other)"]) == (
+        "a.1-2.b ([2], expected [3]), a.3.b (other)"
+    )
+    many = [f"tensor_{n}" for n in range(40)]
+    assert tensor_names(many) == ", ".join(many)
 
 
 def test_names_are_mapped_and_the_longest_beginning_counts(folder: Path, tmp_path: Path) -> None:

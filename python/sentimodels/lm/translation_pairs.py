@@ -106,10 +106,10 @@ def validation_pairs(
     room = format.room(module, pairs.sources)
     if room is not None and (beyond := np.flatnonzero(pairs.targets.lengths >= room)).size:
         row = int(beyond[0])
-        lengths = f"{int(pairs.sources.lengths[row]):,} and {int(pairs.targets.lengths[row]):,} tokens"
+        lengths = f"{int(pairs.sources.lengths[row]):,} and {int(pairs.targets.lengths[row]):,}"
         raise DataError(
-            f"{valid.name}: pair {row + 1:,} of validation has {lengths}, as the model reads it: more than its "
-            f"positions reach, as {len(beyond):,} of {len(valid):,} have; cut these, or leave them out"
+            f"{valid.name}: pair {row + 1:,} of validation has {lengths} tokens as the model reads it, more "
+            f"than its positions reach; {len(beyond):,} of {len(valid):,} are too long: cut or leave them out"
         )
     return pairs
 

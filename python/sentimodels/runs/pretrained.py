@@ -4,7 +4,8 @@ Not for the module (`models/hf.py`). Only safetensors are read, never pickles, a
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -25,8 +26,8 @@ __all__ = [
     "without_folder",
 ]
 
-# So many names are written out; of the others there is a count.
-_NAMED = 8
+# The name of a tensor with a number in it, as that of a layer; what is said of the tensor may follow.
+_NUMBERED = re.compile(r"([^ ]*?\.)(\d+)(\..*)")
 
 
 def _folder(arch: str) -> Path | None:
@@ -114,10 +115,16 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
         with _silence():
             theirs, info = auto_class().from_pretrained(
                 folder, config=backbone.model.config, local_files_only=True, use_safetensors=True,
-                output_loading_info=True,
+                output_loading_info=True, ignore_mismatched_sizes=True,
             )  # fmt: skip
     except (OSError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{folder}: unreadable: {str(error).splitlines()[0]}") from error
+    if info["mismatched_keys"]:
+        name, there, wanted = min(info["mismatched_keys"])
+        raise CheckpointError(
+            f"{folder}: {name} is {list(there)}, config.json asks for {list(wanted)}: they are of "
+            "different models; save both anew with save_pretrained"
+        )
     own = backbone.model.state_dict()
     missing = sorted(set(info["missing_keys"]) & set(own))
     if missing:
@@ -131,10 +138,26 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
     return said
 
 
-def tensor_names(names: Sequence[str]) -> str:
-    """Returns the names of some tensors, as a message has them."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+def tensor_names(names: Iterable[str]) -> str:
+    """Returns the names of all of some tensors; those of like layers are one: `blocks.0-11.norm.weight`."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for name in names:
+        found = _NUMBERED.fullmatch(name)
+        groups.setdefault((found[1], found[3]) if found else (name, ""), []).extend(
+            [int(found[2])] if found else []
+        )
+    return ", ".join(f"{before}{_ranges(numbers)}{after}" for (before, after), numbers in groups.items())
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Returns numbers with runs of them as their ends: `0-3,7`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 @contextmanager

@@ -10,24 +10,25 @@ head belongs to labels. Any other tensor of another shape is an error: it is a p
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import nn
+from torch import Tensor, nn
 
 from ..config import LanguageConfig, RunConfig
 from ..errors import CheckpointError, ConfigError
+from ..models.hf import PREFIX
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml
 from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 from .language import is_language, is_translation, resolve_language
-from .pretrained import tensor_names
+from .pretrained import load_pretrained, tensor_names
 
-__all__ = ["as_base", "as_grown", "encoder_of_start", "start_from"]
+__all__ = ["as_base", "as_grown", "encoder_of_start", "first_weights", "start_from"]
 
 # Beginning of the names of what reads a text, whatever the labels are.
 _BODY = "backbone."
@@ -131,6 +132,23 @@ def encoder_of_start(config: RunConfig) -> TextEncoder | None:
     return load_encoder(Path(path), config.model_copy(update={"data": data}))
 
 
+def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint) -> list[str]:
+    """Puts the weights that a classifier starts from into it: those of `hf:PATH`, then of `train.init_from`.
+
+    A run of the same `hf:PATH` has them all, so its folder is not needed again.
+
+    Returns:
+        What was used and what was not, one sentence each.
+
+    Raises:
+        SentiError: as `load_pretrained` and `start_from` do.
+    """
+    start = config.train.init_from
+    base = None if start is None else _config_of(Path(start))
+    said = [] if base is not None and base.arch == config.arch else load_pretrained(module, config.arch)
+    return said if start is None else [*said, *start_from(module, config, encoder)]
+
+
 def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: HasFingerprint) -> list[str]:
     """Puts the weights of `train.init_from` into a module, where they fit.
 
@@ -149,55 +167,97 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
     path = Path(config.train.init_from or "")
     if not path.is_file():
         check_there(path)
-    file = path / WEIGHTS if path.is_dir() else path
     expected = module.state_dict()
-    used: dict[str, torch.Tensor] = {}
-    unused = []
     try:
-        with safe_open(file, framework="pt") as source:
-            about = json.loads((source.metadata() or {}).get("sentimodels", "{}"))
-            same_ids = about.get("tokenizer_sha256") == encoder.fingerprint
-            for name in sorted(source.keys()):
-                here = _renamed(name, config.train.init_map)
-                shape = tuple(source.get_slice(name).get_shape())
-                wanted = tuple(expected[here].shape) if here in expected else ()
-                # A language model has no padding: here it is one row more.
-                padded = same_ids and is_table(here) and wanted == (shape[0] + 1, *shape[1:])
-                reason = _why_not(here, wanted if padded else shape, expected, same_ids)
-                if reason is not None and here in expected and not _may_differ(here, same_ids):
-                    raise ConfigError(f"train.init_from {path}: {name} is {reason}{_sizes(path, config)}")
-                if reason is None and here in used:
-                    raise ConfigError(
-                        f"train.init_map: two tensors of {file} are renamed to {here}; one is {name}"
-                    )
-                if reason is None:
-                    value = source.get_tensor(name)
-                    used[here] = nn.functional.pad(value, (0, 0, 0, 1)) if padded else value
-                else:
-                    unused.append(f"{name} ({reason})")
+        used, unused = _fitting(path, expected, config, encoder.fingerprint)
     except FileNotFoundError:
-        raise CheckpointError(f"{file}: no such file; name a run that has finished") from None
+        raise CheckpointError(f"{path / WEIGHTS}: no such file; name a run that has finished") from None
     except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{file}: unreadable: {error}") from error
-    body = [name for name in expected if name.startswith(_BODY)] or list(expected)
-    if not any(name in used for name in body):
+        raise CheckpointError(f"{path}: weights unreadable: {error}") from error
+    body, there = _bodies(expected), _bodies([*used, *unused])
+    of_body = sum(name in used for name in body)
+    # Fewer layers than there, or more, may begin so; of other models a few names are the same by chance.
+    if not of_body or (not config.train.init_map and of_body < min(len(body), len(there)) / 2):
+        fits = f"only {of_body} of its {len(there)} tensors fit" if of_body else "none of its tensors fits"
         raise ConfigError(
-            f"train.init_from {path}: none of its tensors fits, not {unused[0] if unused else 'one'}; "
-            f"this model has {body[0] if body else 'none'}{_other(path, config)}"
+            f"train.init_from {path}: {fits}, not {next(iter(unused.values()), 'one')}; this model has "
+            f"{len(body)}, as {body[0] if body else 'none'}{_other(path, config)}"
         )
     with torch.no_grad():
         module.load_state_dict(used, strict=False)
     said = [f"{path}: {len(used)} of {len(used) + len(unused)} tensors are where the model starts"]
+    if differ := _differences(path, config):
+        said.append(f"{path}: its weights are read otherwise here: {', '.join(differ)}")
     fresh = [name for name in expected if name not in used]
-    for names, what in ((unused, "not used"), (fresh, "begin anew")):
+    for names, what in ((unused.values(), "not used"), (fresh, "begin anew")):
         if names:
             said.append(f"{path}: {what}: {tensor_names(names)}")
     return said
 
 
+def _bodies(names: Iterable[str]) -> list[str]:
+    """Returns the names of what reads a text, or all where none is called so."""
+    names = list(names)
+    return [name for name in names if name.startswith(_BODY)] or names
+
+
+def _fitting(
+    path: Path, expected: Mapping[str, Tensor], config: RunConfig | LanguageConfig, fingerprint: str
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Returns the tensors of a base that fit, by their names here, and what is said of the others, by theirs.
+
+    Raises:
+        ConfigError: if one is of another size and may not be left out, or two have one name.
+        FileNotFoundError, OSError, SafetensorError: if there are no weights, or none that can be read.
+    """
+    used: dict[str, Tensor] = {}
+    unused: dict[str, str] = {}
+    file = path / WEIGHTS if path.is_dir() else path
+    with safe_open(file, framework="pt") as source:
+        about = json.loads((source.metadata() or {}).get("sentimodels", "{}"))
+        same_ids = about.get("tokenizer_sha256") == fingerprint
+        for name in sorted(source.keys()):
+            here = _renamed(name, config.train.init_map)
+            shape = tuple(source.get_slice(name).get_shape())
+            wanted = tuple(expected[here].shape) if here in expected else ()
+            more = _rows_of_padding(here, shape, wanted, same_ids)
+            reason = _why_not(here, wanted if more else shape, expected, same_ids)
+            if reason is not None and here in expected and not _may_differ(here, same_ids):
+                raise ConfigError(f"train.init_from {path}: {name} is {reason}{_sizes(path, config)}")
+            if reason is None and here in used:
+                raise ConfigError(
+                    f"train.init_map: two tensors of {file} are renamed to {here}; one is {name}"
+                )
+            if reason is None:
+                value = source.get_tensor(name)
+                used[here] = nn.functional.pad(value, (0, 0, 0, more)) if more else value
+            else:
+                unused[name] = f"{name} ({reason})"
+    return used, unused
+
+
+def _rows_of_padding(name: str, shape: tuple[int, ...], wanted: tuple[int, ...], same_ids: bool) -> int:
+    """Returns how many rows a table has more here than there: a language model has none for padding."""
+    if not same_ids or not is_table(name) or not wanted or shape[1:] != wanted[1:]:
+        return 0
+    more = wanted[0] - shape[0]
+    return more if abs(more) == 1 else 0
+
+
 def _may_differ(name: str, same_ids: bool) -> bool:
     """Whether a tensor may have another shape than that of the base: it belongs to labels, or to ids."""
     return not name.startswith(_BODY) or (is_table(name) and not same_ids)
+
+
+def _differences(path: Path, config: RunConfig | LanguageConfig) -> list[str]:
+    """Returns the settings that a model of the same architecture has otherwise than its base."""
+    base = _config_of(path)
+    if base is None or base.arch != config.arch:
+        return []
+    here, there = config.model.plain(), base.model.plain()
+    own = (*_OWN, "pooling", "settings")
+    keys = [key for key in there if key not in own and here.get(key) != there[key]]
+    return [f"model.{key} {here.get(key)} (there {there[key]})" for key in keys]
 
 
 def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:
@@ -209,22 +269,23 @@ def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:
         )
     if base.arch != config.arch:
         return _other(path, config)
-    here = config.model.plain()
-    keys = [
-        f"model.{key} {value}"
-        for key, value in base.model.plain().items()
-        if key not in _OWN and here.get(key) != value
-    ]
-    said = f"; that run has {', '.join(keys)}" if keys else ""
+    differ = _differences(path, config)
+    said = f"; here {', '.join(differ)}" if differ else ""
+    if isinstance(config, LanguageConfig) and isinstance(base, RunConfig):
+        return f"{said}: a classifier's sizes are not taken over; set them with --set, or leave out --init"
     return f"{said}: leave out what says otherwise, or --init"
 
 
 def _other(path: Path, config: RunConfig | LanguageConfig) -> str:
-    """Returns what to do where nothing fits."""
+    """Returns what to do where nothing fits, or little."""
     base = _config_of(path)
-    if base is not None and base.arch != config.arch:
-        return f"; that run is a {base.arch}, this one a {config.arch}: leave out --arch, or --init"
-    return "; train.init_map renames"
+    if base is None or base.arch == config.arch:
+        return "; train.init_map renames tensors, leave out --init to start from nothing"
+    if isinstance(config, LanguageConfig) and base.arch.startswith(PREFIX):
+        return f"; that run is a {base.arch}, which no language model here starts from: leave out --init"
+    return (
+        f"; that run is a {base.arch}, this one a {config.arch}: take --arch {base.arch}, or leave out --init"
+    )
 
 
 def _renamed(name: str, names: Mapping[str, str]) -> str:
@@ -236,9 +297,7 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
     return names[start] + name.removeprefix(start)
 
 
-def _why_not(
-    name: str, shape: tuple[int, ...], expected: Mapping[str, torch.Tensor], same_ids: bool
-) -> str | None:
+def _why_not(name: str, shape: tuple[int, ...], expected: Mapping[str, Tensor], same_ids: bool) -> str | None:
     """Returns why a tensor cannot be used; `None` if it can."""
     if name not in expected:
         return "no such parameter"

@@ -46,9 +46,8 @@ from .baselines import baselines
 from .crossfit import CrossFit
 from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
 from .lineage import check_unlearned, record_of
-from .pretrained import load_pretrained
 from .processes import check_together
-from .start import encoder_of_start, start_from
+from .start import encoder_of_start, first_weights
 from .tables import Tables, check_files, read_tables
 from .tasks import settled_task, task_of
 from .taught import check_taught, compared
@@ -226,10 +225,7 @@ def _train(
     if resumed and not goes_on and processes.main:
         (out / METRICS).unlink(missing_ok=True)
     if not goes_on:
-        for note in load_pretrained(module, config.arch):
-            say(note)
-    if config.train.init_from is not None and not goes_on:
-        for note in start_from(module, config, encoder):
+        for note in first_weights(module, config, encoder):
             say(note)
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)

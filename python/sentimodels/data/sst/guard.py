@@ -68,7 +68,7 @@ def _bundled(name: str) -> NDArray[np.uint64]:
 
 
 def sentence_key(text: str) -> str | None:
-    """Returns what a sentence is compared by, its letters without accents; `None` if it is too short or long."""
+    """Returns what a sentence is compared by, its letters without accents; `None` if too short or long."""
     if not MIN_LETTERS <= len(text) <= MAX_CHARACTERS:
         return None
     text = unescape(text)
