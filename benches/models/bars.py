@@ -283,7 +283,7 @@ OTHER_BARS: list[OtherBar] = [
     ),
     OtherBar("gpu_speed", "pre-training", f"one {GPU}", "tokens/s", _of_gpu, GPU_TOKENS),
     *(
-        OtherBar("generation", "generation, slowest size measured", "cost", f"speed over {OVER[name]}",
+        OtherBar("generation", "generation, the least of all sizes", "cost", f"speed over {OVER[name]}",
                  partial(_slowest, score=name), least)
         for name, least in GENERATION.items()
     ),

@@ -114,13 +114,24 @@ def claims(by_row: Results) -> str:
     lines = ["| claim | rows | the report's | ours | seed | |", "|---|---|---:|---:|---:|---|"]
     for claim in CLAIMS:
         printed = "-" if claim.points is None else f"{claim.points:+.1f}"
-        head = f"| {claim.text} | {claim.better} against {claim.worse} | {printed} | "
         if not all(complete(by_row, "kaggle", name) for name in (claim.worse, claim.better)):
-            lines.append(head + "- | - | not measured |")
+            rows = f"{claim.better} against {claim.worse}"
+            lines.append(f"| {claim.text} | {rows} | {printed} | - | - | not measured |")
             continue
         joint, noise = compared(by_row, "kaggle", claim.worse, claim.better)
+        head = f"| {claim.text} | {claim.better} against {claim.worse}{sizes(by_row, claim)} | {printed} | "
         lines.append(head + f"{points(joint)} | {100 * noise:.1f} | {verdict(joint, noise)} |")
     return "\n".join(lines)
+
+
+def sizes(by_row: Results, claim: Claim) -> str:
+    """Says how many tokens the tokenizers of a claim have; one is padding in some."""
+    names = (claim.better, claim.worse)
+    kinds = {rows_of("kaggle")[name].tree.get("data", {}).get("tokenizer_model") for name in names}
+    if len(kinds) == 1:
+        return ""
+    better, worse = (by_row["kaggle", name][0]["vocabulary"] for name in names)
+    return f" ({better:,} and {worse:,} tokens)" if abs(better - worse) > 1 else ""
 
 
 def mixture_line(by_row: Results) -> str:

@@ -154,7 +154,7 @@ def growth(path: Path) -> str:
         crossings=table(
             ["", "quicker than softmax", "less memory than softmax", f"less than {lengths.PLAIN}"], crossings
         ),
-        parameters=parameters, first=dates[0], last=dates[-1], commits=commits, command=lengths.COMMAND,
+        parameters=parameters, tries=lengths.MOST_TRIES, first=dates[0], last=dates[-1], commits=commits, command=lengths.COMMAND,
         torch=", ".join(sorted({one["torch"] for one in every})),
         load=f"{max(loads):.1f}" if loads else "unknown",
     )  # fmt: skip
@@ -175,7 +175,7 @@ measured:
 
 {crossings}
 
-Parameters: {parameters}. CPU seconds of one thread, {first} to {last}, commit {commits}, torch {torch}, load
+Parameters: {parameters}. CPU seconds of one thread, of the quickest of up to {tries} tries, {first} to {last}, commit {commits}, torch {torch}, load
 up to {load}: `{command}`; `senti plot --kind growth` draws the file."""
 
 
@@ -190,7 +190,7 @@ def style(result: Result) -> str:
     return (
         f"A `gpt` trained on plays goes on with {of} sonnets after their first {result['config']['prompt']} "
         "tokens, before and after it has read other sonnets; means and deviations over "
-        f"{len(better)} seeds:\n\n"
+        f"{len(better)} seeds of what is drawn in writing (one model was trained before, one after):\n\n"
         f"{table(['', 'before', 'after', 'the sonnets themselves'], rows)}\n\n"
         f"BLEU was higher after for {', '.join(map(str, better))} of {of} sonnets, by seed. sacrebleu: "
         f"`{test['base']['signature']}`. {from_what(result)}"
