@@ -154,7 +154,8 @@ def growth(path: Path) -> str:
         crossings=table(
             ["", "quicker than softmax", "less memory than softmax", f"less than {lengths.PLAIN}"], crossings
         ),
-        parameters=parameters, tries=lengths.MOST_TRIES, first=dates[0], last=dates[-1], commits=commits, command=lengths.COMMAND,
+        parameters=parameters, first=dates[0], last=dates[-1], commits=commits, command=lengths.COMMAND,
+        tries=lengths.MOST_TRIES,
         torch=", ".join(sorted({one["torch"] for one in every})),
         load=f"{max(loads):.1f}" if loads else "unknown",
     )  # fmt: skip
@@ -175,8 +176,8 @@ measured:
 
 {crossings}
 
-Parameters: {parameters}. CPU seconds of one thread, of the quickest of up to {tries} tries, {first} to {last}, commit {commits}, torch {torch}, load
-up to {load}: `{command}`; `senti plot --kind growth` draws the file."""
+Parameters: {parameters}. CPU seconds of one thread, of the quickest of up to {tries} tries, {first} to
+{last}, commit {commits}, torch {torch}, load up to {load}: `{command}`; `senti plot --kind growth` draws the file."""
 
 
 def style(result: Result) -> str:

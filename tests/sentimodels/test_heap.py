@@ -86,12 +86,33 @@ def test_steps_write_to_the_memory_of_the_step_before_and_the_end_gives_it_back(
 @GLIBC
 @pytest.mark.parametrize(
     ("context", "environment"),
-    [("nullcontext()", {}), ("Heap()", {"MALLOC_TRIM_THRESHOLD_": "131072"})],
-    ids=["without it", "the environment sets the limits"],
+    [
+        ("nullcontext()", {}),
+        ("Heap()", {"MALLOC_TRIM_THRESHOLD_": "131072"}),
+        ("Heap()", {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=131072"}),
+    ],
+    ids=["without it", "the environment sets the limits", "by the other way"],
 )
 def test_else_each_step_gives_it_back(context: str, environment: dict[str, str]) -> None:
     during = said(STEPS.replace("HEAP", context), **environment)[1]
     assert during < 40_000_000
+
+
+@GLIBC
+def test_other_settings_of_glibc_leave_it_on() -> None:
+    assert said(STEPS.replace("HEAP", "Heap()"), GLIBC_TUNABLES="glibc.rtld.nns=4")[1] > 150_000_000
+
+
+def test_where_no_one_tells_what_is_held_nothing_is_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heap, "Path", lambda _: Path("/nowhere"))
+    trimmed: list[int] = []
+    monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(1))
+    now = iter(range(0, 10_000, 100))
+    kept = heap.Heap(lambda: float(next(now)))
+    for _ in range(5):
+        kept.after_step()
+    assert not trimmed
+    assert heap.resident() == 0
 
 
 def test_another_library_keeps_what_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,8 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     assert len(Translator.load(folder / "run").translate(["one two"])[0]) == 1
     # Pairs that validate are not left out without a word, nor found after hours of training.
     write_pairs(folder, "valid", 40, 1, longest=40)
-    with pytest.raises(DataError, match=r"pair \d+ of validation has \d+ and \d+ tokens.*cut or leave them out"):
+    with pytest.raises(
+        DataError, match=r"pair \d+ of validation has \d+ and \d+ tokens.*cut or leave them out"
+    ):
         train_translation(resolve_translation(starting(tree), tree), folder / "other")
     assert not (folder / "other").exists()

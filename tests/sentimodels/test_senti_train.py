@@ -136,6 +136,16 @@ def test_options_reach_the_configuration(folder: Path) -> None:
     assert "252 train" in done.out
 
 
+def test_what_is_never_released_is_said(folder: Path) -> None:
+    args = ["--arch", "cnn", "--epochs", "1", "--no-baseline", "--freeze", "backbone.", "--batch-size", "16"]
+    args += ["--set", "model.d_model=16", "--set", "data.vocab_size=300", "--threads", "1"]
+    for until, told in (("2", False), ("5000", True)):
+        out = f"runs/until-{until}"
+        done = senti("train", "reviews.csv", *args, "--unfreeze-at", until, "-o", out, cwd=folder)
+        assert done.code == 0, done.err
+        assert ("optim.unfreeze_at 5,000: training has" in done.err) == told
+
+
 def test_the_summary_counts_the_rows_that_are_drawn(folder: Path) -> None:
     rows = [f"good film {i},pos" for i in range(90)] + [f"bad film {i},neg" for i in range(30)]
     (folder / "skewed.csv").write_text("text,label\n" + "\n".join(rows) + "\n")

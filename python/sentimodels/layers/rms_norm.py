@@ -29,9 +29,8 @@ class _Scaled(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None]:
         x, weight, inverse = ctx.saved_tensors
-        room = slope * (
-            x * inverse
-        )  # a tensor of its own: the order of memory, and so of the sum, is torch's
+        # A tensor of its own: the order of memory, and so of the sum, is torch's.
+        room = slope * (x * inverse)
         by_weight = room.sum_to_size(weight.shape)
         by_scaled = slope * weight
         by_inverse = torch.mul(by_scaled, x, out=room).sum(-1, keepdim=True)

@@ -32,7 +32,7 @@ from ..runs.lineage import BASE, sources_of_start
 from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
-from ..training.possible import check_possible
+from ..training.possible import check_possible, never_released
 from ..training.task import Task
 from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
 from ..training.trackers import check_tracker, tracking
@@ -266,6 +266,8 @@ def _go(
                 should_stop=should_stop,
             )  # fmt: skip
             task = _task(config, corpus, tokenizer, bfloat16=trainer.bfloat16)
+            for note in never_released(config.optim, task.course(processes.world).steps):
+                say(note)
             return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, resumed)
     finally:
         processes.end()

@@ -33,7 +33,7 @@ from ..runs.directory import METRICS, STATE, finish_run, load_weights, refuse_ru
 from ..runs.lineage import record_of
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
-from ..training.possible import check_possible
+from ..training.possible import check_possible, never_released
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .directory import begin_with, load_tokenizer, load_unfinished
@@ -179,6 +179,9 @@ def _train(
         return score
 
     task = Seq2Seq(config.task, config.train, format, pairs, checked, bleu=bleu)
+    for note in never_released(config.optim, task.course(processes.world).steps):
+        if told.on_note is not None:
+            told.on_note(note)
     # A run that ended before its first saved state begins again, its weights and metrics too.
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on and processes.main:

@@ -37,7 +37,7 @@ from ..tasks.classification import Classification, evaluation
 from ..tasks.distillation import Distillation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.distributed import Distributed
-from ..training.possible import check_possible
+from ..training.possible import check_possible, never_released
 from ..training.progress import write_record
 from ..training.state import load_state
 from ..training.trackers import check_tracker, tracking
@@ -220,6 +220,8 @@ def _train(
     task = task_of(config, tables, encoded, labels, valid, valid_labels, told)
     if isinstance(task, Classification):
         task.check(module)
+    for note in never_released(config.optim, task.course(processes.world).steps):
+        say(note)
     # A run that ended before its first saved state begins again, its weights and metrics too.
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on and processes.main:

@@ -26,8 +26,9 @@ _SECONDS, _GROWTH = 5.0, 1.5
 # itself, whose greatest value this is.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _ALL, _LARGEST = 2**31 - 1, 32 << 20
-# What says these limits from outside.
-_SETTINGS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES")
+# What sets these limits from outside, and the variable of all settings of glibc.
+_SETTINGS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_")
+_TUNABLES, _OF_MALLOC = "GLIBC_TUNABLES", "glibc.malloc."
 
 
 class Heap:
@@ -68,10 +69,14 @@ class Heap:
 
 
 def resident() -> int:
-    """Returns the bytes of memory that this process holds; 0 where there is no heap to trim."""
+    """Returns the bytes of memory that this process holds; 0 where nobody tells, or no heap is to trim."""
     if _of_glibc("malloc_trim") is None:
         return 0
-    return int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    try:
+        pages = Path("/proc/self/statm").read_text("utf-8").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def trim_heap() -> None:
@@ -84,7 +89,8 @@ def trim_heap() -> None:
 def _keep(size: int) -> None:
     """Keeps so many bytes that are free, but for blocks above 32 MiB."""
     set_limit = _of_glibc("mallopt")
-    if set_limit is not None and not any(name in os.environ for name in _SETTINGS):
+    given = any(name in os.environ for name in _SETTINGS) or _OF_MALLOC in os.environ.get(_TUNABLES, "")
+    if set_limit is not None and not given:
         set_limit(_MMAP_THRESHOLD, _LARGEST)
         set_limit(_TRIM_THRESHOLD, size)
 
