@@ -177,7 +177,8 @@ measured:
 {crossings}
 
 Parameters: {parameters}. CPU seconds of one thread, of the quickest of up to {tries} tries, {first} to
-{last}, commit {commits}, torch {torch}, load up to {load}: `{command}`; `senti plot --kind growth` draws the file."""
+{last}, commit {commits}, torch {torch}, load up to {load}: `{command}`; `senti plot --kind growth` draws
+the file."""
 
 
 def style(result: Result) -> str:
