@@ -79,10 +79,12 @@ def export(
         return
     from ..lm.directory import load_language_model
     from ..lm.layouts.folder import export_model
+    from ..runs.directory import read_json
 
     files = export_model(load_language_model(run), out)
     named = [str(path) for path in files]
-    read_back = ("next", f"in Python: transformers.AutoModel.from_pretrained({str(out)!r})")
+    (with_heads,) = read_json(out / "config.json")["architectures"]
+    read_back = ("next", f"in Python: transformers.{with_heads}.from_pretrained({str(out)!r})")
     output.result({"out": str(out), "files": named}, lines([*_written(named), read_back]), str(out))
 
 

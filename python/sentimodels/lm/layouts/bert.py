@@ -44,8 +44,7 @@ def _next_sentence(config: LanguageConfig) -> bool:
 def _to_theirs(config: LanguageConfig, vocab_size: int) -> dict[str, Any]:
     model = config.model
     assert isinstance(model, BertConfig)
-    check_fixed(model, _FIXED, _LAYOUT)
-    check_fixed(model, {"n_kv_heads": (None, model.n_heads)}, _LAYOUT)
+    check_fixed(model, {**_FIXED, "n_kv_heads": (model.n_heads, None)}, _LAYOUT)
     return {
         "architectures": ["BertForPreTraining" if _next_sentence(config) else "BertForMaskedLM"],
         "model_type": "bert",

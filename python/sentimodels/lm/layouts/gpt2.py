@@ -12,7 +12,7 @@ from torch import Tensor
 from ...config import LanguageConfig, NextTokenConfig
 from ...models.gpt import GptConfig
 from .layout import Layout
-from .settings import activation_of, check_fixed, check_theirs, named_activation
+from .settings import ACTIVATIONS, activation_of, check_fixed, check_theirs
 from .tensors import Pair, weight_and_bias
 
 __all__ = ["GPT_2"]
@@ -39,8 +39,8 @@ _THEIRS = {
 def _to_theirs(config: LanguageConfig, vocab_size: int) -> dict[str, Any]:
     model = config.model
     assert isinstance(model, GptConfig)
-    check_fixed(model, _FIXED, _LAYOUT)
-    check_fixed(model, {"n_kv_heads": (None, model.n_heads)}, _LAYOUT)
+    own = {"n_kv_heads": (model.n_heads, None), "activation": ("gelu-tanh", *ACTIVATIONS)}
+    check_fixed(model, {**_FIXED, **own}, _LAYOUT)
     return {
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
@@ -50,7 +50,7 @@ def _to_theirs(config: LanguageConfig, vocab_size: int) -> dict[str, Any]:
         "n_layer": model.n_layers,
         "n_head": model.n_heads,
         "n_inner": model.inner,
-        "activation_function": named_activation(model.activation, _LAYOUT),
+        "activation_function": ACTIVATIONS[model.activation][0],
         "layer_norm_epsilon": model.norm_eps,
         "resid_pdrop": model.dropout,
         "embd_pdrop": model.embedding_dropout,

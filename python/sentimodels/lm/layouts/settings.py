@@ -3,15 +3,16 @@
 Not for tensors (`tensors.py`).
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigError
 
-__all__ = ["activation_of", "check_fixed", "check_theirs", "named_activation"]
+__all__ = ["ACTIVATIONS", "activation_of", "check_fixed", "check_theirs"]
 
 # Ours: transformers' names, the first one for writing.
-_ACTIVATIONS = {
+ACTIVATIONS = {
     "relu": ("relu",),
     "gelu": ("gelu",),
     "gelu-tanh": ("gelu_new", "gelu_pytorch_tanh"),
@@ -21,27 +22,16 @@ _ACTIVATIONS = {
 }
 
 
-def named_activation(ours: str, layout: str) -> str:
-    """Returns transformers' name of an activation.
-
-    Raises:
-        ConfigError: if it has none in this layout.
-    """
-    if ours not in _ACTIVATIONS:
-        raise ConfigError(f"model.activation {ours!r}: {layout} has {', '.join(_ACTIVATIONS)}")
-    return _ACTIVATIONS[ours][0]
-
-
 def activation_of(theirs: str) -> str:
     """Returns our name of an activation.
 
     Raises:
         ConfigError: if we do not have it.
     """
-    for ours, names in _ACTIVATIONS.items():
+    for ours, names in ACTIVATIONS.items():
         if theirs in names:
             return ours
-    known = ", ".join(name for names in _ACTIVATIONS.values() for name in names)
+    known = ", ".join(name for names in ACTIVATIONS.values() for name in names)
     raise ConfigError(f"config.json: activation {theirs!r} is not known here; known are {known}")
 
 
@@ -54,15 +44,21 @@ def check_fixed(model: Any, fixed: Mapping[str, tuple[Any, ...]], layout: str) -
         layout: its name.
 
     Raises:
-        ConfigError: naming the setting, its value, and the one to train with.
+        ConfigError: naming each such setting, its value, and what to train with.
     """
-    for name, values in fixed.items():
-        value = getattr(model, name)
-        if value not in values:
-            raise ConfigError(
-                f"model.{name} {value!r} has no place in {layout}'s layout; "
-                f"train with --set model.{name}={values[0]!r}"
-            )
+    wrong = {
+        name: getattr(model, name) for name, values in fixed.items() if getattr(model, name) not in values
+    }
+    if wrong:
+        named = ", ".join(f"model.{name} {_written(value)}" for name, value in wrong.items())
+        has = "has" if len(wrong) == 1 else "have"
+        options = " ".join(f"--set model.{name}={_written(fixed[name][0])}" for name in wrong)
+        raise ConfigError(f"{named} {has} no place in {layout}'s layout; train with {options}")
+
+
+def _written(value: Any) -> str:
+    """Returns a value as it is written after `--set`."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def check_theirs(given: Mapping[str, Any], fixed: Mapping[str, Any], layout: str) -> None:
