@@ -12,6 +12,7 @@ memmap([464, 9274, 2646], dtype=uint16)
 """
 
 import bisect
+import errno
 import hashlib
 import warnings
 from collections.abc import Iterator, Sequence
@@ -95,6 +96,10 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     def _open(self, directory: Path, shard: Shard) -> None:
         file, index = directory / shard.file, directory / shard.index_file
         n_bytes = shard.tokens * self.dtype.itemsize
+        for path in (file, index):
+            if not path.exists():
+                said = "no such file, though the manifest beside it names it; copy it there, or encode again"
+                raise FileNotFoundError(errno.ENOENT, said, str(path))
         check_size(file, n_bytes)
         # An empty file cannot be mapped.
         ids = np.memmap(file, self.dtype, "r") if n_bytes else np.empty(0, self.dtype)

@@ -70,7 +70,7 @@ pub(super) fn encode_files<'py>(
             Some(token) => Some(tokenizer.spelled_to_id(token).ok_or_else(|| Error::Option {
                 option: "separator",
                 value: token.to_owned(),
-                reason: "it is no token of this tokenizer; add it by with_specials".to_owned(),
+                reason: "it is no token of this tokenizer; train one with it (--special), or add it by with_specials".to_owned(),
             })?),
         };
         let mut sources = match documents.paths() {

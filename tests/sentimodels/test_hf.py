@@ -175,6 +175,18 @@ def test_weights_of_another_shape_are_named(folder: Path, tmp_path: Path) -> Non
         load_pretrained(module, config.arch)
 
 
+def test_texts_are_cut_to_the_places_that_there_are(folder: Path, tmp_path: Path) -> None:
+    there = shutil.copytree(folder / "roberta", tmp_path / "roberta")
+    settings = json.loads((there / "config.json").read_text("utf-8"))
+    assert resolve({"arch": f"hf:{there}"}).data.max_tokens == 256
+    (there / "config.json").write_text(json.dumps({**settings, "max_position_embeddings": 66}), "utf-8")
+    assert resolve({"arch": f"hf:{there}"}).data.max_tokens == 64
+    assert resolve({"arch": f"hf:{there}", "data": {"max_tokens": 20}}).data.max_tokens == 20
+    (there / "config.json").write_text("[1]", "utf-8")
+    with pytest.raises(ConfigError, match=r"no config\.json of transformers"):
+        build(f"hf:{there}", resolve({"arch": f"hf:{there}"}).model, Inputs(50, 2, 0))
+
+
 def test_a_stopped_run_goes_on_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
     config = resolve({
         "arch": f"hf:{folder / 'bert'}",

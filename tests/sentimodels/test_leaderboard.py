@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from labelled_reviews import write
+from language_runs import language_run, tokenizer_of
 from senti_in_process import senti
+from sentimodels.runs.directory import finish_run
+from sentimodels.runs.leaderboard import leaderboard
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +91,21 @@ def test_parts_of_one_file_are_other_rows(folder: Path) -> None:
     assert {one["run"] for one in found} == {"fold-0", "fold-1"}
     assert found[0]["rows"]["valid"] == found[1]["rows"]["valid"]
     assert found[0]["data"] != found[1]["data"]
+
+
+def test_masked_models_are_ranked_by_perplexity(tmp_path: Path) -> None:
+    """The loss of a model that also tells halves apart has the loss of that in it."""
+    valid = {
+        "follows": {"loss": 5.0, "perplexity": 50.0},
+        "plain": {"loss": 4.5, "perplexity": 90.0},
+        "best": {"loss": 3.9, "perplexity": 49.0},
+    }
+    for name, scores in valid.items():
+        module = language_run(tmp_path / name, "bert")
+        finish_run(tmp_path / name, module, tokenizer_of("bert"), {"valid": scores})
+    module = language_run(tmp_path / "causal", "gpt")
+    scores = {"loss": 6.0, "perplexity": 400.0, "bits_per_byte": 2.0}
+    finish_run(tmp_path / "causal", module, tokenizer_of("gpt"), {"valid": scores})
+    language_run(tmp_path / "unknown", "bert")
+    _, found, _ = leaderboard(tmp_path)
+    assert [one["run"] for one in found] == ["causal", "best", "follows", "plain", "unknown"]

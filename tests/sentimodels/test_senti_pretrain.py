@@ -1,5 +1,6 @@
 """`senti pretrain`, and what goes on from its runs: `senti runs`, `senti train --init`, `senti data dump`."""
 
+import gzip
 import json
 import os
 import re
@@ -24,6 +25,7 @@ from sentimodels.cli.pretrain import summary
 from sentimodels.errors import SentiError
 from sentimodels.runs.directory import load_run
 from sentimodels.runs.language import load_language_config, resolve_language
+from sentitok import encode_files, train_bpe
 from shared_data import text as shared_text
 
 SMALL = [
@@ -321,6 +323,31 @@ def test_what_is_given_goes_above_the_base(folder: Path) -> None:
     other = senti("train", *TRAIN, "--arch", "cnn", "--init", "lm/more", "-o", "other", cwd=folder)
     assert other.code == 2
     assert "none of its tensors fits" in other.err
+
+
+def test_encoded_corpora_that_cannot_be_read(folder: Path) -> None:
+    tokenizer = train_bpe(folder / "books.txt", vocab_size=300, special_tokens=["<|endoftext|>"])
+    tokenizer.save(folder / "own.json")
+    encode_files(folder / "books.txt", folder / "shards", tokenizer, separator="<|endoftext|>")
+    options = [*SMALL, "--steps", "1", "--tokenizer", "own.json", "-o", "refused"]
+    done = senti("pretrain", "shards", "books.txt", *options, cwd=folder)
+    assert done.code == 2
+    assert "shards: an encoded corpus, which is pre-trained on alone; leave out the other files" in done.err
+    (folder / "shards" / "shard-00000.bin").unlink()
+    done = senti("pretrain", "shards", *options, cwd=folder)
+    assert done.code != 0
+    assert "shard-00000.bin: no such file, though the manifest beside it names it; copy it there" in done.err
+    assert not (folder / "refused").exists()
+
+
+def test_dump_says_where_a_file_lies_compressed(folder: Path) -> None:
+    with gzip.open(folder / "packed.tsv.gz", "wt") as file:
+        file.write("a\n")
+    done = senti("data", "dump", "packed.tsv", "-o", "x.txt", cwd=folder)
+    assert (done.code, done.err) == (
+        2,
+        "senti: packed.tsv: No such file or directory; there is packed.tsv.gz\n",
+    )
 
 
 def test_dump_writes_the_longest_phrase_of_each_sentence(folder: Path) -> None:

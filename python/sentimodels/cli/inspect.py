@@ -45,6 +45,7 @@ def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = 
         ]
         for name, row in ARCHITECTURES.items()
     ]
+    rows.append(["hf:PATH", "a model of transformers, from its folder".ljust(48), "-"])
     text = table(["name", "what it is".ljust(48), "presets"], rows)
     output.result({"architectures": value}, f"{text}\n\nnext  senti init --arch lstm", "\n".join(value))
 

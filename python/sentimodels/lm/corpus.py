@@ -49,9 +49,19 @@ class Corpus:
 
 
 def is_encoded(config: LanguageConfig) -> bool:
-    """Whether the corpus is a directory of token shards."""
+    """Whether the corpus is a directory of token shards.
+
+    Raises:
+        DataError: if such a directory stands beside others.
+    """
     corpus = config.data.corpus
-    return len(corpus) == 1 and (Path(corpus[0]) / "manifest.json").is_file()
+    encoded = [name for name in corpus if (Path(name) / "manifest.json").is_file()]
+    if encoded and len(corpus) > 1:
+        raise DataError(
+            f"{encoded[0]}: an encoded corpus, which is pre-trained on alone; leave out the other files, or "
+            "give the texts that it was made from"
+        )
+    return bool(encoded)
 
 
 def prepare(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None = None) -> Tokenizer:

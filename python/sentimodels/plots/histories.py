@@ -29,6 +29,10 @@ def read_history(run: Path) -> History:
     try:
         lines = read_small(path).splitlines()
         records = [json.loads(line) for line in lines if line.strip()]
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{run}: no metrics.jsonl, which curves are drawn from; name the directory of a run"
+        ) from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: no curves can be drawn ({error})") from error
     if not records or not all(isinstance(record, dict) for record in records):

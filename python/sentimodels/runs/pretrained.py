@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import nn
 
+from ..config import DataConfig
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
 from ..models.hf import PREFIX, Hf, auto_class
@@ -65,15 +66,28 @@ def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
     except ValueError as error:
         raise CheckpointError(f"{folder / 'config.json'}: unreadable: {error}") from error
-    tree: dict[str, Any] = {"model": {"settings": json.dumps(settings)}}
+    tree: dict[str, Any] = {"model": {"settings": json.dumps(settings)}, "data": {}}
+    reach, longest = _reach(settings), DataConfig.model_fields["max_tokens"].default
+    if reach is not None and 0 < reach < longest:
+        tree["data"]["max_tokens"] = reach
     if not _has(given, "data", "tokenizer"):
         if not (folder / "tokenizer.json").is_file():
             raise CheckpointError(
                 f"{folder}: no tokenizer.json; save the model's fast tokenizer there with save_pretrained, "
                 "or give --tokenizer FILE"
             )
-        tree["data"] = {"tokenizer": str(folder / "tokenizer.json")}
+        tree["data"]["tokenizer"] = str(folder / "tokenizer.json")
     return tree
+
+
+def _reach(given: Any) -> int | None:
+    """Returns how many places a model has by its `config.json`; `None` where it does not say."""
+    if not isinstance(given, Mapping):
+        return None
+    reach = given.get("max_position_embeddings") or given.get("n_positions")
+    if isinstance(reach, int) and given.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+        reach -= int(given.get("pad_token_id", 1)) + 1  # their places begin after that of padding
+    return reach if isinstance(reach, int) else None
 
 
 def check_reach(settings: str, longest: int) -> None:
@@ -82,10 +96,7 @@ def check_reach(settings: str, longest: int) -> None:
     Raises:
         ConfigError: naming both.
     """
-    given = json.loads(settings)
-    reach = given.get("max_position_embeddings") or given.get("n_positions")
-    if reach is not None and given.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
-        reach -= int(given.get("pad_token_id", 1)) + 1  # their places begin after that of padding
+    reach = _reach(json.loads(settings))
     if reach is not None and longest > reach:
         raise ConfigError(
             f"data.max_tokens {longest}: longer than the {reach} places of the model; "

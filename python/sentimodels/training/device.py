@@ -26,7 +26,8 @@ def device_of(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"train.device {name!r}: {str(error).splitlines()[0]}") from error
+        said = str(error).splitlines()[0].rstrip(".")
+        raise ConfigError(f"device {name!r}: {said}; auto takes the best that there is") from error
     return device
 
 

@@ -280,12 +280,20 @@ class Command(TyperCommand):
         complain(f"{self.program}: {told(str(message))}")
 
 
+def _beside(error: OSError) -> str:
+    """Says where a file that is not there lies beside, compressed; files are read so as well."""
+    if not isinstance(error, FileNotFoundError) or not isinstance(error.filename, str):
+        return ""
+    there = (f"{error.filename}.{suffix}" for suffix in ("gz", "xz", "bz2", "zst"))
+    return next((f"; there is {name}" for name in there if Path(name).is_file()), "")
+
+
 def _line(error: Exception) -> str:
     """Returns an error's text, with its type where the text alone says little."""
     from sentitok import SentitokError
 
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+        return f"{error.filename}: {error.strerror}{_beside(error)}"
     known = isinstance(error, (SentitokError, UsageError, AnswerIsNoError, OSError)) and str(error)
     return str(error) if known else f"{type(error).__name__}: {error}"
 
