@@ -130,7 +130,7 @@ def sizes(by_row: Results, claim: Claim) -> str:
     kinds = {rows_of("kaggle")[name].tree.get("data", {}).get("tokenizer_model") for name in names}
     if len(kinds) == 1:
         return ""
-    better, worse = (by_row["kaggle", name][0]["vocabulary"] for name in names)
+    better, worse = (by_row["kaggle", name][0]["cost"]["vocabulary"] for name in names)
     return f" ({better:,} and {worse:,} tokens)" if abs(better - worse) > 1 else ""
 
 

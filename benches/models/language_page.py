@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import lengths
+import numpy as np
 import pretrained_page
 from bars import (
     GENERATION,
@@ -23,6 +24,7 @@ from bars import (
 )
 from markdown import MET, MISSED, from_what, missing, plain, table
 from result import RESULTS, read
+from scipy.stats import t
 
 Result = dict[str, Any]
 NEEDS = "minutes; needs transformers"
@@ -186,17 +188,29 @@ def style(result: Result) -> str:
     rows = []
     for name in ("bleu", "perplexity", "bits_per_byte", "distinct_1", "distinct_2", "copied"):
         cells = [spread(test[model][name]) for model in ("base", "tuned")]
+        cells.append(change(*(test[model][name]["values"] for model in ("base", "tuned"))))
         rests = test["base"]["rests"].get(name)
         rows.append([name.replace("_", " "), *cells, "" if rests is None else spread(rests)])
     better, of = test["better"]["by_seed"], test["better"]["of"]
+    dates = ", ".join(f"{one['date']}, commit {one['commit'][:9]}" for one in result.get("earlier", []))
+    judged = f" These sonnets had judged before, models of one seed ({dates})." if dates else ""
     return (
         f"A `gpt` trained on plays goes on with {of} sonnets after their first {result['config']['prompt']} "
         "tokens, before and after it has read other sonnets; means and deviations over "
-        f"{len(better)} seeds of what is drawn in writing (one model was trained before, one after):\n\n"
-        f"{table(['', 'before', 'after', 'the sonnets themselves'], rows)}\n\n"
+        f"{len(better)} seeds, each of which trains both models, and what was changed with its 95 % interval "
+        "over seeds (Student's t):\n\n"
+        f"{table(['', 'before', 'after', 'after less before', 'the sonnets themselves'], rows)}\n\n"
         f"BLEU was higher after for {', '.join(map(str, better))} of {of} sonnets, by seed. sacrebleu: "
-        f"`{test['base']['signature']}`. {from_what(result)}"
+        f"`{test['base']['signature']}`.{judged} {from_what(result)}"
     )
+
+
+def change(before: list[float], after: list[float]) -> str:
+    """Returns the mean of differences, seed by seed, with its interval."""
+    gained = np.subtract(after, before)
+    mean, error = gained.mean(), gained.std(ddof=1) / len(gained) ** 0.5
+    half = t.ppf(0.975, len(gained) - 1) * error
+    return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
 
 
 def spread(value: Any) -> str:

@@ -1,13 +1,14 @@
 """Style transfer: a model of Shakespeare's plays goes on with his sonnets, before and after it has read some.
 
-    python benches/models/style.py --out runs/style               # minutes of one core; scores of dev
+    python benches/models/style.py --out runs/style               # minutes of a core a seed; scores of dev
     python benches/models/style.py --out runs/style --seconds 150 # stops there; type it again to go on
     python benches/models/style.py --out runs/style --test        # once, when nothing is left to choose
 
 The base is a `gpt` that is pre-trained on plays, the tuned one the same model trained on 124 of the 154
-sonnets. Both go on with other sonnets after their first 100 tokens, by the same seeds. BLEU against the rest
-of a sonnet is what reports of style transfer give; perplexity of the rests, distinct n-grams and the share of
-words that were copied from training stand beside it. Needs the data of `SENTITOK_DATA` and sacrebleu.
+sonnets. Both go on with other sonnets after their first 100 tokens. A seed draws the weights, the order of
+the texts and what is written. BLEU against the rest of a sonnet is what reports of style transfer give;
+perplexity of the rests, distinct n-grams and the share of words that were copied from training stand beside
+it. Needs the data of `SENTITOK_DATA` and sacrebleu.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from result import RESULTS, data_folder, load, occasion, origin, write
+from result import RESULTS, data_folder, earlier, load, occasion, origin, write
 from steps import AGAIN, after, pretrained
 
 from sentimodels import LanguageModel
@@ -63,77 +64,88 @@ def write_texts(path: Path, texts: list[str]) -> Path:
     return path
 
 
-def train(folder: Path, parts: dict[str, list[str]], plays: list[str], asked: argparse.Namespace) -> bool:
-    """Trains base and tuned model as far as the time goes; returns whether both have finished."""
+def train(
+    out: Path, seed: int, parts: dict[str, list[str]], plays: list[str], asked: argparse.Namespace
+) -> bool:
+    """Trains base and tuned model of a seed as far as the time goes; returns whether both have finished."""
+    folder = folder_of(out, seed)
     shared: dict[str, Any] = {"arch": "gpt", "preset": asked.preset}
     data = {"context": 256, "vocab_size": 2000}
     base = {
-        **shared, "data": {**data, "corpus": [str(folder / "plays.jsonl")]},
+        **shared, "data": {**data, "corpus": [str(out / "plays.jsonl")]},
         # Bits per byte on held-out plays: 1.82 with batches of 8 rows, 2.12 with the 64 of the preset.
-        "train": {"threads": asked.threads, "epochs": asked.epochs, "batch_size": 8, "log_every": 5},
+        "train": {
+            "seed": seed, "threads": asked.threads, "epochs": asked.epochs, "batch_size": 8, "log_every": 5,
+        },
         "optim": {"name": "muon", "lr": 2e-3},
     }  # fmt: skip
     tuned = {
-        **shared, "data": {**data, "corpus": [str(folder / "sonnets.jsonl")], "valid_share": 0.1},
+        **shared, "data": {**data, "corpus": [str(out / "sonnets.jsonl")], "valid_share": 0.1},
         "optim": {"lr": 5e-4},
         "train": {
-            "threads": asked.threads, "init_from": str(folder / "base"), "epochs": 20, "evaluate_every": 10,
-            "patience": 5, "batch_size": 8,
+            "seed": seed, "threads": asked.threads, "init_from": str(folder / "base"), "epochs": 20,
+            "evaluate_every": 10, "patience": 5, "batch_size": 8,
         },
     }  # fmt: skip
     for name, corpus, texts, tree in (
         ("base", "plays", plays, base),
         ("tuned", "sonnets", parts["train"], tuned),
     ):
-        if not (folder / f"{corpus}.jsonl").is_file():
-            write_texts(folder / f"{corpus}.jsonl", texts)
+        if not (out / f"{corpus}.jsonl").is_file():
+            write_texts(out / f"{corpus}.jsonl", texts)
         about = pretrained(resolve_language(tree), folder / name, asked.stop)
         if about is None:
             return False
-        print(name, json.dumps({**about["valid"], "steps": about["fit"]["steps"]}), flush=True)
+        print(seed, name, json.dumps({**about["valid"], "steps": about["fit"]["steps"]}), flush=True)
     return True
 
 
-def continued(folder: Path, texts: list[str], asked: argparse.Namespace) -> dict[str, list[Continued]] | None:
-    """Returns what both models make of texts, by seed; `None` where the time has ended before."""
+def folder_of(out: Path, seed: int) -> Path:
+    return out / f"seed-{seed}"
+
+
+def continued(
+    out: Path, seed: int, texts: list[str], asked: argparse.Namespace
+) -> dict[str, Continued] | None:
+    """Returns what both models of a seed make of texts; `None` where the time has ended before."""
     part = "test" if asked.test else "dev"
-    made: dict[str, list[Continued]] = {}
+    made: dict[str, Continued] = {}
     for name in ("base", "tuned"):
-        model = LanguageModel.load(folder / name)
-        for seed in SEEDS:
-            path = folder / "continued" / f"{part}-{name}-{seed}.json"
-            if not path.is_file():
-                if asked.stop():
-                    return None
-                continuation = continue_texts(model, texts, prompt_tokens=PROMPT, new_tokens=NEW, seed=seed)
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(json.dumps(asdict(continuation)), "utf-8")
-            made.setdefault(name, []).append(Continued(**json.loads(path.read_text("utf-8"))))
+        folder = folder_of(out, seed)
+        path = folder / f"{part}-{name}.json"
+        if not path.is_file():
+            if asked.stop():
+                return None
+            model = LanguageModel.load(folder / name)
+            continuation = continue_texts(model, texts, prompt_tokens=PROMPT, new_tokens=NEW, seed=seed)
+            path.write_text(json.dumps(asdict(continuation)), "utf-8")
+        made[name] = Continued(**json.loads(path.read_text("utf-8")))
     return made
 
 
 def mean(scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the mean and the deviation over seeds of each number."""
+    """Returns the mean and the deviation over seeds of each number, and the numbers."""
     out: dict[str, Any] = {}
     for name, value in scores[0].items():
         if isinstance(value, dict):
             out[name] = mean([one[name] for one in scores])
         elif isinstance(value, float):
             values = [one[name] for one in scores]
-            out[name] = {"mean": float(np.mean(values)), "deviation": float(np.std(values, ddof=1))}
+            deviation = float(np.std(values, ddof=1))
+            out[name] = {"mean": float(np.mean(values)), "deviation": deviation, "values": values}
         else:
             out[name] = value
     return out
 
 
-def compared(made: dict[str, list[Continued]], training: list[str]) -> dict[str, Any]:
+def compared(made: list[dict[str, Continued]], training: list[str]) -> dict[str, Any]:
     """Returns the scores of both models on texts that neither has read, over all seeds."""
     comparison: dict[str, Any] = {
-        name: mean([one.scores(training) for one in some]) for name, some in made.items()
+        name: mean([one[name].scores(training) for one in made]) for name in ("base", "tuned")
     }
-    better = [tuned.better_than(base) for base, tuned in zip(made["base"], made["tuned"], strict=True)]
-    comparison["better"] = {"of": len(made["base"][0].rests), "by_seed": better}
-    first, then = made["base"][0], made["tuned"][0]
+    first, then = made[0]["base"], made[0]["tuned"]
+    better = [one["tuned"].better_than(one["base"]) for one in made]
+    comparison["better"] = {"of": len(first.rests), "by_seed": better}
     comparison["samples"] = [
         {"prompt": first.prompts[row][-80:], "base": first.answers[row], "tuned": then.answers[row],
          "rest": first.rests[row]}
@@ -160,23 +172,32 @@ def main() -> None:
     # A document is some lines of a play, as a scene has no mark.
     lines = text_of(PLAYS).split("\n\n")
     plays = ["\n\n".join(lines[start : start + 20]) for start in range(0, len(lines), 20)]
-    made = None
-    if train(asked.out, parts, plays, asked):
-        made = continued(asked.out, parts["test" if asked.test else "dev"], asked)
-    if made is None:
-        print(AGAIN)
-        return
+    made = []
+    for seed in SEEDS:
+        one = None
+        if train(asked.out, seed, parts, plays, asked):
+            one = continued(asked.out, seed, parts["test" if asked.test else "dev"], asked)
+        if one is None:
+            print(AGAIN)
+            return
+        made.append(one)
     comparison = compared(made, [*parts["train"], *plays])
     print(json.dumps(comparison, indent=1, ensure_ascii=False))
     if asked.test:
         about = {
-            name: json.loads((asked.out / name / "run.json").read_text("utf-8")) for name in ("base", "tuned")
+            name: [
+                json.loads((folder_of(asked.out, seed) / name / "run.json").read_text("utf-8"))
+                for seed in SEEDS
+            ]
+            for name in ("base", "tuned")
         }
         tree = settings_of(asked.preset, asked.epochs)
         write(TARGET, {
             "set": "sonnets", "row": "style", **origin(tree, [SONNETS, PLAYS]),
-            "test": comparison, "valid": {name: one["valid"] for name, one in about.items()},
-            "fits": {name: one["fit"] for name, one in about.items()},
+            "test": comparison,
+            "valid": {name: [one["valid"] for one in every] for name, every in about.items()},
+            "fits": {name: [one["fit"] for one in every] for name, every in about.items()},
+            "earlier": earlier(TARGET, lambda one: {"better": one["test"]["better"]}),
             **occasion(f"python benches/models/style.py --out {asked.out} --test", before),
         })  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOME = {"mean": 1.5, "deviation": 0.25}
+SOME = {"mean": 1.5, "deviation": 0.25, "values": [1.0, 2.0]}
 OCCASION: dict[str, Any] = {
     "git": "0" * 40, "date": "2000-01-01 00:00", "load": [0.5, None], "versions": {"torch": "2"},
     "command": "type this",
@@ -46,7 +46,11 @@ SCORES: dict[str, Any] = {
 }  # fmt: skip
 STYLE = {
     "config": {"prompt": 100},
-    "test": {"base": SCORES, "tuned": SCORES, "better": {"of": 15, "by_seed": [7, 9]}},
+    "test": {
+        "base": SCORES,
+        "tuned": {**SCORES, "bleu": {**SOME, "values": [1.5, 3.0]}},
+        "better": {"of": 15, "by_seed": [7, 9]},
+    },
 }
 JUDGED = {"reward_mean": 0.5, "reward_median": 0.25, "kl": 9.25, "distinct_1": 0.5, "distinct_2": 0.75}
 ALIGNMENT: dict[str, Any] = {
@@ -219,8 +223,8 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| tiny | 256 | 99 | 4.90, missed | 1.00, met | 1 |",
         "| 128 | 1.000 s | 1.500 s, 3 MB | - |",
         "| linear-elu | between 128 and 256 | not up to 256 | from 256 |",
-        "| bleu | 1.500 ± 0.250 | 1.500 ± 0.250 |  |",
-        "| distinct 1 | 1.500 ± 0.250 | 1.500 ± 0.250 | 1.500 ± 0.250 |",
+        "| bleu | 1.500 ± 0.250 | 1.500 ± 0.250 | +0.750 (-2.427 to +3.927) |  |",
+        "| distinct 1 | 1.500 ± 0.250 | 1.500 ± 0.250 | +0.000 (+0.000 to +0.000) | 1.500 ± 0.250 |",
         "|  | seed 0 | seed 1 | seed 2 |",
         "| gain, deviations of the start | 1.500 | 1.250 | 1.625 |",
         "| KL, nats | 9.250 | 9.250 | 9.250 |",
