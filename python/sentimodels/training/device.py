@@ -26,8 +26,9 @@ def device_of(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        said = str(error).splitlines()[0].rstrip(".")
-        raise ConfigError(f"device {name!r}: {said}; auto takes the best that there is") from error
+        raise ConfigError(
+            f"device {name!r}: {str(error).splitlines()[0]}; auto takes the best that there is"
+        ) from error
     return device
 
 
