@@ -73,11 +73,12 @@ _MASKED: Tree = {
 BASES: dict[str, Tree] = {
     "masked": {**_MASKED, "task": {"rate": 0.3}},
     "masked-next-sentence": {**_MASKED, "task": {"rate": 0.3, "next_sentence": True}},
-    # After 1.5 million tokens: 5.24 with batches of 16 rows, 5.59 with 64. In float32 7 million tokens ended at
-    # 4.57 after 25 minutes and 11 million at 4.47 after 40. On a CPU that multiplies bfloat16 itself 18 million
-    # take less than half an hour, which is the bar.
+    # After 1.5 million tokens: 5.24 with batches of 16 rows, 5.59 with 64. In float32 7 million tokens ended
+    # at 4.57 after 25 minutes and 11 million at 4.47 after 40. On a CPU that multiplies bfloat16 itself 18
+    # million take less than half an hour, which is the bar.
     "next-token": {
-        "arch": "gpt", "optim": _MUON,
+        "arch": "gpt",
+        "optim": _MUON,
         "train": {"tokens": 18_000_000, "batch_size": 16, "precision": "bfloat16"},
     },
 }

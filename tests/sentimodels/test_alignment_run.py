@@ -65,6 +65,15 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(method: str, stop: int, made: P
 
 
 @pytest.mark.parametrize("method", ["ppo", "dpo"])
+def test_what_is_never_released_is_said(method: str, made: Path, tmp_path: Path) -> None:
+    for until, told in ((2, False), (6, True)):
+        notes: list[str] = []
+        config = config_of(made, method, optim={"freeze": ["backbone.embedding"], "unfreeze_at": until})
+        align(config, tmp_path / str(until), on_note=notes.append)
+        assert any("training has 6 steps, so what is frozen stays so" in note for note in notes) == told
+
+
+@pytest.mark.parametrize("method", ["ppo", "dpo"])
 def test_a_run_that_was_cut_off_goes_on_from_its_last_state(method: str, made: Path, tmp_path: Path) -> None:
     def cut(record: dict[str, Any]) -> None:
         if record["step"] == 5:  # the last state is that of step 4

@@ -1,6 +1,7 @@
 """`--arch hf:PATH`: models of transformers that are built here, trained and run as any other."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -154,9 +155,11 @@ def test_a_run_is_where_another_starts_without_the_folder(folder: Path, tmp_path
     }
     train(resolve({"arch": f"hf:{there}", **tree}), tmp_path / "base")
     shutil.rmtree(there)
+    again = {"arch": f"hf:{os.path.relpath(there)}"}  # as it was typed, or may be
     tree |= {"train": {**tree["train"], "init_from": str(tmp_path / "base")}, "optim": {"lr": 1e-12}}
     said: list[str] = []
     train(resolve(*as_base(tree)), tmp_path / "run", on_note=said.append)
+    train(resolve(*as_base(tree, again)), tmp_path / "named", on_note=said.append)
     base, run = (load_file(tmp_path / name / "model.safetensors") for name in ("base", "run"))
     assert [note for note in said if f"{len(base)} of {len(base)} tensors are where" in note]
     for name, value in base.items():
@@ -182,6 +185,11 @@ def test_texts_are_cut_to_the_places_that_there_are(folder: Path, tmp_path: Path
     (there / "config.json").write_text(json.dumps({**settings, "max_position_embeddings": 66}), "utf-8")
     assert resolve({"arch": f"hf:{there}"}).data.max_tokens == 64
     assert resolve({"arch": f"hf:{there}", "data": {"max_tokens": 20}}).data.max_tokens == 20
+    odd = {**settings, "max_position_embeddings": 66, "pad_token_id": None}
+    (there / "config.json").write_text(json.dumps(odd), "utf-8")
+    assert resolve({"arch": f"hf:{there}"}).data.max_tokens == 64
+    (there / "config.json").write_text(json.dumps({**settings, "max_position_embeddings": -1}), "utf-8")
+    assert resolve({"arch": f"hf:{there}"}).data.max_tokens == 256
     (there / "config.json").write_text("[1]", "utf-8")
     with pytest.raises(ConfigError, match=r"no config\.json of transformers"):
         build(f"hf:{there}", resolve({"arch": f"hf:{there}"}).model, Inputs(50, 2, 0))

@@ -1,6 +1,5 @@
-"""`senti pretrain`, and what goes on from its runs: `senti runs`, `senti train --init`, `senti data dump`."""
+"""`senti pretrain`, and what goes on from its runs: `senti runs`, `senti train --init`."""
 
-import gzip
 import json
 import os
 import re
@@ -25,7 +24,7 @@ from sentimodels.cli.pretrain import summary
 from sentimodels.errors import SentiError
 from sentimodels.runs.directory import load_run
 from sentimodels.runs.language import load_language_config, resolve_language
-from sentitok import encode_files, train_bpe
+from sentitok import train_bpe
 from shared_data import text as shared_text
 
 SMALL = [
@@ -289,7 +288,9 @@ def test_a_language_model_goes_on_from_another(folder: Path) -> None:
     moved = senti("pretrain", *args, "--positions", "alibi", "-o", "lm-on/moved", cwd=folder)
     assert moved.code == 0, moved.err
     assert "read otherwise here: model.positions alibi (there learned)" in moved.err
-    assert "otherwise" not in done.err + shorter.err
+    more = senti("pretrain", *args, "--set", "model.n_layers=3", "-o", "lm-on/more", cwd=folder)
+    assert "begin anew: backbone.transformer.blocks.2." in more.err
+    assert "otherwise" not in done.err + shorter.err + more.err
     small = senti("train", *TRAIN, "--init", "lm/few", "--preset", "micro", "-o", "lm-on/cls", cwd=folder)
     assert small.code == 2
     assert "has the size 'nano', and its weights fit no other; leave out --preset" in small.err
@@ -305,6 +306,30 @@ def test_a_classifier_is_a_base_where_its_sizes_are_given(folder: Path) -> None:
     done = senti("pretrain", *args, *SMALL, cwd=folder)
     assert done.code == 0, done.err
     assert "tensors are where the model starts" in done.err
+    words = senti("train", *TRAIN, "--arch", "cnn", "-o", "lm-on/cnn", cwd=folder)
+    assert words.code == 0, words.err
+    args += ["--init", "lm-on/cnn", "-o", "lm-on/refused"]
+    done = senti("pretrain", *args, cwd=folder)
+    assert done.code == 2
+    assert "that run reads whole words and has no tokenizer; name one with --tokenizer FILE" in done.err
+    done = senti("pretrain", *args, "--tokenizer", "lm/few/tokenizer.json", cwd=folder)
+    assert done.code == 2
+    assert "that run is a classifier, a cnn, this one a gpt: leave out --init" in done.err
+
+
+def test_rows_of_other_ids_are_not_used(folder: Path) -> None:
+    tokenizer = train_bpe(
+        folder / "reviews.csv", format="csv:text", vocab_size=300, special_tokens=["<|endoftext|>"]
+    )
+    tokenizer.save(folder / "other.json")
+    args = ["--steps", "1", "--threads", "1", "--set", "task.tied=false"]
+    done = senti("pretrain", "books.txt", *SMALL, *args, "-o", "lm-on/untied", cwd=folder)
+    assert done.code == 0, done.err
+    args += ["--init", "lm-on/untied", "--tokenizer", "other.json", "-o", "lm-on/ids"]
+    done = senti("pretrain", "books.txt", *args, cwd=folder)
+    assert done.code == 0, done.err
+    unused = "backbone.embedding.weight (of another tokenizer), head.weight (of another tokenizer)"
+    assert f"not used: {unused}\n" in done.err
 
 
 def test_what_is_given_goes_above_the_base(folder: Path) -> None:
@@ -323,52 +348,6 @@ def test_what_is_given_goes_above_the_base(folder: Path) -> None:
     other = senti("train", *TRAIN, "--arch", "cnn", "--init", "lm/more", "-o", "other", cwd=folder)
     assert other.code == 2
     assert "none of its tensors fits" in other.err
-
-
-def test_encoded_corpora_that_cannot_be_read(folder: Path) -> None:
-    tokenizer = train_bpe(folder / "books.txt", vocab_size=300, special_tokens=["<|endoftext|>"])
-    tokenizer.save(folder / "own.json")
-    encode_files(folder / "books.txt", folder / "shards", tokenizer, separator="<|endoftext|>")
-    options = [*SMALL, "--steps", "1", "--tokenizer", "own.json", "-o", "refused"]
-    done = senti("pretrain", "shards", "books.txt", *options, cwd=folder)
-    assert done.code == 2
-    assert "shards: an encoded corpus, which is pre-trained on alone; leave out the other files" in done.err
-    (folder / "shards" / "shard-00000.bin").unlink()
-    done = senti("pretrain", "shards", *options, cwd=folder)
-    assert done.code != 0
-    assert "shard-00000.bin: no such file, though the manifest beside it names it; copy it there" in done.err
-    assert not (folder / "refused").exists()
-
-
-def test_dump_says_where_a_file_lies_compressed(folder: Path) -> None:
-    with gzip.open(folder / "packed.tsv.gz", "wt") as file:
-        file.write("a\n")
-    done = senti("data", "dump", "packed.tsv", "-o", "x.txt", cwd=folder)
-    assert (done.code, done.err) == (
-        2,
-        "senti: packed.tsv: No such file or directory; there is packed.tsv.gz\n",
-    )
-
-
-def test_dump_writes_the_longest_phrase_of_each_sentence(folder: Path) -> None:
-    rows = [
-        (1, 1, "a fine film", 3), (2, 1, "fine film", 3), (3, 2, "dull", 1), (4, 2, "dull and  slow", 1),
-        (5, 3, "so", 2),
-    ]  # fmt: skip
-    lines = ["PhraseId\tSentenceId\tPhrase\tSentiment", *("\t".join(map(str, row)) for row in rows)]
-    (folder / "phrases.tsv").write_text("\n".join(lines) + "\n")
-    done = senti("data", "dump", "phrases.tsv", "-o", "sentences.txt", cwd=folder)
-    assert done.code == 0, done.err
-    assert (folder / "sentences.txt").read_text() == "a fine film\ndull and slow\nso\n"
-    assert re.search(r"^sentences +3 of 5 phrases$", done.out, re.M)
-    assert "senti pretrain sentences.txt" in done.out
-    bare = senti("data", "dump", "reviews.csv", "-o", "no.txt", cwd=folder)
-    assert bare.code == 2
-    assert "no column says which sentence a phrase is of; name it: --group-column NAME" in bare.err
-    (folder / "dev.txt").write_text(shared_text("sst-trees", "dev.txt.xz"))
-    refused = senti("data", "dump", "dev.txt", "--format", "sst-phrases", "-o", "no.txt", cwd=folder)
-    assert refused.code == 2
-    assert "nothing may pre-train on it" in refused.err
 
 
 COMMANDS = {command.name: command for command in build().registered_commands}

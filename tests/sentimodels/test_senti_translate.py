@@ -50,7 +50,8 @@ def test_lines_longer_than_any_trained_on_are_named(folder: Path) -> None:
     long = " ".join(["one"] * 400)
     done = senti("translate", "text", "runs/en-de", cwd=folder, stdin=f"one\n{long}\ntwo\n{long}\n")
     assert (done.code, len(done.out.splitlines())) == (0, 4)
-    assert re.search(r"line 2 and 1 more: longer than the 128 tokens .* split it into sentences", done.err)
+    assert re.search(r"line 2 is longer than 128 tokens, .* split such lines into sentences", done.err)
+    assert "2 of 4 lines are so long" in done.err
     done = senti("translate", "text", "runs/en-de", cwd=folder, stdin="one two\n")
     assert done.err == ""
 

@@ -309,6 +309,7 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
         ({"model": {"n_heads": 3}}, "d_model 256 is no multiple of n_heads 3"),
         ({"preset": "tiny"}, "preset 'tiny': seq2seq has none"),
         ({"arch": "bow"}, "a bag of features"),
+        ({"arch": "gpt", "model": 3}, r"model: should be a section, as in \[model\], not 3"),
         ({"model": {"d_modle": 3}}, r"model.d_modle: unknown key; did you mean d_model\?"),
         ({"train": {"batch_tokenz": 3}}, r"did you mean batch_tokens\?"),
     ],

@@ -31,6 +31,7 @@ from ..runs.language import ALIGNMENT
 from ..runs.processes import check_alone
 from ..runs.torch_settings import set_torch
 from ..training.device import device_of
+from ..training.possible import never_released
 from ..training.progress import Fit
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record
@@ -176,6 +177,9 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on:
         (out / METRICS).unlink(missing_ok=True)
+    if config.optim.unfreeze_at is not None:
+        for note in never_released(config.optim, method.steps()):
+            told.say(note)
     failed = None
     try:
         # Trackers read what every configuration has: `train.track`, and how it is written.

@@ -108,16 +108,19 @@ def text(
     else:
         texts = iter(read_lines(Path(file), encoding=encoding, max_line_bytes=longest)[0])
     parts = []
-    n_read = 0
+    n_read = n_long = 0
     for some in chunks(texts, at_once(file)):
-        if long := translator.longer_than_trained(some):
-            more = f" and {len(long) - 1:,} more" if len(long) > 1 else ""
-            output.note(
-                f"line {n_read + long[0] + 1:,}{more}: longer than the "
-                f"{translator.config.data.max_tokens} tokens of the longest source trained on, so the "
-                "translation may be cut short or empty; split it into sentences, one a line"
-            )
-        n_read += len(some)
+        if not quiet:
+            long = translator.longer_than_trained(some)
+            if long and not n_long:
+                most = translator.config.data.max_tokens
+                output.note(
+                    f"line {n_read + long[0] + 1:,} is longer than {most} tokens, the most that a source had "
+                    "in training (data.max_tokens): its translation may be cut short or empty; split such "
+                    "lines into sentences"
+                )
+            n_long += len(long)
+            n_read += len(some)
         written = ""
         for source, ranked in zip(some, translator.translate(some, **given), strict=True):
             if as_json:
@@ -134,6 +137,8 @@ def text(
                 sys.stdout.flush()
         else:
             parts.append(written)
+    if n_long > 1:
+        output.note(f"{n_long:,} of {n_read:,} lines are so long")
     if out is not None:
         write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
         output.note(f"{out}: written")

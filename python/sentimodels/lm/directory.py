@@ -26,7 +26,7 @@ from sentitok import SentitokError, Tokenizer
 
 from ..config import LanguageConfig, Written
 from ..data.writers import write_atomically
-from ..errors import CheckpointError
+from ..errors import CheckpointError, ConfigError
 from ..runs.directory import (
     MANIFEST,
     STATE,
@@ -52,6 +52,7 @@ __all__ = [
     "load_language_model",
     "load_tokenizer",
     "load_unfinished",
+    "tokenizer_of_start",
 ]
 
 TOKENIZER = "tokenizer.json"
@@ -118,6 +119,23 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         return Tokenizer.from_file(folder / TOKENIZER)
     except (OSError, SentitokError) as error:
         raise CheckpointError(f"{folder / TOKENIZER}: unreadable: {error}") from error
+
+
+def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
+    """Returns the tokenizer of the run that a model starts from, unless another is named.
+
+    Raises:
+        ConfigError: if that run has none.
+    """
+    start = config.train.init_from
+    if start is None or config.data.tokenizer is not None or not Path(start).is_dir():
+        return None
+    if (Path(start) / "config.toml").is_file() and not (Path(start) / TOKENIZER).is_file():
+        raise ConfigError(
+            f"train.init_from {start}: that run reads whole words and has no tokenizer; name one with "
+            "--tokenizer FILE, or leave out --init"
+        )
+    return load_tokenizer(Path(start))
 
 
 def load_language_model(folder: Path | str) -> LoadedModel:

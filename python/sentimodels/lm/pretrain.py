@@ -39,7 +39,7 @@ from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .batches import RowOrder
 from .corpus import Corpus, open_corpus, prepare
-from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished
+from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished, tokenizer_of_start
 from .masked import MaskedToken, check_halves
 from .model import LanguageModule, build_language_model, language_model_shape
 from .next_token import NextToken
@@ -85,7 +85,7 @@ def pretrain(
             check_tracker(config.train.track)
             _refuse_impossible(config, processes.world)
             with _nothing_left(out):
-                tokenizer = prepare(config, out / TOKENS, _tokenizer_of_start(config))
+                tokenizer = prepare(config, out / TOKENS, tokenizer_of_start(config))
                 if config.train.init_from is not None:  # weights that do not fit leave no run behind
                     start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
                 corpus = open_corpus(out / TOKENS)
@@ -199,14 +199,6 @@ def _from_anywhere(config: LanguageConfig) -> LanguageConfig:
     if train.init_from is not None:
         train = train.model_copy(update={"init_from": str(Path(train.init_from).absolute())})
     return config.model_copy(update={"data": data.model_copy(update=paths), "train": train})
-
-
-def _tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
-    """Returns the tokenizer of the run that a model starts from, unless another is named."""
-    start = config.train.init_from
-    if start is None or config.data.tokenizer is not None or not Path(start).is_dir():
-        return None
-    return load_tokenizer(Path(start))
 
 
 def _check_same(config: LanguageConfig, out: Path) -> None:

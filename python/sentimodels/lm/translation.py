@@ -169,7 +169,7 @@ def _train(
     module, format = build_translation_model(config, tokenizer.vocab_size), format_of(config, tokenizer)
     check_possible(module, config.optim)
     pairs, left_out = training_pairs(config, format, module, tokenizer, train, told.on_note)
-    checked = validation_pairs(format, module, tokenizer, valid)
+    valid, checked = validation_pairs(config, format, module, tokenizer, valid, told.on_note)
     trainer = Trainer(config.optim, config.train, distributed=processes, should_stop=told.should_stop)
 
     def bleu(model: nn.Module) -> float:

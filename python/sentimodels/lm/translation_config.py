@@ -99,8 +99,9 @@ def resolve_translation(*trees: Mapping[str, Any]) -> TranslationConfig:
         full["model"] = checked(Seq2SeqModelConfig, full["model"], "model.", _SECTIONS)
     else:
         kept: dict[str, Any] = {key: given[key] for key in ("arch", "preset", "model") if key in given}
-        reach = kept.get("model", {}).get("max_len")
-        # Pairs are rows here, so a context of another run means nothing but the places that it has.
+        shape = kept.get("model")
+        reach = shape.get("max_len") if isinstance(shape, Mapping) else None
+        # A pair is a row here: there is no context but the places that the model has.
         data = {"context": max(reach, 8)} if isinstance(reach, int) else {}
         language = resolve_language({**kept, "data": data, "task": {"kind": "next-token"}})
         full |= {"model": language.model, "preset": language.preset}

@@ -94,24 +94,42 @@ def _trainable(pairs: ParallelText, say: Say) -> ParallelText:
 
 
 def validation_pairs(
-    format: PairFormat, module: nn.Module, tokenizer: Tokenizer, valid: ParallelText
-) -> Pairs:
-    """Returns the ids of the pairs that validate, sources as the model reads them.
+    config: TranslationConfig,
+    format: PairFormat,
+    module: nn.Module,
+    tokenizer: Tokenizer,
+    valid: ParallelText,
+    say: Say,
+) -> tuple[ParallelText, Pairs]:
+    """Returns the pairs that validate and their ids, sources as the model reads them.
+
+    Pairs that do not fit in the places of a model are left out of a part that was split off.
 
     Raises:
-        DataError: if one does not fit in the places of a model.
+        DataError: if one in a file that was named does not fit, or all.
     """
     sources = format.sources(encode_rows(tokenizer, valid.sources))
     pairs = Pairs(sources, encode_rows(tokenizer, valid.targets))
     room = format.room(module, pairs.sources)
-    if room is not None and (beyond := np.flatnonzero(pairs.targets.lengths >= room)).size:
-        row = int(beyond[0])
+    fits = np.ones(len(valid), np.bool_) if room is None else pairs.targets.lengths < room
+    if fits.all():
+        return valid, pairs
+    row, n_beyond = int(np.argmin(fits)), int((~fits).sum())
+    if config.data.valid or not fits.any():
         lengths = f"{int(pairs.sources.lengths[row]):,} and {int(pairs.targets.lengths[row]):,}"
         raise DataError(
-            f"{valid.name}: pair {row + 1:,} of validation has {lengths} tokens as the model reads it, more "
-            f"than its positions reach; {len(beyond):,} of {len(valid):,} are too long: cut or leave them out"
+            f"{valid.name}: pair {row + 1:,} of validation has {lengths} tokens as the model reads it, too "
+            f"many for the places that its positions are learned for; so have {n_beyond:,} of {len(valid):,} "
+            "pairs: cut or leave them out"
         )
-    return pairs
+    if say is not None:
+        are = "is" if n_beyond == 1 else "are"
+        say(
+            f"{n_beyond:,} of {len(valid):,} validation pairs {are} left out: longer than the positions of "
+            "the model reach"
+        )
+    kept = np.flatnonzero(fits)
+    return valid.take(kept.tolist()), pairs.take(kept)
 
 
 def training_pairs(

@@ -17,7 +17,7 @@ from ..training.throughput import working_parameters
 from ..training.trainer import Trainer
 from .pairs import end_of, joint_tokenizer
 from .seq2seq_task import Seq2Seq
-from .translation_pairs import read_pairs, training_pairs
+from .translation_pairs import read_pairs, training_pairs, validation_pairs
 from .translator import build_translation_model, format_of
 
 __all__ = ["plan_translation"]
@@ -44,6 +44,7 @@ def plan_translation(config: TranslationConfig) -> dict[str, Any]:
     module, format = build_translation_model(config, tokenizer.vocab_size), format_of(config, tokenizer)
     check_possible(module, config.optim)
     pairs, left_out = training_pairs(config, format, module, tokenizer, train, None)
+    valid, _ = validation_pairs(config, format, module, tokenizer, valid, None)
     course = Seq2Seq(config.task, config.train, format, pairs).course(1)
     places = min(config.train.batch_tokens, max(1, int(_MOST_OPERATIONS / (6 * working_parameters(module)))))
     few = {"epochs": _STEPS, "max_steps": _STEPS, "accumulate": 1, "log_every": 1}

@@ -113,7 +113,7 @@ class Translator:
         return translations
 
     def longer_than_trained(self, texts: Sequence[str]) -> list[int]:
-        """Returns which texts have more tokens than any source the model was trained on (`data.max_tokens`).
+        """Returns which texts have more tokens than a source of training may have (`data.max_tokens`).
 
         Their translations are often cut short, or empty.
         """

@@ -29,9 +29,9 @@ def read_history(run: Path) -> History:
     try:
         lines = read_small(path).splitlines()
         records = [json.loads(line) for line in lines if line.strip()]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
-            f"{run}: no metrics.jsonl, which curves are drawn from; name the directory of a run"
+            f"{run}: no directory with a metrics.jsonl, which curves are drawn from; name that of a run"
         ) from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: no curves can be drawn ({error})") from error

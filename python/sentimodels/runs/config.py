@@ -5,6 +5,7 @@ sections, those that suit the architecture on the task, its preset, the file, an
 resolved tree is saved beside the weights in the same shape, and is enough to run again.
 """
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -29,7 +30,7 @@ from ..models.hf import HfConfig
 from .defaults import defaults
 from .pretrained import check_reach, of_folder
 
-__all__ = ["checked", "merge", "read_toml", "resolve", "set_value"]
+__all__ = ["checked", "merge", "read_toml", "resolve", "set_value", "written"]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -62,6 +63,11 @@ def set_value(tree: dict[str, Any], assignment: str) -> None:
         tree[key] = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
         tree[key] = text.strip()
+
+
+def written(value: Any) -> str:
+    """Returns a value as `set_value` reads it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def resolve(*trees: Mapping[str, Any]) -> RunConfig:

@@ -23,6 +23,7 @@ __all__ = [
     "from_anywhere",
     "load_pretrained",
     "of_folder",
+    "same_arch",
     "tensor_names",
     "without_folder",
 ]
@@ -40,6 +41,14 @@ def from_anywhere(arch: str) -> str:
     """Returns the name of an architecture with an absolute path."""
     folder = _folder(arch)
     return arch if folder is None else f"{PREFIX}{folder.absolute()}"
+
+
+def same_arch(one: str, other: str) -> bool:
+    """Whether two names are of one architecture, by whatever way to its folder."""
+    folders = _folder(one), _folder(other)
+    if folders[0] is None or folders[1] is None:
+        return one == other
+    return folders[0].resolve() == folders[1].resolve()
 
 
 def without_folder(arch: str) -> str:
@@ -68,7 +77,7 @@ def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
         raise CheckpointError(f"{folder / 'config.json'}: unreadable: {error}") from error
     tree: dict[str, Any] = {"model": {"settings": json.dumps(settings)}, "data": {}}
     reach, longest = _reach(settings), DataConfig.model_fields["max_tokens"].default
-    if reach is not None and 0 < reach < longest:
+    if reach is not None and reach < longest:
         tree["data"]["max_tokens"] = reach
     if not _has(given, "data", "tokenizer"):
         if not (folder / "tokenizer.json").is_file():
@@ -85,9 +94,11 @@ def _reach(given: Any) -> int | None:
     if not isinstance(given, Mapping):
         return None
     reach = given.get("max_position_embeddings") or given.get("n_positions")
-    if isinstance(reach, int) and given.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
-        reach -= int(given.get("pad_token_id", 1)) + 1  # their places begin after that of padding
-    return reach if isinstance(reach, int) else None
+    if not isinstance(reach, int):
+        return None
+    if given.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+        reach -= (given.get("pad_token_id") or 1) + 1  # their places begin after that of padding
+    return reach if reach > 0 else None
 
 
 def check_reach(settings: str, longest: int) -> None:

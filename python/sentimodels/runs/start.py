@@ -10,7 +10,7 @@ head belongs to labels. Any other tensor of another shape is an error: it is a p
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,12 @@ from torch import Tensor, nn
 
 from ..config import LanguageConfig, RunConfig
 from ..errors import CheckpointError, ConfigError
-from ..models.hf import PREFIX
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
-from .config import merge, read_toml
+from .config import merge, read_toml, written
 from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 from .language import is_language, is_translation, resolve_language
-from .pretrained import load_pretrained, tensor_names
+from .pretrained import load_pretrained, same_arch, tensor_names
 
 __all__ = ["as_base", "as_grown", "encoder_of_start", "first_weights", "start_from"]
 
@@ -34,6 +33,8 @@ __all__ = ["as_base", "as_grown", "encoder_of_start", "first_weights", "start_fr
 _BODY = "backbone."
 
 
+# What a language model's head has a row of for each token.
+_PER_TOKEN = ("head.weight", "head.bias")
 # What a classifier settles itself, whatever its base has.
 _OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
 
@@ -50,7 +51,8 @@ def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """
     given = merge(trees)
     base = _base_of(given)
-    if base is None or given.get("arch", "auto") not in ("auto", base.arch):
+    arch = str(given.get("arch", "auto"))
+    if base is None or not (arch == "auto" or same_arch(arch, base.arch)):
         return list(trees)
     _check_size(given, base)
     if isinstance(base, RunConfig):
@@ -125,7 +127,7 @@ def encoder_of_start(config: RunConfig) -> TextEncoder | None:
     if path is None or config.data.tokenizer is not None or not Path(path).is_dir():
         return None
     there = _config_of(Path(path)) or load_config(Path(path))  # which says what else it is
-    if there.arch != config.arch:
+    if not same_arch(there.arch, config.arch):
         return None
     lowercase = there.data.lowercase if isinstance(there, RunConfig) else bool(config.data.lowercase)
     data = config.data.model_copy(update={"lowercase": lowercase})
@@ -145,7 +147,8 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
     """
     start = config.train.init_from
     base = None if start is None else _config_of(Path(start))
-    said = [] if base is not None and base.arch == config.arch else load_pretrained(module, config.arch)
+    known = base is not None and same_arch(base.arch, config.arch)
+    said = [] if known else load_pretrained(module, config.arch)
     return said if start is None else [*said, *start_from(module, config, encoder)]
 
 
@@ -186,7 +189,8 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
     with torch.no_grad():
         module.load_state_dict(used, strict=False)
     said = [f"{path}: {len(used)} of {len(used) + len(unused)} tensors are where the model starts"]
-    if differ := _differences(path, config):
+    # More or fewer layers, or places, are told by the names of tensors.
+    if differ := _differences(path, config, ("n_layers", "max_len")):
         said.append(f"{path}: its weights are read otherwise here: {', '.join(differ)}")
     fresh = [name for name in expected if name not in used]
     for names, what in ((unused.values(), "not used"), (fresh, "begin anew")):
@@ -213,6 +217,7 @@ def _fitting(
     used: dict[str, Tensor] = {}
     unused: dict[str, str] = {}
     file = path / WEIGHTS if path.is_dir() else path
+    per_token = _PER_TOKEN if isinstance(config, LanguageConfig) else ()
     with safe_open(file, framework="pt") as source:
         about = json.loads((source.metadata() or {}).get("sentimodels", "{}"))
         same_ids = about.get("tokenizer_sha256") == fingerprint
@@ -221,8 +226,9 @@ def _fitting(
             shape = tuple(source.get_slice(name).get_shape())
             wanted = tuple(expected[here].shape) if here in expected else ()
             more = _rows_of_padding(here, shape, wanted, same_ids)
-            reason = _why_not(here, wanted if more else shape, expected, same_ids)
-            if reason is not None and here in expected and not _may_differ(here, same_ids):
+            stranger = not same_ids and (is_table(here) or here in per_token)
+            reason = _why_not(here, wanted if more else shape, expected, stranger)
+            if reason is not None and here in expected and not (stranger or _of_head(here)):
                 raise ConfigError(f"train.init_from {path}: {name} is {reason}{_sizes(path, config)}")
             if reason is None and here in used:
                 raise ConfigError(
@@ -244,20 +250,20 @@ def _rows_of_padding(name: str, shape: tuple[int, ...], wanted: tuple[int, ...],
     return more if abs(more) == 1 else 0
 
 
-def _may_differ(name: str, same_ids: bool) -> bool:
-    """Whether a tensor may have another shape than that of the base: it belongs to labels, or to ids."""
-    return not name.startswith(_BODY) or (is_table(name) and not same_ids)
+def _of_head(name: str) -> bool:
+    """Whether a tensor may have another shape than that of the base, as it belongs to labels."""
+    return not name.startswith(_BODY)
 
 
-def _differences(path: Path, config: RunConfig | LanguageConfig) -> list[str]:
-    """Returns the settings that a model of the same architecture has otherwise than its base."""
+def _differences(path: Path, config: RunConfig | LanguageConfig, without: Collection[str] = ()) -> list[str]:
+    """Returns the settings that a model has otherwise than its base, of those that both have."""
     base = _config_of(path)
-    if base is None or base.arch != config.arch:
+    if base is None:
         return []
     here, there = config.model.plain(), base.model.plain()
-    own = (*_OWN, "pooling", "settings")
-    keys = [key for key in there if key not in own and here.get(key) != there[key]]
-    return [f"model.{key} {here.get(key)} (there {there[key]})" for key in keys]
+    left_out = {*_OWN, "pooling", "settings", *without}
+    keys = [key for key in there if key in here and key not in left_out and here[key] != there[key]]
+    return [f"model.{key} {written(here[key])} (there {written(there[key])})" for key in keys]
 
 
 def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:
@@ -281,8 +287,8 @@ def _other(path: Path, config: RunConfig | LanguageConfig) -> str:
     base = _config_of(path)
     if base is None or base.arch == config.arch:
         return "; train.init_map renames tensors, leave out --init to start from nothing"
-    if isinstance(config, LanguageConfig) and base.arch.startswith(PREFIX):
-        return f"; that run is a {base.arch}, which no language model here starts from: leave out --init"
+    if isinstance(config, LanguageConfig) and isinstance(base, RunConfig):
+        return f"; that run is a classifier, a {base.arch}, this one a {config.arch}: leave out --init"
     return (
         f"; that run is a {base.arch}, this one a {config.arch}: take --arch {base.arch}, or leave out --init"
     )
@@ -297,11 +303,11 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
     return names[start] + name.removeprefix(start)
 
 
-def _why_not(name: str, shape: tuple[int, ...], expected: Mapping[str, Tensor], same_ids: bool) -> str | None:
-    """Returns why a tensor cannot be used; `None` if it can."""
+def _why_not(name: str, shape: tuple[int, ...], expected: Mapping[str, Tensor], stranger: bool) -> str | None:
+    """Returns why a tensor cannot be used; `None` if it can. The rows of a `stranger` are of other ids."""
     if name not in expected:
         return "no such parameter"
-    if is_table(name) and not same_ids:
+    if stranger:
         return "of another tokenizer"
     wanted = tuple(expected[name].shape)
     return None if shape == wanted else f"{list(shape)}, expected {list(wanted)}"

@@ -285,7 +285,9 @@ def _beside(error: OSError) -> str:
     if not isinstance(error, FileNotFoundError) or not isinstance(error.filename, str):
         return ""
     there = (f"{error.filename}.{suffix}" for suffix in ("gz", "xz", "bz2", "zst"))
-    return next((f"; there is {name}" for name in there if Path(name).is_file()), "")
+    with contextlib.suppress(OSError):  # a name too long for the system
+        return next((f"; there is {name}" for name in there if Path(name).is_file()), "")
+    return ""
 
 
 def _line(error: Exception) -> str:

@@ -3,11 +3,11 @@
 Not for tensors (`tensors.py`).
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigError
+from ...runs.config import written
 
 __all__ = ["ACTIVATIONS", "activation_of", "check_fixed", "check_theirs"]
 
@@ -50,15 +50,10 @@ def check_fixed(model: Any, fixed: Mapping[str, tuple[Any, ...]], layout: str) -
         name: getattr(model, name) for name, values in fixed.items() if getattr(model, name) not in values
     }
     if wrong:
-        named = ", ".join(f"model.{name} {_written(value)}" for name, value in wrong.items())
+        named = ", ".join(f"model.{name} {written(value)}" for name, value in wrong.items())
         has = "has" if len(wrong) == 1 else "have"
-        options = " ".join(f"--set model.{name}={_written(fixed[name][0])}" for name in wrong)
+        options = " ".join(f"--set model.{name}={written(fixed[name][0])}" for name in wrong)
         raise ConfigError(f"{named} {has} no place in {layout}'s layout; train with {options}")
-
-
-def _written(value: Any) -> str:
-    """Returns a value as it is written after `--set`."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def check_theirs(given: Mapping[str, Any], fixed: Mapping[str, Any], layout: str) -> None:
