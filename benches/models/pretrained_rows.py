@@ -74,9 +74,10 @@ BASES: dict[str, Tree] = {
     "masked": {**_MASKED, "task": {"rate": 0.3}},
     "masked-next-sentence": {**_MASKED, "task": {"rate": 0.3, "next_sentence": True}},
     # After 1.5 million tokens: 5.24 with batches of 16 rows, 5.59 with 64. 11 million tokens end at 4.47 and
-    # took 40 minutes; 7 million end at 4.57 and take half an hour at most, which is the bar. In bfloat16, which
-    # some CPUs multiply themselves, 18 million took 28 minutes (2026-11-27, commit 9f7f70c3) and ended at 4.40,
-    # but the classifiers of phrases that start there reach 0.6080 on dev (three seeds), these 0.6121: rejected.
+    # took 40 minutes; 7 million end at 4.57 and take half an hour at most, which is the bar. In bfloat16,
+    # which some CPUs multiply themselves, 18 million took 28 minutes (2026-11-27, commit 9f7f70c3) and ended
+    # at 4.40, but classifiers of phrases that start there reach 0.6080 on dev (three seeds), these 0.6121:
+    # rejected.
     "next-token": {"arch": "gpt", "optim": _MUON, "train": {"tokens": 7_000_000, "batch_size": 16}},
 }
 # What a set asks of fine-tuning. Of a long review both ends are read (Sun et al. 2019, 5.3.1).

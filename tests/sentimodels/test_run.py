@@ -310,7 +310,7 @@ def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
 
 def test_a_refused_setting_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
     """So that the corrected command may write to the same place."""
-    with pytest.raises(ConfigError, match="device .abacus.: .*auto takes the best that there is"):
+    with pytest.raises(ConfigError, match=r"device .abacus.: .*auto takes the best that there is"):
         train(resolve(tree("lstm", reviews, train={"device": "abacus"})), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"need data\.vectors"):
         train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "run")
