@@ -61,3 +61,10 @@ def tree(arch: str, train_file: Path, /, **more: dict[str, Any]) -> dict[str, An
     for section, values in more.items():
         out[section] = {**out.get(section, {}), **values}
     return out
+
+
+def write_books(folder: Path) -> None:
+    """Writes `reviews.csv`, and their texts twice, one a line, as `books.txt`."""
+    reviews = write(folder / "reviews.csv", 200).read_text().splitlines()[1:]
+    lines = [line.rpartition(",")[0].strip('"') for line in reviews]
+    (folder / "books.txt").write_text("\n".join(lines * 2) + "\n")

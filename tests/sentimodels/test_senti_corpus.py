@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labelled_reviews import write
+from labelled_reviews import write_books
 from senti_in_process import senti
 from sentitok import encode_files, train_bpe
 from shared_data import text as shared_text
@@ -16,9 +16,7 @@ from shared_data import text as shared_text
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reviews, with labels and without."""
     path = tmp_path_factory.mktemp("corpora")
-    reviews = write(path / "reviews.csv", 200).read_text().splitlines()[1:]
-    lines = [line.rpartition(",")[0].strip('"') for line in reviews]
-    (path / "books.txt").write_text("\n".join(lines * 2) + "\n")
+    write_books(path)
     return path
 
 

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from commands import PACKAGES
-from labelled_reviews import write
+from labelled_reviews import write_books
 from senti_in_process import senti
 from sentimodels.cli.app import build
 from sentimodels.cli.options import count
@@ -37,9 +37,7 @@ SMALL = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reviews, with labels and without, and runs of language models on them."""
     path = tmp_path_factory.mktemp("pretrain")
-    reviews = write(path / "reviews.csv", 200).read_text().splitlines()[1:]
-    lines = [line.rpartition(",")[0].strip('"') for line in reviews]
-    (path / "books.txt").write_text("\n".join(lines * 2) + "\n")
+    write_books(path)
     for name, args in {
         "lm/few": ["--steps", "2", "--set", "model.positions=learned"],
         "lm/more": ["--steps", "30", "--lr", "0.01"],

@@ -3,9 +3,9 @@
 The same sentences are in the Kaggle test file, in SST-2 dev and test, and some in
 rt-polarity; a model that has seen them cannot be scored on any of these. Files are
 known by the hash of their bytes, and copies in another format by their sentences:
-`held_out.txt` holds a 64-bit hash of the letters of each (no text), as the treebank spells it and as SST-2
-does, which lost letters with accents. A table of phrases,
-perhaps without the sentences they are from, is known by `held_out_phrases.txt`: hashes of
+`held_out.txt` holds a 64-bit hash of the letters of each (no text), as the treebank spells
+it and as SST-2 does, which lost letters with accents. A table of phrases, perhaps without
+the sentences they are from, is known by `held_out_phrases.txt`: hashes of
 one in eight of the phrases that are no sentence and not in SST train. A table of which a
 part only overlaps, as rt-polarity, may be trained on; the note says what for.
 """
