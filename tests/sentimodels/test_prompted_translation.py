@@ -16,6 +16,7 @@ from sentimodels.lm.model import CausalModel, build_language_model
 from sentimodels.lm.pairs import joint_tokenizer
 from sentimodels.lm.translation import train_translation
 from sentimodels.lm.translation_config import resolve_translation, starting
+from sentimodels.lm.translation_plan import plan_translation
 from sentimodels.lm.translator import Translator
 from sentimodels.lm.writers import CausalWriter
 from sentimodels.runs.directory import finish_run
@@ -136,8 +137,18 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     assert len(Translator.load(folder / "run").translate(["one two"])[0]) == 1
     # Pairs that validate are not left out without a word, nor found after hours of training.
     write_pairs(folder, "valid", 40, 1, longest=40)
-    with pytest.raises(
-        DataError, match=r"pair \d+ of validation has \d+ and \d+ tokens.*cut or leave them out"
-    ):
-        train_translation(resolve_translation(starting(tree), tree), folder / "other")
+    too_long = resolve_translation(starting(tree), tree)
+    said_of_it = r"pair \d+ of validation has \d+ and \d+ tokens.*Cut them or leave them out"
+    with pytest.raises(DataError, match=said_of_it):
+        train_translation(too_long, folder / "other")
+    with pytest.raises(DataError, match=said_of_it):
+        plan_translation(too_long)
     assert not (folder / "other").exists()
+    # Of a part that is split off, they are left out.
+    tree["data"] = {"train": files["train"], "valid_share": 0.2}
+    said.clear()
+    parted = resolve_translation(starting(tree), tree)
+    about = train_translation(parted, folder / "parted", on_note=said.append)
+    (note,) = [one for one in said if "validation pairs are left out: longer than the positions" in one]
+    n_beyond, _, n_all = note.split()[:3]
+    assert about["pairs"]["valid"] == int(n_all) - int(n_beyond) > 0

@@ -51,7 +51,7 @@ def test_lines_longer_than_any_trained_on_are_named(folder: Path) -> None:
     done = senti("translate", "text", "runs/en-de", cwd=folder, stdin=f"one\n{long}\ntwo\n{long}\n")
     assert (done.code, len(done.out.splitlines())) == (0, 4)
     assert re.search(r"line 2 is longer than 128 tokens, .* split such lines into sentences", done.err)
-    assert "2 of 4 lines are so long" in done.err
+    assert "2 of 4 lines are longer than that" in done.err
     done = senti("translate", "text", "runs/en-de", cwd=folder, stdin="one two\n")
     assert done.err == ""
 

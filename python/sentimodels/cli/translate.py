@@ -138,7 +138,7 @@ def text(
         else:
             parts.append(written)
     if n_long > 1:
-        output.note(f"{n_long:,} of {n_read:,} lines are so long")
+        output.note(f"{n_long:,} of {n_read:,} lines are longer than that")
     if out is not None:
         write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
         output.note(f"{out}: written")

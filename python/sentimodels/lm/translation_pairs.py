@@ -119,8 +119,8 @@ def validation_pairs(
         lengths = f"{int(pairs.sources.lengths[row]):,} and {int(pairs.targets.lengths[row]):,}"
         raise DataError(
             f"{valid.name}: pair {row + 1:,} of validation has {lengths} tokens as the model reads it, too "
-            f"many for the places that its positions are learned for; so have {n_beyond:,} of {len(valid):,} "
-            "pairs: cut or leave them out"
+            f"many for the places that its positions are learned for; pairs too long: {n_beyond:,} of "
+            f"{len(valid):,}. Cut them or leave them out"
         )
     if say is not None:
         are = "is" if n_beyond == 1 else "are"
