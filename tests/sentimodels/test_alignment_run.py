@@ -99,6 +99,27 @@ def test_a_run_that_was_cut_off_goes_on_from_its_last_state(method: str, made: P
     assert len(courses[0][0]) == {"ppo": 3, "dpo": 4}[method]
 
 
+def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    base = load_language_model(made / "base").tokenizer
+    data = {"begin": True}
+    # Of 64 tokens, with the last not read, an answer of 61 leaves 4, the first of which begins the text.
+    align(config_of(made, "dpo", data=data, task={"max_new_tokens": 61}, train={"max_steps": 1}),
+          tmp_path / "run", on_note=notes.append)  # fmt: skip
+    assert any("prompts that judge are cut to the last 3 tokens" in note for note in notes), notes
+    prompts = {json.loads(line)["prompt"] for line in (made / "pairs.jsonl").read_text().splitlines()}
+    ends = {base.decode(base.encode(prompt).ids[-3:]) for prompt in prompts}
+    samples = (tmp_path / "run" / "samples.jsonl").read_text().splitlines()
+    assert {json.loads(line)["opening"] for line in samples} <= ends
+    for n, begin in ((65, False), (64, True)):
+        with pytest.raises(
+            ConfigError, match=f"max_new_tokens {n}: .* leaves none for a prompt; lower --max"
+        ):
+            align(
+                config_of(made, "dpo", data={"begin": begin}, task={"max_new_tokens": n}), tmp_path / "none"
+            )
+
+
 def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) -> None:
     records: list[dict[str, Any]] = []
     about = align(config_of(made), tmp_path / "run", on_record=records.append)

@@ -211,8 +211,13 @@ def test_corpora_that_are_too_small(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the training part has 0 tokens"):
         corpus_of(tmp_path / "b", empty)
     one = write(tmp_path / "one.txt", [" ".join(texts_of(50))])
-    with pytest.raises(DataError, match="no documents for validation: the corpus has 1, of which a share"):
-        corpus_of(tmp_path / "c", one)
+    for format, remedy in (
+        (None, "give more documents"), ("paragraphs", "take --format lines"),
+        ("text", "take --format paragraphs"),
+    ):  # fmt: skip
+        said = f"no documents for validation: the corpus has 1, .*raise --valid-share, or {remedy}$"
+        with pytest.raises(DataError, match=said):
+            corpus_of(tmp_path / f"c-{format}", one, data={"format": format})
 
 
 def test_validation_stops_at_so_many_tokens(tmp_path: Path) -> None:

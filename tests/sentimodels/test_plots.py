@@ -15,7 +15,7 @@ from sentimodels.evaluation.predictions import Predictions
 from sentimodels.plots import KINDS, Asked, drawing, save
 from sentimodels.plots.answers import calibration, confusion_matrices, rows_of
 from sentimodels.plots.growth import Measured, growth, read_growth
-from sentimodels.plots.histories import read_history, smooth, trained_on
+from sentimodels.plots.histories import History, read_history, smooth, trained_on
 from sentimodels.plots.reached import Reached, accuracy, read_reached
 from sentimodels.plots.texts import label_histogram, length_histogram
 from sentimodels.plots.training import curves, rates
@@ -121,6 +121,14 @@ def test_curves_follow_from_what_was_trained(
     name: str, records: list[dict[str, Any]], titles: list[str]
 ) -> None:
     assert [axes.get_title() for axes in curves({"run": records}).axes] == titles
+
+
+def test_a_score_is_a_number() -> None:
+    histories: dict[str, History] = {
+        "run": [{"step": 1, "loss": 2.0}, {"step": 2, "val_loss": 1.0, "monitor": "val_loss"}]
+    }
+    with pytest.raises(ConfigError, match=r"no run has 'monitor'; they have loss, step, val_loss$"):
+        curves(histories, Asked(score="monitor"))
 
 
 def test_runs_of_several_kinds_share_what_they_share() -> None:

@@ -24,6 +24,7 @@ from sentimodels.lm.plan import plan
 from sentimodels.lm.pretrain import pretrain, resume_pretraining
 from sentimodels.runs.directory import verify
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.start import as_grown
 from sentimodels.training.throughput import working_parameters
 
 
@@ -146,6 +147,27 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     # A run that is stopped before its first evaluation is scored where it stops.
     assert [one for one in untimed(tmp_path / "run") if one in whole] == whole
     assert not (tmp_path / "run" / "tokens").exists()
+
+
+def test_a_run_that_ended_before_its_first_state_begins_again(corpus: Path, tmp_path: Path) -> None:
+    def cut(record: dict[str, Any]) -> None:
+        if record["step"] >= 8:
+            raise KeyboardInterrupt
+
+    pretrain(config_of(corpus), tmp_path / "base")
+    start = {"init_from": str(tmp_path / "base"), "save_every": 500}
+    pretrain(config_of(corpus, train=start), tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(config_of(corpus, train=start), tmp_path / "run", on_record=cut)
+    assert not (tmp_path / "run" / "state.safetensors").exists()
+    with pytest.raises(CheckpointError, match=rf"holds a run already; .*, or --resume {tmp_path / 'run'}$"):
+        pretrain(config_of(corpus, train=start), tmp_path / "run")
+    resume_pretraining(tmp_path / "run")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+    assert untimed(tmp_path / "whole") == untimed(tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"holds a run already; give another --out$"):
+        pretrain(config_of(corpus), tmp_path / "run")
 
 
 def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
@@ -277,6 +299,16 @@ def test_the_plan_counts_without_reading(tmp_path: Path) -> None:
     assert large["parameters"] > 5e9
     assert {"seconds", "memory_bytes"}.isdisjoint(large)  # too large to be tried
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plan_counts_the_tokens_of_a_base(corpus: Path, tmp_path: Path) -> None:
+    made = pretrain(config_of(corpus, train={"max_steps": 1}), tmp_path / "base")
+    given = {
+        "data": {"corpus": [str(corpus)]},
+        "train": {"init_from": str(tmp_path / "base"), "max_steps": 1},
+    }
+    found = plan(resolve_language(*as_grown(given)))
+    assert (found["vocabulary"], found["parameters"]) == (300, made["parameters"])
 
 
 @pytest.mark.parametrize("arch", ["gpt", "bert", "mamba"])

@@ -104,7 +104,11 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
             "--end <x>: no special token",
         ),
         (["books.txt", "--resume", "lm/more"], "--resume DIR takes no other settings"),
-        (["books.txt", "-o", "lm/more"], "lm/more: holds a run already"),
+        (["books.txt", "-o", "lm/more"], "lm/more: holds a run already; give another --out"),
+        (
+            ["books.txt", "--arch", "hf:gpt2"],
+            "type senti import gpt2 -o RUN, then senti pretrain FILE --init",
+        ),
         (["--resume", "lm/more"], "lm/more: has finished; nothing to resume"),
         (["books.txt", "--mask-rate", "0.2"], "task.rate: unknown key; only task.kind masked has it"),
         (

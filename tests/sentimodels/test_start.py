@@ -13,6 +13,7 @@ from sentimodels.config import RunConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.plan import plan
 from sentimodels.runs.pretrained import tensor_names
 from sentimodels.runs.start import as_base
 from sentimodels.runs.train import resume, train
@@ -53,6 +54,13 @@ def test_a_run_is_where_another_starts(folder: Path, tmp_path: Path) -> None:
     assert any(f"{len(base)} of {len(base)} tensors are where the model starts" in note for note in notes)
     assert not any("not used" in note or "begin anew" in note for note in notes)
     assert load_run(tmp_path / "run").config.train.init_from == str((folder / "base").absolute())
+
+
+def test_the_plan_counts_the_vocabulary_of_the_base(folder: Path, tmp_path: Path) -> None:
+    config = config_of(folder, folder / "base", "three.csv", max_steps=1)
+    planned = plan(config)
+    about = train(config, tmp_path / "run", baseline=False)
+    assert planned["parameters"] == about["parameters"]
 
 
 def test_other_labels_leave_the_head_and_keep_the_vocabulary(folder: Path, tmp_path: Path) -> None:

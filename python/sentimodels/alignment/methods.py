@@ -87,6 +87,18 @@ class Setup:
         """Tokens that the context leaves for what an answer goes on from; the last one is not read."""
         return None if self.context is None else self.context + 1 - self.config.task.max_new_tokens
 
+    def check_room(self, what: str) -> None:
+        """Raises if answers leave no token of the context for what they go on from.
+
+        Raises:
+            ConfigError: naming both.
+        """
+        if self.room is not None and self.room < 1 + self.drawing.ahead:
+            raise ConfigError(
+                f"task.max_new_tokens {self.config.task.max_new_tokens}: the model's context is "
+                f"{self.context} tokens, which leaves none for {what}; lower --max-new-tokens"
+            )
+
 
 class Method(Protocol):
     """How a policy is trained.
@@ -120,11 +132,7 @@ class FollowReward:
 
     def __init__(self, setup: Setup) -> None:
         data, say = setup.config.data, setup.say
-        if setup.room is not None and setup.room < 1:
-            raise ConfigError(
-                f"task.max_new_tokens {setup.config.task.max_new_tokens}: the model's context is "
-                f"{setup.context} tokens, which leaves none for an opening; lower --max-new-tokens"
-            )
+        setup.check_room("an opening")
         table = read_openings(Path(data.train), data, data.where)
         table = trainable(table, [(text,) for text in table.texts], say)
         named = setup.held_out
@@ -188,6 +196,7 @@ class PreferAnswers:
     def __init__(self, setup: Setup) -> None:
         config, data = setup.config, setup.config.data
         assert isinstance(config.task, DPOConfig)
+        setup.check_room("a prompt")
         pairs, table = read_preferences(Path(data.train), data)
         table = trainable(table, [texts_of(pair) for pair in pairs.values()], setup.say)
         named = setup.held_out
@@ -201,9 +210,7 @@ class PreferAnswers:
             for known, part in ((pairs, parts.train), (of_judge, parts.judge))
         )  # fmt: skip
         self.tables = {"train": parts.train, "judge": parts.judge}
-        # Of a long prompt the end is what an answer goes on from.
-        room = setup.room
-        self.judged = [ids if room is None else ids[-max(1, room) :] for ids in judges.prompts]
+        self.judged = _cut(judges.prompts, setup)
         self._setup, self._pairs, self._judges = setup, train, judges
 
     @cached_property
@@ -249,6 +256,21 @@ class PreferAnswers:
         longest = np.argsort(width)[-self._setup.config.train.batch_size :]
         batch = pairs.batch(longest.tolist())
         return kept_bytes(policy, lambda: torch.stack(answer_log_probs(policy, batch)).sum())
+
+
+def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:
+    """Returns prompts that leave room for an answer: of a long one its end, which the answer goes on from."""
+    room, ahead = setup.room, setup.drawing.ahead
+    if room is None:
+        return prompts
+    n_cut = sum(len(ids) > room for ids in prompts)
+    if n_cut:
+        are = "prompt that judges is" if n_cut == 1 else "prompts that judge are"
+        setup.say(
+            f"{n_cut:,} {are} cut to the last {room - ahead:,} tokens, which answers of "
+            f"{setup.config.task.max_new_tokens:,} leave of the context; for more lower --max-new-tokens"
+        )
+    return [ids if len(ids) <= room else ids[:ahead] + ids[len(ids) - room + ahead :] for ids in prompts]
 
 
 def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:

@@ -52,7 +52,9 @@ class BeamOptions:
         if self.beam < 1:
             raise ValueError(f"beam {self.beam}: at least 1; 1 is greedy")
         if not 1 <= self.n_best <= self.beam:
-            raise ValueError(f"n_best {self.n_best}: from 1 to the {self.beam} of beam")
+            raise ValueError(
+                f"n_best {self.n_best}: from 1 to the {self.beam} of beam; raise beam, or lower n_best"
+            )
         if not 0 <= self.alpha < float("inf"):
             raise ValueError(f"alpha {self.alpha:g}: 0 or more; more favours longer texts")
 

@@ -16,12 +16,13 @@ from sentitok import Tokenizer, TrainError, train_bpe, train_unigram, train_word
 from sentitok.datasets import TokenDataset
 
 from ..config import LanguageConfig
-from ..data.opening import read_small
+from ..data.opening import hash_file, read_small
 from ..errors import ConfigError, DataError
+from ..runs.lineage import ENCODED
 from ..text.saved import as_saved
 from .blocks import DOCUMENTS, of_shards, of_texts
 from .count import FACTS, Count, Facts, too_small
-from .documents import Documents
+from .documents import MANIFEST, Documents
 from .held_out import HeldOutLines
 from .parts import Part
 from .special import end_of_document, masked_tokens
@@ -29,6 +30,12 @@ from .split import held_out
 from .tokens import TokenWriter
 
 __all__ = ["Corpus", "is_encoded", "open_corpus", "prepare"]
+
+
+# Settings that say how texts become ids, by their options.
+_OF_TEXTS = {
+    "format": "--format", "encoding": "--encoding", "tokenizer_model": "--tokenizer-model", "end": "--end",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ def is_encoded(config: LanguageConfig) -> bool:
         DataError: if such a directory stands beside others.
     """
     corpus = config.data.corpus
-    encoded = [name for name in corpus if (Path(name) / "manifest.json").is_file()]
+    encoded = [name for name in corpus if (Path(name) / MANIFEST).is_file()]
     if encoded and len(corpus) > 1:
         raise DataError(
             f"{encoded[0]}: an encoded corpus, which is pre-trained on alone; leave out the other files, or "
@@ -64,13 +71,16 @@ def is_encoded(config: LanguageConfig) -> bool:
     return bool(encoded)
 
 
-def prepare(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None = None) -> Tokenizer:
+def prepare(
+    config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None = None, *, resumed: bool = False
+) -> Tokenizer:
     """Writes the index of a corpus, and its tokens unless it is encoded.
 
     Args:
         config: of the run.
         folder: where the index goes.
         tokenizer: of the run, if it is known already.
+        resumed: whether the run has begun before, so that its tokenizer has been checked.
 
     Returns:
         The tokenizer, with the special tokens that the task needs.
@@ -81,7 +91,7 @@ def prepare(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None = 
     """
     folder.mkdir(parents=True, exist_ok=True)
     if is_encoded(config):
-        return _index(config, folder, tokenizer)
+        return _index(config, folder, tokenizer, resumed)
     documents = Documents(config.data)
     if tokenizer is None:
         tokenizer = _tokenizer(config, documents)
@@ -132,7 +142,7 @@ def _training_texts(config: LanguageConfig, documents: Documents) -> Iterator[st
         first += len(block)
 
 
-def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None) -> Tokenizer:
+def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, resumed: bool) -> Tokenizer:
     """Indexes a directory of token shards."""
     path = Path(config.data.corpus[0])
     dataset = TokenDataset(path)
@@ -142,12 +152,11 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None) ->
                 f"{path}: an encoded corpus; name the tokenizer that encoded it: --tokenizer FILE"
             )
         tokenizer = Tokenizer.from_file(config.data.tokenizer)
-        if tokenizer.fingerprint != dataset.tokenizer_sha256:
-            raise DataError(
-                f"{path}: encoded by another tokenizer than {config.data.tokenizer}: by SHA-256 "
-                f"{dataset.tokenizer_sha256[:12]}, not {tokenizer.fingerprint[:12]}; name the one that "
-                "encoded it, or encode the texts again"
-            )
+    if not resumed:
+        for name, option in _OF_TEXTS.items():
+            if getattr(config.data, name) is not None:
+                raise ConfigError(f"{path}: an encoded corpus; {option} is for texts, leave it out")
+        _check_encoder(path, dataset, tokenizer, config)
         tokenizer = as_saved(tokenizer)
     end = dataset.manifest.get("separator")
     if not isinstance(end, int):
@@ -165,8 +174,35 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None) ->
         watch.end()
         hashes = " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
         source = {"source": str(path), "sha256": hashes, "documents": count.n_documents}
-        count.close(path, end, [source], left_out)
+        count.close(path, end, [source, *_made_from(dataset)], left_out)
     return tokenizer
+
+
+def _made_from(dataset: TokenDataset) -> Iterator[dict[str, object]]:
+    """Yields the files that shards were made from, those that lie unchanged where they lay then."""
+    for one in dataset.manifest.get("sources", []):
+        name, size = (one.get("name"), one.get("bytes")) if isinstance(one, dict) else (None, None)
+        path = Path(str(name))
+        if path.is_file() and path.stat().st_size == size:
+            said = {"source": str(path.absolute()), "sha256": hash_file(path), "documents": 0}
+            yield {"role": ENCODED, **said}
+
+
+def _check_encoder(path: Path, dataset: TokenDataset, tokenizer: Tokenizer, config: LanguageConfig) -> None:
+    """Refuses shards that another tokenizer than this one has made: their ids are of other tokens.
+
+    Raises:
+        DataError: naming both by their hashes.
+    """
+    if tokenizer.fingerprint == dataset.tokenizer_sha256:
+        return
+    named = config.data.tokenizer
+    other = f"that of {config.train.init_from}" if named is None else named
+    remedy = "name the one that encoded it" + (": --tokenizer FILE" if named is None else "")
+    raise DataError(
+        f"{path}: encoded by another tokenizer than {other}: by SHA-256 {dataset.tokenizer_sha256[:12]}, not "
+        f"{tokenizer.fingerprint[:12]}; {remedy}, or encode the texts again"
+    )
 
 
 def open_corpus(folder: Path) -> Corpus:

@@ -23,6 +23,8 @@ from .split import held_out
 __all__ = ["FACTS", "Count", "Facts", "too_small"]
 
 FACTS = "corpus.json"
+# What makes more documents of a corpus, by its format.
+_MORE = {"text": "take --format paragraphs", "paragraphs": "take --format lines"}
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,8 @@ class Count:
         if not self.valid.n_documents:
             raise DataError(
                 f"no documents for validation: the corpus has {self.n_documents:,}, of which a share of "
-                f"{self.config.data.valid_share:g} is held out; raise --valid-share, or cut it into more "
-                "documents, as with --format paragraphs"
+                f"{self.config.data.valid_share:g} is held out; raise --valid-share, or "
+                f"{_MORE.get(self.config.data.format or '', 'give more documents')}"
             )
         facts = Facts(
             str(dataset.absolute()), end, self.stride,

@@ -8,15 +8,20 @@ are an error with their place; a corpus that a tokenizer is trained on is read t
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+
+from sentitok import FormatError
+from sentitok.shards import read_manifest
 
 from ..config import CorpusConfig
 from ..data.opening import TextFile, open_text, plain_suffix
 from ..errors import DataError
 from .held_out import HeldOutLines
 
-__all__ = ["Documents", "files_of"]
+__all__ = ["MANIFEST", "Documents", "files_of"]
 
+MANIFEST = "manifest.json"
 _KINDS = "lines, paragraphs, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
 
 
@@ -24,7 +29,7 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
     """Returns the files of a corpus; of a folder all that are not hidden, in the order of their names.
 
     Raises:
-        DataError: if there are none.
+        DataError: if there are none, or an encoded corpus stands among them.
         FileNotFoundError: if one is not there.
     """
     paths: list[Path] = []
@@ -38,6 +43,9 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
             )
             if not inside:
                 raise DataError(f"{path}: a folder without files; give files of texts")
+            for one in inside:
+                if one.name == MANIFEST:
+                    _refuse_encoded(one, path)
             paths += inside
         else:
             if not path.exists():
@@ -46,6 +54,20 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
     if not paths:
         raise DataError("no corpus: name files of texts, or a directory that sentitok encode wrote")
     return paths
+
+
+def _refuse_encoded(manifest: Path, folder: Path) -> None:
+    """Refuses a folder of texts that has an encoded corpus in it, whose files are no texts.
+
+    Raises:
+        DataError: naming both.
+    """
+    with suppress(FormatError, OSError):
+        read_manifest(manifest)
+        raise DataError(
+            f"{folder}: an encoded corpus is in it, {manifest.parent}; name that folder alone, or files of "
+            "texts"
+        )
 
 
 class Documents:

@@ -20,6 +20,7 @@ from ..runs.needs import kept_bytes, state_bytes
 from ..runs.torch_settings import set_torch
 from ..training.device import device_of
 from ..training.throughput import working_parameters
+from .directory import tokenizer_of_start
 from .model import CausalModel, LanguageModule, build_language_model, language_model_shape
 from .next_token import rows_at_once
 
@@ -38,9 +39,9 @@ def plan(config: LanguageConfig) -> dict[str, Any]:
     Both are left out where the model is too large to be tried here, and `seconds` where the length of the
     corpus decides.
     """
-    vocab_size = config.data.vocab_size
-    if config.data.tokenizer is not None:
-        vocab_size = Tokenizer.from_file(config.data.tokenizer).vocab_size
+    named, start = config.data.tokenizer, tokenizer_of_start(config)
+    known = Tokenizer.from_file(named) if named is not None else start
+    vocab_size = config.data.vocab_size if known is None else known.vocab_size
     module = language_model_shape(config, vocab_size)
     train = config.train
     a_step = (train.batch_size or 1) * train.accumulate * config.data.context

@@ -26,9 +26,9 @@ from sentitok import Tokenizer
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
 from ..layers.recompute import set_recompute
-from ..runs.directory import finish_run, read_json, refuse_run
+from ..runs.directory import METRICS, STATE, finish_run, read_json, refuse_run
 from ..runs.language import is_alignment, load_language_config
-from ..runs.lineage import BASE, sources_of_start
+from ..runs.lineage import own_sources, sources_of_start
 from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
@@ -136,7 +136,7 @@ def _shared_anew(config: LanguageConfig, out: Path, world: int) -> LanguageConfi
     Raises:
         CheckpointError: if the rows cannot be shared evenly.
     """
-    if config.train.parallel == "ddp":
+    if config.train.parallel == "ddp" or not (out / STATE).is_file():
         return config
     from .sharded_state import rows_of_state
 
@@ -207,12 +207,12 @@ def _check_same(config: LanguageConfig, out: Path) -> None:
     Raises:
         CheckpointError: naming the file.
     """
-    then = [one for one in read_json(out / SOURCES).get("sources", []) if one.get("role") != BASE]
+    then = own_sources(read_json(out / SOURCES).get("sources", []))
     with suppress(SentiError):
-        if open_corpus(out / TOKENS).facts.sources == then:
+        if own_sources(open_corpus(out / TOKENS).facts.sources) == then:
             return
-    prepare(config, out / TOKENS, load_tokenizer(out))
-    now = open_corpus(out / TOKENS).facts.sources
+    prepare(config, out / TOKENS, load_tokenizer(out), resumed=True)
+    now = own_sources(open_corpus(out / TOKENS).facts.sources)
     if now != then:
         shutil.rmtree(out / TOKENS)
         old, new = next(pair for pair in zip_longest(then, now) if pair[0] != pair[1])
@@ -247,7 +247,11 @@ def _go(
     torch.manual_seed(config.train.seed)
     module = build_language_model(config, tokenizer.vocab_size)
     set_recompute(module, config.train.recompute)
-    if config.train.init_from is not None and not resumed:
+    # A run that ended before its first saved state begins again, its weights and metrics too.
+    goes_on = resumed and (out / STATE).is_file()
+    if resumed and not goes_on and processes.main:
+        (out / METRICS).unlink(missing_ok=True)
+    if config.train.init_from is not None and not goes_on:
         for note in start_from(module, config, tokenizer):
             say(note)
     speeds: list[float] = []
@@ -260,7 +264,7 @@ def _go(
             task = _task(config, corpus, tokenizer, bfloat16=trainer.bfloat16)
             for note in never_released(config.optim, task.course(processes.world).steps):
                 say(note)
-            return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, resumed)
+            return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, goes_on)
     finally:
         processes.end()
 
@@ -294,14 +298,14 @@ def _fitted(
     corpus: Corpus,
     tokenizer: Tokenizer,
     speeds: list[float],
-    resumed: bool,
+    goes_on: bool,
 ) -> dict[str, Any]:
     """Trains, scores and saves."""
     began = time.perf_counter()
     failed: TrainingError | None = None
     checked: Task = task
     try:
-        fit = trainer.fit(module, checked, folder=out, resume=resumed)
+        fit = trainer.fit(module, checked, folder=out, resume=goes_on)
     except TrainingError as error:
         if error.fit is None:
             raise

@@ -31,7 +31,8 @@ def read_history(run: Path) -> History:
         records = [json.loads(line) for line in lines if line.strip()]
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
-            f"{run}: no directory with a metrics.jsonl, which curves are drawn from; name that of a run"
+            f"{run}: no directory with a metrics.jsonl, which curves are drawn from; name that of a run, or "
+            "for a file of texts add --kind labels or --kind lengths"
         ) from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: no curves can be drawn ({error})") from error

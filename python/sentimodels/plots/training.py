@@ -98,7 +98,10 @@ def _across(axes: "Axes", x: str) -> None:
 
 def _fields(histories: Mapping[str, History], score: str | None) -> list[str]:
     """Returns the fields to draw: those of the table that a run has, or the losses and one score."""
-    known = {key for history in histories.values() for record in history for key in record}
+    known = {
+        key for history in histories.values() for record in history for key, value in record.items()
+        if isinstance(value, (int, float))
+    }  # fmt: skip
     if score is None:
         fields = [field for field in _FIELDS if field in known]
         if not fields:

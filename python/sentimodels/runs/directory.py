@@ -117,7 +117,8 @@ def versions() -> dict[str, str]:
 
 
 def _held(folder: Path) -> CheckpointError:
-    return CheckpointError(f"{folder}: holds a run already; give another --out, or --resume {folder}")
+    more = "" if finished(folder) else f", or --resume {folder}"
+    return CheckpointError(f"{folder}: holds a run already; give another --out{more}")
 
 
 def refuse_run(folder: Path) -> None:

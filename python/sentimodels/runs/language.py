@@ -157,6 +157,11 @@ def _ground(
     name: str, row: Architecture, kind: str, size: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns what holds unless it is set."""
+    if name.startswith("hf:"):
+        raise ConfigError(
+            f"arch {name!r}: senti train fine-tunes it as a classifier; to pre-train GPT-2 or BERT further, "
+            f"type senti import {name.removeprefix('hf:')} -o RUN, then senti pretrain FILE --init RUN"
+        )
     if size is not None and size not in row.presets:
         there = ", ".join(row.presets) or "none"
         raise ConfigError(

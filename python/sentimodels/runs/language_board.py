@@ -15,7 +15,7 @@ from ..errors import CheckpointError, ConfigError
 from .config import read_toml
 from .directory import MANIFEST, STATE, read_json
 from .language import ALIGNMENT, is_alignment, is_language, resolve_language
-from .lineage import BASE
+from .lineage import own_sources
 
 __all__ = ["language_board", "language_runs"]
 
@@ -98,7 +98,7 @@ def _data(run: Path, config: LanguageConfig, about: dict[str, Any]) -> str | Non
     except (CheckpointError, ConfigError):
         return None
     data = config.data
-    own = (source for source in sources if source.get("role") != BASE)
-    told: list[Any] = [sorted(str(source.get("sha256")) for source in own), data.format, data.limit]
+    own = sorted(str(source.get("sha256")) for source in own_sources(sources))
+    told: list[Any] = [own, data.format, data.limit]
     told += [data.valid_share, data.split_seed, about.get("corpus", {}).get("valid_bytes")]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]

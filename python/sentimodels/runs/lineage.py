@@ -5,7 +5,7 @@ from run to run. Not for the weights (`start.py`) nor for teachers (`taught.py`)
 language model only the files are known, not the texts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from ..data.table import Table
 from ..errors import CheckpointError, DataError
 from .directory import read_json
 
-__all__ = ["BASE", "check_unlearned", "record_of", "sources_of_start"]
+__all__ = ["BASE", "ENCODED", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
 
 # The role of files that the base of a language model learned from, in its `training_data.json`.
 BASE = "base"
+# That of files which the shards of its corpus were made from.
+ENCODED = "encoded"
 # That of files which judged a language model's alignment; all others were learned from.
 _JUDGE = "judge"
 
@@ -55,6 +57,11 @@ def sources_of_start(start: Path | str | None) -> list[dict[str, Any]]:
         {"role": BASE, "source": one.source, "sha256": one.sha256, "documents": one.rows}
         for one in record_of(start).learned
     ]
+
+
+def own_sources(sources: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns what a run itself has read, without what its base or its shards were made from."""
+    return [one for one in sources if one.get("role") not in (BASE, ENCODED)]
 
 
 def check_unlearned(

@@ -16,6 +16,7 @@ from ..text.encoder import encoder_for
 from ..training.task import counted
 from .auto import estimate, is_fitted, seconds_of_fit
 from .needs import kept_bytes, state_bytes
+from .start import encoder_of_start
 from .tables import Tables, read_tables
 from .tasks import settled_task, task_of
 
@@ -34,7 +35,7 @@ def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
     `memory_bytes` come to what the program itself takes.
     """
     tables = tables or read_tables(config)
-    encoder = encoder_for(config, tables.train.texts)
+    encoder = encoder_of_start(config) or encoder_for(config, tables.train.texts)
     encoded = encoder.encode(tables.train.texts)
     module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
     planned = {

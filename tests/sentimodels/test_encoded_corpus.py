@@ -1,0 +1,140 @@
+"""A corpus that `sentitok encode` wrote: its tokenizer, the files it was made from, and its settings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from animals import config_of, write_corpus
+from labelled_reviews import write
+from sentimodels import LanguageModel
+from sentimodels.data import read_table
+from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.lm.documents import Documents
+from sentimodels.lm.pretrain import pretrain, resume_pretraining
+from sentimodels.runs.language import resolve_language
+from sentimodels.runs.lineage import record_of
+from sentimodels.runs.start import as_grown
+from sentitok import Tokenizer, encode_files, train_bpe
+
+END = "<|endoftext|>"
+
+
+def encoded(file: Path, out: Path, tokenizer: Tokenizer, **more: Any) -> Path:
+    encode_files(file, out, tokenizer, separator=END, **more)
+    return out
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A language model, `base`, its corpus as shards, `own`, and as those of another tokenizer, `other`."""
+    folder = tmp_path_factory.mktemp("encoded")
+    corpus = write_corpus(folder)
+    pretrain(config_of(corpus, train={"max_steps": 2}), folder / "base")
+    texts = corpus.read_text().splitlines()
+    train_bpe(texts=texts, vocab_size=280, special_tokens=[END]).save(folder / "other.json")
+    encoded(corpus, folder / "own", Tokenizer.from_file(folder / "base" / "tokenizer.json"))
+    encoded(corpus, folder / "other", Tokenizer.from_file(folder / "other.json"))
+    return folder
+
+
+def grown(made: Path, corpus: Path, **data: Any) -> Any:
+    given = {
+        "data": {"corpus": [str(corpus)], "valid_share": 0.1, **data},
+        "train": {"init_from": str(made / "base"), "max_steps": 3, "batch_size": 4},
+    }
+    return resolve_language(*as_grown(given))
+
+
+def test_a_base_reads_the_shards_of_its_own_tokenizer(made: Path, tmp_path: Path) -> None:
+    pretrain(grown(made, made / "own"), tmp_path / "run")
+    own, found = (LanguageModel.load(path).tokenizer for path in (made / "base", tmp_path / "run"))
+    assert own == found
+
+
+def test_shards_of_another_tokenizer_are_refused(made: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"other: encoded by another tokenizer than that of .*base: .*; name"):
+        pretrain(grown(made, made / "other"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    named = grown(made, made / "other", tokenizer=str(made / "other.json"))
+    notes: list[str] = []
+    pretrain(named, tmp_path / "run", on_note=notes.append)
+    assert any("not used: backbone.embedding.weight (of another tokenizer)" in note for note in notes)
+
+
+def test_a_masked_run_on_shards_goes_on_though_it_has_more_tokens(made: Path, tmp_path: Path) -> None:
+    data = {"corpus": [str(made / "other")], "tokenizer": str(made / "other.json")}
+    config = config_of(made / "other", "bert", data=data)
+    pretrain(config, tmp_path / "run", should_stop=lambda: True)
+    for path in (tmp_path / "run" / "tokens").iterdir():
+        path.unlink()
+    assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
+    # Of the run itself the encoder's tokens are a part, which the name of a file tells.
+    start = {"train": {"init_from": str(tmp_path / "run"), "max_steps": 1}}
+    with pytest.raises(DataError, match=r"another tokenizer than that of .*: --tokenizer FILE"):
+        pretrain(
+            resolve_language(*as_grown({"data": {"corpus": [str(made / "other")]}, **start})), tmp_path / "b"
+        )
+    pretrain(resolve_language(*as_grown({"data": data, **start})), tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "option"),
+    [("format", "lines", "--format"), ("end", END, "--end"), ("encoding", "latin-1", "--encoding"),
+     ("tokenizer_model", "bpe", "--tokenizer-model")],
+)  # fmt: skip
+def test_settings_of_texts_are_none_of_shards(
+    key: str, value: str, option: str, made: Path, tmp_path: Path
+) -> None:
+    data = {"tokenizer": str(made / "other.json"), key: value}
+    with pytest.raises(ConfigError, match=f"other: an encoded corpus; {option} is for texts, leave it out"):
+        pretrain(config_of(made / "other", data=data), tmp_path / "run")
+
+
+def test_shards_are_no_texts(made: Path) -> None:
+    from sentimodels.config import CorpusConfig
+
+    with pytest.raises(DataError, match=r"an encoded corpus is in it, .*o(wn|ther); name that folder alone"):
+        Documents(CorpusConfig(corpus=(str(made),)))
+
+
+def test_a_manifest_of_something_else_is_a_file_of_texts(tmp_path: Path) -> None:
+    from sentimodels.config import CorpusConfig
+
+    (tmp_path / "manifest.json").write_text(json.dumps({"files": []}))
+    (tmp_path / "a.txt").write_text("a film\n")
+    assert list(Documents(CorpusConfig(corpus=(str(tmp_path),)))) == ["a film", '{"files": []}']
+
+
+def test_what_shards_were_made_from_judges_nothing(made: Path, tmp_path: Path) -> None:
+    """A file is known again, whatever its name, as long as it lay there when the model was trained."""
+    reviews = tmp_path / "reviews.csv"
+    write(reviews, 150, 3)
+    tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
+    encoded(reviews, tmp_path / "shards", tokenizer, format="csv:text")
+    pretrain(grown(made, tmp_path / "shards"), tmp_path / "run")
+    copy = reviews.rename(tmp_path / "copy.csv")
+    assert record_of(tmp_path / "run").learned_from(read_table(copy)).all()
+    # Without it the shards alone are known.
+    pretrain(grown(made, tmp_path / "shards"), tmp_path / "later")
+    assert not record_of(tmp_path / "later").learned_from(read_table(copy)).any()
+
+
+def test_a_run_goes_on_where_what_its_shards_were_made_from_is_gone(made: Path, tmp_path: Path) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text((made / "animals.txt").read_text())
+    tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
+    encoded(texts, tmp_path / "shards", tokenizer)
+    pretrain(grown(made, tmp_path / "shards"), tmp_path / "run", should_stop=lambda: True)
+    texts.unlink()
+    for path in (tmp_path / "run" / "tokens").iterdir():
+        path.unlink()
+    resume_pretraining(tmp_path / "run")
+    # Shards that have changed are another corpus.
+    pretrain(grown(made, tmp_path / "shards"), tmp_path / "again", should_stop=lambda: True)
+    (tmp_path / "again" / "tokens" / "corpus.json").unlink()
+    texts.write_text((made / "animals.txt").read_text() + "one more\n")
+    encoded(texts, tmp_path / "shards", tokenizer, resume=False)
+    with pytest.raises(CheckpointError, match="has changed since the run began"):
+        resume_pretraining(tmp_path / "again")
