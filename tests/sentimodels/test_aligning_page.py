@@ -60,7 +60,7 @@ def test_the_summary_tells_rewards_with_what_they_cost(folder: Path) -> None:
         "distinct-2",
     ):
         assert re.search(rf"^{row} +-?\d+\.\d+ +-?\d+\.\d+$", done.out, re.M), done.out
-    assert re.search(r"^reward won: -?\d+\.\d+ \(-?\d+\.\d+ to -?\d+\.\d+\)", done.out, re.M), done.out
+    assert re.search(r"^change in reward: -?\d+\.\d+ \(-?\d+\.\d+ to -?\d+\.\d+\)", done.out, re.M), done.out
     assert re.search(r"^warning: the divergence is .* above 0\.0001", done.out, re.M), done.out
     assert len(re.findall(r"^  before +-?\d", done.out, re.M)) == 2
     assert "next     senti generate runs/one PROMPT" in done.out

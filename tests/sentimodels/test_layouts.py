@@ -281,8 +281,8 @@ def test_models_that_are_not_ours(change: dict[str, Any], said: str, tmp_path: P
             "gpt",
             {},
             "model.positions rotary, model.norm rms, model.biases false, model.activation swiglu have no "
-            "place in GPT-2's layout; train with --set model.positions=learned --set model.norm=layer "
-            "--set model.biases=true --set model.activation=gelu-tanh$",
+            "place in GPT-2's layout; train a new run with --set model.positions=learned "
+            "--set model.norm=layer --set model.biases=true --set model.activation=gelu-tanh$",
         ),
         ("gpt", {**GPT_2, "norm_order": "post"}, "model.norm_order post has no place"),
         ("gpt", {**GPT_2, "n_kv_heads": 1}, "model.n_kv_heads 1"),

@@ -62,7 +62,9 @@ def _pair(line: str, place: str) -> Preference:
     try:
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{place}: not JSON: {error}") from None
+        raise DataError(
+            f"{place}: not JSON: {error}; --method dpo reads JSON lines with {', '.join(_FIELDS)}"
+        ) from None
     texts = [row.get(name) if isinstance(row, dict) else None for name in _FIELDS]
     for name, text in zip(_FIELDS, texts, strict=True):
         if not isinstance(text, str):

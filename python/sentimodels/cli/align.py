@@ -135,9 +135,9 @@ def _report(alignment: dict[str, Any]) -> list[str]:
     if "gain" in alignment:
         low, high = alignment["interval"]
         many = alignment["gain_in_std"]
-        deviations = "" if many is None else f", {many:.2f} deviations of the start"
+        deviations = "" if many is None else f", {many:.2f} standard deviations of the start"
         said.append(
-            f"reward won: {alignment['gain']:.3f} ({low:.3f} to {high:.3f}){deviations}; more for "
+            f"change in reward: {alignment['gain']:.3f} ({low:.3f} to {high:.3f}){deviations}; more for "
             f"{number(alignment['better'])} of {number(alignment['openings'])} openings"
         )
     if "preferences" in alignment:

@@ -5,6 +5,10 @@ commands use. Exit codes are those of `sentitok`: 0 done; 1 it ran and the answe
 is no, or the work failed; 2 wrong call, file or configuration; 130 Ctrl-C.
 """
 
+from typing import Annotated
+
+import typer
+
 from sentitok.cli.command import (
     AnswerIsNoError,
     AsJson,
@@ -24,6 +28,7 @@ __all__ = [
     "AsJson",
     "Command",
     "Group",
+    "JsonLines",
     "Output",
     "Quiet",
     "Traceback",
@@ -33,6 +38,9 @@ __all__ = [
     "size",
 ]
 
+
+# As `AsJson`, of commands that answer for each text.
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, one for each text.")]
 
 # What some commands need, and others, such as `predict`, do without.
 _OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")

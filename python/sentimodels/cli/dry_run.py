@@ -13,6 +13,8 @@ from .command import Output
 
 __all__ = ["dry_run_of", "dry_run_of_sweep"]
 
+# What people call some of what is planned.
+_NAMES = {"seconds": "time", "operations_of_a_token": "FLOPs per token", "max_steps": "steps"}
 _NEXT = ("next", "the same command without --dry-run")
 
 
@@ -27,10 +29,10 @@ def _planned(plan: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
     """Prints a plan."""
     planned = _planned(plan)
-    names = {key: key.removesuffix("_bytes").replace("_", " ") for key in planned}
+    names = {key: _NAMES.get(key, key.removesuffix("_bytes").replace("_", " ")) for key in planned}
     pairs = [(names[key], _said(key, value)) for key, value in planned.items()]
     if "memory_bytes" not in planned:
-        pairs.append(("time, memory", "no estimate: the model is too large to be tried on this machine"))
+        pairs.append(("time, memory", "no estimate: a row of this model is too large to be tried here"))
     pairs.append(_NEXT)
     output.result(planned, lines(pairs), str(planned["parameters"]))
 

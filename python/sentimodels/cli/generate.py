@@ -17,7 +17,7 @@ import typer
 from sentitok.cli.output import counted, json_line, number
 from sentitok.cli.process import complain, to_stdout
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
+from .command import Command, JsonLines, Output, Traceback, UsageError, examples, size
 from .predict import lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
 
@@ -135,8 +135,10 @@ def generate(
     encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     device: Device = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: JsonLines = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only the generated texts, without prompts or speed.")
+    ] = False,
     traceback: Traceback = False,
 ) -> None:
     """Continue texts with a language model.

@@ -19,7 +19,7 @@ from sentitok.bounded_lines import MAX_LINE, lines
 from sentitok.cli.output import Progress, counted, json_line
 from sentitok.cli.process import stdin, to_stdout
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, size
+from .command import Command, JsonLines, Output, Quiet, Traceback, UsageError, examples, size
 from .tables import Clean, Device, Encoding, Format, Limit, MaxLineBytes, Skip, TextColumn, read
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def predict(
     skip: Skip = 0,
     clean: Clean = False,
     device: Device = None,
-    as_json: AsJson = False,
+    as_json: JsonLines = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:

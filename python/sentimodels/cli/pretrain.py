@@ -50,7 +50,10 @@ def pretrain(
     resume: Resumed = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show parameters, tokens, estimated time and memory; train nothing."),
+        typer.Option(
+            "--dry-run",
+            help="Show parameters, tokens, estimated time and memory; read no corpus and train nothing.",
+        ),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -94,7 +97,8 @@ def _run(output: Output, folder: Path, config: Any) -> None:
 def summary(about: dict[str, Any], folder: Path) -> str:
     """Writes what people want to know of a language model's run."""
     fit, speed, valid = about["fit"], about["speed"], about["valid"]
-    said = f"{number(round(speed['tokens_per_second']))} tokens/s"
+    measured = speed["tokens_per_second"]  # 0 of a run that was stopped before its first record
+    said = f"{number(round(measured))} tokens/s" if measured else "-"
     if "mfu" in speed:
         said += (
             f", MFU {100 * speed['mfu']:.1f} % ({speed['formula']}; peak {speed['peak'] / 1e12:.0f} TFLOP/s)"
@@ -120,7 +124,10 @@ def summary(about: dict[str, Any], folder: Path) -> str:
             f"masked tokens: loss {valid['masked_loss']:.4f}, which perplexity is of; loss adds that of the "
             "next sentence\n"
         )
-    ending = lines([("written", sized(folder)), ("next", f"senti train FILE --init {folder}")])
+    following = [f"senti train FILE --init {folder}"]
+    if about["task"] == "next-token":
+        following.insert(0, f'senti generate {folder} "Once"')
+    ending = lines([("written", sized(folder)), *zip(("next", "or"), following, strict=False)])
     return f"{text}\n{ending}"
 
 

@@ -68,7 +68,9 @@ def _language_parts(models: list[dict[str, Any]]) -> list[Any]:
             for one in some
         ]  # fmt: skip
         head = ["run", "arch", "task", "state", "bits per byte", "perplexity", "parameters", "tokens"]
-        parts.append(grid("Language models on the same validation documents", [*head, "seconds"], rows))
+        scored = any(one.get("perplexity") is not None for one in some)
+        where = "on the same validation documents" if scored else "without scores"
+        parts.append(grid(f"Language models {where}", [*head, "seconds"], rows))
     if aligned := [one for one in models if "method" in one]:
         parts.append(_aligned(aligned))
     if models:

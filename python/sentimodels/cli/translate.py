@@ -14,7 +14,7 @@ import typer
 from sentitok.cli.output import json_line, lines, number
 from sentitok.cli.process import to_stdout
 
-from .command import AsJson, Command, Group, Output, Quiet, Traceback, examples, size
+from .command import AsJson, Command, Group, JsonLines, Output, Quiet, Traceback, examples, size
 from .options import with_options
 from .predict import at_once, chunks, lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
@@ -83,7 +83,7 @@ def text(
     encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     device: Device = None,
-    as_json: AsJson = False,
+    as_json: JsonLines = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:

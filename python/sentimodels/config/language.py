@@ -226,7 +226,8 @@ class LanguageConfig(Written):
     preset: str | None = Field(
         default=None,
         description="Size of the model, with its batch size, learning rate and number of tokens: nano, "
-        "micro, tiny, small, medium, large, x-large ... 5x-large. [default: tiny]",
+        "micro, tiny, small, medium, large, x-large ... 5x-large; settings of a configuration file "
+        "override it. [default: tiny]",
         json_schema_extra=flag("--preset", "SIZE"),
     )
     data: CorpusConfig

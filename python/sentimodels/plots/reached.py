@@ -65,7 +65,8 @@ def read_reached(run: Path) -> Reached:
         part = next((name for name in _PARTS if "accuracy" in about.get(name, {})), None)
         if part is None:
             raise CheckpointError(
-                f"{run}: has no accuracy; give runs of senti train that had validation or test rows"
+                f"{run}: has no accuracy; give runs of senti train that had validation or test rows, or "
+                "take --kind curves"
             )
         scores = about[part]
         rows = int(about["rows"]["test" if part == "test" else "valid"])
@@ -74,6 +75,8 @@ def read_reached(run: Path) -> Reached:
             float(scores["accuracy"]), float(low), float(high), int(about["parameters"]),
             float(sum(about["seconds"].values())), _PARTS[part],
         )  # fmt: skip
+    except CheckpointError:
+        raise
     except FileNotFoundError:
         raise CheckpointError(f"{run}: no run.json; give run directories that have finished") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -53,7 +53,7 @@ def check_fixed(model: Any, fixed: Mapping[str, tuple[Any, ...]], layout: str) -
         named = ", ".join(f"model.{name} {written(value)}" for name, value in wrong.items())
         has = "has" if len(wrong) == 1 else "have"
         options = " ".join(f"--set model.{name}={written(fixed[name][0])}" for name in wrong)
-        raise ConfigError(f"{named} {has} no place in {layout}'s layout; train with {options}")
+        raise ConfigError(f"{named} {has} no place in {layout}'s layout; train a new run with {options}")
 
 
 def check_theirs(given: Mapping[str, Any], fixed: Mapping[str, Any], layout: str) -> None:
