@@ -99,6 +99,25 @@ def test_a_run_that_was_cut_off_goes_on_from_its_last_state(method: str, made: P
     assert len(courses[0][0]) == {"ppo": 3, "dpo": 4}[method]
 
 
+@pytest.mark.parametrize("method", ["ppo", "dpo"])
+def test_a_run_whose_judging_was_broken_off_keeps_its_weights(
+    method: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    align(config_of(made, method), tmp_path / "whole")
+    monkeypatch.setattr("sentimodels.alignment.run.judge", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        align(config_of(made, method), tmp_path / "run")
+    assert verify(tmp_path / "run") == []
+    whole, run = (load_language_model(tmp_path / name) for name in ("whole", "run"))
+    assert "alignment" in whole.about
+    assert "alignment" not in run.about
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+
+
 def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     base = load_language_model(made / "base").tokenizer

@@ -174,6 +174,19 @@ def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path)
     assert whole.read_bytes() == parts.read_bytes()
 
 
+def test_a_run_whose_scoring_was_broken_off_keeps_its_weights(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sentimodels.lm.translation.translation_scores", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        train_translation(small_translation(folder), folder / "unscored")
+    assert verify(folder / "unscored") == []
+    assert len(Translator.load(folder / "unscored").translate(["one two"])) == 1
+
+
 def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
     train_translation(small_translation(folder, train={"max_steps": 3}), folder / "base")
     files = small_translation(folder).tree()["data"]

@@ -191,6 +191,7 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         fit, failed = error.fit, error
     about = _about(config, loaded, fit, str(device_of(config.train.device)))
     if fit.stop not in ("stopped", "not finite"):
+        finish_run(out, policy, loaded.tokenizer, about)  # judging takes a while, and may be broken off
         policy.eval()
         seed = config.train.seed + _JUDGES
         before = judge(reference, None, method.judged, drawing, setup.reward, seed)

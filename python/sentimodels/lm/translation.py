@@ -220,6 +220,7 @@ def _train(
     about["valid"] = {name.removeprefix("val_"): value for name, value in evaluation.scores.items()}
     if fit.stop not in ("stopped", "not finite"):
         if can_score():
+            finish_run(out, module, tokenizer, about)  # scoring takes a while, and may be broken off
             about["valid"] |= translation_scores(
                 _translations(config, module, tokenizer, valid), valid.targets
             )
