@@ -217,7 +217,8 @@ def stamps(by_row: Results) -> str:
         f"The results of classifiers are from {len(every)} files of {dates[0]} to {dates[-1]}, commit "
         f"{', '.join(commits)}: {'; '.join(machines)}; {', '.join(sorted(versions))}; one thread a run. "
         "The sections on language models each give their own date, commit and threads. Files of different "
-        "commits may be of different processors, which round differently: there the same seed gives another model. "
+        "commits may be of different processors, which round differently: there the same seed gives another "
+        "model. "
         f"{loads(by_row)}"
     )
 
