@@ -19,6 +19,7 @@ from sentimodels.lm.encoder_decoder import EncoderDecoder
 from sentimodels.lm.evaluate_translation import evaluate_translation
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.pairs import Pairs, encode_rows, end_of, joint_tokenizer
+from sentimodels.lm.pretrain import pretrain
 from sentimodels.lm.prompted import Prompted
 from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.lm.seq2seq_task import PairFormat, Seq2Seq
@@ -200,6 +201,12 @@ def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
     assert base.tokenizer == run.tokenizer
     for name, value in run.module.state_dict().items():
         torch.testing.assert_close(value, base.module.state_dict()[name], atol=1e-6, rtol=0)
+    corpus = {
+        "data": {"corpus": files["train"][:1], "context": 8},
+        "train": {"init_from": str(folder / "base")},
+    }
+    with pytest.raises(ConfigError, match="that run is a translation model: senti translate train goes on"):
+        pretrain(resolve_language({"preset": "nano"}, corpus), folder / "language")
 
 
 def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
