@@ -15,8 +15,18 @@ from numpy.typing import NDArray
 from . import FormatError
 from .messages import shown
 
-__all__ = ["Shard", "check_regular", "check_size", "mapped_ends", "read_manifest", "read_shards"]
+__all__ = [
+    "Shard",
+    "check_regular",
+    "check_size",
+    "is_dataset",
+    "mapped_ends",
+    "read_manifest",
+    "read_shards",
+]
 
+# What a manifest calls itself.
+_SCHEMA = "sentitok.dataset"
 # The types of ids, little-endian.
 _DTYPES = {"uint16": "<u2", "uint32": "<u4"}
 # The largest manifest read; a shard takes about 400 bytes in it.
@@ -39,11 +49,26 @@ class Shard(NamedTuple):
     index_sha256: str | None
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """Reads a manifest of this layout whose data set is complete.
+def is_dataset(directory: Path) -> bool:
+    """Whether `encode_files` wrote, or began to write, a directory; one with a damaged manifest may be one.
+
+    A text may be called `manifest.json` as well: what is JSON of something else is no manifest.
+    """
+    path = directory / "manifest.json"
+    if not path.is_file():
+        return False
+    try:
+        value = _json_of(path)
+    except FormatError:
+        return True
+    return isinstance(value, dict) and value.get("schema") == _SCHEMA
+
+
+def _json_of(path: Path) -> Any:
+    """Reads a manifest.
 
     Raises:
-        FormatError: if it is none.
+        FormatError: if it is no JSON, or longer than any.
     """
     check_regular(path)
     with open(path, "rb") as file:
@@ -51,16 +76,23 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if len(data) > _MANIFEST_BYTES:
         raise FormatError(f"{path}: larger than {_MANIFEST_BYTES} bytes, the most that a manifest has")
     try:
-        manifest = json.loads(data)
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise _no_manifest(path, f"{error}") from None
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Reads a manifest of this layout whose data set is complete.
+
+    Raises:
+        FormatError: if it is none.
+    """
+    manifest = _json_of(path)
     if not isinstance(manifest, dict):
         raise _no_manifest(path, "it is not a JSON object")
     schema = (manifest.get("schema"), manifest.get("version"))
-    if schema != ("sentitok.dataset", 1):
-        raise FormatError(
-            f"{path}: schema and version are {shown(schema)}; this release reads sentitok.dataset 1"
-        )
+    if schema != (_SCHEMA, 1):
+        raise FormatError(f"{path}: schema and version are {shown(schema)}; this release reads {_SCHEMA} 1")
     layout = manifest.get("layout")
     if layout != "sentitok":
         raise FormatError(

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from alignment_runs import CONTEXT, config_of, make, texts, tokenizer, write_lines
 from sentimodels import LanguageModel
 from sentimodels.alignment.judge import compare, judge, warnings
+from sentimodels.alignment.methods import METHODS
 from sentimodels.alignment.reward import Reward
 from sentimodels.alignment.rollout import Drawing
-from sentimodels.alignment.run import align, resume_alignment
+from sentimodels.alignment.run import align, resume_alignment, set_up
 from sentimodels.alignment.settings import load_alignment_config, resolve_alignment, weights_of
 from sentimodels.config import PPOConfig
 from sentimodels.data.labels import Labels
@@ -118,25 +119,23 @@ def test_a_run_whose_judging_was_broken_off_keeps_its_weights(
     assert weights[0] == weights[1]
 
 
-def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path, tmp_path: Path) -> None:
+def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path) -> None:
     notes: list[str] = []
     base = load_language_model(made / "base").tokenizer
-    data = {"begin": True}
-    # Of 64 tokens, with the last not read, an answer of 61 leaves 4, the first of which begins the text.
-    align(config_of(made, "dpo", data=data, task={"max_new_tokens": 61}, train={"max_steps": 1}),
-          tmp_path / "run", on_note=notes.append)  # fmt: skip
-    assert any("prompts that judge are cut to the last 3 tokens" in note for note in notes), notes
+    # The last token is not read, so an answer of 61 leaves 4 of 64, the first of which begins the text.
+    config = config_of(made, "dpo", data={"begin": True}, task={"max_new_tokens": 61})
+    judged = METHODS["dpo"](set_up(config, notes.append)).judged
+    assert any("prompts that judge are cut to the last 3 tokens: the context has" in note for note in notes)
     prompts = {json.loads(line)["prompt"] for line in (made / "pairs.jsonl").read_text().splitlines()}
-    ends = {base.decode(base.encode(prompt).ids[-3:]) for prompt in prompts}
-    samples = (tmp_path / "run" / "samples.jsonl").read_text().splitlines()
-    assert {json.loads(line)["opening"] for line in samples} <= ends
+    ends = {tuple(base.encode(prompt).ids[-3:]) for prompt in prompts}
+    assert {ids[0] for ids in judged} == {base.token_to_id("<|endoftext|>")}
+    assert {tuple(ids[1:]) for ids in judged} <= ends
     for n, begin in ((65, False), (64, True)):
+        config = config_of(made, "dpo", data={"begin": begin}, task={"max_new_tokens": n})
         with pytest.raises(
             ConfigError, match=f"max_new_tokens {n}: .* leaves none for a prompt; lower --max"
         ):
-            align(
-                config_of(made, "dpo", data={"begin": begin}, task={"max_new_tokens": n}), tmp_path / "none"
-            )
+            METHODS["dpo"](set_up(config, notes.append))
 
 
 def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A corpus that `sentitok encode` wrote: its tokenizer, the files it was made from, and its settings."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sentimodels.lm.pretrain import pretrain, resume_pretraining
 from sentimodels.runs.language import resolve_language
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.start import as_grown
-from sentitok import Tokenizer, encode_files, train_bpe
+from sentitok import FormatError, Tokenizer, encode_files, train_bpe
 
 END = "<|endoftext|>"
 
@@ -54,7 +55,9 @@ def test_a_base_reads_the_shards_of_its_own_tokenizer(made: Path, tmp_path: Path
 
 
 def test_shards_of_another_tokenizer_are_refused(made: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"other: encoded by another tokenizer than that of .*base: .*; name"):
+    with pytest.raises(
+        DataError, match=r"other: encoded by another tokenizer than that of .*base: .*; encode"
+    ):
         pretrain(grown(made, made / "other"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     named = grown(made, made / "other", tokenizer=str(made / "other.json"))
@@ -99,12 +102,28 @@ def test_shards_are_no_texts(made: Path) -> None:
         Documents(CorpusConfig(corpus=(str(made),)))
 
 
-def test_a_manifest_of_something_else_is_a_file_of_texts(tmp_path: Path) -> None:
+def test_a_manifest_of_something_else_is_a_file_of_texts(made: Path, tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "manifest.json").write_text(json.dumps({"files": []}))
+    (texts / "a.txt").write_text((made / "animals.txt").read_text())
+    about = pretrain(config_of(texts, train={"max_steps": 1}), tmp_path / "run")
+    assert sum(about["corpus"]["documents"]) == 301
+
+
+def test_shards_that_are_damaged_or_not_all_there_are_no_texts(made: Path, tmp_path: Path) -> None:
     from sentimodels.config import CorpusConfig
 
-    (tmp_path / "manifest.json").write_text(json.dumps({"files": []}))
-    (tmp_path / "a.txt").write_text("a film\n")
-    assert list(Documents(CorpusConfig(corpus=(str(tmp_path),)))) == ["a film", '{"files": []}']
+    shards = tmp_path / "texts" / "shards"
+    shutil.copytree(made / "own", shards)
+    manifest = (shards / "manifest.json").read_text()
+    for damaged in (manifest[:100], manifest.replace('"complete": true', '"complete": false')):
+        assert damaged != manifest
+        (shards / "manifest.json").write_text(damaged)
+        with pytest.raises(DataError, match="an encoded corpus is in it"):
+            Documents(CorpusConfig(corpus=(str(tmp_path / "texts"),)))
+        with pytest.raises(FormatError, match=r"manifest\.json: "):
+            pretrain(grown(made, shards), tmp_path / "run")
 
 
 def test_what_shards_were_made_from_judges_nothing(made: Path, tmp_path: Path) -> None:

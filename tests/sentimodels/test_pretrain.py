@@ -162,12 +162,33 @@ def test_a_run_that_ended_before_its_first_state_begins_again(corpus: Path, tmp_
     assert not (tmp_path / "run" / "state.safetensors").exists()
     with pytest.raises(CheckpointError, match=rf"holds a run already; .*, or --resume {tmp_path / 'run'}$"):
         pretrain(config_of(corpus, train=start), tmp_path / "run")
-    resume_pretraining(tmp_path / "run")
+    notes: list[str] = []
+    resume_pretraining(tmp_path / "run", on_note=notes.append)
+    assert any("it begins again" in note for note in notes)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
     assert untimed(tmp_path / "whole") == untimed(tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"holds a run already; give another --out$"):
         pretrain(config_of(corpus), tmp_path / "run")
+
+
+def test_a_run_whose_scoring_was_broken_off_keeps_its_weights(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretrain(config_of(corpus), tmp_path / "whole")
+    evaluate, calls = NextToken.evaluate, count(1)
+
+    def broken_off(task: NextToken, module: torch.nn.Module) -> Any:
+        if next(calls) == 3:  # training has called it at steps 6 and 12
+            raise KeyboardInterrupt
+        return evaluate(task, module)
+
+    monkeypatch.setattr(NextToken, "evaluate", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(config_of(corpus), tmp_path / "run")
+    assert verify(tmp_path / "run") == []
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
 
 
 def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) -> None:

@@ -267,8 +267,8 @@ def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:
     if n_cut:
         are = "prompt that judges is" if n_cut == 1 else "prompts that judge are"
         setup.say(
-            f"{n_cut:,} {are} cut to the last {room - ahead:,} tokens, which answers of "
-            f"{setup.config.task.max_new_tokens:,} leave of the context; for more lower --max-new-tokens"
+            f"{n_cut:,} {are} cut to the last {room - ahead:,} tokens: the context has no room for more "
+            f"beside answers of {setup.config.task.max_new_tokens:,}; lower --max-new-tokens"
         )
     return [ids if len(ids) <= room else ids[:ahead] + ids[len(ids) - room + ahead :] for ids in prompts]
 

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-# As `AsJson`, of commands that answer for each text.
+# As `AsJson`, of commands that answer for each text; into a file they write the same.
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, one for each text.")]
 
 # What some commands need, and others, such as `predict`, do without.

@@ -99,7 +99,7 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     fit, speed, valid = about["fit"], about["speed"], about["valid"]
     measured = speed["tokens_per_second"]  # 0 of a run that was stopped before its first record
     said = f"{number(round(measured))} tokens/s" if measured else "-"
-    if "mfu" in speed:
+    if measured and "mfu" in speed:
         said += (
             f", MFU {100 * speed['mfu']:.1f} % ({speed['formula']}; peak {speed['peak'] / 1e12:.0f} TFLOP/s)"
         )

@@ -104,7 +104,7 @@ def sources_of(folder: Path) -> list[dict[str, Any]]:
     return [
         {
             "role": one.get("role", "corpus"), "file": name_of(one["source"]),
-            "documents": one.get("documents"), "sha256": one["sha256"],
+            "documents": one.get("documents") or None, "sha256": one["sha256"],
         }
         for one in read_json(folder / SOURCES).get("sources", [])
     ]  # fmt: skip

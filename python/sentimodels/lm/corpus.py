@@ -8,12 +8,14 @@ Not for reading texts (`documents.py`) nor for rows of a task.
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from sentitok import Tokenizer, TrainError, train_bpe, train_unigram, train_wordpiece
 from sentitok.datasets import TokenDataset
+from sentitok.shards import is_dataset
 
 from ..config import LanguageConfig
 from ..data.opening import hash_file, read_small
@@ -22,7 +24,7 @@ from ..runs.lineage import ENCODED
 from ..text.saved import as_saved
 from .blocks import DOCUMENTS, of_shards, of_texts
 from .count import FACTS, Count, Facts, too_small
-from .documents import MANIFEST, Documents
+from .documents import Documents
 from .held_out import HeldOutLines
 from .parts import Part
 from .special import end_of_document, masked_tokens
@@ -62,7 +64,7 @@ def is_encoded(config: LanguageConfig) -> bool:
         DataError: if such a directory stands beside others.
     """
     corpus = config.data.corpus
-    encoded = [name for name in corpus if (Path(name) / MANIFEST).is_file()]
+    encoded = [name for name in corpus if is_dataset(Path(name))]
     if encoded and len(corpus) > 1:
         raise DataError(
             f"{encoded[0]}: an encoded corpus, which is pre-trained on alone; leave out the other files, or "
@@ -87,7 +89,7 @@ def prepare(
 
     Raises:
         DataError: if the corpus cannot be used, is too small, or nothing may be trained on it.
-        ConfigError: if no tokenizer is named for an encoded corpus.
+        ConfigError: if no tokenizer is named for an encoded corpus, or what texts alone have is set.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if is_encoded(config):
@@ -174,18 +176,20 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, re
         watch.end()
         hashes = " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
         source = {"source": str(path), "sha256": hashes, "documents": count.n_documents}
-        count.close(path, end, [source, *_made_from(dataset)], left_out)
+        count.close(path, end, [source, *(() if resumed else _made_from(dataset))], left_out)
     return tokenizer
 
 
 def _made_from(dataset: TokenDataset) -> Iterator[dict[str, object]]:
-    """Yields the files that shards were made from, those that lie unchanged where they lay then."""
-    for one in dataset.manifest.get("sources", []):
+    """Yields the files that shards were made from, if they are found under their names, as long as then."""
+    made_from = dataset.manifest.get("sources")
+    for one in made_from if isinstance(made_from, list) else ():
         name, size = (one.get("name"), one.get("bytes")) if isinstance(one, dict) else (None, None)
         path = Path(str(name))
-        if path.is_file() and path.stat().st_size == size:
-            said = {"source": str(path.absolute()), "sha256": hash_file(path), "documents": 0}
-            yield {"role": ENCODED, **said}
+        with suppress(OSError, DataError):  # one that cannot be read any more is not known
+            if path.is_file() and path.stat().st_size == size:
+                said = {"source": str(path.absolute()), "sha256": hash_file(path), "documents": 0}
+                yield {"role": ENCODED, **said}
 
 
 def _check_encoder(path: Path, dataset: TokenDataset, tokenizer: Tokenizer, config: LanguageConfig) -> None:
@@ -196,12 +200,17 @@ def _check_encoder(path: Path, dataset: TokenDataset, tokenizer: Tokenizer, conf
     """
     if tokenizer.fingerprint == dataset.tokenizer_sha256:
         return
-    named = config.data.tokenizer
-    other = f"that of {config.train.init_from}" if named is None else named
-    remedy = "name the one that encoded it" + (": --tokenizer FILE" if named is None else "")
+    named, start = config.data.tokenizer, config.train.init_from
+    hashes = f"by SHA-256 {dataset.tokenizer_sha256[:12]}, not {tokenizer.fingerprint[:12]}"
+    if named is not None:
+        raise DataError(
+            f"{path}: encoded by another tokenizer than {named}: {hashes}; name the one that encoded it, or "
+            "encode the texts again"
+        )
     raise DataError(
-        f"{path}: encoded by another tokenizer than {other}: by SHA-256 {dataset.tokenizer_sha256[:12]}, not "
-        f"{tokenizer.fingerprint[:12]}; {remedy}, or encode the texts again"
+        f"{path}: encoded by another tokenizer than that of {start}: {hashes}; encode the texts again by "
+        f"{start}/tokenizer.json, or name the one that encoded it: --tokenizer FILE (the vectors of other "
+        "tokens are not used)"
     )
 
 

@@ -27,6 +27,7 @@ from sentitok import SentitokError, Tokenizer
 from ..config import LanguageConfig, Written
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
+from ..runs.config import read_toml
 from ..runs.directory import (
     MANIFEST,
     STATE,
@@ -39,7 +40,7 @@ from ..runs.directory import (
     refuse_run,
     to_json,
 )
-from ..runs.language import load_language_config
+from ..runs.language import is_translation, load_language_config
 from .model import LanguageModule, build_language_model
 
 __all__ = [
@@ -125,9 +126,18 @@ def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
     """Returns the tokenizer of the run that a model starts from, unless another is named.
 
     Raises:
-        ConfigError: if that run has none.
+        ConfigError: if that run has none, or translates.
     """
     start = config.train.init_from
+    if (
+        start is not None
+        and (file := Path(start) / "config.toml").is_file()
+        and is_translation(read_toml(file))
+    ):
+        raise ConfigError(
+            f"train.init_from {start}: a translation model; senti translate train FILES --init {start} goes "
+            "on with it"
+        )
     if start is None or config.data.tokenizer is not None or not Path(start).is_dir():
         return None
     if (Path(start) / "config.toml").is_file() and not (Path(start) / TOKENIZER).is_file():

@@ -8,20 +8,17 @@ are an error with their place; a corpus that a tokenizer is trained on is read t
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
-from sentitok import FormatError
-from sentitok.shards import read_manifest
+from sentitok.shards import is_dataset
 
 from ..config import CorpusConfig
 from ..data.opening import TextFile, open_text, plain_suffix
 from ..errors import DataError
 from .held_out import HeldOutLines
 
-__all__ = ["MANIFEST", "Documents", "files_of"]
+__all__ = ["Documents", "files_of"]
 
-MANIFEST = "manifest.json"
 _KINDS = "lines, paragraphs, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
 
 
@@ -43,9 +40,7 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
             )
             if not inside:
                 raise DataError(f"{path}: a folder without files; give files of texts")
-            for one in inside:
-                if one.name == MANIFEST:
-                    _refuse_encoded(one, path)
+            _refuse_encoded(path, inside)
             paths += inside
         else:
             if not path.exists():
@@ -56,18 +51,18 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
     return paths
 
 
-def _refuse_encoded(manifest: Path, folder: Path) -> None:
+def _refuse_encoded(folder: Path, inside: Iterable[Path]) -> None:
     """Refuses a folder of texts that has an encoded corpus in it, whose files are no texts.
 
     Raises:
         DataError: naming both.
     """
-    with suppress(FormatError, OSError):
-        read_manifest(manifest)
-        raise DataError(
-            f"{folder}: an encoded corpus is in it, {manifest.parent}; name that folder alone, or files of "
-            "texts"
-        )
+    for path in inside:
+        if path.name == "manifest.json" and is_dataset(path.parent):
+            raise DataError(
+                f"{folder}: an encoded corpus is in it, {path.parent}; name that folder alone, or files of "
+                "texts"
+            )
 
 
 class Documents:

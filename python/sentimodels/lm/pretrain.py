@@ -250,6 +250,7 @@ def _go(
     # A run that ended before its first saved state begins again, its weights and metrics too.
     goes_on = resumed and (out / STATE).is_file()
     if resumed and not goes_on and processes.main:
+        say("no state was saved before the run ended, so it begins again")
         (out / METRICS).unlink(missing_ok=True)
     if config.train.init_from is not None and not goes_on:
         for note in start_from(module, config, tokenizer):
@@ -332,9 +333,11 @@ def _fitted(
         "device": str(trainer.device),
         "seconds": {"fit": seconds},
         "speed": _speed(trainer, module, speeds),
-        "valid": {name.removeprefix("val_"): value for name, value in task.evaluate(module).scores.items()},
-        "baselines": corpus.facts.baselines(),
     }
+    finish_run(out, module, tokenizer, about)  # scoring takes a while, and may be broken off
+    scores = task.evaluate(module).scores
+    about["valid"] = {name.removeprefix("val_"): value for name, value in scores.items()}
+    about["baselines"] = corpus.facts.baselines()
     finish_run(out, module.cpu(), tokenizer, about)
     if stop not in ("stopped", "not finite"):
         shutil.rmtree(out / TOKENS, ignore_errors=True)

@@ -215,12 +215,12 @@ def _train(
         "device": str(trainer.device),
         "seconds": {"encode": encoded_s, "steps": fit.seconds},
     }
+    finish_run(out, module, tokenizer, about)  # scoring takes a while, and may be broken off
     evaluation = task.evaluate(module)
     assert evaluation is not None
     about["valid"] = {name.removeprefix("val_"): value for name, value in evaluation.scores.items()}
     if fit.stop not in ("stopped", "not finite"):
         if can_score():
-            finish_run(out, module, tokenizer, about)  # scoring takes a while, and may be broken off
             about["valid"] |= translation_scores(
                 _translations(config, module, tokenizer, valid), valid.targets
             )

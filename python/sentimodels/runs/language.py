@@ -129,6 +129,11 @@ def resolve_language(*trees: Mapping[str, Any]) -> LanguageConfig:
             f"arch {name!r}: a bag of features has no states to predict a token from; "
             f"there are {', '.join(possible)}"
         )
+    if name.startswith("hf:"):
+        raise ConfigError(
+            f"arch {name!r}: senti train fine-tunes it as a classifier; to pre-train GPT-2 or BERT further, "
+            f"type senti import {name.removeprefix('hf:')} -o RUN, then senti pretrain FILE --init RUN"
+        )
     kind = _kind(given, name)
     size = given.get("preset", _DEFAULT_PRESET if not given.get("model") else None)
     full = merge([_ground(name, row, kind, size, given), given])
@@ -157,11 +162,6 @@ def _ground(
     name: str, row: Architecture, kind: str, size: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns what holds unless it is set."""
-    if name.startswith("hf:"):
-        raise ConfigError(
-            f"arch {name!r}: senti train fine-tunes it as a classifier; to pre-train GPT-2 or BERT further, "
-            f"type senti import {name.removeprefix('hf:')} -o RUN, then senti pretrain FILE --init RUN"
-        )
     if size is not None and size not in row.presets:
         there = ", ".join(row.presets) or "none"
         raise ConfigError(

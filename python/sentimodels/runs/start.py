@@ -285,8 +285,6 @@ def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:
 def _other(path: Path, config: RunConfig | LanguageConfig) -> str:
     """Returns what to do where nothing fits, or little."""
     base = _config_of(path)
-    if base is None and (path / "config.toml").is_file():
-        return "; that run is a translation model: senti translate train goes on with it; leave out --init"
     if base is None or base.arch == config.arch:
         return "; train.init_map renames tensors, leave out --init to start from nothing"
     if isinstance(config, LanguageConfig) and isinstance(base, RunConfig):

@@ -77,7 +77,7 @@ def _roles(facts: dict[str, Any]) -> str:
 def _scores(facts: dict[str, Any]) -> list[str]:
     outcome = facts["alignment"]
     if outcome is None:
-        return ["The run records no scores: it was not judged, as it was stopped or failed."]
+        return ["The run records no scores: it was stopped, it failed, or its judging was broken off."]
     parts = [
         f"Answers to {number(outcome['openings'])} openings that were not trained on, drawn before and after "
         f"by the same seed, at most {number(facts['max_new_tokens'])} tokens long:",

@@ -104,7 +104,10 @@ def _scores(facts: dict[str, Any]) -> list[str]:
         if name in signatures
     ]
     if not told:
-        said.append("BLEU and chrF are not recorded: sacrebleu was not installed, or the run was stopped.")
+        said.append(
+            "BLEU and chrF are not recorded: sacrebleu was not installed, or the run was stopped. `senti "
+            "translate evaluate` scores it."
+        )
     return [table(head, [row]), " ".join([*said, "No intervals are recorded."])]
 
 
