@@ -73,8 +73,8 @@ def test_a_model_turns_its_heads_alike_in_training_and_after_it() -> None:
     block, x = Block(config), torch.randn(2, 5, 24)
     reading = Reading(angles=rotary_angles(torch.arange(5), 6, 10_000.0))
     trained = block(x, reading)
-    with torch.no_grad():
-        torch.testing.assert_close(block(x, reading), trained, atol=0, rtol=0)
+    with torch.no_grad():  # torch takes other kernels here, which some processors round otherwise
+        torch.testing.assert_close(block(x, reading), trained, atol=2e-6, rtol=1e-5)
 
 
 def test_alibi_is_the_papers() -> None:
