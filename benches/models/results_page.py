@@ -216,9 +216,8 @@ def stamps(by_row: Results) -> str:
     return (
         f"The tables of rows are from {len(every)} files of {dates[0]} to {dates[-1]}, commit "
         f"{', '.join(commits)}: {'; '.join(machines)}; {', '.join(sorted(versions))}; one thread a run. "
-        "Other sections name their own date and commit. Files of different "
-        "commits may be of different processors, which round differently: there the same seed gives another "
-        "model. "
+        "Other sections name their own date and commit. Files of different commits may be of different "
+        "processors, which round differently: there the same seed gives another model. "
         f"{loads(by_row)}"
     )
 
@@ -244,9 +243,8 @@ Written by `{command} --pages`. No number of ours is typed by hand.
 {stamps}
 
 Every set has three parts. Models learn from **train**. **dev** makes every choice: steps, temperature,
-members of mixtures. The **sealed** part judges: a model is scored on it once it
-is finished, and no choice is made on it, but for the older defaults below; where it had been scored
-before, that is listed. On the Kaggle
+members of mixtures. The **sealed** part judges: a finished model is scored on it, and no choice is made on it,
+but for the older defaults below; where a row had been scored on it before, that is listed. On the Kaggle
 movie-review phrases the sealed part is a fifth of the sentences, split by SentenceId, stratified on the
 label of each sentence's longest phrase, seed 42; dev is a tenth of the other sentences: {parts}.
 Rows called `{again}` are recipes whose steps and temperature dev chose, trained once more on both.
