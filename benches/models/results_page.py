@@ -243,8 +243,8 @@ Written by `{command} --pages`. No number of ours is typed by hand.
 {stamps}
 
 Every set has three parts. Models learn from **train**. **dev** makes every choice: steps, temperature,
-members of mixtures. The **sealed** part judges: a finished model is scored on it, and no choice is made on it,
-but for the older defaults below; where a row had been scored on it before, that is listed. On the Kaggle
+members of mixtures. The **sealed** part judges: a finished model is scored on it, and no choice is made on
+it, but for the older defaults below; where a row had been scored on it before, that is listed. On the Kaggle
 movie-review phrases the sealed part is a fifth of the sentences, split by SentenceId, stratified on the
 label of each sentence's longest phrase, seed 42; dev is a tenth of the other sentences: {parts}.
 Rows called `{again}` are recipes whose steps and temperature dev chose, trained once more on both.
