@@ -27,8 +27,8 @@ from sentimodels.lm.generate import Limits
 from sentimodels.lm.kl import kl_divergence
 from sentimodels.lm.model import CausalModel
 from sentimodels.lm.pretrain import resume_pretraining
-from sentimodels.runs.directory import verify
 from sentimodels.runs.leaderboard import leaderboard
+from sentimodels.runs.verify import verify
 
 
 @pytest.fixture(scope="module")
@@ -101,20 +101,22 @@ def test_a_run_that_was_cut_off_goes_on_from_its_last_state(method: str, made: P
 
 
 @pytest.mark.parametrize("method", ["ppo", "dpo"])
-def test_a_run_whose_judging_was_broken_off_keeps_its_weights(
+def test_a_run_whose_judging_was_broken_off_goes_on_with_it(
     method: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken_off(*_: Any) -> None:
         raise KeyboardInterrupt
 
     align(config_of(made, method), tmp_path / "whole")
-    monkeypatch.setattr("sentimodels.alignment.run.judge", broken_off)
-    with pytest.raises(KeyboardInterrupt):
-        align(config_of(made, method), tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr("sentimodels.alignment.run.judge", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            align(config_of(made, method), tmp_path / "run")
+    resume_alignment(tmp_path / "run", should_stop=lambda: True)  # there is no step left to stop at
     assert verify(tmp_path / "run") == []
     whole, run = (load_language_model(tmp_path / name) for name in ("whole", "run"))
-    assert "alignment" in whole.about
-    assert "alignment" not in run.about
+    assert whole.about["alignment"] == run.about["alignment"]
+    assert not (tmp_path / "run" / "state.safetensors").exists()
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
 

@@ -20,11 +20,11 @@ from sentimodels.data.writers import write_table
 from sentimodels.distillation import distill, resolve_distillation, resume_distillation, taught_tables
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import verify
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.run import resume, train
 from sentimodels.runs.tables import Tables
+from sentimodels.runs.verify import verify
 
 
 @pytest.fixture(scope="module")

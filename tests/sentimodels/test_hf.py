@@ -22,10 +22,10 @@ from sentimodels.models.hf import Hf
 from sentimodels.models.sequence_classifier import SequenceClassifier
 from sentimodels.runs.card import card
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import verify
 from sentimodels.runs.pretrained import load_pretrained
 from sentimodels.runs.run import resume, train
 from sentimodels.runs.start import as_base
+from sentimodels.runs.verify import verify
 from sentimodels.text.inputs import Inputs
 from sentitok import Tokenizer, train_bpe, train_wordpiece
 

@@ -11,8 +11,9 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.lm.directory import begin_language_run, load_language_model
 from sentimodels.lm.model import CausalModel, MaskedModel, build_language_model
 from sentimodels.models import ARCHITECTURES
-from sentimodels.runs.directory import finish_run, load_config, verify
+from sentimodels.runs.directory import finish_run, load_config
 from sentimodels.runs.language import PRESETS, resolve_language
+from sentimodels.runs.verify import verify
 from sentitok import Tokenizer, train_bpe
 
 

@@ -21,7 +21,7 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.layouts.folder import export_model, import_model
 from sentimodels.lm.model import CausalModel, MaskedModel
-from sentimodels.runs.directory import verify
+from sentimodels.runs.verify import verify
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 

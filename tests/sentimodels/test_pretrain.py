@@ -22,9 +22,10 @@ from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import NextToken, Rows
 from sentimodels.lm.plan import plan
 from sentimodels.lm.pretrain import pretrain, resume_pretraining
-from sentimodels.runs.directory import verify
+from sentimodels.runs.directory import read_json
 from sentimodels.runs.language import resolve_language
 from sentimodels.runs.start import as_grown
+from sentimodels.runs.verify import verify
 from sentimodels.training.throughput import working_parameters
 
 
@@ -172,7 +173,7 @@ def test_a_run_that_ended_before_its_first_state_begins_again(corpus: Path, tmp_
         pretrain(config_of(corpus), tmp_path / "run")
 
 
-def test_a_run_whose_scoring_was_broken_off_keeps_its_weights(
+def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretrain(config_of(corpus), tmp_path / "whole")
@@ -183,10 +184,15 @@ def test_a_run_whose_scoring_was_broken_off_keeps_its_weights(
             raise KeyboardInterrupt
         return evaluate(task, module)
 
-    monkeypatch.setattr(NextToken, "evaluate", broken_off)
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(config_of(corpus), tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(NextToken, "evaluate", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(config_of(corpus), tmp_path / "run")
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    about = resume_pretraining(tmp_path / "run", should_stop=lambda: True)  # there is no step left to stop at
+    assert about["valid"] == read_json(tmp_path / "whole" / "run.json")["valid"]
     assert verify(tmp_path / "run") == []
+    assert untimed(tmp_path / "run") == untimed(tmp_path / "whole")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
 

@@ -19,10 +19,11 @@ from sentimodels.config import ClassificationConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import load_run, verify, write_manifest
+from sentimodels.runs.directory import load_run, write_manifest
 from sentimodels.runs.plan import plan
 from sentimodels.runs.seeds import spread
 from sentimodels.runs.train import resume, train
+from sentimodels.runs.verify import verify
 from sentimodels.text.open_vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
 
@@ -249,6 +250,32 @@ def test_a_run_that_died_before_its_first_state_has_each_step_once(reviews: Path
     steps = [record["step"] for record in map(json.loads, lines) if "loss" in record]
     assert steps == sorted(set(steps))
     assert steps[:2] == [5, 10]
+
+
+def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
+    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    # Out of patience: a run that goes on must not take one more epoch either.
+    config = resolve(tree("cnn", reviews, train={"epochs": 30, "evaluate_every": 5, "patience": 1}))
+    whole = train(config, tmp_path / "whole")
+    assert whole["fit"]["stop"] == "patience"
+    with monkeypatch.context() as patch:
+        patch.setattr("sentimodels.runs.train.fit_temperature", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, tmp_path / "run")
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    about = resume(tmp_path / "run")
+    assert [about[key] for key in ("valid", "temperature", "crossed")] == [
+        whole[key] for key in ("valid", "temperature", "crossed")
+    ]
+    assert verify(tmp_path / "run") == []
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+    with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
+        resume(tmp_path / "run")
 
 
 def test_a_run_resumes_from_any_folder(

@@ -20,7 +20,8 @@ from sentimodels.data.writers import write_atomically
 from sentimodels.errors import CheckpointError, DataError, SentiError
 from sentimodels.predictor import load_predictor
 from sentimodels.runs.config import read_toml
-from sentimodels.runs.directory import load_run, verify
+from sentimodels.runs.directory import load_run
+from sentimodels.runs.verify import verify
 from sentimodels.training.progress import write_record
 
 posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and limits of POSIX")

@@ -15,8 +15,8 @@ from sentimodels.cli.app import build
 from sentimodels.config import RunConfig
 from sentimodels.errors import ConfigError, TrainingError
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import verify
 from sentimodels.runs.train import resume, train
+from sentimodels.runs.verify import verify
 
 Told = list[tuple[int, dict[str, float]]]
 

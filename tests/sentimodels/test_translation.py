@@ -27,8 +27,9 @@ from sentimodels.lm.translation import resume_translation, train_translation
 from sentimodels.lm.translation_config import resolve_translation, starting
 from sentimodels.lm.translation_pairs import read_pairs
 from sentimodels.lm.translator import Translator
-from sentimodels.runs.directory import load_config, verify
+from sentimodels.runs.directory import load_config
 from sentimodels.runs.language import load_language_config, resolve_language
+from sentimodels.runs.verify import verify
 from sentimodels.text.inputs import Inputs
 from shared_data import text as shared_text
 
@@ -175,7 +176,7 @@ def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path)
     assert whole.read_bytes() == parts.read_bytes()
 
 
-def test_a_run_whose_scoring_was_broken_off_keeps_its_weights(
+def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sacrebleu", reason="scores are its")
@@ -183,9 +184,12 @@ def test_a_run_whose_scoring_was_broken_off_keeps_its_weights(
     def broken_off(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sentimodels.lm.translation.translation_scores", broken_off)
-    with pytest.raises(KeyboardInterrupt):
-        train_translation(small_translation(folder), folder / "unscored")
+    with monkeypatch.context() as patch:
+        patch.setattr("sentimodels.lm.translation.translation_scores", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            train_translation(small_translation(folder), folder / "unscored")
+    about = resume_translation(folder / "unscored", should_stop=lambda: True)  # no step is left
+    assert "bleu" in about["valid"]
     assert verify(folder / "unscored") == []
     assert len(Translator.load(folder / "unscored").translate(["one two"])) == 1
 

@@ -16,7 +16,8 @@ from sentimodels.evaluation.calibration import softmax
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import of_logits
 from sentimodels.runs.config import resolve
-from sentimodels.runs.crossfit import FILE, CrossFit
+from sentimodels.runs.crossfit import CrossFit
+from sentimodels.runs.directory import CROSSFIT
 from sentimodels.runs.refit import refit, settled
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train
@@ -144,7 +145,7 @@ def test_a_stopped_run_has_the_verdict_of_one_that_was_not(reviews: Path, tmp_pa
     assert whole["judged"] == "crossed"
     steps = iter(range(100))
     train(config, tmp_path / "run", should_stop=lambda: next(steps) >= 40)
-    assert (tmp_path / "run" / FILE).is_file()
+    assert (tmp_path / "run" / CROSSFIT).is_file()
     again = resume(tmp_path / "run")
     assert again["crossed"] == whole["crossed"]
     timed = {"seconds"}
@@ -152,7 +153,7 @@ def test_a_stopped_run_has_the_verdict_of_one_that_was_not(reviews: Path, tmp_pa
         assert {k: v for k, v in value.items() if k not in timed} == {
             k: v for k, v in again["baselines"][name].items() if k not in timed
         }
-    assert not (tmp_path / "run" / FILE).exists()
+    assert not (tmp_path / "run" / CROSSFIT).exists()
 
 
 def test_the_summary_names_the_rows_that_judge(reviews: Path, tmp_path: Path) -> None:

@@ -133,15 +133,13 @@ class PPO:
                 at.seconds = time.perf_counter() - began
                 if at.step % self.config.log_every == 0 or at.step == total:
                     self.history.add(record | self.history.speed())
-                if at.step < total:
-                    asked = self.should_stop()
-                    if asked or at.step % self.config.save_every == 0:
-                        self._save()
-                    if asked:
-                        stop = "stopped"
-                        break
-        if self.folder is not None and stop != "stopped":
-            (self.folder / "state.safetensors").unlink(missing_ok=True)
+                asked = at.step < total and self.should_stop()
+                # At the end too: judging takes a while, and may be broken off.
+                if asked or at.step == total or at.step % self.config.save_every == 0:
+                    self._save()
+                if asked:
+                    stop = "stopped"
+                    break
         for parameter in self.parameters:
             parameter.requires_grad_(True)
         return Fit(stop, at.step, at.step, None, None, at.seconds, at.tokens, self.history.padding())

@@ -25,7 +25,7 @@ from ..lm.directory import SOURCES, LoadedModel, begin_language_run, load_langua
 from ..lm.generate import Limits
 from ..lm.model import CausalModel
 from ..lm.special import known_end
-from ..runs.directory import METRICS, STATE, finish_run, read_json, refuse_run
+from ..runs.directory import finish_run, goes_on, read_json, refuse_run
 from ..runs.ensemble import predictor_hash
 from ..runs.language import ALIGNMENT
 from ..runs.processes import check_alone
@@ -173,10 +173,7 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
     else:
         begin_language_run(out, loaded.config, loaded.tokenizer, {"sources": sources})
         write_atomically(out / ALIGNMENT, config.to_toml().encode())
-    # A run that ended before its first saved state begins again, its metrics too.
-    goes_on = resumed and (out / STATE).is_file()
-    if resumed and not goes_on:
-        (out / METRICS).unlink(missing_ok=True)
+    resumes = goes_on(out, resumed, told.say)
     if config.optim.unfreeze_at is not None:
         for note in never_released(config.optim, method.steps()):
             told.say(note)
@@ -184,14 +181,13 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
     try:
         # Trackers read what every configuration has: `train.track`, and how it is written.
         with tracking(cast("LanguageConfig", config), out, told.on_record) as hear:
-            fit = method.fit(out, hear, told.should_stop, resume=goes_on)
+            fit = method.fit(out, hear, told.should_stop, resume=resumes)
     except TrainingError as error:
         if error.fit is None:
             raise
         fit, failed = error.fit, error
     about = _about(config, loaded, fit, str(device_of(config.train.device)))
     if fit.stop not in ("stopped", "not finite"):
-        finish_run(out, policy, loaded.tokenizer, about)  # judging takes a while, and may be broken off
         policy.eval()
         seed = config.train.seed + _JUDGES
         before = judge(reference, None, method.judged, drawing, setup.reward, seed)
@@ -200,7 +196,7 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         write_atomically(out / SAMPLES, samples_of(before, after))
         for warning in about["alignment"]["warnings"]:
             told.say(f"warning: {warning}")
-    finish_run(out, policy.cpu(), loaded.tokenizer, about)
+    finish_run(out, policy.cpu(), loaded.tokenizer, about, stopped=fit.stop == "stopped")
     if failed is not None:  # the best weights so far are a model that answers
         raise failed
     return about

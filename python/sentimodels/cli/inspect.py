@@ -147,8 +147,8 @@ def verify(
     Files are compared with the manifest, and the tokenizer with the weights. Of an ensemble, every
     run in it is checked, and that it is the run whose weight was fitted.
     """
-    from ..runs.directory import verify
     from ..runs.ensemble import members_of, verify_ensemble
+    from ..runs.verify import verify
 
     output = Output("senti.verify/1", as_json=as_json, quiet=quiet)
     members = members_of(run)

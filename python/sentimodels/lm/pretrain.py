@@ -26,7 +26,7 @@ from sentitok import Tokenizer
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
 from ..layers.recompute import set_recompute
-from ..runs.directory import METRICS, STATE, finish_run, read_json, refuse_run
+from ..runs.directory import STATE, finish_run, goes_on, read_json, refuse_run
 from ..runs.language import is_alignment, load_language_config
 from ..runs.lineage import own_sources, sources_of_start
 from ..runs.start import start_from
@@ -247,12 +247,8 @@ def _go(
     torch.manual_seed(config.train.seed)
     module = build_language_model(config, tokenizer.vocab_size)
     set_recompute(module, config.train.recompute)
-    # A run that ended before its first saved state begins again, its weights and metrics too.
-    goes_on = resumed and (out / STATE).is_file()
-    if resumed and not goes_on and processes.main:
-        say("no state was saved before the run ended, so it begins again")
-        (out / METRICS).unlink(missing_ok=True)
-    if config.train.init_from is not None and not goes_on:
+    resumes = goes_on(out, resumed, say, writes=processes.main)
+    if config.train.init_from is not None and not resumes:
         for note in start_from(module, config, tokenizer):
             say(note)
     speeds: list[float] = []
@@ -265,7 +261,7 @@ def _go(
             task = _task(config, corpus, tokenizer, bfloat16=trainer.bfloat16)
             for note in never_released(config.optim, task.course(processes.world).steps):
                 say(note)
-            return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, goes_on)
+            return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, resumes)
     finally:
         processes.end()
 
@@ -299,14 +295,14 @@ def _fitted(
     corpus: Corpus,
     tokenizer: Tokenizer,
     speeds: list[float],
-    goes_on: bool,
+    resumes: bool,
 ) -> dict[str, Any]:
     """Trains, scores and saves."""
     began = time.perf_counter()
     failed: TrainingError | None = None
     checked: Task = task
     try:
-        fit = trainer.fit(module, checked, folder=out, resume=goes_on)
+        fit = trainer.fit(module, checked, folder=out, resume=resumes)
     except TrainingError as error:
         if error.fit is None:
             raise
@@ -334,11 +330,10 @@ def _fitted(
         "seconds": {"fit": seconds},
         "speed": _speed(trainer, module, speeds),
     }
-    finish_run(out, module, tokenizer, about)  # scoring takes a while, and may be broken off
     scores = task.evaluate(module).scores
     about["valid"] = {name.removeprefix("val_"): value for name, value in scores.items()}
     about["baselines"] = corpus.facts.baselines()
-    finish_run(out, module.cpu(), tokenizer, about)
+    finish_run(out, module.cpu(), tokenizer, about, stopped=stop == "stopped")
     if stop not in ("stopped", "not finite"):
         shutil.rmtree(out / TOKENS, ignore_errors=True)
     if failed is not None:  # the best weights so far are a model that answers

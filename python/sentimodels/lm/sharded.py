@@ -23,14 +23,14 @@ from torch.distributed.tensor import DTensor
 
 from ..config import Course, LanguageConfig
 from ..errors import ConfigError, TrainingError
-from ..runs.directory import STATE
+from ..runs.directory import STATE, drop_shards
 from ..training.distributed import Distributed
 from ..training.ema import EMA
 from ..training.progress import Fit, Progress
 from ..training.state import random_state, restore_random
 from ..training.task import Cuts, Evaluation, NotFiniteError, Task
 from ..training.trainer import Trainer, _Run
-from .sharded_state import Parts, drop_shards, load_sharded, save_sharded
+from .sharded_state import Parts, load_sharded, save_sharded
 
 __all__ = ["Sharded", "ShardedTrainer", "check_sharded", "whole_weights"]
 
@@ -194,18 +194,9 @@ class _ShardedRun(_Run):
 
     def ended_by(self, error: NotFiniteError) -> TrainingError:
         made = super().ended_by(error)
-        self._tidy()
-        return made
-
-    def _finish(self, stop: str) -> Fit:
-        fit = super()._finish(stop)
-        self._tidy()
-        return fit
-
-    def _tidy(self) -> None:
-        """Removes shards that no state names any more."""
         if self.folder is not None and self.all.main and not (self.folder / STATE).is_file():
             drop_shards(self.folder)
+        return made
 
     def _evaluate(self) -> None:
         if not self.all.main:  # the first process is in its own call of this

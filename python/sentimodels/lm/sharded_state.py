@@ -27,11 +27,11 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
 from ..errors import CheckpointError
-from ..runs.directory import STATE
+from ..runs.directory import STATE, drop_shards
 from ..training.distributed import Distributed
 from ..training.state import load_state, save_state
 
-__all__ = ["Parts", "drop_shards", "load_sharded", "rows_of_state", "save_sharded"]
+__all__ = ["Parts", "load_sharded", "rows_of_state", "save_sharded"]
 
 Parts = dict[str, Mapping[str, Tensor]]
 _SHARDS, _ROWS = "shards", "rows"
@@ -111,13 +111,6 @@ def rows_of_state(folder: Path) -> int:
         CheckpointError: if there is no state.
     """
     return int(load_state(folder / STATE)[1][_ROWS])
-
-
-def drop_shards(folder: Path, but: str | None = None) -> None:
-    """Removes the folders of shards, `but` one."""
-    for shards in folder.glob("state-*"):
-        if shards.name != but and shards.is_dir():
-            shutil.rmtree(shards)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from ..data.parallel import ParallelText
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError, TrainingError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
-from ..runs.directory import METRICS, STATE, finish_run, load_weights, refuse_run
+from ..runs.directory import finish_run, goes_on, load_weights, refuse_run
 from ..runs.lineage import record_of
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
@@ -182,11 +182,8 @@ def _train(
     for note in never_released(config.optim, task.course(processes.world).steps):
         if told.on_note is not None:
             told.on_note(note)
-    # A run that ended before its first saved state begins again, its weights and metrics too.
-    goes_on = resumed and (out / STATE).is_file()
-    if resumed and not goes_on and processes.main:
-        (out / METRICS).unlink(missing_ok=True)
-    if config.train.init_from is not None and not goes_on:
+    resumes = goes_on(out, resumed, told.on_note or (lambda _: None), writes=processes.main)
+    if config.train.init_from is not None and not resumes:
         load_weights(module, Path(config.train.init_from))
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(train.table(), valid=valid.table())
@@ -197,7 +194,7 @@ def _train(
     try:
         with tracking(config, out, told.on_record) if processes.main else nullcontext() as hear:
             trainer.on_record = hear
-            fit = trainer.fit(module, task, folder=out, resume=goes_on)
+            fit = trainer.fit(module, task, folder=out, resume=resumes)
     except TrainingError as error:
         if error.fit is None:
             raise
@@ -215,7 +212,6 @@ def _train(
         "device": str(trainer.device),
         "seconds": {"encode": encoded_s, "steps": fit.seconds},
     }
-    finish_run(out, module, tokenizer, about)  # scoring takes a while, and may be broken off
     evaluation = task.evaluate(module)
     assert evaluation is not None
     about["valid"] = {name.removeprefix("val_"): value for name, value in evaluation.scores.items()}
@@ -226,7 +222,7 @@ def _train(
             )
         elif told.on_note is not None:
             told.on_note('no BLEU of the validation pairs without sacrebleu: pip install "sentitok[lm]"')
-    finish_run(out, module.cpu(), tokenizer, about)
+    finish_run(out, module.cpu(), tokenizer, about, stopped=fit.stop == "stopped")
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about

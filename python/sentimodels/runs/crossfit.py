@@ -20,11 +20,10 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..evaluation.calibration import fit_temperature, softmax
 from ..tasks.validation import validation_scores
+from .directory import CROSSFIT
 
-__all__ = ["FILE", "CrossFit"]
+__all__ = ["CrossFit"]
 
-# Only while a run is unfinished; a resumed one goes on with it.
-FILE = "crossfit.npz"
 _SCORE = "val_macro_f1"
 
 
@@ -42,7 +41,7 @@ class CrossFit:
     ) -> None:
         self.labels = labels
         self.half = _halves(labels, groups)
-        self.path = None if folder is None else folder / FILE
+        self.path = None if folder is None else folder / CROSSFIT
         self.best = np.full(2, -np.inf)
         self.chosen: NDArray[np.float32] | None = None
 
@@ -85,11 +84,6 @@ class CrossFit:
         np.savez(data, **arrays)
         assert self.path is not None
         write_atomically(self.path, data.getvalue())
-
-    def remove(self) -> None:
-        """Removes the file: the run has finished."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
 
     def logits(self) -> NDArray[np.float32]:
         """Returns logits of each half with step and temperature that the other half chose.

@@ -9,18 +9,21 @@
 | `run.json` | temperature, scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
-| `state.safetensors` | only while unfinished: what `--resume` goes on from |
-| `manifest.json` | size and SHA-256 of every other file |
+| `state.safetensors` | only while unfinished: what `--resume` goes on from; with FSDP `state-STEP/` too |
+| `crossfit.npz` | only while unfinished: what the halves of dev have chosen so far |
+| `manifest.json` | size and SHA-256 of the other files, but for those of unfinished runs |
 | `first/` | with `train.refit`: the run directory of the run that chose the number of steps |
 
 A run directory is data: no pickle is written or read. Every file is written under another
-name and renamed; `manifest.json` comes last, so a directory with one is whole.
+name and renamed; `manifest.json` comes last, and then the state goes, so a directory with the one and
+without the other is whole.
 """
 
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -30,8 +33,6 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
-
-from sentitok import Tokenizer
 
 from ..config import RunConfig
 from ..data.labels import Labels
@@ -53,9 +54,11 @@ __all__ = [
     "begun",
     "check_there",
     "check_unchanged",
+    "drop_shards",
     "finish_run",
     "finished",
     "from_anywhere",
+    "goes_on",
     "load_config",
     "load_run",
     "load_weights",
@@ -64,8 +67,8 @@ __all__ = [
     "read_json",
     "refuse_begun",
     "refuse_run",
+    "sha256_of",
     "to_json",
-    "verify",
     "versions",
 ]
 
@@ -73,8 +76,11 @@ __all__ = [
 FIRST = "first"
 WEIGHTS = "model.safetensors"
 STATE = "state.safetensors"
+CROSSFIT = "crossfit.npz"
 METRICS = "metrics.jsonl"
 MANIFEST = "manifest.json"
+# They change until a run has finished, and go then: the state first, as without it a run counts as finished.
+UNFINISHED = (STATE, CROSSFIT)
 _FORMAT = "sentimodels.run/1"
 # What `[data]` names files by.
 _PATHS = ("train", "valid", "test", "tokenizer", "vectors")
@@ -180,8 +186,36 @@ def begin_run(
     write_atomically(folder / "config.toml", config.to_toml().encode())
 
 
-def finish_run(folder: Path, module: nn.Module, encoder: HasFingerprint, about: Mapping[str, Any]) -> None:
-    """Writes the weights and what is known after training, and the manifest over all files."""
+def goes_on(folder: Path, resumed: bool, say: Callable[[str], None], *, writes: bool = True) -> bool:
+    """Returns whether a run goes on from a saved state.
+
+    A run that ended before it saved any begins again, its weights and metrics too.
+
+    Args:
+        folder: the run directory.
+        resumed: whether the run has begun before.
+        say: called with what the user should know.
+        writes: whether this process is the one that writes the run.
+    """
+    there = resumed and (folder / STATE).is_file()
+    if resumed and not there and writes:
+        say("no state was saved before the run ended, so it begins again")
+        (folder / METRICS).unlink(missing_ok=True)
+    return there
+
+
+def finish_run(
+    folder: Path,
+    module: nn.Module,
+    encoder: HasFingerprint,
+    about: Mapping[str, Any],
+    *,
+    stopped: bool = False,
+) -> None:
+    """Writes the weights and what is known after training, and the manifest over all files.
+
+    What is resumed from goes last, unless the run was stopped: whatever breaks this off can be made good.
+    """
     # One entry: the order of several would differ from run to run.
     metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}
     tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
@@ -189,14 +223,25 @@ def finish_run(folder: Path, module: nn.Module, encoder: HasFingerprint, about: 
     whole = {"format": _FORMAT, **about, "versions": versions(), "git": git_state()}
     write_atomically(folder / "run.json", to_json(whole))
     write_manifest(folder)
+    if not stopped:
+        for name in UNFINISHED:
+            (folder / name).unlink(missing_ok=True)
+        drop_shards(folder)
+
+
+def drop_shards(folder: Path, but: str | None = None) -> None:
+    """Removes what processes have written of states, each its part; `but` the folder of one state."""
+    for shards in folder.glob("state-*"):
+        if shards.name != but and shards.is_dir():
+            shutil.rmtree(shards)
 
 
 def write_manifest(folder: Path) -> None:
-    """Writes size and hash of every file of a run directory."""
+    """Writes size and hash of the files that a finished run has."""
     files = {
-        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
         for path in sorted(folder.iterdir())
-        if path.is_file() and path.name != MANIFEST and not path.name.startswith(".")
+        if path.is_file() and path.name not in (MANIFEST, *UNFINISHED) and not path.name.startswith(".")
     }
     write_atomically(folder / MANIFEST, to_json({"format": _FORMAT, "files": files}))
 
@@ -204,7 +249,7 @@ def write_manifest(folder: Path) -> None:
 def manifest_hash(folder: Path) -> str | None:
     """Returns the hash of a run's manifest, which changes with any of its files; `None` without one."""
     path = folder / MANIFEST
-    return _sha256(path) if path.is_file() else None
+    return sha256_of(path) if path.is_file() else None
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
@@ -212,7 +257,8 @@ def to_json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Returns the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -241,52 +287,6 @@ def _without(path: Path) -> str:
         return f"{folder}: no {path.name}; not a run directory"
     command = training_command(folder)
     return f"{folder}: no {path.name}; the run has not finished: senti {command} --resume {folder}"
-
-
-def verify(folder: Path) -> list[str]:
-    """Compares a run directory with its manifest and its tokenizer with its weights.
-
-    Returns:
-        What is wrong, one sentence each; nothing if all is as it was written.
-
-    Raises:
-        CheckpointError: if it is no run directory.
-    """
-    check_there(folder)
-    wrong = []
-    files = read_json(folder / MANIFEST).get("files")
-    if not isinstance(files, dict):
-        raise CheckpointError(f"{folder / MANIFEST}: no list of files")
-    for name, entry in files.items():
-        path = folder / name
-        if Path(name).name != name:
-            wrong.append(f"{name}: no file of a run directory")
-        elif not path.is_file():
-            wrong.append(f"{name}: missing")
-        elif _sha256(path) != entry.get("sha256"):
-            wrong.append(f"{name}: changed since it was written")
-    there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
-    wrong += [f"{name}: not in the manifest" for name in sorted(there - set(files) - {MANIFEST})]
-    if WEIGHTS in there:
-        wrong += _mismatch(folder)
-    return wrong
-
-
-def _mismatch(folder: Path) -> list[str]:
-    try:
-        expected = metadata_of(folder).get("tokenizer_sha256")
-        actual = _fingerprint(folder)
-    except ValueError as error:
-        return [str(error)]
-    return [] if expected == actual else ["the tokenizer is not the one the weights were trained with"]
-
-
-def _fingerprint(folder: Path) -> str:
-    """Returns the hash of the tokenizer of a run, be it a classifier or a language model."""
-    tree = read_toml(folder / "config.toml")
-    if is_language(tree) or is_translation(tree):
-        return Tokenizer.from_file(folder / "tokenizer.json").fingerprint
-    return load_encoder(folder, load_config(folder)).fingerprint
 
 
 def metadata_of(folder: Path) -> dict[str, str]:
@@ -372,7 +372,7 @@ def check_unchanged(folder: Path, names: Iterable[str], files: Mapping[str, Any]
         CheckpointError: naming the first that differs.
     """
     for name in names:
-        if _sha256(folder / name) != files.get(name, {}).get("sha256"):
+        if sha256_of(folder / name) != files.get(name, {}).get("sha256"):
             raise CheckpointError(f"{folder / name}: changed since it was written; see senti verify {folder}")
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from ..errors import CheckpointError
 from .config import read_toml
-from .directory import MANIFEST, WEIGHTS, check_there, manifest_hash, read_json, verify
+from .directory import MANIFEST, WEIGHTS, check_there, manifest_hash, read_json
 from .ensemble import FILE
 from .group import is_group
 from .language import is_alignment, is_language, is_translation
+from .verify import verify
 
 __all__ = [
     "about_of", "base_of", "differing", "ending", "kind_of", "name_of", "parameters_of", "training_of",

@@ -44,7 +44,7 @@ from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .baselines import baselines
 from .crossfit import CrossFit
-from .directory import METRICS, STATE, WEIGHTS, begin_run, finish_run, from_anywhere, load_config, refuse_run
+from .directory import STATE, WEIGHTS, begin_run, finish_run, from_anywhere, goes_on, load_config, refuse_run
 from .lineage import check_unlearned, record_of
 from .processes import check_together
 from .start import encoder_of_start, first_weights
@@ -222,11 +222,8 @@ def _train(
         task.check(module)
     for note in never_released(config.optim, task.course(processes.world).steps):
         say(note)
-    # A run that ended before its first saved state begins again, its weights and metrics too.
-    goes_on = resumed and (out / STATE).is_file()
-    if resumed and not goes_on and processes.main:
-        (out / METRICS).unlink(missing_ok=True)
-    if not goes_on:
+    resumes = goes_on(out, resumed, say, writes=processes.main)
+    if not resumes:
         for note in first_weights(module, config, encoder):
             say(note)
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
@@ -235,14 +232,14 @@ def _train(
         begin_run(out, from_anywhere(config), encoder, tables.labels, record.started_from(base))
     encoded_s = time.perf_counter() - began
     # A run that is stopped before its first evaluation makes one for its user; it has no part in the run.
-    if crossed is not None and goes_on and load_state(out / STATE)[1]["best"] is not None:
+    if crossed is not None and resumes and load_state(out / STATE)[1]["best"] is not None:
         crossed.load()
-    if isinstance(module, Fits) and not goes_on:
+    if isinstance(module, Fits) and not resumes:
         module.fit(encoded, tables.to_fit(), config.train.seed)
     fitted_s = time.perf_counter() - began - encoded_s
     failed = None
     try:
-        fit = trainer.fit(module, task, folder=out, resume=goes_on)
+        fit = trainer.fit(module, task, folder=out, resume=resumes)
     except TrainingError as error:
         if error.fit is None:
             raise
@@ -305,9 +302,7 @@ def _train(
         done = fit.stop not in ("stopped", "not finite")
         with_tfidf = config.train.baseline and config.arch != "tfidf" and done and bool((labels >= 0).all())
         about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
-    if crossed is not None and fit.stop != "stopped":
-        crossed.remove()
-    finish_run(out, module.cpu(), encoder, about)
+    finish_run(out, module.cpu(), encoder, about, stopped=fit.stop == "stopped")
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about

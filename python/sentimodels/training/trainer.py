@@ -69,7 +69,8 @@ class Trainer:
         Args:
             module: the model; it is moved to the device.
             task: what it is trained for.
-            folder: where `metrics.jsonl` and the state go, or `None`.
+            folder: where `metrics.jsonl` and the state go, or `None`. The state is left there, for whoever
+                has still to score and to write the weights; `runs.directory.finish_run` removes it.
             resume: whether to go on from the state in `folder`.
 
         Raises:
@@ -160,8 +161,7 @@ class _Run:
         at = self.progress
         self.began = time.perf_counter() - at.seconds
         self.history.begin(self.module, self.trainer.bfloat16)
-        stop = "max_steps" if self.total == self.config.max_steps else "epochs"
-        while at.step < self.total:
+        while at.step < self.total and not self._out_of_patience():
             for window in self._windows():
                 self._freeze()
                 self._step(window)
@@ -177,17 +177,22 @@ class _Run:
                     self._log()
                 if due or end:
                     self._evaluate()
+                ended = end or self._out_of_patience()
+                stopped = not ended and self._stop_asked()
                 saving = self.config.save_every
-                if not end and (at.step % saving == 0 if saving else due):
+                # At the end too: what is then made of the weights takes a while, and may be broken off.
+                if ended or stopped or (at.step % saving == 0 if saving else due):
                     self.save()
-                if self.config.patience and at.without_gain >= self.config.patience:
-                    stop = "patience"
-                if self._stop_asked() and not end:
-                    stop = "stopped"
-                    self.save()
-                if end or stop in ("patience", "stopped"):
-                    return self._finish(stop)
-        return self._finish(stop)
+                if stopped:
+                    return self._finish("stopped")
+                if ended:
+                    break
+        if self._out_of_patience():
+            return self._finish("patience")
+        return self._finish("max_steps" if self.total == self.config.max_steps else "epochs")
+
+    def _out_of_patience(self) -> bool:
+        return 0 < self.config.patience <= self.progress.without_gain
 
     def _stop_asked(self) -> bool:
         """Whether to stop; of several processes each is asked, but not at each step."""
@@ -212,8 +217,6 @@ class _Run:
                 if name in self.best:
                     parameter.copy_(self.best[name])
         self.all.share_weights(self.module)
-        if self.folder is not None and stop != "stopped" and self.all.main:
-            (self.folder / "state.safetensors").unlink(missing_ok=True)
         at.seconds = time.perf_counter() - self.began
         best_step = at.best_step if self.best else at.step
         tokens, padding = self.history.counts()[0], self.history.padding()
@@ -222,7 +225,7 @@ class _Run:
     def ended_by(self, error: NotFiniteError) -> TrainingError:
         """Puts the best weights back, and says what is left of the run.
 
-        The saved state goes: from it the same steps would end the same way.
+        Where nothing is left, the saved state goes: from it the same steps would end the same way.
         """
         at = self.progress
         remedy = f"lower optim.lr ({self.optim.lr:g}) or set optim.clip ({self.optim.clip:g})"

@@ -1,0 +1,71 @@
+"""`verify`: says what of a run directory is not as it was written.
+
+Not for loading a run, which checks the files that it reads by itself (`directory.py`).
+"""
+
+from pathlib import Path
+
+from sentitok import Tokenizer
+
+from ..errors import CheckpointError
+from ..text.encoder import load_encoder
+from .config import read_toml
+from .directory import (
+    MANIFEST,
+    UNFINISHED,
+    WEIGHTS,
+    check_there,
+    load_config,
+    metadata_of,
+    read_json,
+    sha256_of,
+)
+from .language import is_language, is_translation
+
+__all__ = ["verify"]
+
+
+def verify(folder: Path) -> list[str]:
+    """Compares a run directory with its manifest and its tokenizer with its weights.
+
+    Returns:
+        What is wrong, one sentence each; nothing if all is as it was written.
+
+    Raises:
+        CheckpointError: if it is no run directory.
+    """
+    check_there(folder)
+    wrong = []
+    files = read_json(folder / MANIFEST).get("files")
+    if not isinstance(files, dict):
+        raise CheckpointError(f"{folder / MANIFEST}: no list of files")
+    for name, entry in files.items():
+        path = folder / name
+        if Path(name).name != name:
+            wrong.append(f"{name}: no file of a run directory")
+        elif not path.is_file():
+            wrong.append(f"{name}: missing")
+        elif sha256_of(path) != entry.get("sha256"):
+            wrong.append(f"{name}: changed since it was written")
+    there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
+    wrong += [f"{name}: not in the manifest" for name in sorted(there - {*files, MANIFEST, *UNFINISHED})]
+    if WEIGHTS in there:
+        wrong += _mismatch(folder)
+    return wrong
+
+
+def _mismatch(folder: Path) -> list[str]:
+    try:
+        expected = metadata_of(folder).get("tokenizer_sha256")
+        actual = _fingerprint(folder)
+    except ValueError as error:
+        return [str(error)]
+    return [] if expected == actual else ["the tokenizer is not the one the weights were trained with"]
+
+
+def _fingerprint(folder: Path) -> str:
+    """Returns the hash of the tokenizer of a run, be it a classifier or a language model."""
+    tree = read_toml(folder / "config.toml")
+    if is_language(tree) or is_translation(tree):
+        return Tokenizer.from_file(folder / "tokenizer.json").fingerprint
+    return load_encoder(folder, load_config(folder)).fingerprint
