@@ -100,6 +100,7 @@ WRONG_CALLS = [
     ("pre-tokenizer", ["train-bpe", "corpus.txt", "--pre-tokenizer", "gpt9"], 2, "gpt9"),
     ("shards without a directory", ["encode", "corpus.txt"], 2, "-o DIR"),
     ("text and files", ["encode", "corpus.txt", "--text", "x"], 2, "one of the two"),
+    ("separator", ["encode", "corpus.txt", "-o", "x", "--separator", "<s>"], 2, "no token of tokenizer.json"),
     ("no id", ["decode", "12", "x"], 2, "'x' is no id"),
     ("id too large", ["decode", "99999"], 1, "99999"),
     ("nothing to measure", ["eval", "corpus.txt"], 2, "at least one tokenizer"),

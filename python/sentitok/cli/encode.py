@@ -112,6 +112,11 @@ def encode(
     check_specials(specials)
     part = shard(shard_text)
     tokenizer = load_plain(tokenizer_file)
+    if separator is not None and tokenizer.token_to_id(separator) is None:
+        raise UsageError(
+            f"--separator {separator!r}: no token of {tokenizer_file}, which has {_specials_of(tokenizer)}; "
+            f"give one of its tokens, or train a tokenizer with --special {separator!r}"
+        )
     output = Output("sentitok.encode/1", as_json=as_json, quiet=quiet)
     if src is not None and out is not None and src:
         was_there = not restart and _is_complete(out)
@@ -161,6 +166,13 @@ def check_specials(what: str) -> None:
     """
     if what not in ("none", "all", "raise"):
         raise UsageError(f"--specials {what}: it is none, all or raise")
+
+
+def _specials_of(tokenizer: "Tokenizer") -> str:
+    """Names the special tokens of a tokenizer, the first ten of many."""
+    names = [token.content for token in tokenizer.added_tokens if token.special]
+    more = f" and {len(names) - 10:,} more" if len(names) > 10 else ""
+    return f"the special tokens {', '.join(names[:10])}{more}" if names else "no special token"
 
 
 def _is_complete(out: Path) -> bool:
