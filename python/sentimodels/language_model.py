@@ -4,6 +4,7 @@ Not for training (`lm/`) or for files (`cli/generate.py`). A call changes nothin
 that threads may share one; an answer does not depend on the other texts of its call.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self, overload
@@ -198,6 +199,7 @@ class LanguageModel:
         begin: bool = False,
         batch_size: int = 32,
         watch: Watch | None = None,
+        copies: Counter[bytes] | None = None,
     ) -> Iterator[Piece]:
         """Continues prompts, and yields pieces of their texts as they come, with how each ended.
 
@@ -210,6 +212,8 @@ class LanguageModel:
             batch_size: as in `generate`.
             watch: is told after each step which of the prompts went on, the logits (B, V) of their next
                 tokens, and which were taken; such as `sentimodels.lm.likely.Likely`.
+            copies: a counter for prompts that are continued in several calls: equal ones then draw as they
+                would in one call.
 
         Raises:
             TypeError: as `generate`, at once.
@@ -219,7 +223,7 @@ class LanguageModel:
         model, rows = self._causal("write"), self._rows(prompts, begin=begin)
         return generate(
             model, self.tokenizer, rows, limits, sampling,
-            seed=seed, batch_size=batch_size, begin=self.end, watch=watch,
+            seed=seed, batch_size=batch_size, begin=self.end, watch=watch, copies=copies,
         )  # fmt: skip
 
     def check(self, prompts: Sequence[str], limits: Limits, *, begin: bool = False, first: int = 1) -> int:
@@ -261,12 +265,13 @@ class LanguageModel:
         all_log_probs = row_log_probs(model, rows, self.context)
         scores = []
         for text, one, log_probs in zip(texts, encoded, all_log_probs, strict=True):
-            ids = one.ids.astype(np.int64)
-            n_bytes = len(text.encode("utf-8", "surrogatepass"))
+            ids, offsets = one.ids.astype(np.int64), one.offsets("chars").astype(np.int64)
+            scored = text
             if not ahead and len(ids):
                 log_probs = np.concatenate(([np.nan], log_probs))
-                n_bytes -= len(self.tokenizer.decode_bytes(ids[:1]))
-            scores.append(TextScore(text, ids, one.offsets("chars").astype(np.int64), log_probs, n_bytes))
+                scored = text[offsets[0, 1] :]
+            n_bytes = len(scored.encode("utf-8", "surrogatepass"))
+            scores.append(TextScore(text, ids, offsets, log_probs, n_bytes))
         return scores
 
     def embed(self, texts: Sequence[str], *, pooling: Pooling = "mean") -> NDArray[np.float32]:

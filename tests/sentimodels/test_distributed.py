@@ -13,6 +13,7 @@ import torch
 
 from plain_model import N_CLASSES, PlainModel, encoded
 from sentimodels.config import ClassificationConfig, OptimConfig, TrainConfig
+from sentimodels.errors import CheckpointError
 from sentimodels.tasks.classification import Classification
 from sentimodels.training.distributed import Distributed
 from sentimodels.training.trainer import Trainer
@@ -117,6 +118,8 @@ def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
         for name in ("both-True", "resumed")
     )
     assert resumed == whole
+    with pytest.raises(CheckpointError, match=r"was 2 and is 1, .* go on with torchrun --nproc-per-node 2"):
+        train(Distributed(torch.device("cpu")), tmp_path / "resumed", 16, True, resume=True)
 
 
 def test_a_process_alone_gets_back_what_it_gave() -> None:

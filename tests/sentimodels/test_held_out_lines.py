@@ -73,6 +73,31 @@ def test_held_out_sentences_among_others_are_left_out(tmp_path: Path) -> None:
     assert sum(corpus.facts.documents) == 198
 
 
+ROWS = [
+    ("label first", "3 {}"), ("label last", "{} 3"), ("numbers", "17 3 {}"), ("commas", "17,{},3"),
+    ("fastText", "__label__3 {}"), ("named", "__label__pos {}"), ("dictionary", "{}|1234"),
+    ("quoted", '"{}",3'), ("all quoted", '"17","{}","very positive"'), ("page", "<li><b>{}</b></li>"),
+    ("JSON", '{{"id": 17, "text": "{}", "label": 3}}'), ("JSON by lines", '  "text": "{}",'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "row"), ROWS)
+def test_rows_of_held_out_sentences_are_found(_: str, row: str) -> None:
+    watch = HeldOutLines()
+    sentences = [text for text in map(words_of, trees("test")) if guard.sentence_key(text)]
+    watch.begin(Path("copy.txt"))
+    for text in sentences:
+        watch.holds(row.format(text.replace('"', '""')))
+    assert watch.n_left_out > 0.99 * len(sentences)
+    with pytest.raises(DataError, match=r"copy\.txt: nothing may pre-train on it"):
+        watch.end()
+    # Rows of other texts stay.
+    watch = HeldOutLines()
+    watch.begin(Path("other.txt"))
+    assert not any(watch.holds(row.format(text)) for text in texts_of(200))
+    watch.end()
+
+
 INSIDE = [
     ("among others", "I say: {} Indeed. So it is.", True),
     ("in quotes", '"{}" he said. She left.', True),

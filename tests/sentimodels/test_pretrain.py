@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from animals import config_of, write_corpus
-from sentimodels.errors import CheckpointError, ConfigError, TrainingError
+from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.layers.recompute import set_recompute
 from sentimodels.lm.batches import RowOrder
 from sentimodels.lm.corpus import open_corpus, prepare
@@ -195,6 +195,59 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     assert untimed(tmp_path / "run") == untimed(tmp_path / "whole")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
+
+
+def test_a_torn_line_of_metrics_stops_nobody(corpus: Path, tmp_path: Path) -> None:
+    pretrain(config_of(corpus), tmp_path / "whole")
+    pretrain(config_of(corpus), tmp_path / "run", should_stop=stopping_after(8))
+    with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 9, "ep')
+    resume_pretraining(tmp_path / "run")
+    whole = untimed(tmp_path / "whole")
+    assert [one for one in untimed(tmp_path / "run") if one in whole] == whole
+
+
+def test_files_of_others_are_left_alone(corpus: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "run" / "tokens" / "notes.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("mine")
+    with pytest.raises(CheckpointError, match=r"run/tokens: holds files already, .*give another --out"):
+        pretrain(config_of(corpus), tmp_path / "run")
+    assert kept.read_text() == "mine"
+    kept.unlink()
+    other = tmp_path / "run" / "state-laws" / "a.txt"
+    other.parent.mkdir()
+    other.write_text("mine too")
+    (tmp_path / "short.txt").write_text("one line")
+    with pytest.raises(DataError):
+        pretrain(config_of(tmp_path / "short.txt"), tmp_path / "run")
+    pretrain(config_of(corpus), tmp_path / "run")
+    assert other.read_text() == "mine too"
+
+
+def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Path) -> None:
+    pretrain(config_of(corpus), tmp_path / "base")
+    said: list[str] = []
+    start = {"init_from": str(tmp_path / "base")}
+    pretrain(config_of(corpus, train=start), tmp_path / "alike", on_note=said.append)
+    assert not any("divided otherwise" in note for note in said)
+    pretrain(config_of(corpus, train=start, data={"split_seed": 1}), tmp_path / "other", on_note=said.append)
+    assert any(f"base was trained on {corpus}, divided otherwise" in note for note in said)
+
+
+def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    pretrain(config_of(corpus), tmp_path / "bpe", on_note=said.append)
+    assert not any("loses parts of texts" in note for note in said)
+    pretrain(config_of(corpus, data={"tokenizer_model": "wordpiece"}), tmp_path / "run", on_note=said.append)
+    assert any("loses parts of texts" in note for note in said)
+
+
+def test_a_lone_surrogate_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "tweets.jsonl"
+    path.write_text("".join(json.dumps({"text": f"{n} great fun \ud83d"}) + "\n" for n in range(400)))
+    about = pretrain(config_of(path), tmp_path / "run")
+    assert math.isfinite(about["valid"]["bits_per_byte"])
 
 
 def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) -> None:

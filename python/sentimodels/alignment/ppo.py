@@ -39,6 +39,8 @@ from .rollout import Answers, Drawing
 __all__ = ["PPO"]
 
 Score = Callable[[list[str]], NDArray[np.float64]]
+# Rewards of the first step that differ by no more than this share of them are all the same, but for rounding.
+_EQUAL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,9 @@ class PPO:
         answers = self.drawing.draw(self.model.policy, batch, seed)
         rewards = self.score(answers.whole)
         if at.step == 0 and self.task.normalise:
-            self.shift, self.scale = float(rewards.mean()), float(rewards.std()) or 1.0
+            self.shift, self.scale = float(rewards.mean()), float(rewards.std())
+            if self.scale <= _EQUAL * max(1.0, abs(self.shift)):
+                self.scale = 1.0
         at.tokens += sum(map(len, batch)) + int(answers.mask.sum())
         at.places += answers.ids.numel()
         told, ref = self._ask(answers)

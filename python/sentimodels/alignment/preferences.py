@@ -162,7 +162,8 @@ def encode_pairs(
         context: tokens that the model reads at most; `None`: any number.
 
     Raises:
-        DataError: if a pair is longer than the context, or both answers have the same tokens.
+        DataError: if a pair is longer than the context, its prompt has no tokens, or both answers have the
+            same ones.
         ConfigError: if there is no token that documents begin after.
     """
     ahead = begin_ids(tokenizer, data, end)
@@ -177,6 +178,11 @@ def encode_pairs(
     )
     for number, prompt, *answers in zip(numbers, prompts, chosen, rejected, strict=True):
         place = f"{table.source}, line {number + 1}"
+        if not ahead and not prompt:
+            raise DataError(
+                f"{place}: the prompt {pairs[number].prompt!r} has no tokens, so there is nothing to go on "
+                "from; take the pair out, or add --begin"
+            )
         if answers[0] == answers[1]:
             raise DataError(f"{place}: chosen and rejected have the same tokens; take the pair out")
         # The last token is learned, not read.

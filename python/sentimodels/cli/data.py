@@ -177,10 +177,11 @@ def split(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Split a file so that no group, or no text, is in two parts.
+    """Split a file into parts.
 
-    By group, seed 42 and shares 0.8,0.2 give the split of the Kaggle phrases that the
-    reports use. By hash the same text always falls on the same side.
+    Rows of one group stay together, and with --by hash equal texts do. By group, seed 42 and shares
+    0.8,0.2 give the split of the Kaggle phrases that the reports use. By hash the same text always
+    falls on the same side.
     """
     from ..data import leaks
     from ..data import split as divide

@@ -7,6 +7,7 @@ asked for, again and again, and each stands alone.
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -208,7 +209,7 @@ class _Writer:
 
     def together(self, prompts: Iterator[str], n: int, form: str) -> Iterator[str]:
         """Yields each text as it is printed, n of each prompt, in the order of the prompts."""
-        first = 1
+        first, copies = 1, Counter[bytes]()
         while asked := list(islice(prompts, max(1, _AT_ONCE // n))):
             began = time.perf_counter()
             self.n_read += n * self.model.check(asked, self.limits, begin=self.options["begin"], first=first)
@@ -216,7 +217,7 @@ class _Writer:
             some = [prompt for prompt in asked for _ in range(n)]
             texts = [""] * len(some)
             took, tokens, reasons = [0.0] * len(some), [0] * len(some), [""] * len(some)
-            for piece in self.model.pieces(some, self.limits, self.sampling, **self.options):
+            for piece in self.model.pieces(some, self.limits, self.sampling, copies=copies, **self.options):
                 texts[piece.row] += piece.text
                 if piece.ending is not None:
                     took[piece.row] = time.perf_counter() - began

@@ -144,8 +144,9 @@ def verify(
 ) -> None:
     """Check that no file of a run has changed since it was written.
 
-    Files are compared with the manifest, and the tokenizer with the weights. Of an ensemble, every
-    run in it is checked, and that it is the run whose weight was fitted.
+    Files are compared with the manifest, and the tokenizer with the weights. With --refit the first run
+    is checked too. Of an ensemble, every run in it is checked, and that it is the run whose weight was
+    fitted.
     """
     from ..runs.ensemble import members_of, verify_ensemble
     from ..runs.verify import verify

@@ -226,7 +226,7 @@ def _written(
 
 def lines_of_stdin(longest: int | None) -> Iterator[str]:
     """The lines of stdin, which are UTF-8 whatever the terminal is."""
-    text = io.TextIOWrapper(stdin(), "utf-8", errors="strict", newline="\n")
+    text = io.TextIOWrapper(stdin(), "utf-8-sig", errors="strict", newline="\n")
     try:
         for line in lines(text, "stdin", MAX_LINE if longest is None else longest):
             yield line.rstrip("\r\n")

@@ -16,7 +16,7 @@ from .tables import grid, page, shown
 
 def runs(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder with run directories, at any depth.")
+        Path, typer.Argument(metavar="DIR", help="Folder with run directories, up to four folders deep.")
     ] = Path("runs"),
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -58,7 +58,7 @@ def sweep(
 
     The ranking is by validation macro-F1. With a budget, the sweep ends before a run that would exceed
     it, judging by the mean time so far. Resume a stopped sweep with senti train --resume DIR. Test rows
-    are not read: score the best run on them afterwards with senti evaluate.
+    rank nothing: score the best run on a test file afterwards with senti evaluate.
     """
     from ..runs.config import merge
     from ..runs.group import refuse

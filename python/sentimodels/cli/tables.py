@@ -85,7 +85,7 @@ MaxLineBytes = Annotated[
     typer.Option(
         "--max-line-bytes",
         metavar="SIZE",
-        help="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
+        help="Maximum size of a line or row, in characters; a longer one is an error. [default: 256M]",
     ),
 ]
 

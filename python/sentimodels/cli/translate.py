@@ -90,8 +90,8 @@ def text(
     """Translate texts, one a line.
 
     Every line of output stands for one line of input, an empty one for an empty one. With --n-best, a
-    line of output is the translation, a tab and its score, N for each text; --json prints one object a
-    line, with all of them.
+    line of output is the translation, a tab and its score, up to N for each text; --json prints one
+    object a line, with all of them.
     """
     from ..data.parallel import read_lines
     from ..data.writers import write_atomically

@@ -60,8 +60,9 @@ def train(
 ) -> None:
     """Train a translation model on parallel text.
 
-    One tokenizer for both sides is trained, unless --tokenizer gives one. The best step by validation loss
-    is kept. Ctrl-C saves the run; senti translate train --resume DIR continues it.
+    One tokenizer for both sides is trained, unless --tokenizer or --init gives one. The best step by
+    validation loss is kept, or by BLEU with --monitor bleu. Ctrl-C saves the run; senti translate train
+    --resume DIR continues it.
     """
     from ..lm.translation_config import resolve_translation, starting
     from ..lm.translation_plan import plan_translation

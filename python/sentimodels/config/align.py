@@ -168,6 +168,7 @@ class PPOConfig(JudgedConfig):
     kl_gain: float = Field(
         default=0.1,
         ge=0,
+        lt=5,  # as an error counts for 0.2 at most, the weight stays above 0
         description="Gain of the adaptive KL penalty, how fast its weight changes; 0 keeps it constant.",
     )
     normalise: bool = Field(
@@ -228,6 +229,7 @@ class AlignTrainConfig(LoopConfig):
     seed: int = Field(
         default=0,
         ge=0,
+        lt=1 << 32,  # answers are drawn by it and the step, in 64 bits
         description="Random seed of the order of openings or pairs, and of the sampled answers.",
         json_schema_extra=flag("--seed", "N"),
     )

@@ -84,8 +84,8 @@ class CorpusConfig(Section):
     valid_tokens: int = Field(
         default=200_000,
         ge=1,
-        description="Maximum number of validation tokens to score, from the beginning of the validation "
-        "part.",
+        description="Number of validation tokens to score, from the beginning of the validation part; the "
+        "last document is scored whole.",
         json_schema_extra=flag("--valid-tokens", "N"),
     )
     split_seed: int = Field(default=42, ge=0, description="Random seed of the split into parts.")

@@ -48,7 +48,7 @@ MaxLineBytes = Annotated[
     int | None,
     Field(
         ge=1,
-        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
+        description="Maximum size of a line or row, in characters; a longer one is an error. [default: 256M]",
         json_schema_extra=flag("--max-line-bytes", "SIZE"),
     ),
 ]

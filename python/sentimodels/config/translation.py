@@ -117,6 +117,7 @@ class Seq2SeqConfig(Section):
     alpha: float = Field(
         default=1.0,
         ge=0,
+        le=10,
         description="Exponent of the length norm; larger values favour longer translations.",
     )
     length_ratio: float = Field(

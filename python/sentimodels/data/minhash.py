@@ -1,7 +1,8 @@
 """Near duplicates: texts that share most of their word triples, by MinHash.
 
-Not for equal texts (`folding.py`), and not for texts under five words, where one
-word more is another text. Source: Broder 1997, banding after Leskovec et al.,
+Texts under five words are compared by triples of characters, those under 20
+characters not at all: there one word more is another text. Not for equal texts
+(`folding.py`). Source: Broder 1997, banding after Leskovec et al.,
 "Mining of Massive Datasets", ch. 3. Every pair found is checked by the Jaccard
 index of its shingles, so there are no false ones; of pairs at the threshold about
 one in 10^4 is missed. Time grows with the words, not with the pairs: a crowded

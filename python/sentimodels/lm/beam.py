@@ -25,6 +25,8 @@ from .writers import Writer
 __all__ = ["BeamOptions", "Hypothesis", "LengthNorm", "beam_search", "length_norm"]
 
 LengthNorm = Literal["wu", "mean"]
+# A greater power of a length may be no number any more.
+_MOST_ALPHA = 10.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class BeamOptions:
         beam: K, live texts of each row.
         n_best: how many to give back, at most K; fewer where fewer have ended.
         norm: what log-probabilities are divided by.
-        alpha: its power, 0 or more; 0: log-probabilities are compared as they are.
+        alpha: its power, from 0 to 10; 0: log-probabilities are compared as they are.
         early_stop: whether a row is done once K texts have ended.
 
     Raises:
@@ -55,8 +57,8 @@ class BeamOptions:
             raise ValueError(
                 f"n_best {self.n_best}: from 1 to the {self.beam} of beam; raise beam, or lower n_best"
             )
-        if not 0 <= self.alpha < float("inf"):
-            raise ValueError(f"alpha {self.alpha:g}: 0 or more; more favours longer texts")
+        if not 0 <= self.alpha <= _MOST_ALPHA:
+            raise ValueError(f"alpha {self.alpha:g}: from 0 to {_MOST_ALPHA:g}; more favours longer texts")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ are an error with their place; a corpus that a tokenizer is trained on is read t
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,10 @@ from .held_out import HeldOutLines
 
 __all__ = ["Documents", "files_of"]
 
+# Half of a character, which JSON can hold, as of a text that was cut off.
+_LONE = re.compile("[\ud800-\udfff]")
+# Characters of a document, where no limit is given.
+_MOST = 1 << 28
 _KINDS = "lines, paragraphs, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
 
 
@@ -116,7 +121,7 @@ def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str
     if kind == "lines":
         yield from file.lines()
     elif kind == "paragraphs":
-        yield from _paragraphs(file.lines())
+        yield from _paragraphs(file, limit)
     elif kind == "text":
         yield _whole(file, limit)
     elif kind == "jsonl":
@@ -134,20 +139,28 @@ def _format_of(path: Path) -> str:
     return "jsonl:text" if suffix in (".jsonl", ".ndjson") else "lines"
 
 
-def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
+def _paragraphs(file: TextFile, limit: int | None) -> Iterator[str]:
+    most = _MOST if limit is None else limit
     block: list[str] = []
-    for line in lines:
+    size = 0
+    for number, line in enumerate(file.lines(), 1):
         if line.strip():
             block.append(line)
+            size += len(line) + 1
+            if size > most:
+                raise DataError(
+                    f"{file.path}, line {number}: a paragraph of more than {most} characters, the most that "
+                    "one document has; take --format lines, or raise --max-line-bytes"
+                )
         elif block:
             yield "\n".join(block)
-            block = []
+            block, size = [], 0
     if block:
         yield "\n".join(block)
 
 
 def _whole(file: TextFile, limit: int | None) -> str:
-    most = 1 << 28 if limit is None else limit
+    most = _MOST if limit is None else limit
     text = file.stream().read(most + 1)
     if len(text) > most:
         raise DataError(
@@ -172,7 +185,7 @@ def _fields(file: TextFile, field: str) -> Iterator[str]:
                 f"{file.path}, line {number}: no text in the field {field!r}; it has {there}; "
                 "name it, as in --format jsonl:FIELD"
             )
-        yield value
+        yield _LONE.sub("\ufffd", value)
 
 
 def _column(file: TextFile, delimiter: str, kind: str, name: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ is full. Texts that have ended leave their batch. Not for the next token (`decod
 when its text is certain (`text_stream.py`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -131,6 +132,7 @@ def generate(
     batch_size: int = 32,
     begin: str | None = None,
     watch: Watch | None = None,
+    copies: Counter[bytes] | None = None,
 ) -> Iterator[Piece]:
     """Continues prompts; returns each text piece by piece, those of one batch at the same time.
 
@@ -144,6 +146,7 @@ def generate(
         batch_size: prompts that are continued together at most.
         begin: for messages: a token that texts begin with.
         watch: is told of each step, or `None`.
+        copies: as `Draws` has it, for prompts that are continued in several calls.
 
     Raises:
         DataError: as `check_prompts` has it.
@@ -154,7 +157,7 @@ def generate(
     check_prompts(prompts, len(table), limits, begin)
     model.new_cache()  # refuses a model that reads both ways
     whole("batch_size", batch_size, "a whole number from 1 on", 1)
-    draws = Draws(seed, prompts)
+    draws = Draws(seed, prompts, copies)
     # Ids above those of the tokenizer, such as padding, are no text.
     above = torch.arange(tokenizer.vocab_size, len(table), device=table.device)
     banned = above if len(above) else None

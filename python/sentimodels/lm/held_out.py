@@ -23,6 +23,17 @@ _SHARE_OF_LINES = 0.5
 # Where a part of a line ends; so many words and more make it worth a look, as fewer are said by anyone.
 _END = re.compile(r"(?<=[.!?:;])[\"')\]]*(?:\s|<br ?/>)+")
 _WORDS, _TOGETHER = 8, 3
+# A row that has a sentence in one of its columns is no longer than this.
+_ROW = 1200
+# A label at either end of a row, apart from the text by a space or a sign, so many of them; the last one is
+# looked for in so many characters.
+_LABEL = r"(?:label[\W_]*)?(?:\d[\d.]*|(?:very[\W_]?)?(?:pos|positive|neg|negative|neutral))"
+_FIRST = re.compile(rf"[\W_]*{_LABEL}[\s,;:|\"']+", re.IGNORECASE)
+_LAST = re.compile(rf"[\s,;:|\"']+{_LABEL}\W*$", re.IGNORECASE)
+_LABELS, _TAIL = 3, 24
+# A column in quotation marks, as in CSV and JSON, and a mark of HTML.
+_QUOTED = re.compile(r'(?:^|[,;:{\[\t])\s*"([^"]+)"\s*(?=$|[,;:}\]\t])')
+_TAG = re.compile(r"<[^<>]{1,200}>")
 # A word of a tree, as in (2 (3 good) (2 fun)).
 _LEAF = re.compile(r"\(\d+ ([^()]+)\)")
 
@@ -148,6 +159,30 @@ def _texts(line: str) -> Iterator[str]:
         yield from line.split("\t")
     if line.startswith("("):
         yield " ".join(_LEAF.findall(line))
+    if len(line) <= _ROW:
+        yield from _columns(line)
+
+
+def _columns(line: str) -> Iterator[str]:
+    """Yields what a row holds beside labels and numbers, in any of the ways that rows are written."""
+    starts = [line]
+    while len(starts) <= _LABELS and (label := _FIRST.match(starts[-1])):
+        starts.append(starts[-1][label.end() :])
+    for text in starts:
+        if text is not line:
+            yield text
+        for _ in range(_LABELS):
+            label = _LAST.search(text, max(0, len(text) - _TAIL))
+            if label is None:
+                break
+            text = text[: label.start()]
+            yield text
+    if "|" in line:
+        yield from line.split("|")
+    if '"' in line:
+        yield from _QUOTED.findall(line.replace('\\"', " ").replace('""', " "))
+    if "<" in line:
+        yield _TAG.sub(" ", line)
 
 
 def _keys_inside(line: str) -> Iterator[str]:

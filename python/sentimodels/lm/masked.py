@@ -113,7 +113,8 @@ class MaskedToken:
         bfloat16: whether validation computes in bfloat16.
 
     Raises:
-        ConfigError: if halves are asked for, and a part has one document.
+        ConfigError: if halves are asked for, and a part has one document, or if no validation token is
+            masked.
     """
 
     def __init__(
@@ -129,6 +130,16 @@ class MaskedToken:
         check_halves(config, corpus)
         self.corpus, self.order, self.config, self.tokens = corpus, order, config, tokens
         self.vocab_size, self.bfloat16 = vocab_size, bfloat16
+        if not any(batch.n_targets for batch in self._valid()):
+            raise ConfigError(
+                f"none of the {corpus.facts.tokens[1]:,} tokens of the validation part is masked at a rate "
+                f"of {config.rate:g}; raise --valid-share or --mask-rate"
+            )
+
+    def _valid(self) -> Iterator[MaskedRows]:
+        """Yields the batches of the validation part, masked the same way each time."""
+        for place, numbers in enumerate(self.order.in_order(self.corpus.valid.n_rows)):
+            yield self.rows(self.corpus.valid, numbers, _VALID, place)
 
     def course(self, world: int) -> Course:
         """Returns the batches of an epoch and the steps in all."""
@@ -229,11 +240,10 @@ class MaskedToken:
         total = halves = 0.0
         n_tokens = n_rows = n_right = 0
         with evaluating(model, bfloat16=self.bfloat16):
-            for place, numbers in enumerate(self.order.in_order(self.corpus.valid.n_rows)):
-                batch = self.rows(self.corpus.valid, numbers, _VALID, place)
+            for batch in self._valid():
                 loss, of_halves, right = self._losses(model, batch)
                 total, n_tokens = total + float(loss), n_tokens + batch.n_targets
-                halves, n_rows = halves + float(of_halves) * len(numbers), n_rows + len(numbers)
+                halves, n_rows = halves + float(of_halves) * len(batch.ids), n_rows + len(batch.ids)
                 n_right += right
         scores = loss_scores(total, n_tokens)
         if self.config.next_sentence:

@@ -108,7 +108,7 @@ class NextToken:
         with evaluating(model, bfloat16=self.bfloat16):
             for numbers in self.order.in_order(self.corpus.valid.n_rows):
                 loss, n = self.loss(model, rows_of(self.corpus.valid, numbers, once=True))
-                total += loss.double().cpu()
+                total += loss.cpu().double()
                 n_tokens += n
         scores = loss_scores(float(total), n_tokens)
         scores["val_bits_per_byte"] = bits_per_byte(float(total), self.corpus.facts.valid_bytes)

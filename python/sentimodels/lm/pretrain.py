@@ -11,7 +11,6 @@ No branch on the architecture. Not for printing: what happens is told through `o
 
 import shutil
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
@@ -33,6 +32,7 @@ from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
 from ..training.possible import check_possible, never_released
+from ..training.progress import read_records
 from ..training.task import Task
 from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
 from ..training.trackers import check_tracker, tracking
@@ -40,9 +40,10 @@ from ..training.trainer import Record, Trainer
 from .batches import RowOrder
 from .corpus import Corpus, open_corpus, prepare
 from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished, tokenizer_of_start
-from .masked import MaskedToken, check_halves
+from .masked import MaskedToken
 from .model import LanguageModule, build_language_model, language_model_shape
 from .next_token import NextToken
+from .notes import notes_of
 from .special import masked_tokens
 
 __all__ = ["TOKENS", "pretrain", "resume_pretraining"]
@@ -82,6 +83,7 @@ def pretrain(
     with _together(processes) as first:
         if first:
             refuse_run(out)  # before minutes are spent on it
+            _refuse_files(out / TOKENS)
             check_tracker(config.train.track)
             _refuse_impossible(config, processes.world)
             with _nothing_left(out):
@@ -89,8 +91,7 @@ def pretrain(
                 if config.train.init_from is not None:  # weights that do not fit leave no run behind
                     start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
                 corpus = open_corpus(out / TOKENS)
-                if isinstance(config.task, MaskedConfig):
-                    check_halves(config.task, corpus)
+                _task(config, corpus, tokenizer, bfloat16=False)  # refuses what cannot be scored
                 sources = corpus.facts.sources + sources_of_start(config.train.init_from)
             begin_language_run(out, config, tokenizer, {"sources": sources})
     return _go(config, out, processes, False, on_record, on_note, should_stop)
@@ -168,13 +169,28 @@ class _together:  # noqa: N801  # 2026-11-23: used as a block
 @contextmanager
 def _nothing_left(out: Path) -> Iterator[None]:
     """Removes what a corpus or weights that cannot be used have left of a run that never began."""
+    was_there = out.exists()
     try:
         yield
     except BaseException:
         shutil.rmtree(out / TOKENS, ignore_errors=True)
-        with suppress(OSError):
-            out.rmdir()
+        if not was_there:
+            with suppress(OSError):
+                out.rmdir()
         raise
+
+
+def _refuse_files(folder: Path) -> None:
+    """Refuses a folder for rows in which something lies: it would be removed with the rows.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise CheckpointError(
+            f"{folder}: holds files already, and the run keeps its rows there while it is trained; give "
+            "another --out, or remove it if it is of a run that never began"
+        )
 
 
 def _refuse_impossible(config: LanguageConfig, world: int) -> None:
@@ -243,7 +259,8 @@ def _go(
     say = on_note if on_note is not None and processes.main else (lambda _: None)
     set_torch(config.train)
     corpus, tokenizer = open_corpus(out / TOKENS), load_tokenizer(out)
-    _say_corpus(corpus, tokenizer, say)
+    for note in notes_of(config, corpus, tokenizer):
+        say(note)
     torch.manual_seed(config.train.seed)
     module = build_language_model(config, tokenizer.vocab_size)
     set_recompute(module, config.train.recompute)
@@ -251,17 +268,15 @@ def _go(
     if config.train.init_from is not None and not resumes:
         for note in start_from(module, config, tokenizer):
             say(note)
-    speeds: list[float] = []
     try:
         with tracking(config, out, on_record) if processes.main else nullcontext() as told:
             trainer = _trainer(config)(
-                config.optim, config.train, distributed=processes, on_record=_heard(told, speeds),
-                should_stop=should_stop,
-            )  # fmt: skip
+                config.optim, config.train, distributed=processes, on_record=told, should_stop=should_stop
+            )
             task = _task(config, corpus, tokenizer, bfloat16=trainer.bfloat16)
             for note in never_released(config.optim, task.course(processes.world).steps):
                 say(note)
-            return _fitted(config, out, trainer, task, module, corpus, tokenizer, speeds, resumes)
+            return _fitted(config, out, trainer, task, module, corpus, tokenizer, resumes)
     finally:
         processes.end()
 
@@ -274,18 +289,6 @@ def _trainer(config: LanguageConfig) -> type[Trainer]:
     return ShardedTrainer
 
 
-def _heard(told: _Told, speeds: list[float]) -> Callable[[Record], None]:
-    """Returns what hears a record: it keeps the speeds, of which the run has the median."""
-
-    def hear(record: Record) -> None:
-        if "tokens_per_second" in record:
-            speeds.append(float(record["tokens_per_second"]))
-        if told is not None:
-            told(record)
-
-    return hear
-
-
 def _fitted(
     config: LanguageConfig,
     out: Path,
@@ -294,11 +297,9 @@ def _fitted(
     module: LanguageModule,
     corpus: Corpus,
     tokenizer: Tokenizer,
-    speeds: list[float],
     resumes: bool,
 ) -> dict[str, Any]:
     """Trains, scores and saves."""
-    began = time.perf_counter()
     failed: TrainingError | None = None
     checked: Task = task
     try:
@@ -307,7 +308,6 @@ def _fitted(
         if error.fit is None:
             raise
         fit, failed = error.fit, error
-    seconds = time.perf_counter() - began
     if config.train.parallel == "fsdp":
         module = _whole(module, config, tokenizer, trainer.distributed)
     if not trainer.distributed.main:
@@ -327,14 +327,14 @@ def _fitted(
         },
         "fit": {**asdict(fit), "stop": stop},
         "device": str(trainer.device),
-        "seconds": {"fit": seconds},
-        "speed": _speed(trainer, module, speeds),
+        "seconds": {"fit": fit.seconds},
+        "speed": _speed(trainer, module, out),
     }
     scores = task.evaluate(module).scores
     about["valid"] = {name.removeprefix("val_"): value for name, value in scores.items()}
     about["baselines"] = corpus.facts.baselines()
     finish_run(out, module.cpu(), tokenizer, about, stopped=stop == "stopped")
-    if stop not in ("stopped", "not finite"):
+    if stop != "stopped":
         shutil.rmtree(out / TOKENS, ignore_errors=True)
     if failed is not None:  # the best weights so far are a model that answers
         raise failed
@@ -365,25 +365,12 @@ def _budget(config: LanguageConfig, stop: str) -> str:
     return "tokens" if train.tokens is not None else stop
 
 
-def _speed(trainer: Trainer, module: LanguageModule, speeds: list[float]) -> dict[str, Any]:
+def _speed(trainer: Trainer, module: LanguageModule, run: Path) -> dict[str, Any]:
     """Returns tokens per second, the median of what was recorded, and MFU where the peak is known."""
-    speed: dict[str, Any] = {"tokens_per_second": statistics.median(speeds) if speeds else 0.0}
+    key = "tokens_per_second"
+    speeds = [record[key] for record in read_records(run) if key in record]
+    speed: dict[str, Any] = {key: statistics.median(speeds) if speeds else 0.0}
     if (peak := peak_of(trainer.device, trainer.bfloat16)) is not None:
-        each = speed["tokens_per_second"] / trainer.distributed.world
+        each = speed[key] / trainer.distributed.world
         speed |= {"mfu": mfu(working_parameters(module), each, peak), "formula": FORMULA, "peak": peak}
     return speed
-
-
-def _say_corpus(corpus: Corpus, tokenizer: Tokenizer, say: Callable[[str], None]) -> None:
-    facts = corpus.facts
-    (train, valid), (train_tokens, valid_tokens) = facts.documents, facts.tokens
-    say(
-        f"{train_tokens:,} tokens of {train:,} documents to train on, {valid_tokens:,} of {valid:,} to "
-        f"validate; vocabulary {tokenizer.vocab_size:,}"
-    )
-    if facts.left_out:
-        were = "line or document was" if facts.left_out == 1 else "lines or documents were"
-        say(
-            f"{facts.left_out:,} {were} left out for being sentences of SST dev or test, which nothing may "
-            "train on"
-        )

@@ -149,17 +149,20 @@ class Draws:
     Args:
         seed: a whole number from 0 on of at most 64 bits; `None`: one that nobody knows.
         prompts: the ids of each row.
+        copies: how often each prompt came in earlier calls with this seed; these are added.
 
     Raises:
         TypeError: if the seed is no whole number.
         ConfigError: if it is negative, or has more bits.
     """
 
-    def __init__(self, seed: int | None, prompts: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, seed: int | None, prompts: Sequence[Sequence[int]], copies: Counter[bytes] | None = None
+    ) -> None:
         if seed is not None:
             seed = whole("seed", seed, "a whole number from 0 on")
         start = str(secrets.randbits(128) if seed is None else seed).encode()
-        before: Counter[bytes] = Counter()
+        before: Counter[bytes] = Counter() if copies is None else copies
         self._streams = []
         for prompt in prompts:
             text = np.asarray(prompt, dtype=np.int64).tobytes()

@@ -232,7 +232,7 @@ def finish_run(
 def drop_shards(folder: Path, but: str | None = None) -> None:
     """Removes what processes have written of states, each its part; `but` the folder of one state."""
     for shards in folder.glob("state-*"):
-        if shards.name != but and shards.is_dir():
+        if shards.name != but and shards.is_dir() and shards.name.removeprefix("state-").isdigit():
             shutil.rmtree(shards)
 
 

@@ -11,6 +11,7 @@ from ..errors import CheckpointError
 from ..text.encoder import load_encoder
 from .config import read_toml
 from .directory import (
+    FIRST,
     MANIFEST,
     UNFINISHED,
     WEIGHTS,
@@ -51,6 +52,8 @@ def verify(folder: Path) -> list[str]:
     wrong += [f"{name}: not in the manifest" for name in sorted(there - {*files, MANIFEST, *UNFINISHED})]
     if WEIGHTS in there:
         wrong += _mismatch(folder)
+    if (folder / FIRST).is_dir():
+        wrong += [f"{FIRST}/{line}" for line in verify(folder / FIRST)]
     return wrong
 
 

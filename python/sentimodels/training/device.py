@@ -1,6 +1,7 @@
 """Which device a run uses, and whether it computes in bfloat16.
 
-Not for kernels: torch chooses those. `auto` is CUDA, then MPS, then the CPU.
+Not for kernels: torch chooses those. `auto` is CUDA, then the CPU. It is not MPS, which lacks float64 and on
+which nothing has been tried.
 """
 
 import torch
@@ -18,10 +19,7 @@ def device_of(name: str) -> torch.device:
         ConfigError: if there is none.
     """
     if name == "auto":
-        for kind, there in (("cuda", torch.cuda.is_available()), ("mps", torch.backends.mps.is_available())):
-            if there:
-                return torch.device(kind)
-        return torch.device("cpu")
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
         torch.empty(1, device=device)

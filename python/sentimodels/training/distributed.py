@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..errors import ConfigError
 from .device import device_of
 
-__all__ = ["Distributed"]
+__all__ = ["Distributed", "world_of"]
 
 # Others wait while the first process evaluates.
 _PATIENCE = timedelta(hours=2)
@@ -178,3 +178,8 @@ class Distributed:
             parameter.shape,
             check_invariants=False,
         ).coalesce()
+
+
+def world_of(gathered: Mapping[str, Tensor]) -> int:
+    """Returns of how many processes `Distributed.gather` put tensors together."""
+    return 1 + max((int(name.partition("@")[2]) for name in gathered if "@" in name), default=0)

@@ -56,7 +56,8 @@ class History:
     def rewind(self) -> None:
         """Takes out the records of steps that will be taken again."""
         if self.path is not None and self.path.is_file() and self.processes.main:
-            lines = self.path.read_text("utf-8").splitlines()
+            # A line without an end was not written whole.
+            lines = self.path.read_text("utf-8").split("\n")[:-1]
             kept = [line for line in lines if int(json.loads(line).get("step", 0)) <= self.progress.step]
             write(self.path, "".join(f"{line}\n" for line in kept).encode())
 

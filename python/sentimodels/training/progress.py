@@ -61,3 +61,9 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     path = folder / "metrics.jsonl"
     with naming(path), path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")
+
+
+def read_records(folder: Path) -> list[dict[str, Any]]:
+    """Returns the lines of the `metrics.jsonl` of a run that is being trained."""
+    path = folder / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from ..config import LoopConfig, OptimConfig
-from ..errors import TrainingError
+from ..errors import CheckpointError, TrainingError
 from .device import use_bfloat16
-from .distributed import Distributed
+from .distributed import Distributed, world_of
 from .ema import EMA
 from .heap import Heap
 from .history import History, Record
@@ -120,7 +120,14 @@ class _Run:
 
     def load(self, folder: Path) -> None:
         """Goes back to a saved state."""
-        parts, progress = load_state(folder / "state.safetensors")
+        path = folder / "state.safetensors"
+        parts, progress = load_state(path)
+        if (then := world_of(parts["random"])) != self.all.world:
+            remedy = f"torchrun --nproc-per-node {then} -m sentimodels ..." if then > 1 else "no torchrun"
+            raise CheckpointError(
+                f"{path}: the number of processes was {then} and is {self.all.world}, so batches would be "
+                f"others; go on with {remedy}"
+            )
         self.progress = self.history.progress = Progress(**progress)
         if not self.all.main:  # what was counted is that of all processes
             self.progress.tokens = self.progress.places = 0
