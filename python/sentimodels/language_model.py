@@ -266,13 +266,18 @@ class LanguageModel:
         scores = []
         for text, one, log_probs in zip(texts, encoded, all_log_probs, strict=True):
             ids, offsets = one.ids.astype(np.int64), one.offsets("chars").astype(np.int64)
-            scored = text
+            n_bytes = len(text.encode("utf-8", "surrogatepass"))
             if not ahead and len(ids):
                 log_probs = np.concatenate(([np.nan], log_probs))
-                scored = text[offsets[0, 1] :]
-            n_bytes = len(scored.encode("utf-8", "surrogatepass"))
+                n_bytes -= self._bytes_of_first(text, ids, offsets)
             scores.append(TextScore(text, ids, offsets, log_probs, n_bytes))
         return scores
+
+    def _bytes_of_first(self, text: str, ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> int:
+        """Returns the bytes of a text that its first token stands for, which need not be whole characters."""
+        if self.tokenizer.is_lossless:
+            return len(self.tokenizer.decode_bytes(ids[:1]))
+        return len(text[: offsets[0, 1]].encode("utf-8", "surrogatepass"))
 
     def embed(self, texts: Sequence[str], *, pooling: Pooling = "mean") -> NDArray[np.float32]:
         """Returns one vector (n, D) for each text: its pooled states.

@@ -18,10 +18,7 @@ from sentimodels.lm.model import CausalModel, build_language_model
 from sentimodels.runs.language import resolve_language
 
 
-def bandit(
-    worth: Callable[[str], float], steps: int, **task: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the probabilities of the first token before and after."""
+def loop_of(worth: Callable[[str], float], steps: int, **task: Any) -> PPO:
     words = tokenizer()
     model = {"d_model": 16, "n_layers": 1, "n_heads": 2}
     config = resolve_language({"arch": "gpt", "data": {"context": 8}, "model": model})
@@ -33,16 +30,24 @@ def bandit(
     assert isinstance(reference, CausalModel)
     opening = words.encode("film").ids.tolist()
     drawing = Drawing(words, Limits(1), batch_size=256)
-    loop = PPO(
+    return PPO(
         policy, reference, [opening], drawing,
         lambda some: np.array([worth(text.removeprefix("film")) for text in some]),
         PPOConfig(max_new_tokens=1, mini_batch=128, kl_gain=0, **task),
         OptimConfig(lr=2e-2, weight_decay=0.0, sparse_embeddings=False, schedule="linear", warmup=0.0),
         AlignTrainConfig(max_steps=steps, batch_size=256, precision="float32"),
     )  # fmt: skip
+
+
+def bandit(
+    worth: Callable[[str], float], steps: int, **task: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the probabilities of the first token before and after."""
+    loop = loop_of(worth, steps, **task)
     loop.fit()
+    models, opening = (loop.reference.policy, loop.model.policy), torch.tensor([loop.openings[0]])
     with torch.no_grad():
-        logits = [model.logits(model(torch.tensor([opening])))[0, -1] for model in (reference, policy)]
+        logits = [model.logits(model(opening))[0, -1] for model in models]
     before, after = (one.double().softmax(-1).numpy() for one in logits)
     return before, after
 
@@ -52,6 +57,14 @@ def test_a_policy_finds_the_token_that_is_rewarded() -> None:
     (token,) = tokenizer().encode("b").ids.tolist()
     assert before[token] < 0.01
     assert after[token] > 0.95
+
+
+def test_first_rewards_that_are_all_the_same_are_not_stretched() -> None:
+    sure = math.log(1 - 1e-6) - math.log(1e-6)  # the mean of 256 of it is another number, by rounding
+    assert 0 < np.full(256, sure).std() < 1e-14
+    loop = loop_of(lambda _: sure, 1, kl_coefficient=1e-3)
+    loop.fit()
+    assert (loop.shift, loop.scale) == (pytest.approx(sure), 1.0)
 
 
 def test_with_a_penalty_it_finds_the_optimum_in_closed_form() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from alignment_runs import CONTEXT, config_of, make, texts, write_lines, write_pairs
-from language_runs import language_run
+from language_runs import language_run, tokenizer_of
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.alignment.run import align, resume_alignment
 from sentimodels.alignment.settings import resolve_alignment
@@ -31,6 +31,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ppo", {"task": {"max_new_tokens": 80}}, r"max_new_tokens 80: the model's context is 64 tokens"),
         ("ppo", {"train": {"patience": 2}}, r"train\.patience: an alignment keeps its last weights"),
         ("ppo", {"train": {"ema": 0.9}}, r"train\.ema: dpo alone has it, and this is ppo"),
+        ("ppo", {"train": {"seed": 1 << 32}}, r"train\.seed: .*less than 4294967296"),
+        ("ppo", {"task": {"kl_gain": 5}}, r"task\..*kl_gain: .*less than 5"),
         ("dpo", {"data": {"opening_tokens": 4}}, r"data\.opening_tokens: ppo alone has it, and this is dpo"),
         ("dpo", {"task": {"clip": 0.1}}, r"task\.(dpo\.)?clip: unknown key"),
         ("dpo", {"task": {"reward": "pos"}}, r"task\.reward: of which classifier\? .*--reward-run"),
@@ -111,6 +113,27 @@ def test_pairs_that_are_none(row: Any, said: str, made: Path, tmp_path: Path) ->
     path.write_text("\n")
     with pytest.raises(DataError, match="no pairs; expected JSON lines with prompt, chosen, rejected"):
         align(config_of(made, "dpo", data={"train": str(path)}), tmp_path / "run")
+
+
+def test_a_prompt_without_tokens_is_refused_before_training(tmp_path: Path) -> None:
+    # As of a tokenizer that drops spaces.
+    language_run(tmp_path / "base", "gpt", 64, tokenizer_of("bert"))
+    pairs = [
+        {"prompt": f"the cat {n} " if n else "   ", "chosen": "sat", "rejected": "saw"} for n in range(9)
+    ]
+    path = write_lines(tmp_path / "pairs.jsonl", map(json.dumps, pairs))
+    config = resolve_alignment(
+        {
+            "base": str(tmp_path / "base"),
+            "data": {"train": str(path), "n_held_out": 2},
+            "task": {"kind": "dpo"},
+        }
+    )
+    with pytest.raises(
+        DataError, match=r"line 1: the prompt '   ' has no tokens, .*take the pair out, or add --begin"
+    ):
+        align(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_resumes_with_what_it_began_with(made: Path, tmp_path: Path) -> None:

@@ -133,6 +133,7 @@ def test_a_text_ends_at_its_limit() -> None:
         ({"beam": 0}, "beam 0: at least 1"),
         ({"n_best": 9}, "n_best 9: from 1 to the 5"),
         ({"alpha": -1}, "alpha -1"),
+        ({"alpha": 1000}, "alpha 1000: from 0 to 10"),
     ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any], said: str) -> None:

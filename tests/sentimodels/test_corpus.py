@@ -180,6 +180,12 @@ def test_documents_of_each_format(name: str, packed: bool, tmp_path: Path) -> No
         ("a.jsonl", '{"body": 1}\n', None, "line 1: no text in the field 'text'; it has body; name it"),
         ("a.txt", "caf\udce9\n", None, "a.txt: byte 3 .line 1. is not utf-8"),
         ("a.txt", "x" * 200, "text", "longer than 100 characters"),
+        (
+            "a.txt",
+            "words\n\n" + "so\n" * 64 + "y",
+            "paragraphs",
+            "line 36: a paragraph of more than 100 char",
+        ),
     ],
 )
 def test_files_that_cannot_be_read(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from language_runs import language_run
+from language_runs import language_run, tokenizer_of
 from sentimodels import LanguageModel
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.lm.model import CausalModel
@@ -137,6 +137,14 @@ def test_scores_are_those_of_each_token_alone(arch: str, begin: bool, folder: Pa
             assert score.bits_per_byte == pytest.approx(-sum(known) / math.log(2) / n_bytes, rel=1e-4)
         else:
             assert math.isnan(score.perplexity)
+
+
+def test_bytes_of_what_is_scored(tmp_path: Path) -> None:
+    # A first token that nothing comes before is not scored, nor are its bytes counted, lost ones too.
+    language_run(tmp_path / "run", "gpt", 32, tokenizer_of("bert"))
+    model = LanguageModel.load(tmp_path / "run")
+    scores = model.score(["鼠", "鼠 sat", "sat 鼠"], begin=False)
+    assert [score.n_bytes for score in scores] == [0, 4, 4]
 
 
 def test_offsets_lead_into_the_text(folder: Path) -> None:

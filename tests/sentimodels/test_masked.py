@@ -88,6 +88,14 @@ def test_masked_rows_are_framed_and_drawn_anew_for_each_epoch(corpus: Path, tmp_
     assert torch.equal(first.ids, again.ids)
 
 
+def test_a_validation_part_without_masked_tokens_is_refused(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"none of the [\d,]+ tokens of the validation part is masked at a rate"
+    ):
+        pretrain(config_of(corpus, "bert", task={"rate": 1e-6}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_halves_follow_each_other_or_are_of_two_documents(corpus: Path, tmp_path: Path) -> None:
     task = masked_task(corpus, tmp_path / "rows", next_sentence=True)
     train, t = task.corpus.train, task.tokens

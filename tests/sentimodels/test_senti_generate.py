@@ -64,6 +64,24 @@ def test_prompts_of_arguments_files_and_stdin(folder: Path) -> None:
     assert len(set(expected)) == 4
 
 
+def test_equal_prompts_differ_however_many_there_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentimodels.cli.generate._AT_ONCE", 2)
+    options = ("--seed", "1", "--max-new-tokens", "9", "--json")
+    done = senti("generate", "runs/base", *["the cat"] * 5, *options, cwd=folder)
+    assert [json.loads(line)["text"] for line in done.out.splitlines()] == model_of(folder).generate(
+        ["the cat"] * 5, seed=1, max_new_tokens=9
+    )
+
+
+def test_a_byte_order_mark_is_no_text(folder: Path) -> None:
+    options = ("--temperature", "0", "--max-new-tokens", "9", "--json")
+    marked, plain = (
+        senti("generate", "runs/base", *options, cwd=folder, stdin=f"{mark}the cat\n")
+        for mark in ("\ufeff", "")
+    )
+    assert [json.loads(done.out)["prompt"] for done in (marked, plain)] == ["the cat"] * 2
+
+
 def test_a_file_may_be_of_another_encoding(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "prompts.txt").write_text("the café\n", "latin-1")
     call = ("generate", folder / "runs" / "base", "-f", "prompts.txt", "--seed", "1", "--json")

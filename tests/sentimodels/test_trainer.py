@@ -21,6 +21,7 @@ from sentimodels.models import build
 from sentimodels.runs.config import resolve
 from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for
+from sentimodels.training.device import device_of
 from sentimodels.training.optimizer import Optimizers
 from sentimodels.training.progress import Fit
 from sentimodels.training.trainer import Record, Trainer
@@ -350,8 +351,14 @@ def test_class_weights_must_fit_the_classes(encoder: TextEncoder) -> None:
 
 
 def test_an_unknown_device_is_named(encoder: TextEncoder) -> None:
-    with pytest.raises(ConfigError, match=r"device 'gpux': .*; auto takes the best that there is"):
+    with pytest.raises(ConfigError, match=r"device 'gpux': .*; auto takes a GPU with CUDA, else the CPU"):
         run(config_of("lstm", train={"device": "gpux"}), encoder)
+
+
+def test_auto_takes_no_device_that_nothing_was_tried_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert device_of("auto") == torch.device("cpu")
 
 
 def test_logits_do_not_depend_on_the_batches(encoder: TextEncoder) -> None:

@@ -73,7 +73,7 @@ class LoopConfig(Section):
     )
     device: str = Field(
         default="auto",
-        description="Device to train on: auto, cpu, cuda, cuda:1, mps, ...",
+        description="Device to train on: auto (a GPU with CUDA, else the CPU), cpu, cuda, cuda:1, mps, ...",
         json_schema_extra=flag("--device", "NAME"),
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(

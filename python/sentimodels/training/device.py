@@ -25,7 +25,7 @@ def device_of(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ConfigError(
-            f"device {name!r}: {str(error).splitlines()[0]}; auto takes the best that there is"
+            f"device {name!r}: {str(error).splitlines()[0]}; auto takes a GPU with CUDA, else the CPU"
         ) from error
     return device
 
