@@ -121,7 +121,7 @@ def test_a_prompt_without_tokens_is_refused_before_training(tmp_path: Path) -> N
     pairs = [
         {"prompt": f"the cat {n} " if n else "   ", "chosen": "sat", "rejected": "saw"} for n in range(9)
     ]
-    path = write_lines(tmp_path / "pairs.jsonl", map(json.dumps, pairs))
+    path = write_lines(tmp_path / "pairs.jsonl", [json.dumps(pair) for pair in pairs])
     config = resolve_alignment(
         {
             "base": str(tmp_path / "base"),
