@@ -78,6 +78,8 @@ ROWS = [
     ("fastText", "__label__3 {}"), ("named", "__label__pos {}"), ("dictionary", "{}|1234"),
     ("quoted", '"{}",3'), ("all quoted", '"17","{}","very positive"'), ("page", "<li><b>{}</b></li>"),
     ("JSON", '{{"id": 17, "text": "{}", "label": 3}}'), ("JSON by lines", '  "text": "{}",'),
+    ("in brackets", "[4] {}"), ("in a list", "3) {}"), ("page and label", "<b>{}</b> 4"),
+    ("label and page", "4 <b>{}</b>"), ("Kaggle's names", "somewhat negative {}"),
 ]  # fmt: skip
 
 
@@ -91,10 +93,12 @@ def test_rows_of_held_out_sentences_are_found(_: str, row: str) -> None:
     assert watch.n_left_out > 0.99 * len(sentences)
     with pytest.raises(DataError, match=r"copy\.txt: nothing may pre-train on it"):
         watch.end()
-    # Rows of other texts stay.
+    # Some among many others are left out, and the others stay.
     watch = HeldOutLines()
     watch.begin(Path("other.txt"))
+    n_found = sum(watch.holds(row.format(text.replace('"', '""'))) for text in sentences[:45])
     assert not any(watch.holds(row.format(text)) for text in texts_of(200))
+    assert n_found == watch.n_left_out >= 43
     watch.end()
 
 

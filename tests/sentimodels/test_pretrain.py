@@ -21,7 +21,7 @@ from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import NextToken, Rows
 from sentimodels.lm.plan import plan
-from sentimodels.lm.pretrain import pretrain, resume_pretraining
+from sentimodels.lm.pretrain import _rows_in, pretrain, resume_pretraining
 from sentimodels.runs.directory import read_json
 from sentimodels.runs.language import resolve_language
 from sentimodels.runs.start import as_grown
@@ -188,7 +188,8 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
         patch.setattr(NextToken, "evaluate", broken_off)
         with pytest.raises(KeyboardInterrupt):
             pretrain(config_of(corpus), tmp_path / "run")
-    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert verify(tmp_path / "run") == []
+    load_language_model(tmp_path / "run")  # of use, as far as it is known
     about = resume_pretraining(tmp_path / "run", should_stop=lambda: True)  # there is no step left to stop at
     assert about["valid"] == read_json(tmp_path / "whole" / "run.json")["valid"]
     assert verify(tmp_path / "run") == []
@@ -211,7 +212,7 @@ def test_files_of_others_are_left_alone(corpus: Path, tmp_path: Path) -> None:
     kept = tmp_path / "run" / "tokens" / "notes.txt"
     kept.parent.mkdir(parents=True)
     kept.write_text("mine")
-    with pytest.raises(CheckpointError, match=r"run/tokens: holds files already, .*give another --out"):
+    with pytest.raises(CheckpointError, match=r"run/tokens: is not empty, .*give another --out"):
         pretrain(config_of(corpus), tmp_path / "run")
     assert kept.read_text() == "mine"
     kept.unlink()
@@ -225,14 +226,33 @@ def test_files_of_others_are_left_alone(corpus: Path, tmp_path: Path) -> None:
     assert other.read_text() == "mine too"
 
 
+def test_what_was_killed_while_it_prepared_can_be_repeated(corpus: Path, tmp_path: Path) -> None:
+    tokens = tmp_path / "run" / "tokens"
+    with _rows_in(tmp_path / "run"):
+        (tokens / "shard-00000.bin").write_bytes(b"a part")
+    pretrain(config_of(corpus), tmp_path / "run")
+    assert not tokens.exists()
+
+
 def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Path) -> None:
     pretrain(config_of(corpus), tmp_path / "base")
     said: list[str] = []
     start = {"init_from": str(tmp_path / "base")}
     pretrain(config_of(corpus, train=start), tmp_path / "alike", on_note=said.append)
-    assert not any("divided otherwise" in note for note in said)
+    moved = tmp_path / "moved.txt"
+    moved.write_bytes(corpus.read_bytes())
+    more = tmp_path / "more.txt"
+    more.write_text("one more line\n" * 20)
+    behind = {"corpus": [str(moved), str(more)]}
+    pretrain(config_of(corpus, train=start, data=behind), tmp_path / "behind", on_note=said.append)
+    assert not any("base was trained on" in note for note in said)
     pretrain(config_of(corpus, train=start, data={"split_seed": 1}), tmp_path / "other", on_note=said.append)
-    assert any(f"base was trained on {corpus}, divided otherwise" in note for note in said)
+    assert (
+        sum("on 1 of the 1 files of the corpus, with another data.split_seed" in note for note in said) == 1
+    )
+    before = {"corpus": [str(more), str(corpus)]}
+    pretrain(config_of(corpus, train=start, data=before), tmp_path / "before", on_note=said.append)
+    assert sum("1 of the 2 files of the corpus, with other files before" in note for note in said) == 1
 
 
 def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> None:

@@ -226,8 +226,16 @@ def test_what_was_interrupted_while_it_learned_by_itself_learns_anew(
         with pytest.raises(KeyboardInterrupt):
             train(config, folder, baseline=False)
     assert not (folder / "model.safetensors").exists()
-    resume(folder, baseline=False)
+    # Once more, while the weights are there and the manifest is not.
+    with monkeypatch.context() as patched:
+        patched.setattr("sentimodels.runs.directory.git_state", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            resume(folder, baseline=False)
+    notes: list[str] = []
+    resume(folder, baseline=False, on_note=notes.append)
+    assert any("it begins again" in note for note in notes)
     assert (folder / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert verify(folder) == []
 
 
 def interrupted(*_: Any) -> None:
@@ -266,7 +274,6 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
         patch.setattr("sentimodels.runs.train.fit_temperature", broken_off)
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "run")
-    assert not (tmp_path / "run" / "model.safetensors").exists()
     about = resume(tmp_path / "run")
     assert [about[key] for key in ("valid", "temperature", "crossed")] == [
         whole[key] for key in ("valid", "temperature", "crossed")
@@ -337,7 +344,7 @@ def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
 
 def test_a_refused_setting_leaves_no_run(reviews: Path, tmp_path: Path) -> None:
     """So that the corrected command may write to the same place."""
-    with pytest.raises(ConfigError, match=r"device .abacus.: .*auto takes the best that there is"):
+    with pytest.raises(ConfigError, match=r"device .abacus.: .*auto takes a GPU with CUDA"):
         train(resolve(tree("lstm", reviews, train={"device": "abacus"})), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"need data\.vectors"):
         train(resolve(tree("cnn", reviews, model={"channels": "both"})), tmp_path / "run")

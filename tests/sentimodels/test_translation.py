@@ -171,7 +171,9 @@ def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path)
         (folder / "parts" / file).unlink()
     with pytest.raises(CheckpointError, match="has not finished: senti translate train --resume"):
         Translator.load(folder / "parts")
-    resume_translation(folder / "parts")
+    notes: list[str] = []
+    resume_translation(folder / "parts", on_note=notes.append)
+    assert any("it begins again" in note for note in notes)
     whole, parts = (folder / name / "model.safetensors" for name in ("whole", "parts"))
     assert whole.read_bytes() == parts.read_bytes()
 

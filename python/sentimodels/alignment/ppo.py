@@ -198,7 +198,7 @@ class PPO:
         rewards = self.score(answers.whole)
         if at.step == 0 and self.task.normalise:
             self.shift, self.scale = float(rewards.mean()), float(rewards.std())
-            if self.scale <= _EQUAL * max(1.0, abs(self.shift)):
+            if self.scale <= _EQUAL * float(np.abs(rewards).max()):
                 self.scale = 1.0
         at.tokens += sum(map(len, batch)) + int(answers.mask.sum())
         at.places += answers.ids.numel()

@@ -188,6 +188,7 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         fit, failed = error.fit, error
     about = _about(config, loaded, fit, str(device_of(config.train.device)))
     if fit.stop not in ("stopped", "not finite"):
+        finish_run(out, policy, loaded.tokenizer, about, keeps_state=True)  # of use unjudged too
         policy.eval()
         seed = config.train.seed + _JUDGES
         before = judge(reference, None, method.judged, drawing, setup.reward, seed)
@@ -196,7 +197,7 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         write_atomically(out / SAMPLES, samples_of(before, after))
         for warning in about["alignment"]["warnings"]:
             told.say(f"warning: {warning}")
-    finish_run(out, policy.cpu(), loaded.tokenizer, about, stopped=fit.stop == "stopped")
+    finish_run(out, policy.cpu(), loaded.tokenizer, about, keeps_state=fit.stop == "stopped")
     if failed is not None:  # the best weights so far are a model that answers
         raise failed
     return about

@@ -9,7 +9,7 @@
 | `metrics.jsonl` | the course of training |
 | `training_data.json` | hashes of the files trained on |
 | `state.safetensors`, `tokens/` | only while unfinished: what `--resume` goes on from |
-| `manifest.json` | size and SHA-256 of every other file |
+| `manifest.json` | size and SHA-256 of the other files, but for those of unfinished runs |
 
 Translation models have the same files, with the hashes of their texts as classifiers have them. Not for
 classifiers (`runs/directory.py`), which the parts that know no labels come from.
@@ -30,10 +30,10 @@ from ..errors import CheckpointError, ConfigError
 from ..runs.config import read_toml
 from ..runs.directory import (
     MANIFEST,
-    STATE,
     WEIGHTS,
     check_there,
     check_unchanged,
+    finished,
     load_weights,
     metadata_of,
     read_json,
@@ -193,7 +193,7 @@ def load_unfinished(folder: Path, read: Callable[[Path], _Config]) -> _Config:
         CheckpointError: if there is no run, or nothing is left of it to do.
     """
     config = _read(folder, read)
-    if (folder / WEIGHTS).is_file() and not (folder / STATE).is_file():
+    if finished(folder):
         raise CheckpointError(f"{folder}: has finished; nothing to resume")
     return config
 

@@ -27,12 +27,13 @@ _WORDS, _TOGETHER = 8, 3
 _ROW = 1200
 # A label at either end of a row, apart from the text by a space or a sign, so many of them; the last one is
 # looked for in so many characters.
-_LABEL = r"(?:label[\W_]*)?(?:\d[\d.]*|(?:very[\W_]?)?(?:pos|positive|neg|negative|neutral))"
-_FIRST = re.compile(rf"[\W_]*{_LABEL}[\s,;:|\"']+", re.IGNORECASE)
-_LAST = re.compile(rf"[\s,;:|\"']+{_LABEL}\W*$", re.IGNORECASE)
-_LABELS, _TAIL = 3, 24
-# A column in quotation marks, as in CSV and JSON, and a mark of HTML.
+_LABEL = r"(?:label[\W_]*)?(?:\d[\d.]*|(?:(?:very|somewhat)[\W_]?)?(?:pos|positive|neg|negative|neutral))"
+_FIRST = re.compile(rf"[\W_]*{_LABEL}[\s,;:|\"')\]]+", re.IGNORECASE)
+_LAST = re.compile(rf"[\s,;:|\"'(\[]+{_LABEL}\W*$", re.IGNORECASE)
+_LABELS, _TAIL = 3, 32
+# A column in quotation marks, as in CSV and JSON, a character that JSON spells by its number, a mark of HTML.
 _QUOTED = re.compile(r'(?:^|[,;:{\[\t])\s*"([^"]+)"\s*(?=$|[,;:}\]\t])')
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _TAG = re.compile(r"<[^<>]{1,200}>")
 # A word of a tree, as in (2 (3 good) (2 fun)).
 _LEAF = re.compile(r"\(\d+ ([^()]+)\)")
@@ -83,7 +84,8 @@ class HeldOutLines:
                 held_out = True
                 self._found_phrases.add(hash_)
         if not held_out:
-            inside = {text_hash(key) for key in _keys_inside(line)} & self._sentences
+            keys = (*filter(None, map(sentence_key, _rows(line))), *_keys_inside(line))
+            inside = set(map(text_hash, keys)) & self._sentences
             held_out = bool(inside)
             self._found |= inside
         self._n_lines += keyed
@@ -159,17 +161,22 @@ def _texts(line: str) -> Iterator[str]:
         yield from line.split("\t")
     if line.startswith("("):
         yield " ".join(_LEAF.findall(line))
-    if len(line) <= _ROW:
-        yield from _columns(line)
 
 
-def _columns(line: str) -> Iterator[str]:
+def _rows(line: str) -> Iterator[str]:
     """Yields what a row holds beside labels and numbers, in any of the ways that rows are written."""
-    starts = [line]
+    if len(line) > _ROW:
+        return
+    if "\\u" in line:
+        line = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), line)
+    bare = _TAG.sub(" ", line).strip() if "<" in line else line
+    if bare is not line:
+        yield bare
+    starts = [bare]
     while len(starts) <= _LABELS and (label := _FIRST.match(starts[-1])):
         starts.append(starts[-1][label.end() :])
     for text in starts:
-        if text is not line:
+        if text is not bare:
             yield text
         for _ in range(_LABELS):
             label = _LAST.search(text, max(0, len(text) - _TAIL))
@@ -181,8 +188,6 @@ def _columns(line: str) -> Iterator[str]:
         yield from line.split("|")
     if '"' in line:
         yield from _QUOTED.findall(line.replace('\\"', " ").replace('""', " "))
-    if "<" in line:
-        yield _TAG.sub(" ", line)
 
 
 def _keys_inside(line: str) -> Iterator[str]:

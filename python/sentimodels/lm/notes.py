@@ -9,19 +9,30 @@ from pathlib import Path
 from sentitok import Tokenizer
 
 from ..config import LanguageConfig
+from ..data.record import JSON_NAME
 from ..errors import SentiError
+from ..runs.directory import read_json
 from ..runs.language import load_language_config
 from ..runs.lineage import own_sources, record_of
 from .corpus import Corpus
 
 __all__ = ["notes_of"]
 
-# What decides which documents of a corpus validate.
-_DIVIDING = ("corpus", "format", "encoding", "limit", "valid_share", "split_seed")
+# What decides which documents of files validate.
+_DIVIDING = ("format", "encoding", "limit", "valid_share", "split_seed")
 
 
-def notes_of(config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer) -> Iterator[str]:
-    """Yields what the user of a run should know, one sentence each."""
+def notes_of(
+    config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer, *, resumed: bool = False
+) -> Iterator[str]:
+    """Yields what the user of a run should know, one sentence each.
+
+    Args:
+        config: the run.
+        corpus: its rows.
+        tokenizer: what encoded them.
+        resumed: whether the run has begun before, so that its base is known.
+    """
     facts = corpus.facts
     (train, valid), (train_tokens, valid_tokens) = facts.documents, facts.tokens
     yield (
@@ -40,20 +51,32 @@ def notes_of(config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer) -> It
             "those of the same tokenizer"
         )
     start = config.train.init_from
-    if start is not None and not _divided_alike(config, Path(start)):
-        known = {one.sha256 for one in record_of(start).learned}
-        for one in own_sources(facts.sources):
-            if one["sha256"] in known:
-                yield (
-                    f"{start} was trained on {one['source']}, divided otherwise, so documents that validate "
-                    "may be known to it; take the same files, --format, --limit and --valid-share as it had"
-                )
+    if start is not None and not resumed:
+        yield from _known_to(Path(start), config, [one["sha256"] for one in own_sources(facts.sources)])
 
 
-def _divided_alike(config: LanguageConfig, start: Path) -> bool:
-    """Whether a run has divided the corpus that it was trained on as this one does."""
+def _known_to(start: Path, config: LanguageConfig, files: list[str]) -> Iterator[str]:
+    """Yields what is to be said of files that a base was trained on, if it may have read what validates here.
+
+    A document validates by its number, so the base may have read others of the same files: unless these came
+    first and in the same order there, divided by the same settings.
+    """
+    known = {one.sha256 for one in record_of(start).learned}
+    if not (n_known := sum(file in known for file in files)):
+        return
+    differ = "other files before or among them"
     try:
         then = load_language_config(start).data
-    except (SentiError, OSError):  # no language model
-        return False
-    return all(getattr(then, name) == getattr(config.data, name) for name in _DIVIDING)
+        of_base = [one["sha256"] for one in own_sources(read_json(start / JSON_NAME).get("sources", []))]
+        n_same = min(len(files), len(of_base))
+        settings = [name for name in _DIVIDING if getattr(then, name) != getattr(config.data, name)]
+        if settings:
+            differ = f"another data.{settings[0]}"
+        elif files[:n_same] == of_base[:n_same] and known.isdisjoint(files[n_same:]):
+            return
+    except (SentiError, OSError):  # no language model: a classifier, or weights alone
+        differ = "a division of its own"
+    yield (
+        f"{start} was trained on {n_known:,} of the {len(files):,} files of the corpus, with {differ}: it "
+        "may have read documents that validate, and the loss there may be too low"
+    )

@@ -49,7 +49,7 @@ from .special import masked_tokens
 __all__ = ["TOKENS", "pretrain", "resume_pretraining"]
 
 # The folder of a run that holds its rows while it goes on.
-TOKENS = "tokens"
+TOKENS, _CLAIM = "tokens", ".rows"
 _Told = Callable[[Record], None] | None
 
 
@@ -83,17 +83,16 @@ def pretrain(
     with _together(processes) as first:
         if first:
             refuse_run(out)  # before minutes are spent on it
-            _refuse_files(out / TOKENS)
             check_tracker(config.train.track)
             _refuse_impossible(config, processes.world)
-            with _nothing_left(out):
+            with _rows_in(out):
                 tokenizer = prepare(config, out / TOKENS, tokenizer_of_start(config))
                 if config.train.init_from is not None:  # weights that do not fit leave no run behind
                     start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
                 corpus = open_corpus(out / TOKENS)
                 _task(config, corpus, tokenizer, bfloat16=False)  # refuses what cannot be scored
                 sources = corpus.facts.sources + sources_of_start(config.train.init_from)
-            begin_language_run(out, config, tokenizer, {"sources": sources})
+                begin_language_run(out, config, tokenizer, {"sources": sources})
     return _go(config, out, processes, False, on_record, on_note, should_stop)
 
 
@@ -167,30 +166,29 @@ class _together:  # noqa: N801  # 2026-11-23: used as a block
 
 
 @contextmanager
-def _nothing_left(out: Path) -> Iterator[None]:
-    """Removes what a corpus or weights that cannot be used have left of a run that never began."""
-    was_there = out.exists()
+def _rows_in(out: Path) -> Iterator[None]:
+    """A block that writes rows: where it fails, they go, and so does the folder that was made for them.
+
+    Raises:
+        CheckpointError: if files lie there that no run has put there.
+    """
+    folder, was_there = out / TOKENS, out.exists()
+    others = folder.is_dir() and any(folder.iterdir()) and not (folder / _CLAIM).is_file()
+    if others or folder.is_file():
+        raise CheckpointError(
+            f"{folder}: is not empty, and the run would keep its rows there and remove them in the end; give "
+            "another --out, or move it away"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _CLAIM).touch()
     try:
         yield
     except BaseException:
-        shutil.rmtree(out / TOKENS, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         if not was_there:
             with suppress(OSError):
                 out.rmdir()
         raise
-
-
-def _refuse_files(folder: Path) -> None:
-    """Refuses a folder for rows in which something lies: it would be removed with the rows.
-
-    Raises:
-        CheckpointError: naming it.
-    """
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise CheckpointError(
-            f"{folder}: holds files already, and the run keeps its rows there while it is trained; give "
-            "another --out, or remove it if it is of a run that never began"
-        )
 
 
 def _refuse_impossible(config: LanguageConfig, world: int) -> None:
@@ -259,7 +257,7 @@ def _go(
     say = on_note if on_note is not None and processes.main else (lambda _: None)
     set_torch(config.train)
     corpus, tokenizer = open_corpus(out / TOKENS), load_tokenizer(out)
-    for note in notes_of(config, corpus, tokenizer):
+    for note in notes_of(config, corpus, tokenizer, resumed=resumed):
         say(note)
     torch.manual_seed(config.train.seed)
     module = build_language_model(config, tokenizer.vocab_size)
@@ -330,12 +328,13 @@ def _fitted(
         "seconds": {"fit": fit.seconds},
         "speed": _speed(trainer, module, out),
     }
+    finish_run(out, module, tokenizer, about, keeps_state=True)  # of use even if it cannot be scored
     scores = task.evaluate(module).scores
     about["valid"] = {name.removeprefix("val_"): value for name, value in scores.items()}
     about["baselines"] = corpus.facts.baselines()
-    finish_run(out, module.cpu(), tokenizer, about, stopped=stop == "stopped")
-    if stop != "stopped":
+    if stop != "stopped":  # before the state, without which nobody would come back for them
         shutil.rmtree(out / TOKENS, ignore_errors=True)
+    finish_run(out, module.cpu(), tokenizer, about, keeps_state=stop == "stopped")
     if failed is not None:  # the best weights so far are a model that answers
         raise failed
     return about

@@ -149,7 +149,8 @@ class Draws:
     Args:
         seed: a whole number from 0 on of at most 64 bits; `None`: one that nobody knows.
         prompts: the ids of each row.
-        copies: how often each prompt came in earlier calls with this seed; these are added.
+        copies: how often each prompt came in earlier calls with this seed, at first an empty counter; those
+            of this call are added.
 
     Raises:
         TypeError: if the seed is no whole number.
@@ -162,12 +163,13 @@ class Draws:
         if seed is not None:
             seed = whole("seed", seed, "a whole number from 0 on")
         start = str(secrets.randbits(128) if seed is None else seed).encode()
-        before: Counter[bytes] = Counter() if copies is None else copies
+        before: Counter[bytes] = Counter() if copies is None or seed is None else copies
         self._streams = []
         for prompt in prompts:
             text = np.asarray(prompt, dtype=np.int64).tobytes()
-            told = b"%s,%d,%s" % (start, before[text], text)
-            before[text] += 1
+            name = hashlib.blake2b(text, digest_size=16).digest()
+            told = b"%s,%d,%s" % (start, before[name], text)
+            before[name] += 1
             key = int.from_bytes(hashlib.sha256(told).digest()[:16], "little")
             self._streams.append(np.random.Generator(np.random.Philox(key=key)))
 

@@ -212,6 +212,7 @@ def _train(
         "device": str(trainer.device),
         "seconds": {"encode": encoded_s, "steps": fit.seconds},
     }
+    finish_run(out, module, tokenizer, about, keeps_state=True)  # of use even if it cannot be scored
     evaluation = task.evaluate(module)
     assert evaluation is not None
     about["valid"] = {name.removeprefix("val_"): value for name, value in evaluation.scores.items()}
@@ -222,7 +223,7 @@ def _train(
             )
         elif told.on_note is not None:
             told.on_note('no BLEU of the validation pairs without sacrebleu: pip install "sentitok[lm]"')
-    finish_run(out, module.cpu(), tokenizer, about, stopped=fit.stop == "stopped")
+    finish_run(out, module.cpu(), tokenizer, about, keeps_state=fit.stop == "stopped")
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about

@@ -210,11 +210,12 @@ def finish_run(
     encoder: HasFingerprint,
     about: Mapping[str, Any],
     *,
-    stopped: bool = False,
+    keeps_state: bool = False,
 ) -> None:
     """Writes the weights and what is known after training, and the manifest over all files.
 
-    What is resumed from goes last, unless the run was stopped: whatever breaks this off can be made good.
+    What is resumed from goes last, unless it is kept, as of a run that was stopped or has still to be scored:
+    what breaks this off can be made good.
     """
     # One entry: the order of several would differ from run to run.
     metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}
@@ -223,7 +224,7 @@ def finish_run(
     whole = {"format": _FORMAT, **about, "versions": versions(), "git": git_state()}
     write_atomically(folder / "run.json", to_json(whole))
     write_manifest(folder)
-    if not stopped:
+    if not keeps_state:
         for name in UNFINISHED:
             (folder / name).unlink(missing_ok=True)
         drop_shards(folder)

@@ -44,7 +44,7 @@ from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .baselines import baselines
 from .crossfit import CrossFit
-from .directory import STATE, WEIGHTS, begin_run, finish_run, from_anywhere, goes_on, load_config, refuse_run
+from .directory import STATE, begin_run, finish_run, finished, from_anywhere, goes_on, load_config, refuse_run
 from .lineage import check_unlearned, record_of
 from .processes import check_together
 from .start import encoder_of_start, first_weights
@@ -144,7 +144,7 @@ def resume(
     """
     config = with_baseline(load_config(out), baseline)
     check_taught(config, tables.taught if tables else None)
-    if (out / WEIGHTS).is_file() and not (out / STATE).is_file():
+    if finished(out):
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     check_together(config)
     processes = Distributed.start(config.train.device)
@@ -302,7 +302,7 @@ def _train(
         done = fit.stop not in ("stopped", "not finite")
         with_tfidf = config.train.baseline and config.arch != "tfidf" and done and bool((labels >= 0).all())
         about["baselines"] = baselines(tables, answered, tfidf=with_tfidf)
-    finish_run(out, module.cpu(), encoder, about, stopped=fit.stop == "stopped")
+    finish_run(out, module.cpu(), encoder, about, keeps_state=fit.stop == "stopped")
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about

@@ -13,6 +13,7 @@ from .config import read_toml
 from .directory import (
     FIRST,
     MANIFEST,
+    STATE,
     UNFINISHED,
     WEIGHTS,
     check_there,
@@ -49,7 +50,8 @@ def verify(folder: Path) -> list[str]:
         elif sha256_of(path) != entry.get("sha256"):
             wrong.append(f"{name}: changed since it was written")
     there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
-    wrong += [f"{name}: not in the manifest" for name in sorted(there - {*files, MANIFEST, *UNFINISHED})]
+    known = {*files, MANIFEST, *(UNFINISHED if STATE in there else ())}
+    wrong += [f"{name}: not in the manifest" for name in sorted(there - known)]
     if WEIGHTS in there:
         wrong += _mismatch(folder)
     if (folder / FIRST).is_dir():

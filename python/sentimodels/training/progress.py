@@ -1,4 +1,4 @@
-"""`Progress` and `Fit`: where a run stands, and how it went; `write_record`: a line of its course.
+"""`Progress` and `Fit`: where a run stands, and how it went; `write_record`, `read_records`: its course.
 
 Not for tensors: those are the run's state (`state.py`).
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from sentitok.atomic import naming
 
-__all__ = ["Fit", "Progress", "write_record"]
+__all__ = ["Fit", "Progress", "read_records", "write_record"]
 
 
 @dataclass

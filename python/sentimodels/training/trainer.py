@@ -122,13 +122,13 @@ class _Run:
         """Goes back to a saved state."""
         path = folder / "state.safetensors"
         parts, progress = load_state(path)
-        if (then := world_of(parts["random"])) != self.all.world:
+        self.progress = self.history.progress = Progress(**progress)
+        if self._goes_on() and (then := world_of(parts["random"])) != self.all.world:
             remedy = f"torchrun --nproc-per-node {then} -m sentimodels ..." if then > 1 else "no torchrun"
             raise CheckpointError(
                 f"{path}: the number of processes was {then} and is {self.all.world}, so batches would be "
                 f"others; go on with {remedy}"
             )
-        self.progress = self.history.progress = Progress(**progress)
         if not self.all.main:  # what was counted is that of all processes
             self.progress.tokens = self.progress.places = 0
         load_weights(self.module, parts["weights"])
@@ -168,7 +168,7 @@ class _Run:
         at = self.progress
         self.began = time.perf_counter() - at.seconds
         self.history.begin(self.module, self.trainer.bfloat16)
-        while at.step < self.total and not self._out_of_patience():
+        while self._goes_on():
             for window in self._windows():
                 self._freeze()
                 self._step(window)
@@ -197,6 +197,10 @@ class _Run:
         if self._out_of_patience():
             return self._finish("patience")
         return self._finish("max_steps" if self.total == self.config.max_steps else "epochs")
+
+    def _goes_on(self) -> bool:
+        """Whether steps are left."""
+        return self.progress.step < self.total and not self._out_of_patience()
 
     def _out_of_patience(self) -> bool:
         return 0 < self.config.patience <= self.progress.without_gain
