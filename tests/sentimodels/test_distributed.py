@@ -108,9 +108,11 @@ def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
         tmp_path,
         "for sparse in (True, False):\n"
         "    train(processes, folder / f'both-{sparse}', 8, sparse)\n"
-        "train(processes, folder / 'resumed', 8, True, stop=7)\n"
-        "train(processes, folder / 'resumed', 8, True, resume=True)\n",
+        "train(processes, folder / 'resumed', 8, True, stop=7)\n",
     )
+    with pytest.raises(CheckpointError, match=r"was 2 and is 1, .* go on with torchrun --nproc-per-node 2"):
+        train(Distributed(torch.device("cpu")), tmp_path / "resumed", 16, True, resume=True)
+    together(tmp_path, "train(processes, folder / 'resumed', 8, True, resume=True)\n")
     for sparse in (True, False):
         assert_same(tmp_path / f"alone-{sparse}", tmp_path / f"both-{sparse}")
     whole, resumed = (
@@ -118,8 +120,6 @@ def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
         for name in ("both-True", "resumed")
     )
     assert resumed == whole
-    with pytest.raises(CheckpointError, match=r"was 2 and is 1, .* go on with torchrun --nproc-per-node 2"):
-        train(Distributed(torch.device("cpu")), tmp_path / "resumed", 16, True, resume=True)
 
 
 def test_a_process_alone_gets_back_what_it_gave() -> None:
