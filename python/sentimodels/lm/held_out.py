@@ -1,9 +1,10 @@
 """`HeldOutLines`: keeps the sentences of SST dev and test out of a corpus, line by line.
 
 Not for which sentences these are (`data/sst/guard.py`). A file that is a copy of those parts, in any
-format, is refused by name; a corpus that holds some of the sentences among others loses these lines, the
-labels, quotation marks and marks of HTML around them aside. Of a line that says more, what stands between ends of sentences is looked at, up to three parts of it together;
-a sentence that begins or ends in the middle of another passes.
+format, is refused by name; a corpus that holds some of the sentences among others loses these lines, whatever
+labels, quotation marks and marks of HTML stand around them. Of a line that says more, what stands between
+ends of sentences is looked at, up to three parts of it together; a sentence that begins or ends in the middle
+of another passes.
 """
 
 import re
