@@ -179,9 +179,9 @@ def split(
 ) -> None:
     """Split a file into parts.
 
-    Rows of one group stay together, and with --by hash equal texts do. By group, seed 42 and shares
-    0.8,0.2 give the split of the Kaggle phrases that the reports use. By hash the same text always
-    falls on the same side.
+    Rows of one group stay together. With --by hash, equal texts do, and a text falls on the same side
+    in every file. By group, seed 42 and shares 0.8,0.2 give the split of the Kaggle phrases that the
+    reports use.
     """
     from ..data import leaks
     from ..data import split as divide

@@ -148,13 +148,16 @@ def verify(
     is checked too. Of an ensemble, every run in it is checked, and that it is the run whose weight was
     fitted.
     """
+    from ..runs.directory import MANIFEST, UNFINISHED
     from ..runs.ensemble import members_of, verify_ensemble
     from ..runs.verify import verify
 
     output = Output("senti.verify/1", as_json=as_json, quiet=quiet)
     members = members_of(run)
     wrong = verify(run) if members is None else verify_ensemble(run)
-    there = [path for folder in members or [run] for path in folder.iterdir() if path.is_file()]
+    others = (MANIFEST, *UNFINISHED)  # which no manifest names
+    paths = [path for folder in members or [run] for path in folder.iterdir()]
+    there = [path for path in paths if path.is_file() and path.name not in others]
     text = "\n".join(wrong) if wrong else f"{run}: {number(len(there))} files, none has changed"
     output.result({"run": str(run), "wrong": wrong}, text, str(len(wrong)))
     if wrong:
