@@ -8,11 +8,13 @@
     python benches/models/translate.py wmt --seconds 600  # stops there; type it again to go on
     python benches/models/translate.py wmt --search       # alpha and beam, on dev
     python benches/models/translate.py wmt --test         # once, when nothing is left to choose
+    python benches/models/translate.py wmt --test --join  # with seeds that another machine has scored
     python benches/models/translate.py wmt --speed 120    # speed alone, and epochs an hour buys
 
 The recipe is `multi30k.toml`, on a GPU `multi30k-gpu.toml`; weights and search are chosen on the validation
 pairs. Needs the data of `SENTITOK_DATA` and sacrebleu. `--test` scores all seeds that have finished, and
-writes a result file with the signatures; a bar is judged once all are there.
+writes a result file with the signatures; a bar is judged once all are there. With `--join`, seeds of the
+result file that are not in the folder of runs stay in it as they were scored.
 """
 
 import argparse
@@ -23,15 +25,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from bars import asks, judged_of
-from result import RESULTS, data_folder, earlier, load, occasion, origin, write
+from numpy.typing import NDArray
+from result import RESULTS, data_folder, earlier, load, occasion, origin, outdated, read, write
 from steps import AGAIN, after, cpu_seconds, translated
 from translations import ROWS, Row
 
 from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
-from sentimodels.evaluation.joint_intervals import of_score
+from sentimodels.evaluation.joint_intervals import Score, of_score
 from sentimodels.evaluation.translation import bleu_of_drawn, translation_scores
 from sentimodels.lm.evaluate_translation import evaluate_translation
 from sentimodels.lm.translation import train_translation
@@ -130,7 +134,7 @@ def run_of(folder: Path, seed: int) -> Path:
     return folder / f"seed-{seed}"
 
 
-def test(name: str, folder: Path, before: float | None, command: str, **given: Any) -> None:
+def test(name: str, folder: Path, before: float | None, command: str, *, join: bool, **given: Any) -> None:
     """Scores finished seeds on the test pairs, searched as dev has it best, and writes the result."""
     row = ROWS[name]
     pairs = read_parallel(files(row, "test"))
@@ -152,15 +156,58 @@ def test(name: str, folder: Path, before: float | None, command: str, **given: A
             "parameters": about["parameters"], "cpu_seconds": cpu_seconds(run),
             "device": device_name(about["device"]),
         })  # fmt: skip
-    bleu = of_score(bleu_of_drawn(translations, pairs.targets), len(pairs.targets))
     tree, target = settings(load_translation_config(run_of(folder, there[0]))), RESULTS / f"{row.result}.json"
+    elsewhere = scored_elsewhere(target, tree, row, of_seeds) if join else []
+    score = beside(bleu_of_drawn(translations, pairs.targets), [one["test"]["bleu"] for one in elsewhere])
+    bleu = of_score(score, len(pairs.targets))
     result = {
-        "set": name, "row": tree["arch"], **origin(tree, row.read()), "seeds": of_seeds, "bleu": asdict(bleu),
+        "set": name, "row": tree["arch"], **origin(tree, row.read()),
+        "seeds": sorted(of_seeds + elsewhere, key=lambda one: int(one["seed"])), "bleu": asdict(bleu),
         "earlier": earlier(target, judged_before), **occasion(command, before),
     }  # fmt: skip
     write(target, result)
     for judged in judged_of(row.result, result):
         print(f"{judged.word}: {asks(judged.bar)}")
+
+
+def scored_elsewhere(
+    target: Path, tree: dict[str, Any], row: Row, here: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns the seeds that a result file has beside those here, each with when it was scored.
+
+    Args:
+        target: the result file.
+        tree: the settings here, which must be those there.
+        row: what is measured; its files must be those there.
+        here: the seeds that were scored here.
+    """
+    there = read(target) if target.is_file() else {"seeds": []}
+    seeds = {one["seed"] for one in here}
+    others = [one for one in there["seeds"] if one["seed"] not in seeds]
+    if not others:
+        raise SystemExit(f"translate.py: {target.name} has no other seed to join; leave out --join")
+    reasons = outdated(there, tree, row.read())
+    scored_by = [(one["test"]["search"], one["test"]["signatures"]) for one in others + here]
+    if any(one != scored_by[0] for one in scored_by):
+        reasons.append("the search or sacrebleu's signature is another one")
+    if reasons:
+        raise SystemExit(f"translate.py: {target.name}: {'; '.join(reasons)}; leave out --join")
+    when = {"date": there["date"], "commit": there["git"]}
+    return [{"scored": when, **one} for one in others]
+
+
+def beside(here: Score, others: list[float]) -> Score:
+    """Returns a score with seeds whose translations are not here, only what they score on all pairs.
+
+    On drawn pairs they are taken to gain and lose what the seeds here do in their mean.
+    """
+
+    def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        drawn, whole = here(weights), here(np.ones((1, weights.shape[1])))
+        moved = drawn.mean(axis=1, keepdims=True) - whole.mean()
+        return np.concatenate([drawn, moved + np.array(others)], axis=1)
+
+    return score if others else here
 
 
 def device_name(device: str) -> str:
@@ -189,7 +236,7 @@ def main() -> None:
     )
     parser.add_argument("--beam", type=int, help="of --test, as --search found it; else the recipe's")
     parser.add_argument("--alpha", type=float, help="as --beam")
-    for name in ("search", "test"):
+    for name in ("search", "test", "join"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
     before, row, out = load(), ROWS[asked.row], asked.out or Path("runs") / asked.row
@@ -201,9 +248,10 @@ def main() -> None:
         search(run, dev(row, load_translation_config(run)))
     elif asked.test:
         command = f"python benches/models/translate.py {asked.row} --out {out} --test"
+        command += " --join" * asked.join
         given = {"beam": asked.beam, "alpha": asked.alpha}
         command += "".join(f" --{name} {value:g}" for name, value in given.items() if value is not None)
-        test(asked.row, out, before, command, **given)
+        test(asked.row, out, before, command, join=asked.join, **given)
     else:
         stop = after(asked.seconds)
         for seed in seeds:

@@ -117,6 +117,12 @@ def made_by(row: Row, result: Result) -> str:
     search = ", ".join(f"{key} {value}" for key, value in test["search"].items())
     signatures = "; ".join(f"`{one}`" for one in test["signatures"].values())
     of_seeds = ", ".join(f"{one['test']['bleu']:.2f}" for one in result["seeds"])
+    of_seeds += "".join(
+        f"; {one['test']['bleu']:.2f} is of seed {one['seed']}, scored elsewhere ({one['scored']['date']}, "
+        f"commit {one['scored']['commit'][:9]})"
+        for one in result["seeds"]
+        if "scored" in one
+    )
     bars = "; ".join(f"{asks(one.bar)}: {one.word}" for one in judged_of(row.result, result))
     before = "; ".join(
         f"{', '.join(f'{bleu:.2f}' for bleu in one['bleu'])} ({one['date']}, commit {one['commit'][:9]})"

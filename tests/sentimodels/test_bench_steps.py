@@ -5,12 +5,14 @@ import importlib
 import itertools
 import json
 import lzma
+import shutil
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import labelled_reviews
@@ -241,3 +243,40 @@ def test_translation_stops_goes_on_and_is_scored(
     read = [translate.ROWS[row].files["train"].format(side) for side in ("en", "de")]
     assert found["config"]["data"]["train"] == read
     assert found["command"].endswith("--test --beam 1")
+
+    shutil.rmtree(tmp_path / "run" / "seed-1")
+    call("--seed", "2")
+    with pytest.raises(SystemExit, match="search or sacrebleu's signature is another one; leave out --join"):
+        call("--test", "--beam", "2", "--join")
+    call("--test", "--beam", "1", "--join")
+    joined = json.loads((tmp_path / f"{translate.ROWS[row].result}.json").read_text("utf-8"))
+    assert [("scored" in one, one["seed"]) for one in joined["seeds"]] == [(False, 0), (True, 1), (False, 2)]
+    assert joined["seeds"][1]["test"] == found["seeds"][1]["test"]
+    three = [one["test"]["bleu"] for one in joined["seeds"]]
+    assert joined["bleu"]["seeds"] == 3
+    assert joined["bleu"]["value"] == pytest.approx(sum(three) / 3)
+    assert joined["bleu"]["low"] <= joined["bleu"]["value"] <= joined["bleu"]["high"]
+    page = bench("translations").part(tmp_path)
+    assert "| 3 |" in page
+    assert f"{three[1]:.2f} is of seed 1, scored elsewhere" in page
+    other = {**joined, "config": {**joined["config"], "arch": "mamba"}}
+    other["config_sha256"] = bench("result").digest(other["config"])
+    (tmp_path / f"{translate.ROWS[row].result}.json").write_text(json.dumps(other), "utf-8")
+    with pytest.raises(SystemExit, match=r"\.json: .*mamba.*; leave out --join"):
+        call("--test", "--beam", "1", "--join")
+    call("--seed", "1")
+    with pytest.raises(SystemExit, match="has no other seed to join"):
+        call("--test", "--beam", "1", "--join")
+
+
+def test_a_seed_scored_elsewhere_moves_with_those_here(bench: Callable[[str], Any]) -> None:
+    """On drawn pairs it gains what the mean of those here gains; on all pairs it is what it was."""
+    values = np.array([[1.0, 3.0], [2.0, 6.0], [4.0, 5.0]])  # (pairs, seeds here)
+
+    def mean(weights: np.ndarray) -> np.ndarray:
+        return np.asarray(weights @ values / weights.sum(axis=1, keepdims=True))
+
+    score = bench("translate").beside(mean, [7.0])
+    drawn = np.array([[1.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
+    assert np.allclose(score(drawn), [[7 / 3, 14 / 3, 7.0], [1.0, 3.0, 7.0 + 2.0 - 3.5]])
+    assert bench("translate").beside(mean, []) is mean

@@ -20,7 +20,7 @@ from sentimodels.lm.corpus import open_corpus, prepare
 from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import NextToken, Rows
-from sentimodels.lm.plan import plan
+from sentimodels.lm.plan import _loss, plan
 from sentimodels.lm.pretrain import _rows_in, pretrain, resume_pretraining
 from sentimodels.runs.directory import read_json
 from sentimodels.runs.language import resolve_language
@@ -419,6 +419,21 @@ def test_the_plan_estimates_time_and_memory(arch: str) -> None:
     assert found["memory_bytes"] > 5 * 4 * found["parameters"]
     # How long a corpus is, nobody has looked.
     assert "seconds" not in plan(resolve_language({**tree, "train": {"epochs": 1, "batch_size": 2}}))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_plan_tries_the_precision_of_the_run(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def loss(module: Any, *rows: Any) -> Any:
+        tried.append(torch.is_autocast_enabled("cpu"))
+        return _loss(module, *rows)
+
+    monkeypatch.setattr("sentimodels.lm.plan._loss", loss)
+    tree = {"preset": "nano", "data": {"context": 32, "vocab_size": 300}}
+    train = {"max_steps": 1, "batch_size": 2, "device": "cpu", "precision": precision}
+    plan(resolve_language({**tree, "train": train}))
+    assert set(tried) == {precision == "bfloat16"}
 
 
 @pytest.mark.slow

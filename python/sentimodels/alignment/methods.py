@@ -187,7 +187,7 @@ class FollowReward:
             told: Told = model(ids, mask)
             return told.log_probs.sum() + told.values.sum()
 
-        return kept_bytes(model, loss)
+        return kept_bytes(model, self._setup.config.train, loss)
 
 
 class PreferAnswers:
@@ -255,7 +255,8 @@ class PreferAnswers:
         ]
         longest = np.argsort(width)[-self._setup.config.train.batch_size :]
         batch = pairs.batch(longest.tolist())
-        return kept_bytes(policy, lambda: torch.stack(answer_log_probs(policy, batch)).sum())
+        train = self._setup.config.train
+        return kept_bytes(policy, train, lambda: torch.stack(answer_log_probs(policy, batch)).sum())
 
 
 def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:

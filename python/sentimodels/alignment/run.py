@@ -30,8 +30,8 @@ from ..runs.ensemble import predictor_hash
 from ..runs.language import ALIGNMENT
 from ..runs.processes import check_alone
 from ..runs.torch_settings import set_torch
+from ..training.advice import advice
 from ..training.device import device_of
-from ..training.possible import never_released
 from ..training.progress import Fit
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record
@@ -174,9 +174,8 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         begin_language_run(out, loaded.config, loaded.tokenizer, {"sources": sources})
         write_atomically(out / ALIGNMENT, config.to_toml().encode())
     resumes = goes_on(out, resumed, told.say)
-    if config.optim.unfreeze_at is not None:
-        for note in never_released(config.optim, method.steps()):
-            told.say(note)
+    for note in advice(config.optim, config.train, method.steps):
+        told.say(note)
     failed = None
     try:
         # Trackers read what every configuration has: `train.track`, and how it is written.

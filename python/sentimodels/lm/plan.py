@@ -18,7 +18,7 @@ from ..heads.cross_entropy import IGNORED
 from ..layers.recompute import set_recompute
 from ..runs.needs import kept_bytes, state_bytes
 from ..runs.torch_settings import set_torch
-from ..training.device import device_of
+from ..training.device import autocast, device_of
 from ..training.throughput import working_parameters
 from .directory import tokenizer_of_start
 from .model import CausalModel, LanguageModule, build_language_model, language_model_shape
@@ -28,6 +28,8 @@ __all__ = ["plan"]
 
 # Operations of the rows that are tried, at most: a few seconds of two cores.
 _MOST_OPERATIONS = 2e11
+# Seconds that they may take; bfloat16 that a processor does not multiply takes ten times as long.
+_MOST_SECONDS = 3.0
 # Times that they are, of which the quickest counts; the first prepares what the others use.
 _TRIES = 3
 
@@ -81,25 +83,38 @@ def _memory() -> float:
 
 def _tried(config: LanguageConfig, vocab_size: int, most_rows: int) -> tuple[float, int]:
     """Returns the seconds of a token of training, and the bytes that rows at once keep for the way back."""
-    device, context = device_of(config.train.device), config.data.context
-    set_torch(config.train)
+    train, device = config.train, device_of(config.train.device)
+    set_torch(train)
     module = build_language_model(config, vocab_size).to(device).train()
-    set_recompute(module, config.train.recompute)
-    wanted = rows_at_once(config.train.batch_size or 1, context, device)
-    n_rows = max(1, min(wanted, most_rows))
-    ids = torch.randint(vocab_size, (n_rows, context), device=device)
+    set_recompute(module, train.recompute)
+    wanted = rows_at_once(train.batch_size or 1, config.data.context, device)
+    a_row = _seconds(config, module, _rows(config, vocab_size, 1))
+    n_rows = max(1, min(wanted, most_rows, int(_MOST_SECONDS / (_TRIES * a_row))))
+    rows = _rows(config, vocab_size, n_rows)
+    kept = kept_bytes(module, train, lambda: _loss(module, *rows)) * wanted // n_rows
+    return min(a_row, _seconds(config, module, rows) / n_rows) / config.data.context, kept
+
+
+def _rows(config: LanguageConfig, vocab_size: int, n_rows: int) -> tuple[Tensor, Tensor]:
+    """Returns any tokens, (B, T), and what is to be said of them."""
+    ids = torch.randint(vocab_size, (n_rows, config.data.context), device=device_of(config.train.device))
     rate = config.task.rate if isinstance(config.task, MaskedConfig) else 1.0
-    targets = ids.masked_fill(torch.rand(ids.shape, device=device) >= rate, IGNORED)
-    kept = kept_bytes(module, lambda: _loss(module, ids, targets)) * wanted // n_rows
-    taken = []
+    return ids, ids.masked_fill(torch.rand(ids.shape, device=ids.device) >= rate, IGNORED)
+
+
+def _seconds(config: LanguageConfig, module: LanguageModule, rows: tuple[Tensor, Tensor]) -> float:
+    """Returns the least seconds in which rows go forward and backward."""
+    device, taken = rows[0].device, []
     for _ in range(_TRIES):
         began = time.perf_counter()
-        _loss(module, ids, targets).backward()
+        with autocast(config.train, device):
+            loss = _loss(module, *rows)
+        loss.backward()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         taken.append(time.perf_counter() - began)
         module.zero_grad(set_to_none=True)
-    return min(taken) / ids.numel(), kept
+    return min(taken)
 
 
 def _loss(module: LanguageModule, ids: Tensor, targets: Tensor) -> Tensor:

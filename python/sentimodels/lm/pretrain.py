@@ -30,8 +30,9 @@ from ..runs.language import is_alignment, load_language_config
 from ..runs.lineage import own_sources, sources_of_start
 from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
+from ..training.advice import advice
 from ..training.distributed import Distributed
-from ..training.possible import check_possible, never_released
+from ..training.possible import check_possible
 from ..training.progress import read_records
 from ..training.task import Task
 from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
@@ -272,7 +273,7 @@ def _go(
                 config.optim, config.train, distributed=processes, on_record=told, should_stop=should_stop
             )
             task = _task(config, corpus, tokenizer, bfloat16=trainer.bfloat16)
-            for note in never_released(config.optim, task.course(processes.world).steps):
+            for note in advice(config.optim, config.train, lambda: task.course(processes.world).steps):
                 say(note)
             return _fitted(config, out, trainer, task, module, corpus, tokenizer, resumes)
     finally:

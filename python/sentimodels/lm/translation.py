@@ -32,8 +32,9 @@ from ..evaluation.translation import can_score, check_scorable, translation_scor
 from ..runs.directory import finish_run, goes_on, load_weights, refuse_run
 from ..runs.lineage import record_of
 from ..runs.torch_settings import set_torch
+from ..training.advice import advice
 from ..training.distributed import Distributed
-from ..training.possible import check_possible, never_released
+from ..training.possible import check_possible
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .directory import begin_with, load_tokenizer, load_unfinished
@@ -179,7 +180,7 @@ def _train(
         return score
 
     task = Seq2Seq(config.task, config.train, format, pairs, checked, bleu=bleu)
-    for note in never_released(config.optim, task.course(processes.world).steps):
+    for note in advice(config.optim, config.train, lambda: task.course(processes.world).steps):
         if told.on_note is not None:
             told.on_note(note)
     resumes = goes_on(out, resumed, told.on_note or (lambda _: None), writes=processes.main)

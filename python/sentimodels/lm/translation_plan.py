@@ -52,7 +52,7 @@ def plan_translation(config: TranslationConfig) -> dict[str, Any]:
     task = Seq2Seq(config.task, tried, format, pairs)
     module.to(device_of(config.train.device)).train()
     batch = next(task.batches(0, 0, 0, 1))
-    kept = kept_bytes(module, lambda: task.loss(module, batch)[0])
+    kept = kept_bytes(module, tried, lambda: task.loss(module, batch)[0])
     ends: list[float] = []
     Trainer(config.optim, tried, on_record=lambda _: ends.append(time.perf_counter())).fit(module, task)
     a_batch = min(then - now for now, then in pairwise(ends))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..config import LoopConfig, OptimConfig
+from ..training.device import autocast
 
 __all__ = ["kept_bytes", "state_bytes"]
 
@@ -25,11 +26,12 @@ def state_bytes(module: nn.Module, optim: OptimConfig, train: LoopConfig) -> int
     return copies * n_bytes
 
 
-def kept_bytes(module: nn.Module, loss: Callable[[], Tensor]) -> int:
+def kept_bytes(module: nn.Module, train: LoopConfig, loss: Callable[[], Tensor]) -> int:
     """Returns the bytes that a forward pass keeps for the backward pass, weights apart.
 
     Args:
         module: whose weights these are.
+        train: says in which precision.
         loss: runs the forward pass.
     """
     kept: dict[int, int] = {}
@@ -41,7 +43,8 @@ def kept_bytes(module: nn.Module, loss: Callable[[], Tensor]) -> int:
         return tensor
 
     own = {value.untyped_storage().data_ptr() for value in module.parameters()}
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    device = next(module.parameters()).device
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), autocast(train, device):
         whole = loss()  # holds what is kept, so that no place is taken twice
     del whole
     return sum(n_bytes for place, n_bytes in kept.items() if place not in own)

@@ -72,7 +72,7 @@ def _kept(config: RunConfig, tables: Tables, encoded: Encoded, module: Any) -> i
     task = task_of(tried, tables, encoded, tables.classes(tables.train), None, None, None)
     largest = max(islice(task.batches(0, 0, 0, 1), _LOOKED_AT), key=lambda batch: counted(batch)[1])
     module.train()
-    return kept_bytes(module, lambda: task.loss(module, largest)[0])
+    return kept_bytes(module, config.train, lambda: task.loss(module, largest)[0])
 
 
 def _of_fit(config: RunConfig, tables: Tables) -> int:

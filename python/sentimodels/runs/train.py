@@ -36,8 +36,9 @@ from ..models import Fits, build
 from ..tasks.classification import Classification, evaluation
 from ..tasks.distillation import Distillation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
+from ..training.advice import advice
 from ..training.distributed import Distributed
-from ..training.possible import check_possible, never_released
+from ..training.possible import check_possible
 from ..training.progress import write_record
 from ..training.state import load_state
 from ..training.trackers import check_tracker, tracking
@@ -220,7 +221,7 @@ def _train(
     task = task_of(config, tables, encoded, labels, valid, valid_labels, told)
     if isinstance(task, Classification):
         task.check(module)
-    for note in never_released(config.optim, task.course(processes.world).steps):
+    for note in advice(config.optim, config.train, lambda: task.course(processes.world).steps):
         say(note)
     resumes = goes_on(out, resumed, say, writes=processes.main)
     if not resumes:

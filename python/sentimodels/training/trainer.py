@@ -124,10 +124,10 @@ class _Run:
         parts, progress = load_state(path)
         self.progress = self.history.progress = Progress(**progress)
         if self._goes_on() and (then := world_of(parts["random"])) != self.all.world:
-            remedy = f"torchrun --nproc-per-node {then} -m sentimodels ..." if then > 1 else "no torchrun"
+            by = f"by torchrun --nproc-per-node {then} -m sentimodels ..." if then > 1 else "without torchrun"
             raise CheckpointError(
                 f"{path}: the number of processes was {then} and is {self.all.world}, so batches would be "
-                f"others; go on with {remedy}"
+                f"others; start it {by}"
             )
         if not self.all.main:  # what was counted is that of all processes
             self.progress.tokens = self.progress.places = 0
