@@ -37,7 +37,6 @@ from pretrained_rows import (
     KINDS,
     OF_ARCH,
     OF_SET,
-    OF_SETS,
     PRESET,
     READINGS,
     SEEDS,
@@ -50,6 +49,7 @@ from pretrained_rows import (
     other_base,
     recipe,
     trials,
+    wanted,
 )  # fmt: skip
 from result import RESULTS, data_folder, digest, earlier, load, occasion, unpack, write
 from run_all import fewer
@@ -316,23 +316,6 @@ def of_base(run: Path) -> dict[str, Any]:
     record = about(run)
     kept = {key: record[key] for key in ("task", "parameters", "vocabulary", "valid", "corpus")}
     return {**kept, "tokens": record["fit"]["tokens"], "cpu_seconds": cpu_seconds(run)}
-
-
-def wanted(asked: list[str]) -> dict[str, list[str]]:
-    """Returns the kinds that are asked for of each set, `set:kind` or `set:arch`; all where none is named."""
-    chosen: dict[str, list[str]] = {}
-    unknown = dict.fromkeys(asked)
-    for of_set, kinds in OF_SETS.items():
-        for kind in kinds:
-            names = (of_set, f"{of_set}:{kind}", f"{of_set}:{KINDS[kind].arch}")
-            if not asked or any(name in asked for name in names):
-                chosen.setdefault(of_set, []).append(kind)
-            for name in names:
-                unknown.pop(name, None)
-    if unknown:
-        known = [f"{of_set}:{kind}" for of_set, kinds in OF_SETS.items() for kind in kinds]
-        raise SystemExit(f"bert.py: no {next(iter(unknown))!r}; there are: {', '.join([*OF_SETS, *known])}")
-    return chosen
 
 
 def show(bench: Bench, asked: dict[str, list[str]]) -> None:

@@ -129,3 +129,20 @@ def recipe(of_set: str, arch: str) -> Tree:
         "context": CONTEXT, "rates": list(RATES[of_set, arch]), "seeds": SEEDS, "classifier": OF_ARCH[arch],
         "of_set": OF_SET[of_set], **({"readings": readings} if len(readings) > 1 else {}),
     }  # fmt: skip
+
+
+def wanted(asked: list[str]) -> dict[str, list[str]]:
+    """Returns the kinds that are asked for of each set, `set:kind` or `set:arch`; all where none is named."""
+    chosen: dict[str, list[str]] = {}
+    unknown = dict.fromkeys(asked)
+    for of_set, kinds in OF_SETS.items():
+        for kind in kinds:
+            names = (of_set, f"{of_set}:{kind}", f"{of_set}:{KINDS[kind].arch}")
+            if not asked or any(name in asked for name in names):
+                chosen.setdefault(of_set, []).append(kind)
+            for name in names:
+                unknown.pop(name, None)
+    if unknown:
+        known = [f"{of_set}:{kind}" for of_set, kinds in OF_SETS.items() for kind in kinds]
+        raise SystemExit(f"bert.py: no {next(iter(unknown))!r}; there are: {', '.join([*OF_SETS, *known])}")
+    return chosen

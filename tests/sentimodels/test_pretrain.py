@@ -20,13 +20,10 @@ from sentimodels.lm.corpus import open_corpus, prepare
 from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import NextToken, Rows
-from sentimodels.lm.plan import _loss, plan
 from sentimodels.lm.pretrain import _rows_in, pretrain, resume_pretraining
 from sentimodels.runs.directory import read_json
 from sentimodels.runs.language import resolve_language
-from sentimodels.runs.start import as_grown
 from sentimodels.runs.verify import verify
-from sentimodels.training.throughput import working_parameters
 
 
 @pytest.fixture(scope="module")
@@ -234,35 +231,6 @@ def test_what_was_killed_while_it_prepared_can_be_repeated(corpus: Path, tmp_pat
     assert not tokens.exists()
 
 
-def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Path) -> None:
-    pretrain(config_of(corpus), tmp_path / "base")
-    said: list[str] = []
-    start = {"init_from": str(tmp_path / "base")}
-    pretrain(config_of(corpus, train=start), tmp_path / "alike", on_note=said.append)
-    moved = tmp_path / "moved.txt"
-    moved.write_bytes(corpus.read_bytes())
-    more = tmp_path / "more.txt"
-    more.write_text("one more line\n" * 20)
-    behind = {"corpus": [str(moved), str(more)]}
-    pretrain(config_of(corpus, train=start, data=behind), tmp_path / "behind", on_note=said.append)
-    assert not any("base was trained on" in note for note in said)
-    pretrain(config_of(corpus, train=start, data={"split_seed": 1}), tmp_path / "other", on_note=said.append)
-    assert (
-        sum("on 1 of the 1 files of the corpus, with another data.split_seed" in note for note in said) == 1
-    )
-    before = {"corpus": [str(more), str(corpus)]}
-    pretrain(config_of(corpus, train=start, data=before), tmp_path / "before", on_note=said.append)
-    assert sum("1 of the 2 files of the corpus, with other files before" in note for note in said) == 1
-
-
-def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    pretrain(config_of(corpus), tmp_path / "bpe", on_note=said.append)
-    assert not any("loses parts of texts" in note for note in said)
-    pretrain(config_of(corpus, data={"tokenizer_model": "wordpiece"}), tmp_path / "run", on_note=said.append)
-    assert any("loses parts of texts" in note for note in said)
-
-
 def test_a_lone_surrogate_is_text(tmp_path: Path) -> None:
     path = tmp_path / "tweets.jsonl"
     path.write_text("".join(json.dumps({"text": f"{n} great fun \ud83d"}) + "\n" for n in range(400)))
@@ -379,61 +347,6 @@ def test_a_token_weighs_the_same_wherever_it_stands(corpus: Path, tmp_path: Path
     for name, value in model.named_parameters():
         assert value.grad is not None
         torch.testing.assert_close(gradients[name], value.grad, atol=1e-3, rtol=1e-3, msg=name)
-
-
-def test_a_table_that_a_head_reads_counts_as_work() -> None:
-    """MFU counts the parameters that every token goes through."""
-    tied, untied = (build_language_model(config_of(Path(), task={"tied": on}), 300) for on in (True, False))
-    blocks = sum(p.numel() for name, p in tied.named_parameters() if "embedding" not in name)
-    assert working_parameters(tied) == working_parameters(untied) == blocks + 300 * 16
-
-
-def test_the_plan_counts_without_reading(tmp_path: Path) -> None:
-    found = plan(
-        resolve_language({"preset": "tiny", "data": {"vocab_size": 10_000}, "task": {"tied": False}})
-    )
-    assert found["parameters"] == pytest.approx(8.14e6, rel=0.01)
-    assert found["parameters_of_blocks"] == pytest.approx(3.0e6, rel=0.02)
-    assert (found["tokens_of_a_step"], found["tokens"]) == (32 * 256, 82_000_000)
-    large = plan(resolve_language({"preset": "5x-large"}))
-    assert large["parameters"] > 5e9
-    assert {"seconds", "memory_bytes"}.isdisjoint(large)  # too large to be tried
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_plan_counts_the_tokens_of_a_base(corpus: Path, tmp_path: Path) -> None:
-    made = pretrain(config_of(corpus, train={"max_steps": 1}), tmp_path / "base")
-    given = {
-        "data": {"corpus": [str(corpus)]},
-        "train": {"init_from": str(tmp_path / "base"), "max_steps": 1},
-    }
-    found = plan(resolve_language(*as_grown(given)))
-    assert (found["vocabulary"], found["parameters"]) == (300, made["parameters"])
-
-
-@pytest.mark.parametrize("arch", ["gpt", "bert", "mamba"])
-def test_the_plan_estimates_time_and_memory(arch: str) -> None:
-    tree = {"arch": arch, "preset": "nano", "data": {"context": 32, "vocab_size": 300}}
-    found = plan(resolve_language({**tree, "train": {"max_steps": 1000, "batch_size": 2}}))
-    assert found["seconds"] > 0
-    assert found["memory_bytes"] > 5 * 4 * found["parameters"]
-    # How long a corpus is, nobody has looked.
-    assert "seconds" not in plan(resolve_language({**tree, "train": {"epochs": 1, "batch_size": 2}}))
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_plan_tries_the_precision_of_the_run(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = []
-
-    def loss(module: Any, *rows: Any) -> Any:
-        tried.append(torch.is_autocast_enabled("cpu"))
-        return _loss(module, *rows)
-
-    monkeypatch.setattr("sentimodels.lm.plan._loss", loss)
-    tree = {"preset": "nano", "data": {"context": 32, "vocab_size": 300}}
-    train = {"max_steps": 1, "batch_size": 2, "device": "cpu", "precision": precision}
-    plan(resolve_language({**tree, "train": train}))
-    assert set(tried) == {precision == "bfloat16"}
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from ..data.opening import TextFile, open_text, plain_suffix
 from ..errors import DataError
 from .held_out import HeldOutLines
 
-__all__ = ["Documents", "files_of"]
+__all__ = ["Documents", "files_of", "format_of"]
 
 # Half of a character, which JSON can hold, as of a text that was cut off.
 _LONE = re.compile("[\ud800-\udfff]")
@@ -117,7 +117,7 @@ class Documents:
 
 
 def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str]:
-    kind, _, field = (format or _format_of(file.path)).partition(":")
+    kind, _, field = (format or format_of(file.path)).partition(":")
     if kind == "lines":
         yield from file.lines()
     elif kind == "paragraphs":
@@ -132,7 +132,8 @@ def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str
         raise DataError(f"format {format!r}: unknown; expected {_KINDS}")
 
 
-def _format_of(path: Path) -> str:
+def format_of(path: Path) -> str:
+    """Returns what the name of a file says of its documents."""
     suffix = plain_suffix(path)
     if suffix in (".csv", ".tsv"):
         return suffix[1:]

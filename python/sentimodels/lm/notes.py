@@ -3,23 +3,25 @@
 Not for what is refused (`count.py`, `held_out.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from sentitok import Tokenizer
 
-from ..config import LanguageConfig
+from ..config import CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
 from ..errors import SentiError
 from ..runs.directory import read_json
 from ..runs.language import load_language_config
 from ..runs.lineage import own_sources, record_of
 from .corpus import Corpus
+from .documents import format_of
 
 __all__ = ["notes_of"]
 
-# What decides which documents of files validate.
-_DIVIDING = ("format", "encoding", "limit", "valid_share", "split_seed")
+# What decides which documents of files validate, beside what is a document.
+_DIVIDING = ("encoding", "limit", "valid_share", "split_seed")
 
 
 def notes_of(
@@ -52,27 +54,31 @@ def notes_of(
         )
     start = config.train.init_from
     if start is not None and not resumed:
-        yield from _known_to(Path(start), config, [one["sha256"] for one in own_sources(facts.sources)])
+        yield from _known_to(Path(start), config, own_sources(facts.sources))
 
 
-def _known_to(start: Path, config: LanguageConfig, files: list[str]) -> Iterator[str]:
+def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]]) -> Iterator[str]:
     """Yields what is to be said of files that a base was trained on, if it may have read what validates here.
 
     A document validates by its number, so the base may have read others of the same files: unless these came
     first and in the same order there, divided by the same settings.
     """
     known = {one.sha256 for one in record_of(start).learned}
-    if not (n_known := sum(file in known for file in files)):
+    hashes = [file["sha256"] for file in files]
+    if not (n_known := sum(file in known for file in hashes)):
         return
     differ = "other files before or among them"
     try:
         then = load_language_config(start).data
-        of_base = [one["sha256"] for one in own_sources(read_json(start / JSON_NAME).get("sources", []))]
+        of_base = own_sources(read_json(start / JSON_NAME).get("sources", []))
         n_same = min(len(files), len(of_base))
         settings = [name for name in _DIVIDING if getattr(then, name) != getattr(config.data, name)]
+        same = hashes[:n_same] == [one["sha256"] for one in of_base[:n_same]]
+        if same and _formats(then, of_base[:n_same]) != _formats(config.data, files[:n_same]):
+            settings.append("format")
         if settings:
             differ = f"another data.{settings[0]}"
-        elif files[:n_same] == of_base[:n_same] and known.isdisjoint(files[n_same:]):
+        elif same and known.isdisjoint(hashes[n_same:]):
             return
     except (SentiError, OSError):  # no language model: a classifier, or weights alone
         differ = "a division of its own"
@@ -80,3 +86,8 @@ def _known_to(start: Path, config: LanguageConfig, files: list[str]) -> Iterator
         f"{start} was trained on {n_known:,} of the {len(files):,} files of the corpus, with {differ}: it "
         "may have read documents that validate, and the loss there may be too low"
     )
+
+
+def _formats(data: CorpusConfig, files: list[Mapping[str, Any]]) -> list[str]:
+    """Returns what a document is in each file."""
+    return [data.format or format_of(Path(one["source"])) for one in files]

@@ -1,0 +1,50 @@
+"""What a pre-training tells of its corpus, its base and its tokenizer before it begins."""
+
+from pathlib import Path
+
+import pytest
+
+from animals import config_of, write_corpus
+from sentimodels.lm.pretrain import pretrain
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Path) -> None:
+    pretrain(config_of(corpus), tmp_path / "base")
+    said: list[str] = []
+    start = {"init_from": str(tmp_path / "base")}
+    pretrain(config_of(corpus, train=start), tmp_path / "alike", on_note=said.append)
+    moved = tmp_path / "moved.txt"
+    moved.write_bytes(corpus.read_bytes())
+    more = tmp_path / "more.txt"
+    more.write_text("one more line\n" * 20)
+    behind = {"corpus": [str(moved), str(more)]}
+    pretrain(config_of(corpus, train=start, data=behind), tmp_path / "behind", on_note=said.append)
+    named = config_of(corpus, train=start, data={"format": "lines"})  # what it is without a word
+    pretrain(named, tmp_path / "named", on_note=said.append)
+    assert not any("base was trained on" in note for note in said)
+    apart = tmp_path / "apart.txt"
+    apart.write_text(corpus.read_text().replace("\n", "\n\n"))
+    pretrain(config_of(apart, train=start), tmp_path / "apart")
+    cut = config_of(apart, train={"init_from": str(tmp_path / "apart")}, data={"format": "paragraphs"})
+    pretrain(cut, tmp_path / "cut", on_note=said.append)
+    assert sum("1 of the 1 files of the corpus, with another data.format:" in note for note in said) == 1
+    pretrain(config_of(corpus, train=start, data={"split_seed": 1}), tmp_path / "other", on_note=said.append)
+    assert (
+        sum("on 1 of the 1 files of the corpus, with another data.split_seed" in note for note in said) == 1
+    )
+    before = {"corpus": [str(more), str(corpus)]}
+    pretrain(config_of(corpus, train=start, data=before), tmp_path / "before", on_note=said.append)
+    assert sum("1 of the 2 files of the corpus, with other files before" in note for note in said) == 1
+
+
+def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    pretrain(config_of(corpus), tmp_path / "bpe", on_note=said.append)
+    assert not any("loses parts of texts" in note for note in said)
+    pretrain(config_of(corpus, data={"tokenizer_model": "wordpiece"}), tmp_path / "run", on_note=said.append)
+    assert any("loses parts of texts" in note for note in said)
