@@ -14,7 +14,7 @@
 The recipe is `multi30k.toml`, on a GPU `multi30k-gpu.toml`; weights and search are chosen on the validation
 pairs. Needs the data of `SENTITOK_DATA` and sacrebleu. `--test` scores all seeds that have finished, and
 writes a result file with the signatures; a bar is judged once all are there. With `--join`, seeds of the
-result file that are not in the folder of runs stay in it as they were scored.
+result file that are not in the folder of runs stay in it as they were scored; without, they go.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import json
 import tempfile
 import time
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,14 @@ from result import RESULTS, data_folder, earlier, load, occasion, origin, outdat
 from steps import AGAIN, after, cpu_seconds, translated
 from translations import ROWS, Row
 
-from sentimodels.config import TranslationConfig
+from sentimodels.config import Seq2SeqConfig, TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
 from sentimodels.evaluation.joint_intervals import Score, of_score
 from sentimodels.evaluation.translation import bleu_of_drawn, translation_scores
 from sentimodels.lm.evaluate_translation import evaluate_translation
 from sentimodels.lm.translation import train_translation
 from sentimodels.lm.translation_config import load_translation_config, resolve_translation
-from sentimodels.lm.translator import Translator
+from sentimodels.lm.translator import Translator, beam_options
 from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
 
@@ -143,6 +144,8 @@ def test(name: str, folder: Path, before: float | None, command: str, *, join: b
         raise SystemExit(
             f"translate.py: no run of {name} has finished in {folder}; type the same without --test"
         )
+    tree, target = settings(load_translation_config(run_of(folder, there[0]))), RESULTS / f"{row.result}.json"
+    others = scored_before(target, tree, row, there, given) if join else []
     of_seeds, translations = [], []
     for seed in there:
         run = run_of(folder, seed)
@@ -156,13 +159,11 @@ def test(name: str, folder: Path, before: float | None, command: str, *, join: b
             "parameters": about["parameters"], "cpu_seconds": cpu_seconds(run),
             "device": device_name(about["device"]),
         })  # fmt: skip
-    tree, target = settings(load_translation_config(run_of(folder, there[0]))), RESULTS / f"{row.result}.json"
-    elsewhere = scored_elsewhere(target, tree, row, of_seeds) if join else []
-    score = beside(bleu_of_drawn(translations, pairs.targets), [one["test"]["bleu"] for one in elsewhere])
+    score = beside(bleu_of_drawn(translations, pairs.targets), [one["test"]["bleu"] for one in others])
     bleu = of_score(score, len(pairs.targets))
     result = {
         "set": name, "row": tree["arch"], **origin(tree, row.read()),
-        "seeds": sorted(of_seeds + elsewhere, key=lambda one: int(one["seed"])), "bleu": asdict(bleu),
+        "seeds": sorted(of_seeds + others, key=lambda one: int(one["seed"])), "bleu": asdict(bleu),
         "earlier": earlier(target, judged_before), **occasion(command, before),
     }  # fmt: skip
     write(target, result)
@@ -170,8 +171,8 @@ def test(name: str, folder: Path, before: float | None, command: str, *, join: b
         print(f"{judged.word}: {asks(judged.bar)}")
 
 
-def scored_elsewhere(
-    target: Path, tree: dict[str, Any], row: Row, here: list[dict[str, Any]]
+def scored_before(
+    target: Path, tree: dict[str, Any], row: Row, here: list[int], given: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Returns the seeds that a result file has beside those here, each with when it was scored.
 
@@ -179,19 +180,31 @@ def scored_elsewhere(
         target: the result file.
         tree: the settings here, which must be those there.
         row: what is measured; its files must be those there.
-        here: the seeds that were scored here.
+        here: the seeds that are to be scored.
+        given: of the search.
     """
     there = read(target) if target.is_file() else {"seeds": []}
-    seeds = {one["seed"] for one in here}
-    others = [one for one in there["seeds"] if one["seed"] not in seeds]
+    others = [one for one in there["seeds"] if one["seed"] not in here]
     if not others:
         raise SystemExit(f"translate.py: {target.name} has no other seed to join; leave out --join")
+    search = asdict(beam_options(Seq2SeqConfig.model_validate(tree["task"]), **given))
     reasons = outdated(there, tree, row.read())
-    scored_by = [(one["test"]["search"], one["test"]["signatures"]) for one in others + here]
-    if any(one != scored_by[0] for one in scored_by):
-        reasons.append("the search or sacrebleu's signature is another one")
+    for one in others:
+        reasons += [
+            f"{name} was {was} and is {search[name]}"
+            for name, was in one["test"]["search"].items()
+            if was != search[name]
+        ]
+        if f"version:{version('sacrebleu')}" not in one["test"]["signatures"]["bleu"].split("|"):
+            reasons.append(f"sacrebleu is {version('sacrebleu')}, not that of seed {one['seed']}")
+        if one["device"] != "cpu":
+            reasons.append(f"seed {one['seed']} was trained on {one['device']}: its cost is another one")
     if reasons:
-        raise SystemExit(f"translate.py: {target.name}: {'; '.join(reasons)}; leave out --join")
+        seeds = ", ".join(str(one["seed"]) for one in others)
+        raise SystemExit(
+            f"translate.py: seeds {seeds} of {target.name} cannot be joined: {'; '.join(reasons)}; "
+            "without --join the file loses them"
+        )
     when = {"date": there["date"], "commit": there["git"]}
     return [{"scored": when, **one} for one in others]
 
@@ -201,13 +214,15 @@ def beside(here: Score, others: list[float]) -> Score:
 
     On drawn pairs they are taken to gain and lose what the seeds here do in their mean.
     """
+    if not others:
+        return here
 
     def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         drawn, whole = here(weights), here(np.ones((1, weights.shape[1])))
         moved = drawn.mean(axis=1, keepdims=True) - whole.mean()
-        return np.concatenate([drawn, moved + np.array(others)], axis=1)
+        return np.concatenate([drawn, np.maximum(moved + np.array(others), 0.0)], axis=1)
 
-    return score if others else here
+    return score
 
 
 def device_name(device: str) -> str:
@@ -239,6 +254,8 @@ def main() -> None:
     for name in ("search", "test", "join"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
+    if asked.join and not asked.test:
+        parser.error("--join belongs to --test")
     before, row, out = load(), ROWS[asked.row], asked.out or Path("runs") / asked.row
     seeds = range(row.seeds) if asked.seed is None else (asked.seed,)
     if asked.speed is not None:

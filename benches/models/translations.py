@@ -118,8 +118,8 @@ def made_by(row: Row, result: Result) -> str:
     signatures = "; ".join(f"`{one}`" for one in test["signatures"].values())
     of_seeds = ", ".join(f"{one['test']['bleu']:.2f}" for one in result["seeds"])
     of_seeds += "".join(
-        f"; {one['test']['bleu']:.2f} is of seed {one['seed']}, scored elsewhere ({one['scored']['date']}, "
-        f"commit {one['scored']['commit'][:9]})"
+        f"; {one['test']['bleu']:.2f} is of seed {one['seed']}, scored before ({one['scored']['date']}, "
+        f"commit {one['scored']['commit'][:9]}): in the interval it gains on drawn pairs what the others do"
         for one in result["seeds"]
         if "scored" in one
     )

@@ -1,31 +1,37 @@
 """What is said of settings before training: those that do nothing, and those that are slow here."""
 
+import platform
+
 import pytest
 import torch
 
+from sentimodels.cli.command import Output
+from sentimodels.cli.dry_run import dry_run_of
 from sentimodels.config import OptimConfig, TrainConfig
-from sentimodels.training.advice import advice
+from sentimodels.runs.advice import advice
 
 
 @pytest.mark.parametrize(
-    ("precision", "processor", "told"),
+    ("precision", "processor", "kernels", "told"),
     [
-        ("bfloat16", "AVX2", True),
-        ("bfloat16", "NO AVX", True),
-        ("bfloat16", "AVX512", False),
-        ("bfloat16", "DEFAULT", False),  # what torch is built for on an ARM Mac
-        ("float32", "AVX2", False),
-        ("auto", "AVX2", False),
+        ("bfloat16", "x86_64", "AVX2", True),
+        ("bfloat16", "AMD64", "DEFAULT", True),  # no AVX2 either
+        ("bfloat16", "x86_64", "AVX512", False),
+        ("bfloat16", "arm64", "DEFAULT", False),
+        ("bfloat16", "aarch64", "SVE256", False),
+        ("float32", "x86_64", "AVX2", False),
+        ("auto", "x86_64", "AVX2", False),
     ],
 )
 def test_bfloat16_on_a_processor_without_its_products(
-    precision: str, processor: str, told: bool, monkeypatch: pytest.MonkeyPatch
+    precision: str, processor: str, kernels: str, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: processor)
+    monkeypatch.setattr(platform, "machine", lambda: processor)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: kernels)
     train = TrainConfig.model_validate({"precision": precision, "device": "cpu"})
     said = list(advice(OptimConfig(), train, lambda: 10))
     assert len(said) == told
-    assert all(one.endswith("type: --precision float32") for one in said)
+    assert all(one.endswith("--precision float32 is many times faster") for one in said)
 
 
 def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
@@ -39,3 +45,13 @@ def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
     assert list(advice(frozen, train, lambda: 11)) == []
     (said,) = advice(frozen, train, lambda: 10)
     assert said == "optim.unfreeze_at 10: training has 10 steps, so what is frozen stays so"
+
+
+def test_a_dry_run_says_so_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sentimodels.runs.advice._lacks_bfloat16", lambda: True)
+    for precision, told in (("bfloat16", True), ("float32", False)):
+        train = TrainConfig.model_validate({"precision": precision, "device": "cpu"})
+        dry_run_of(Output("senti.pretrain/1", as_json=False, quiet=False), train, lambda: {"parameters": 7})
+        out, err = capsys.readouterr()
+        assert ("--precision float32 is many times faster" in err) == told
+        assert "parameters" in out

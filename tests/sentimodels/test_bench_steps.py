@@ -5,7 +5,6 @@ import importlib
 import itertools
 import json
 import lzma
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -191,20 +190,14 @@ def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("row", "n_dev"), [("multi30k", 20), ("multi30k-gpu", 20), ("wmt-gpt", 9)]
-)  # a twentieth of the sources
-def test_translation_stops_goes_on_and_is_scored(
-    bench: Callable[[str], Any],
+def translating(
+    translate: Any,
     row: str,
-    n_dev: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:
-    """From the files of the data to a result file; the pairs that choose are none of those that judge."""
-    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    translate = bench("translate")
+) -> Callable[..., str]:
+    """The bench of translation on files of numbers, with a small model: from words to what it prints."""
     for seed, (part, n) in enumerate({"train": 200, "valid": 20, "test": 20}.items()):
         for side, lines in zip(("en", "de"), number_pairs(n, seed), strict=True):
             for of in (one for one in translate.ROWS.values() if part in one.files):
@@ -222,6 +215,25 @@ def test_translation_stops_goes_on_and_is_scored(
         monkeypatch.setattr(sys, "argv", ["translate.py", *given, *more])
         translate.main()
         return capsys.readouterr().out
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("row", "n_dev"), [("multi30k", 20), ("multi30k-gpu", 20), ("wmt-gpt", 9)]
+)  # a twentieth of the sources
+def test_translation_stops_goes_on_and_is_scored(
+    bench: Callable[[str], Any],
+    row: str,
+    n_dev: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From the files of the data to a result file; the pairs that choose are none of those that judge."""
+    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
+    translate = bench("translate")
+    call = translating(translate, row, tmp_path, monkeypatch, capsys)
 
     with monkeypatch.context() as clock:
         clock.setattr(translate, "after", lambda _: asked_often(2))
@@ -244,32 +256,58 @@ def test_translation_stops_goes_on_and_is_scored(
     assert found["config"]["data"]["train"] == read
     assert found["command"].endswith("--test --beam 1")
 
-    shutil.rmtree(tmp_path / "run" / "seed-1")
-    call("--seed", "2")
-    with pytest.raises(SystemExit, match="search or sacrebleu's signature is another one; leave out --join"):
-        call("--test", "--beam", "2", "--join")
+
+def test_seeds_of_another_machine_are_joined(
+    bench: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """They stay as they were scored; what was measured otherwise is refused before anything is scored."""
+    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
+    translate = bench("translate")
+    file = tmp_path / f"{translate.ROWS['multi30k'].result}.json"
+    call = translating(translate, "multi30k", tmp_path, monkeypatch, capsys)
+    call("--seed", "0")
+    with pytest.raises(SystemExit, match="has no other seed to join; leave out --join"):
+        call("--test", "--beam", "1", "--join")
+    call("--test", "--beam", "1")
+    found = json.loads(file.read_text("utf-8"))
+    (one,) = found["seeds"]
+
+    def elsewhere(**changed: Any) -> None:
+        """Seed 1 alone, as of another machine, with a score of its own."""
+        scored = {**one, "seed": 1, "test": {**one["test"], "bleu": 50.0}, **changed.pop("seed", {})}
+        file.write_text(json.dumps({**found, **changed, "seeds": [scored]}), "utf-8")
+
+    config = {**found["config"], "arch": "mamba"}
+    signed = {**one["test"], "signatures": {"bleu": "tok:13a|version:1.0.0", "chrf": ""}}
+    for changed, search, said in (
+        ({}, "2", "seeds 1 of translation.json cannot be joined: beam was 1 and is 2; without --join the"),
+        ({"config": config, "config_sha256": bench("result").digest(config)}, "1", "mamba"),
+        ({"seed": {"device": "NVIDIA H100"}}, "1", "seed 1 was trained on NVIDIA H100"),
+        ({"seed": {"test": signed}}, "1", "sacrebleu is .*, not that of seed 1"),
+    ):
+        elsewhere(**changed)
+        capsys.readouterr()
+        with pytest.raises(SystemExit, match=said):
+            call("--test", "--beam", search, "--join")
+        assert "BLEU" not in capsys.readouterr().out
+    elsewhere()
     call("--test", "--beam", "1", "--join")
-    joined = json.loads((tmp_path / f"{translate.ROWS[row].result}.json").read_text("utf-8"))
-    assert [("scored" in one, one["seed"]) for one in joined["seeds"]] == [(False, 0), (True, 1), (False, 2)]
-    assert joined["seeds"][1]["test"] == found["seeds"][1]["test"]
-    three = [one["test"]["bleu"] for one in joined["seeds"]]
-    assert joined["bleu"]["seeds"] == 3
-    assert joined["bleu"]["value"] == pytest.approx(sum(three) / 3)
-    assert joined["bleu"]["low"] <= joined["bleu"]["value"] <= joined["bleu"]["high"]
+    joined = json.loads(file.read_text("utf-8"))
+    assert [("scored" in each, each["seed"]) for each in joined["seeds"]] == [(False, 0), (True, 1)]
+    assert joined["seeds"][1]["scored"] == {"date": found["date"], "commit": found["git"]}
+    assert joined["bleu"]["seeds"] == 2
+    assert joined["bleu"]["value"] == pytest.approx((one["test"]["bleu"] + 50) / 2)
+    assert joined["bleu"]["low"] < joined["bleu"]["value"] < joined["bleu"]["high"]
+    assert joined["command"].endswith("--test --join --beam 1")
     page = bench("translations").part(tmp_path)
-    assert "| 3 |" in page
-    assert f"{three[1]:.2f} is of seed 1, scored elsewhere" in page
-    other = {**joined, "config": {**joined["config"], "arch": "mamba"}}
-    other["config_sha256"] = bench("result").digest(other["config"])
-    (tmp_path / f"{translate.ROWS[row].result}.json").write_text(json.dumps(other), "utf-8")
-    with pytest.raises(SystemExit, match=r"\.json: .*mamba.*; leave out --join"):
-        call("--test", "--beam", "1", "--join")
-    call("--seed", "1")
-    with pytest.raises(SystemExit, match="has no other seed to join"):
-        call("--test", "--beam", "1", "--join")
+    assert "| 2 of 3 |" in page
+    assert "50.00 is of seed 1, scored before" in page
 
 
-def test_a_seed_scored_elsewhere_moves_with_those_here(bench: Callable[[str], Any]) -> None:
+def test_a_seed_scored_before_moves_with_those_here(bench: Callable[[str], Any]) -> None:
     """On drawn pairs it gains what the mean of those here gains; on all pairs it is what it was."""
     values = np.array([[1.0, 3.0], [2.0, 6.0], [4.0, 5.0]])  # (pairs, seeds here)
 

@@ -110,7 +110,7 @@ def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
         "    train(processes, folder / f'both-{sparse}', 8, sparse)\n"
         "train(processes, folder / 'resumed', 8, True, stop=7)\n",
     )
-    with pytest.raises(CheckpointError, match=r"was 2 and is 1, .* start it by torchrun --nproc-per-node 2"):
+    with pytest.raises(CheckpointError, match=r"was 2 and is 1, .* resume with torchrun --nproc-per-node 2"):
         train(Distributed(torch.device("cpu")), tmp_path / "resumed", 16, True, resume=True)
     together(tmp_path, "train(processes, folder / 'resumed', 8, True, resume=True)\n")
     for sparse in (True, False):

@@ -24,7 +24,7 @@ def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Pa
     more.write_text("one more line\n" * 20)
     behind = {"corpus": [str(moved), str(more)]}
     pretrain(config_of(corpus, train=start, data=behind), tmp_path / "behind", on_note=said.append)
-    named = config_of(corpus, train=start, data={"format": "lines"})  # what it is without a word
+    named = config_of(corpus, train=start, data={"format": "lines", "encoding": "utf-8"})  # as without
     pretrain(named, tmp_path / "named", on_note=said.append)
     assert not any("base was trained on" in note for note in said)
     apart = tmp_path / "apart.txt"
@@ -32,7 +32,9 @@ def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Pa
     pretrain(config_of(apart, train=start), tmp_path / "apart")
     cut = config_of(apart, train={"init_from": str(tmp_path / "apart")}, data={"format": "paragraphs"})
     pretrain(cut, tmp_path / "cut", on_note=said.append)
-    assert sum("1 of the 1 files of the corpus, with another data.format:" in note for note in said) == 1
+    assert (
+        sum("1 of the 1 files of the corpus, with documents read in another way:" in one for one in said) == 1
+    )
     pretrain(config_of(corpus, train=start, data={"split_seed": 1}), tmp_path / "other", on_note=said.append)
     assert (
         sum("on 1 of the 1 files of the corpus, with another data.split_seed" in note for note in said) == 1
@@ -40,6 +42,17 @@ def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Pa
     before = {"corpus": [str(more), str(corpus)]}
     pretrain(config_of(corpus, train=start, data=before), tmp_path / "before", on_note=said.append)
     assert sum("1 of the 2 files of the corpus, with other files before" in note for note in said) == 1
+
+
+def test_bfloat16_that_the_processor_lacks_is_named(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sentimodels.runs.advice._lacks_bfloat16", lambda: True)
+    for precision, told in (("bfloat16", True), ("float32", False)):
+        said: list[str] = []
+        train = {"precision": precision, "device": "cpu", "max_steps": 1}
+        pretrain(config_of(corpus, train=train), tmp_path / precision, on_note=said.append)
+        assert any("no fast bfloat16 for this processor" in note for note in said) == told
 
 
 def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> None:

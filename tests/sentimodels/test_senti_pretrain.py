@@ -73,6 +73,7 @@ def test_what_is_printed(folder: Path) -> None:
     assert (done.out, done.err) == ("quiet\n", "")
     done = senti("pretrain", "books.txt", *SMALL, "--steps", "1", "--dry-run", cwd=folder)
     assert re.search(r"^tokens of a step +128$", done.out, re.M)
+    assert done.err == ""
 
 
 def test_mfu_is_said_with_formula_and_peak() -> None:

@@ -21,6 +21,7 @@ from ..errors import ConfigError, DataError
 from ..lm.directory import LoadedModel
 from ..lm.model import CausalModel
 from ..runs.needs import kept_bytes
+from ..training.device import use_bfloat16
 from ..training.progress import Fit
 from ..training.trainer import Record, Trainer
 from .actor_critic import ActorCritic, Told
@@ -187,7 +188,7 @@ class FollowReward:
             told: Told = model(ids, mask)
             return told.log_probs.sum() + told.values.sum()
 
-        return kept_bytes(model, self._setup.config.train, loss)
+        return kept_bytes(model, loss, bfloat16=use_bfloat16(self._setup.config.train, device))
 
 
 class PreferAnswers:
@@ -255,8 +256,10 @@ class PreferAnswers:
         ]
         longest = np.argsort(width)[-self._setup.config.train.batch_size :]
         batch = pairs.batch(longest.tolist())
-        train = self._setup.config.train
-        return kept_bytes(policy, train, lambda: torch.stack(answer_log_probs(policy, batch)).sum())
+        bfloat16 = use_bfloat16(self._setup.config.train, next(policy.parameters()).device)
+        return kept_bytes(
+            policy, lambda: torch.stack(answer_log_probs(policy, batch)).sum(), bfloat16=bfloat16
+        )
 
 
 def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:

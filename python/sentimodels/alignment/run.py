@@ -25,12 +25,12 @@ from ..lm.directory import SOURCES, LoadedModel, begin_language_run, load_langua
 from ..lm.generate import Limits
 from ..lm.model import CausalModel
 from ..lm.special import known_end
+from ..runs.advice import advice
 from ..runs.directory import finish_run, goes_on, read_json, refuse_run
 from ..runs.ensemble import predictor_hash
 from ..runs.language import ALIGNMENT
 from ..runs.processes import check_alone
 from ..runs.torch_settings import set_torch
-from ..training.advice import advice
 from ..training.device import device_of
 from ..training.progress import Fit
 from ..training.trackers import check_tracker, tracking

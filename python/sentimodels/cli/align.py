@@ -86,7 +86,7 @@ def align(
     flags = tree_of({"base": base, **given, "data__train": file})
     resolved = resolve_alignment(*trees(config, set_ or [], flags))
     if dry_run:
-        dry_run_of(output, lambda: plan(resolved))
+        dry_run_of(output, resolved.train, lambda: plan(resolved))
         return
     _run(output, out or Path("runs") / resolved.task.kind, resolved, samples)
 

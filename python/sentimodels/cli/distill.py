@@ -90,7 +90,7 @@ def distill(
     if dry_run:
         from ..runs.plan import plan
 
-        dry_run_of(output, lambda: plan(resolved, taught_tables(resolved, None, output.note)))
+        dry_run_of(output, resolved.train, lambda: plan(resolved, taught_tables(resolved, None, output.note)))
         return
     name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     _run(output, out or Path("runs") / f"{name}-distilled", resolved, None)

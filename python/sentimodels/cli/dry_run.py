@@ -5,11 +5,14 @@ Not for the estimates (`runs/plan.py`, `runs/plan_group.py`, `lm/plan.py`, `lm/t
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sentitok.cli.output import bytes_text, counted, lines, memory_now, number, table
 
 from .command import Output
+
+if TYPE_CHECKING:
+    from ..config import LoopConfig
 
 __all__ = ["dry_run_of", "dry_run_of_sweep"]
 
@@ -26,8 +29,12 @@ def _planned(plan: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return planned
 
 
-def dry_run_of(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
-    """Prints a plan."""
+def dry_run_of(output: Output, train: "LoopConfig", plan: Callable[[], dict[str, Any]]) -> None:
+    """Prints the plan of a run with these settings, and notes what is slow."""
+    from ..runs.advice import slow
+
+    for note in slow(train):
+        output.note(note)
     planned = _planned(plan)
     names = {key: _NAMES.get(key, key.removesuffix("_bytes").replace("_", " ")) for key in planned}
     pairs = [(names[key], _said(key, value)) for key, value in planned.items()]

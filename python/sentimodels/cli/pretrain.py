@@ -77,7 +77,7 @@ def pretrain(
     flags = tree_of({**given, "data__corpus": corpus})
     resolved = resolve_language(*as_grown(*trees(config, set_ or [], flags)))
     if dry_run:
-        dry_run_of(output, lambda: plan(resolved))
+        dry_run_of(output, resolved.train, lambda: plan(resolved))
         return
     _run(output, out or Path("runs") / f"lm-{resolved.arch}", resolved)
 

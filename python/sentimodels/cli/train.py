@@ -112,11 +112,11 @@ def train(
         from ..runs.plan import plan
 
         if in_folds:
-            dry_run_of(output, lambda: plan_group.plan_folds(resolved))
+            dry_run_of(output, resolved.train, lambda: plan_group.plan_folds(resolved))
         elif seeds > 1:
-            dry_run_of(output, lambda: plan_group.plan_seeds(resolved, seeds, tables))
+            dry_run_of(output, resolved.train, lambda: plan_group.plan_seeds(resolved, seeds, tables))
         else:
-            dry_run_of(output, lambda: plan(resolved, tables))
+            dry_run_of(output, resolved.train, lambda: plan(resolved, tables))
     elif in_folds:
         _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved)
     elif seeds == 1:

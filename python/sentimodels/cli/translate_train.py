@@ -79,7 +79,7 @@ def train(
     if not resolved.data.train:
         raise UsageError("no training pairs: give a file of sources and one of targets, or one table")
     if dry_run:
-        dry_run_of(output, lambda: plan_translation(resolved))
+        dry_run_of(output, resolved.train, lambda: plan_translation(resolved))
         return
     _run(output, out or Path("runs") / resolved.arch, resolved)
 

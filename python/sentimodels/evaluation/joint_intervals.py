@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 
-__all__ = ["Joint", "difference", "level", "macro_f1_difference", "of_score", "seed_noise"]
+__all__ = ["Joint", "Score", "difference", "level", "macro_f1_difference", "of_score", "seed_noise"]
 
 N_REPLICATES = 1000
 _NORMAL = 1.959963984540054

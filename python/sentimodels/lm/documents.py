@@ -18,7 +18,7 @@ from ..data.opening import TextFile, open_text, plain_suffix
 from ..errors import DataError
 from .held_out import HeldOutLines
 
-__all__ = ["Documents", "files_of", "format_of"]
+__all__ = ["Documents", "files_of", "kind_of"]
 
 # Half of a character, which JSON can hold, as of a text that was cut off.
 _LONE = re.compile("[\ud800-\udfff]")
@@ -117,7 +117,7 @@ class Documents:
 
 
 def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str]:
-    kind, _, field = (format or format_of(file.path)).partition(":")
+    kind, field = kind_of(file.path, format)
     if kind == "lines":
         yield from file.lines()
     elif kind == "paragraphs":
@@ -125,19 +125,19 @@ def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str
     elif kind == "text":
         yield _whole(file, limit)
     elif kind == "jsonl":
-        yield from _fields(file, field or "text")
+        yield from _fields(file, field)
     elif kind in ("csv", "tsv"):
         yield from _column(file, "," if kind == "csv" else "\t", kind, field)
     else:
         raise DataError(f"format {format!r}: unknown; expected {_KINDS}")
 
 
-def format_of(path: Path) -> str:
-    """Returns what the name of a file says of its documents."""
+def kind_of(path: Path, format: str | None) -> tuple[str, str]:
+    """Returns what a document of a file is, by the format or else by the file's name, and its field."""
     suffix = plain_suffix(path)
-    if suffix in (".csv", ".tsv"):
-        return suffix[1:]
-    return "jsonl:text" if suffix in (".jsonl", ".ndjson") else "lines"
+    of_name = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}.get(suffix, "lines")
+    kind, _, field = (format or of_name).partition(":")
+    return kind, field or ("text" if kind == "jsonl" else "")
 
 
 def _paragraphs(file: TextFile, limit: int | None) -> Iterator[str]:

@@ -16,12 +16,12 @@ from ..runs.directory import read_json
 from ..runs.language import load_language_config
 from ..runs.lineage import own_sources, record_of
 from .corpus import Corpus
-from .documents import format_of
+from .documents import kind_of
 
 __all__ = ["notes_of"]
 
-# What decides which documents of files validate, beside what is a document.
-_DIVIDING = ("encoding", "limit", "valid_share", "split_seed")
+# What decides which documents of files validate, beside how the files are read.
+_DIVIDING = ("limit", "valid_share", "split_seed")
 
 
 def notes_of(
@@ -74,10 +74,10 @@ def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]
         n_same = min(len(files), len(of_base))
         settings = [name for name in _DIVIDING if getattr(then, name) != getattr(config.data, name)]
         same = hashes[:n_same] == [one["sha256"] for one in of_base[:n_same]]
-        if same and _formats(then, of_base[:n_same]) != _formats(config.data, files[:n_same]):
-            settings.append("format")
         if settings:
             differ = f"another data.{settings[0]}"
+        elif same and _read_as(then, of_base[:n_same]) != _read_as(config.data, files[:n_same]):
+            differ = "documents read in another way"
         elif same and known.isdisjoint(hashes[n_same:]):
             return
     except (SentiError, OSError):  # no language model: a classifier, or weights alone
@@ -88,6 +88,6 @@ def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]
     )
 
 
-def _formats(data: CorpusConfig, files: list[Mapping[str, Any]]) -> list[str]:
-    """Returns what a document is in each file."""
-    return [data.format or format_of(Path(one["source"])) for one in files]
+def _read_as(data: CorpusConfig, files: list[Mapping[str, Any]]) -> tuple[str, list[tuple[str, str]]]:
+    """Returns how files are decoded, and what a document is in each."""
+    return data.encoding or "utf-8", [kind_of(Path(one["source"]), data.format) for one in files]

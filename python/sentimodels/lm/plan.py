@@ -6,6 +6,7 @@ are drawn out to the whole run; a model that is too large for that has no estima
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from ..heads.cross_entropy import IGNORED
 from ..layers.recompute import set_recompute
 from ..runs.needs import kept_bytes, state_bytes
 from ..runs.torch_settings import set_torch
-from ..training.device import autocast, device_of
+from ..training.device import device_of, use_bfloat16
 from ..training.throughput import working_parameters
 from .directory import tokenizer_of_start
 from .model import CausalModel, LanguageModule, build_language_model, language_model_shape
@@ -28,7 +29,7 @@ __all__ = ["plan"]
 
 # Operations of the rows that are tried, at most: a few seconds of two cores.
 _MOST_OPERATIONS = 2e11
-# Seconds that they may take; bfloat16 that a processor does not multiply takes ten times as long.
+# Seconds after which no other is tried: bfloat16 without AVX-512 takes 25 times as long as float32.
 _MOST_SECONDS = 3.0
 # Times that they are, of which the quickest counts; the first prepares what the others use.
 _TRIES = 3
@@ -83,37 +84,52 @@ def _memory() -> float:
 
 def _tried(config: LanguageConfig, vocab_size: int, most_rows: int) -> tuple[float, int]:
     """Returns the seconds of a token of training, and the bytes that rows at once keep for the way back."""
-    train, device = config.train, device_of(config.train.device)
+    train, device, context = config.train, device_of(config.train.device), config.data.context
     set_torch(train)
     module = build_language_model(config, vocab_size).to(device).train()
     set_recompute(module, train.recompute)
-    wanted = rows_at_once(train.batch_size or 1, config.data.context, device)
-    a_row = _seconds(config, module, _rows(config, vocab_size, 1))
-    n_rows = max(1, min(wanted, most_rows, int(_MOST_SECONDS / (_TRIES * a_row))))
-    rows = _rows(config, vocab_size, n_rows)
-    kept = kept_bytes(module, train, lambda: _loss(module, *rows)) * wanted // n_rows
-    return min(a_row, _seconds(config, module, rows) / n_rows) / config.data.context, kept
+    wanted = rows_at_once(train.batch_size or 1, context, device)
+    bfloat16 = use_bfloat16(train, device)
+
+    def loss(n_rows: int) -> Tensor:
+        ids = torch.randint(vocab_size, (n_rows, context), device=device)
+        return _loss(module, ids, _targets(config, ids))
+
+    def kept(n_rows: int) -> int:
+        return kept_bytes(module, lambda: loss(n_rows), bfloat16=bfloat16)
+
+    def seconds(n_rows: int) -> float:
+        return _least_seconds(device, bfloat16, lambda: loss(n_rows)) / (n_rows * context)
+
+    of_token = seconds(1)
+    n_rows = min(wanted, most_rows, int(_MOST_SECONDS / (_TRIES * of_token * context)))
+    if n_rows > 1:
+        of_token = seconds(n_rows)
+    n_bytes, more = kept(1), min(wanted, max(2, n_rows))
+    if more > 1:  # what does not grow with the rows, as copies of weights, counts once
+        n_bytes += (kept(more) - n_bytes) * (wanted - 1) // (more - 1)
+    return of_token, n_bytes
 
 
-def _rows(config: LanguageConfig, vocab_size: int, n_rows: int) -> tuple[Tensor, Tensor]:
-    """Returns any tokens, (B, T), and what is to be said of them."""
-    ids = torch.randint(vocab_size, (n_rows, config.data.context), device=device_of(config.train.device))
+def _targets(config: LanguageConfig, ids: Tensor) -> Tensor:
+    """Returns what is to be said of tokens (B, T): of each, or of as many of a row as are masked."""
     rate = config.task.rate if isinstance(config.task, MaskedConfig) else 1.0
-    return ids, ids.masked_fill(torch.rand(ids.shape, device=ids.device) >= rate, IGNORED)
+    targets = ids.clone()
+    targets[:, max(1, round(rate * ids.shape[1])) :] = IGNORED
+    return targets
 
 
-def _seconds(config: LanguageConfig, module: LanguageModule, rows: tuple[Tensor, Tensor]) -> float:
-    """Returns the least seconds in which rows go forward and backward."""
-    device, taken = rows[0].device, []
-    for _ in range(_TRIES):
+def _least_seconds(device: torch.device, bfloat16: bool, loss: Callable[[], Tensor]) -> float:
+    """Returns the least seconds in which a loss goes forward and backward, of a few tries."""
+    taken: list[float] = []
+    while len(taken) < _TRIES and sum(taken) < _MOST_SECONDS:
         began = time.perf_counter()
-        with autocast(config.train, device):
-            loss = _loss(module, *rows)
-        loss.backward()
+        with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
+            total = loss()
+        total.backward()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         taken.append(time.perf_counter() - began)
-        module.zero_grad(set_to_none=True)
     return min(taken)
 
 

@@ -25,12 +25,12 @@ from sentitok import Tokenizer
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
 from ..layers.recompute import set_recompute
+from ..runs.advice import advice
 from ..runs.directory import STATE, finish_run, goes_on, read_json, refuse_run
 from ..runs.language import is_alignment, load_language_config
 from ..runs.lineage import own_sources, sources_of_start
 from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
-from ..training.advice import advice
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.progress import read_records

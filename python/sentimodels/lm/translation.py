@@ -29,10 +29,10 @@ from ..data.parallel import ParallelText
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError, TrainingError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
+from ..runs.advice import advice
 from ..runs.directory import finish_run, goes_on, load_weights, refuse_run
 from ..runs.lineage import record_of
 from ..runs.torch_settings import set_torch
-from ..training.advice import advice
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.trackers import check_tracker, tracking

@@ -11,7 +11,7 @@ from typing import Any
 from ..config import TranslationConfig
 from ..runs.needs import kept_bytes, state_bytes
 from ..runs.torch_settings import set_torch
-from ..training.device import device_of
+from ..training.device import device_of, use_bfloat16
 from ..training.possible import check_possible
 from ..training.throughput import working_parameters
 from ..training.trainer import Trainer
@@ -50,9 +50,11 @@ def plan_translation(config: TranslationConfig) -> dict[str, Any]:
     few = {"epochs": _STEPS, "max_steps": _STEPS, "accumulate": 1, "log_every": 1}
     tried = config.train.model_copy(update={"batch_tokens": places, **few})
     task = Seq2Seq(config.task, tried, format, pairs)
-    module.to(device_of(config.train.device)).train()
+    device = device_of(config.train.device)
+    module.to(device).train()
     batch = next(task.batches(0, 0, 0, 1))
-    kept = kept_bytes(module, tried, lambda: task.loss(module, batch)[0])
+    bfloat16 = use_bfloat16(config.train, device)
+    kept = kept_bytes(module, lambda: task.loss(module, batch)[0], bfloat16=bfloat16)
     ends: list[float] = []
     Trainer(config.optim, tried, on_record=lambda _: ends.append(time.perf_counter())).fit(module, task)
     a_batch = min(then - now for now, then in pairwise(ends))

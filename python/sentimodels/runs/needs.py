@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from ..config import LoopConfig, OptimConfig
-from ..training.device import autocast
 
 __all__ = ["kept_bytes", "state_bytes"]
 
@@ -26,13 +25,13 @@ def state_bytes(module: nn.Module, optim: OptimConfig, train: LoopConfig) -> int
     return copies * n_bytes
 
 
-def kept_bytes(module: nn.Module, train: LoopConfig, loss: Callable[[], Tensor]) -> int:
-    """Returns the bytes that a forward pass keeps for the backward pass, weights apart.
+def kept_bytes(module: nn.Module, loss: Callable[[], Tensor], *, bfloat16: bool) -> int:
+    """Returns the bytes that a forward pass keeps for the backward pass, copies of weights too, not weights.
 
     Args:
         module: whose weights these are.
-        train: says in which precision.
         loss: runs the forward pass.
+        bfloat16: whether it computes in bfloat16.
     """
     kept: dict[int, int] = {}
 
@@ -43,8 +42,8 @@ def kept_bytes(module: nn.Module, train: LoopConfig, loss: Callable[[], Tensor])
         return tensor
 
     own = {value.untyped_storage().data_ptr() for value in module.parameters()}
-    device = next(module.parameters()).device
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), autocast(train, device):
+    precision = torch.autocast(next(module.parameters()).device.type, torch.bfloat16, enabled=bfloat16)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), precision:
         whole = loss()  # holds what is kept, so that no place is taken twice
     del whole
     return sum(n_bytes for place, n_bytes in kept.items() if place not in own)

@@ -13,6 +13,7 @@ from ..config import RunConfig
 from ..data.encoded import Encoded
 from ..models import build
 from ..text.encoder import encoder_for
+from ..training.device import device_of, use_bfloat16
 from ..training.task import counted
 from .auto import estimate, is_fitted, seconds_of_fit
 from .needs import kept_bytes, state_bytes
@@ -72,7 +73,8 @@ def _kept(config: RunConfig, tables: Tables, encoded: Encoded, module: Any) -> i
     task = task_of(tried, tables, encoded, tables.classes(tables.train), None, None, None)
     largest = max(islice(task.batches(0, 0, 0, 1), _LOOKED_AT), key=lambda batch: counted(batch)[1])
     module.train()
-    return kept_bytes(module, config.train, lambda: task.loss(module, largest)[0])
+    bfloat16 = use_bfloat16(config.train, device_of(config.train.device))
+    return kept_bytes(module, lambda: task.loss(module, largest)[0], bfloat16=bfloat16)
 
 
 def _of_fit(config: RunConfig, tables: Tables) -> int:

@@ -36,13 +36,13 @@ from ..models import Fits, build
 from ..tasks.classification import Classification, evaluation
 from ..tasks.distillation import Distillation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
-from ..training.advice import advice
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
 from ..training.progress import write_record
 from ..training.state import load_state
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
+from .advice import advice
 from .baselines import baselines
 from .crossfit import CrossFit
 from .directory import STATE, begin_run, finish_run, finished, from_anywhere, goes_on, load_config, refuse_run

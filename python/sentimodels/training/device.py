@@ -9,7 +9,7 @@ import torch
 from ..config import LoopConfig
 from ..errors import ConfigError
 
-__all__ = ["autocast", "device_of", "use_bfloat16"]
+__all__ = ["device_of", "use_bfloat16"]
 
 
 def device_of(name: str) -> torch.device:
@@ -35,8 +35,3 @@ def use_bfloat16(config: LoopConfig, device: torch.device) -> bool:
     if config.precision != "auto":
         return config.precision == "bfloat16"
     return device.type == "cuda" and torch.cuda.is_bf16_supported()
-
-
-def autocast(config: LoopConfig, device: torch.device) -> torch.autocast:
-    """Returns a context in which a run computes its losses: in bfloat16 or as its weights are."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=use_bfloat16(config, device))

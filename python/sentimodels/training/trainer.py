@@ -124,10 +124,10 @@ class _Run:
         parts, progress = load_state(path)
         self.progress = self.history.progress = Progress(**progress)
         if self._goes_on() and (then := world_of(parts["random"])) != self.all.world:
-            by = f"by torchrun --nproc-per-node {then} -m sentimodels ..." if then > 1 else "without torchrun"
+            how = f"with torchrun --nproc-per-node {then} -m sentimodels ..."
             raise CheckpointError(
                 f"{path}: the number of processes was {then} and is {self.all.world}, so batches would be "
-                f"others; start it {by}"
+                f"others; resume {how if then > 1 else 'without torchrun'}"
             )
         if not self.all.main:  # what was counted is that of all processes
             self.progress.tokens = self.progress.places = 0
