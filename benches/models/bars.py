@@ -239,6 +239,12 @@ def over_seeds(result: Result, of: Callable[[Result], float]) -> float | None:
     return fmean(of(one) for one in seeds) if len(seeds) >= SEEDS else None
 
 
+def cpu_seconds(result: Result) -> float | None:
+    """Returns the mean over seeds, `None` where a GPU has trained one."""
+    on_cpu = all(one.get("device", "cpu") == "cpu" for one in result["seeds"])
+    return over_seeds(result, lambda one: float(one["cpu_seconds"])) if on_cpu else None
+
+
 def distinct(one: Result) -> float:
     """Returns which share of the distinct pairs of words of the start a seed of `align.py` has left."""
     return float(one["test"]["after"]["distinct_2"] / one["test"]["before"]["distinct_2"])
@@ -268,7 +274,7 @@ OTHER_BARS: list[OtherBar] = [
     OtherBar("translation-gpu", "translation, recipe for a GPU", "test_2016_flickr", "BLEU",
              lambda one: over_seeds(one, lambda seed: float(seed["test"]["bleu"])), GPU_BLEU),
     OtherBar("translation", "translation", "cost", "CPU seconds",
-             lambda one: over_seeds(one, lambda seed: float(seed["cpu_seconds"])), most=TRANSLATION_SECONDS),
+             cpu_seconds, most=TRANSLATION_SECONDS),
     *(
         OtherBar("training_speed", f"pre-training in {precision}", "cost", f"speed over {name}",
                  partial(times, other=name, precision=precision), least)

@@ -101,10 +101,13 @@ def line(row: Row, result: Result) -> list[str]:
 
 
 def cost(seeds: list[Result]) -> str:
-    """Returns the mean minutes of training: of a processor, or of the clock on a GPU."""
-    device = seeds[0].get("device", "cpu")
-    seconds = [one["cpu_seconds"] if device == "cpu" else one["fit"]["seconds"] for one in seeds]
-    return f"{fmean(seconds) / 60:.0f} of {'a CPU' if device == 'cpu' else device}"
+    """Returns the mean minutes of training on each device: of a processor, or of the clock on a GPU."""
+    spent: dict[str, list[float]] = {}
+    for one in seeds:
+        device = one.get("device", "cpu")
+        seconds = one["cpu_seconds"] if device == "cpu" else one["fit"]["seconds"]
+        spent.setdefault("a CPU" if device == "cpu" else device, []).append(seconds)
+    return ", ".join(f"{fmean(seconds) / 60:.0f} of {device}" for device, seconds in spent.items())
 
 
 def both(seeds: list[Result], part: str) -> str:

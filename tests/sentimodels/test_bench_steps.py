@@ -5,6 +5,7 @@ import importlib
 import itertools
 import json
 import lzma
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -285,7 +286,6 @@ def test_seeds_of_another_machine_are_joined(
     for changed, search, said in (
         ({}, "2", "seeds 1 of translation.json cannot be joined: beam was 1 and is 2; without --join the"),
         ({"config": config, "config_sha256": bench("result").digest(config)}, "1", "mamba"),
-        ({"seed": {"device": "NVIDIA H100"}}, "1", "seed 1 was trained on NVIDIA H100"),
         ({"seed": {"test": signed}}, "1", "sacrebleu is .*, not that of seed 1"),
     ):
         elsewhere(**changed)
@@ -293,7 +293,7 @@ def test_seeds_of_another_machine_are_joined(
         with pytest.raises(SystemExit, match=said):
             call("--test", "--beam", search, "--join")
         assert "BLEU" not in capsys.readouterr().out
-    elsewhere()
+    elsewhere(seed={"device": "NVIDIA H100"})
     call("--test", "--beam", "1", "--join")
     joined = json.loads(file.read_text("utf-8"))
     assert [("scored" in each, each["seed"]) for each in joined["seeds"]] == [(False, 0), (True, 1)]
@@ -305,6 +305,8 @@ def test_seeds_of_another_machine_are_joined(
     page = bench("translations").part(tmp_path)
     assert "| 2 of 3 |" in page
     assert "50.00 is of seed 1, scored before" in page
+    assert re.search(r"\| \d+ of a CPU, \d+ of NVIDIA H100 \|", page)
+    assert bench("bars").cpu_seconds(joined | {"seeds": joined["seeds"] * 2}) is None
 
 
 def test_a_seed_scored_before_moves_with_those_here(bench: Callable[[str], Any]) -> None:
