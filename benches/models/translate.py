@@ -198,9 +198,9 @@ def scored_before(
         if f"version:{version('sacrebleu')}" not in one["test"]["signatures"]["bleu"].split("|"):
             reasons.append(f"sacrebleu is {version('sacrebleu')}, not that of seed {one['seed']}")
     if reasons:
-        seeds = ", ".join(str(one["seed"]) for one in others)
+        seeds = " and ".join(f"seed {one['seed']}" for one in others)
         raise SystemExit(
-            f"translate.py: seeds {seeds} of {target.name} cannot be joined: {'; '.join(reasons)}; "
+            f"translate.py: {seeds} of {target.name} cannot be joined: {'; '.join(dict.fromkeys(reasons))}; "
             "without --join the file loses them"
         )
     when = {"date": there["date"], "commit": there["git"]}

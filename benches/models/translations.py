@@ -122,7 +122,7 @@ def made_by(row: Row, result: Result) -> str:
     of_seeds = ", ".join(f"{one['test']['bleu']:.2f}" for one in result["seeds"])
     of_seeds += "".join(
         f"; {one['test']['bleu']:.2f} is of seed {one['seed']}, scored before ({one['scored']['date']}, "
-        f"commit {one['scored']['commit'][:9]}): in the interval it gains on drawn pairs what the others do"
+        f"commit {one['scored']['commit'][:9]}; the interval takes its spread over pairs from the others)"
         for one in result["seeds"]
         if "scored" in one
     )

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -191,14 +192,16 @@ def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path
     ]  # fmt: skip
 
 
+@pytest.fixture
 def translating(
-    translate: Any,
-    row: str,
+    bench: Callable[[str], Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[..., str]:
-    """The bench of translation on files of numbers, with a small model: from words to what it prints."""
+    """The bench of translation on files of numbers, with small models: from a row and words to its output."""
+    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
+    translate = bench("translate")
     for seed, (part, n) in enumerate({"train": 200, "valid": 20, "test": 20}.items()):
         for side, lines in zip(("en", "de"), number_pairs(n, seed), strict=True):
             for of in (one for one in translate.ROWS.values() if part in one.files):
@@ -210,10 +213,10 @@ def translating(
     monkeypatch.setattr(translate, "RESULTS", tmp_path)
     small = ("data.vocab_size=300", "model.d_model=16", "model.n_layers=1", "model.n_heads=2",
              "train.precision=float32", "train.batch_tokens=300", "train.max_steps=5")  # fmt: skip
-    given = [row, "--out", str(tmp_path / "run"), "--threads", "1", *(f"--set={one}" for one in small)]
+    given = ["--out", str(tmp_path / "run"), "--threads", "1", *(f"--set={one}" for one in small)]
 
-    def call(*more: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["translate.py", *given, *more])
+    def call(row: str, *more: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["translate.py", row, *given, *more])
         translate.main()
         return capsys.readouterr().out
 
@@ -225,17 +228,14 @@ def translating(
 )  # a twentieth of the sources
 def test_translation_stops_goes_on_and_is_scored(
     bench: Callable[[str], Any],
+    translating: Callable[..., str],
     row: str,
     n_dev: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """From the files of the data to a result file; the pairs that choose are none of those that judge."""
-    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    translate = bench("translate")
-    call = translating(translate, row, tmp_path, monkeypatch, capsys)
-
+    translate, call = bench("translate"), partial(translating, row)
     with monkeypatch.context() as clock:
         clock.setattr(translate, "after", lambda _: asked_often(2))
         assert translate.AGAIN in call("--seconds", "1")
@@ -260,15 +260,12 @@ def test_translation_stops_goes_on_and_is_scored(
 
 def test_seeds_of_another_machine_are_joined(
     bench: Callable[[str], Any],
+    translating: Callable[..., str],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """They stay as they were scored; what was measured otherwise is refused before anything is scored."""
-    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    translate = bench("translate")
-    file = tmp_path / f"{translate.ROWS['multi30k'].result}.json"
-    call = translating(translate, "multi30k", tmp_path, monkeypatch, capsys)
+    call, file = partial(translating, "multi30k"), tmp_path / "translation.json"
     call("--seed", "0")
     with pytest.raises(SystemExit, match="has no other seed to join; leave out --join"):
         call("--test", "--beam", "1", "--join")
@@ -284,7 +281,7 @@ def test_seeds_of_another_machine_are_joined(
     config = {**found["config"], "arch": "mamba"}
     signed = {**one["test"], "signatures": {"bleu": "tok:13a|version:1.0.0", "chrf": ""}}
     for changed, search, said in (
-        ({}, "2", "seeds 1 of translation.json cannot be joined: beam was 1 and is 2; without --join the"),
+        ({}, "2", "seed 1 of translation.json cannot be joined: beam was 1 and is 2; without --join the"),
         ({"config": config, "config_sha256": bench("result").digest(config)}, "1", "mamba"),
         ({"seed": {"test": signed}}, "1", "sacrebleu is .*, not that of seed 1"),
     ):

@@ -1,4 +1,4 @@
-"""`senti pretrain --dry-run`: what would be built, and about what it would take."""
+"""`senti pretrain --dry-run`: what would be built, about what it would take, and which parameters work."""
 
 from pathlib import Path
 from typing import Any

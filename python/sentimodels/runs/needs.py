@@ -26,7 +26,9 @@ def state_bytes(module: nn.Module, optim: OptimConfig, train: LoopConfig) -> int
 
 
 def kept_bytes(module: nn.Module, loss: Callable[[], Tensor], *, bfloat16: bool) -> int:
-    """Returns the bytes that a forward pass keeps for the backward pass, copies of weights too, not weights.
+    """Returns the bytes that a forward pass keeps for the backward pass, without the weights.
+
+    In bfloat16 it makes copies of weights, which are counted.
 
     Args:
         module: whose weights these are.
