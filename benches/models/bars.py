@@ -121,6 +121,12 @@ TRAINER, TRAINER_TIMES = "transformers Trainer, defaults", 3.0
 # Times the tokens a second of others, in pre-training and in generation.
 PLAIN, COMPILED = "plain torch", "ours, compiled"
 PRETRAINING = {PLAIN: 1.3, "transformers GPT-2": 1.0}
+# What `pretrain.py` measures: files of its results, by the processor, and precisions.
+PRETRAINED = {
+    "pre-training in float32": ("training_speed", "float32"),
+    "pre-training in bfloat16": ("training_speed", "bfloat16"),
+    "pre-training in float32 without AVX-512": ("training_speed-avx2", "float32"),
+}
 GENERATION = {"with_cache": 5.0, "against_transformers": 1.0}
 OVER = {"with_cache": "no cache", "against_transformers": "transformers"}
 # Tokens a second of one GPU, and which.
@@ -171,10 +177,8 @@ def times(result: Result, other: str, precision: str) -> float:
 
 def times_compiled(result: Result, precision: str) -> float | None:
     """Returns how many times as fast ours is, compiled, as plain torch, compiled or not: the faster."""
-    speeds = {
-        name: float(side["tokens_per_second"])
-        for name, side in result["precisions"][precision]["sides"].items()
-    }
+    sides = result["precisions"][precision]["sides"]
+    speeds = {name: float(side["tokens_per_second"]) for name, side in sides.items()}
     if COMPILED not in speeds:
         return None
     return speeds[COMPILED] / max(speeds[PLAIN], speeds.get(f"{PLAIN}, compiled", 0.0))
@@ -276,16 +280,14 @@ OTHER_BARS: list[OtherBar] = [
     OtherBar("translation", "translation", "cost", "CPU seconds",
              cpu_seconds, most=TRANSLATION_SECONDS),
     *(
-        OtherBar("training_speed", f"pre-training in {precision}", "cost", f"speed over {name}",
-                 partial(times, other=name, precision=precision), least)
-        for precision in ("float32", "bfloat16")
+        OtherBar(file, what, "cost", f"speed over {name}", partial(times, other=name, precision=of), least)
+        for what, (file, of) in PRETRAINED.items()
         for name, least in PRETRAINING.items()
     ),
     *(
-        OtherBar("training_speed", f"pre-training in {precision}, compiled", "cost",
-                 f"speed over {PLAIN}, compiled or not,", partial(times_compiled, precision=precision),
-                 PRETRAINING[PLAIN])
-        for precision in ("float32", "bfloat16")
+        OtherBar(file, f"{what}, compiled", "cost", f"speed over {PLAIN}, compiled or not,",
+                 partial(times_compiled, precision=of), PRETRAINING[PLAIN])
+        for what, (file, of) in PRETRAINED.items()
     ),
     OtherBar("gpu_speed", "pre-training", f"one {GPU}", "tokens/s", _of_gpu, GPU_TOKENS),
     *(

@@ -36,17 +36,19 @@ def part(folder: Path = RESULTS) -> str:
     """Returns the sections, each with a heading of its own."""
     sections: list[tuple[str, str, Callable[[Result], str], str, str]] = [
         ("Speed of pre-training", "training_speed", training_speed, "pretrain.py --write", NEEDS),
+        ("Speed of pre-training without AVX-512", "training_speed-avx2", training_speed,
+         "pretrain.py --write", f"on a processor with AVX2 alone: {NEEDS}"),
         ("Speed of pre-training on a GPU", "gpu_speed", gpu_speed, "gpu.py --write", "minutes of one GPU"),
         ("Speed of generation", "generation", generation, "generate.py --write", NEEDS),
         ("Style transfer", "style", style, "style.py --test", FIRST),
         ("Alignment", "alignment", alignment, "align.py --test", EACH_SEED),
-    ]
+    ]  # fmt: skip
     texts = []
     for title, name, section, script, about in sections:
         path = folder / f"{name}.json"
         made = section(read(path)) if path.is_file() else missing(f"python benches/models/{script}", about)
         texts.append((title, made))
-    texts.insert(3, ("Time and memory against the length of a text", growth(folder / "growth.jsonl")))
+    texts.insert(4, ("Time and memory against the length of a text", growth(folder / "growth.jsonl")))
     texts.append(("Pre-training, then fine-tuning", pretrained_page.part(folder)))
     return "\n\n".join(f"### {title}\n\n{text}" for title, text in texts)
 

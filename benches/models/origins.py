@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import auto_order
+import bars
 import before
 import chinese
 import distill
@@ -57,7 +58,10 @@ CHECKS: dict[str, Callable[[Result], Reasons]] = {
         one, style.settings_of(one["config"]["preset"], one["config"]["epochs"]), [style.SONNETS, style.PLAYS]
     ),
     "trainer-speed": lambda one: stale(one, resolve({"arch": "encoder"}), _parts_today("kaggle", one)),
-    "training_speed": lambda one: outdated(one, pretrain_sides.SIZES, pretrain.FILES),
+    **{
+        file: lambda one: outdated(one, pretrain_sides.SIZES, pretrain.FILES)
+        for file, _ in bars.PRETRAINED.values()
+    },
     **{row.result: lambda one: _of_translation(one) for row in translations.ROWS.values()},
 }
 

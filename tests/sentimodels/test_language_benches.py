@@ -32,6 +32,7 @@ SPEED["precisions"]["bfloat16"]["sides"] |= {
     "ours, compiled": {"parameters": 10, "tokens_per_second": 150.0},
     "plain torch, compiled": {"parameters": 12, "tokens_per_second": 120.0},
 }
+WITHOUT_AVX512 = {**SPEED, "precisions": {"float32": SPEED["precisions"]["float32"]}}
 GPU: dict[str, Any] = {
     "device": "NVIDIA H200", "parameters": 123_500_000, "context": 1024, "tokens_per_second": 351_234.0,
     "batch": 64, "peak_memory_bytes": 29_740_000_000, "mfu": 0.275, "formula": "6 N a token", "peak": 989e12,
@@ -196,12 +197,13 @@ def test_where_kinds_cross(bench: Any) -> None:
 
 
 def test_what_has_no_result_is_not_measured(bench: Any, tmp_path: Path) -> None:
-    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 9
+    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 10
 
 
 def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
     files = {
-        "training_speed": SPEED, "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT,
+        "training_speed": SPEED, "training_speed-avx2": WITHOUT_AVX512,
+        "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT,
         "pretrained-kaggle-bert": kinds_of("bert"), "pretrained-kaggle-gpt": kinds_of("gpt"),
         "gpu_speed": GPU,
         "pretrained-imdb-bert": {**kinds_of("bert"), "set": "imdb", "submission": "best"},
