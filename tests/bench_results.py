@@ -34,6 +34,7 @@ def bench() -> Iterator[Any]:
             "rows",
             "bars",
             "bars_page",
+            "judged",
             "parts",
             "claims",
             "results_page",

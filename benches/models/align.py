@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from bars import KL, SEEDS, asks, judged_of
+from bars import KL, SEEDS
+from judged import asks, judged_of
 from parts import FILES
 from result import RESULTS, data_folder, earlier, load, occasion, origin, write
 from steps import AGAIN, after, aligned, cpu_seconds, pretrained, trained

@@ -1,30 +1,24 @@
 """Every bar of docs/results.md in one place: what it asks, and the part it is judged on.
 
-Not for what was reached (`results/`). A bar is met, missed or not measured: that of a row is judged
-on the mean over seeds, and not before all seeds of the row are there. A missed gate ends `run_all.py`
-with exit code 1. Kaggle's test, SST-5, SST-2 and the folds of MR are reported alone, since older versions
-were looked at there.
+Not for what was reached (`results/`), nor for whether that is enough (`judged.py`). A missed gate ends
+`run_all.py` with exit code 1. Kaggle's test, SST-5, SST-2 and the folds of MR are reported alone, since older
+versions were looked at there.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from markdown import MET, MISSED
 from pretrained_rows import KINDS
-from result import read
-from rows import AGAIN, CHOSEN, MEMORY, MIXTURE, rows_of
+from rows import AGAIN, CHOSEN, MEMORY, MIXTURE
 
 Result = dict[str, Any]
 # Results by (set, row), one a seed.
 Results = dict[tuple[str, str], list[Result]]
 # Results of one file each, by the name of the file.
 Others = dict[str, Result]
-
-NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
@@ -128,6 +122,7 @@ PRETRAINED = {
     "pre-training in float32 without AVX-512": ("training_speed-avx2", "float32"),
 }
 GENERATION = {"with_cache": 5.0, "against_transformers": 1.0}
+SMALLEST = ("nano", "micro")
 OVER = {"with_cache": "no cache", "against_transformers": "transformers"}
 # Tokens a second of one GPU, and which.
 GPU_TOKENS, GPU = 350_000, "H200"
@@ -135,8 +130,7 @@ BLEU, GPU_BLEU, TRANSLATION_SECONDS = 30.0, 38.0, 3600.0
 # Seeds of what takes longer than a minute; a bar is judged on their mean.
 SEEDS = 3
 # Accuracy that a teacher, and pre-training, must be worth.
-GAIN_TAUGHT, GAIN_PRETRAINED = 0.005, 0.01
-PRETRAINING_SECONDS = 1800.0
+GAIN_TAUGHT, GAIN_PRETRAINED, PRETRAINING_SECONDS = 0.005, 0.01, 1800.0
 # Accuracy that Chinese reviews may be below the best recipe of scikit-learn.
 CHINESE = 0.005
 # What `senti` does there, as the result names it; all else is of scikit-learn.
@@ -184,8 +178,11 @@ def times_compiled(result: Result, precision: str) -> float | None:
     return speeds[COMPILED] / max(speeds[PLAIN], speeds.get(f"{PLAIN}, compiled", 0.0))
 
 
-def _slowest(result: Result, score: str) -> float:
-    return min(float(case[score]) for case in result["cases"].values())
+def _slowest(result: Result, score: str, *, smallest: bool) -> float | None:
+    cases = result["cases"].items()
+    return min(
+        (float(one[score]) for name, one in cases if name.startswith(SMALLEST) == smallest), default=None
+    )
 
 
 def _of_gpu(result: Result) -> float | None:
@@ -291,8 +288,9 @@ OTHER_BARS: list[OtherBar] = [
     ),
     OtherBar("gpu_speed", "pre-training", f"one {GPU}", "tokens/s", _of_gpu, GPU_TOKENS),
     *(
-        OtherBar("generation", "generation, the least of all sizes", "cost", f"speed over {OVER[name]}",
-                 partial(_slowest, score=name), least)
+        OtherBar("generation", what, "cost", f"speed over {OVER[name]}",
+                 partial(_slowest, score=name, smallest=smallest), least)
+        for what, smallest in (("generation, tiny and larger", False), ("generation, nano and micro", True))
         for name, least in GENERATION.items()
     ),
     OtherBar("alignment", "alignment", "test openings", "reward gained, in deviations of the start,",
@@ -319,82 +317,3 @@ OTHER_BARS: list[OtherBar] = [
         for name, (most, unit) in IN_USE.items()
     ),
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A bar, what was reached, and the word for it."""
-
-    bar: Bar | OtherBar
-    reached: float | None
-    word: str
-
-
-def others(folder: Path) -> Others:
-    """Returns the results of bars that are not of rows, where they are."""
-    names = dict.fromkeys(bar.file for bar in OTHER_BARS)
-    return {name: read(path) for name in names if (path := folder / f"{name}.json").is_file()}
-
-
-def all_judged(by_row: Results, beside: Others) -> list[Judged]:
-    """Puts every bar in a word."""
-    return [*(judged(bar, by_row) for bar in BARS), *(judged_other(bar, beside) for bar in OTHER_BARS)]
-
-
-def judged_other(bar: OtherBar, beside: Others) -> Judged:
-    """Puts a bar that is not of a row in a word."""
-    result = beside.get(bar.file)
-    reached = None if result is None else bar.of(result)
-    return Judged(bar, reached, word(bar, reached))
-
-
-def judged_of(file: str, result: Result) -> list[Judged]:
-    """Puts the bars of one result file in words."""
-    return [judged_other(bar, {file: result}) for bar in OTHER_BARS if bar.file == file]
-
-
-def asks(bar: Bar | OtherBar) -> str:
-    """Says what a bar asks."""
-    score = bar.score.replace("accuracy_less_macro_f1", "accuracy less macro-F1").replace("_", " ")
-    if isinstance(bar, Bar) and bar.near is not None:
-        return f"{score} at most {-(bar.least or 0):g} below {bar.near}"
-    if bar.most is not None:
-        return f"{score} at most {bar.most:,g}"
-    return f"{score} at least {bar.least:,g}"
-
-
-def word(bar: Bar | OtherBar, reached: float | None) -> str:
-    """Returns met, missed or not measured."""
-    if reached is None:
-        return NOT_MEASURED
-    within = (bar.least is None or reached >= bar.least) and (bar.most is None or reached <= bar.most)
-    return MET if within else MISSED
-
-
-def value(result: Result, part: str, score: str) -> float:
-    """Returns a number of a result."""
-    if part == "cost":
-        return float(result["cost"][score])
-    scores = result["scores"][part]
-    if score == "accuracy_less_macro_f1":
-        return float(scores["accuracy"]) - float(scores["macro_f1"])
-    return float(scores[score])
-
-
-def judged(bar: Bar, by_row: Results) -> Judged:
-    """Puts a bar in a word."""
-    # Other programs can only lengthen a time, so the quickest seed counts.
-    join: Callable[[list[float]], float] = min if bar.part == "cost" else fmean
-    reached = _of(bar.row, bar, by_row, join)
-    if reached is not None and bar.near is not None:
-        base = _of(bar.near, bar, by_row, join)
-        reached = None if base is None else reached - base
-    return Judged(bar, reached, word(bar, reached))
-
-
-def _of(row: str, bar: Bar, by_row: Results, join: Callable[[list[float]], float]) -> float | None:
-    results = by_row.get((bar.of_set, row), [])
-    asked = rows_of(bar.of_set).get(row)
-    if len(results) < (1 if asked is None else asked.seeds):
-        return None
-    return join([value(one, bar.part, bar.score) for one in results])

@@ -3,7 +3,8 @@
 Not for the bars themselves (`bars.py`).
 """
 
-from bars import NOT_MEASURED, Bar, Judged, asks
+from bars import Bar
+from judged import NOT_MEASURED, Judged, asks
 from markdown import MET, MISSED
 
 TEXT = """All of `benches/models/bars.py`, those of language models and of speed too: {count}

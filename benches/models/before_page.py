@@ -7,7 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bars import asks, judged_of, speeds
+from bars import speeds
+from judged import asks, judged_of
 from markdown import from_what, missing, points, table
 from result import RESULTS, read
 

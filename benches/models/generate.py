@@ -41,6 +41,8 @@ GREEDY = Sampling(temperature=0)
 CORPUS = "tests/data/corpus/sherlock-holmes.txt"
 # Name, width, heads, layers, vocabulary, rows.
 CASES = [
+    ("nano, 1 row", 64, 2, 4, 5_000, 1),
+    ("micro, 1 row", 128, 4, 4, 5_000, 1),
     ("tiny, 1 row", 256, 8, 4, 5_000, 1),
     ("tiny, 8 rows", 256, 8, 4, 5_000, 8),
     ("small, 1 row", 512, 16, 4, 5_000, 1),

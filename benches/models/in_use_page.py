@@ -7,7 +7,8 @@ import sys
 from statistics import median
 from typing import Any
 
-from bars import IN_USE, NOT_MEASURED
+from bars import IN_USE
+from judged import NOT_MEASURED
 from markdown import MET, MISSED, from_what, table
 from result import RESULTS, ROOT, origin, outdated
 

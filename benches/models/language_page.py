@@ -10,18 +10,8 @@ from typing import Any
 import lengths
 import numpy as np
 import pretrained_page
-from bars import (
-    GENERATION,
-    GPU,
-    GPU_TOKENS,
-    PLAIN,
-    PRETRAINING,
-    asks,
-    distinct,
-    judged_of,
-    times,
-    times_compiled,
-)
+from bars import GENERATION, GPU, GPU_TOKENS, PLAIN, PRETRAINING, distinct, times, times_compiled
+from judged import asks, judged_of
 from markdown import MET, MISSED, from_what, missing, plain, table
 from result import RESULTS, read
 from scipy.stats import t

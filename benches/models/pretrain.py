@@ -31,8 +31,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bars import PRETRAINED, judged_of
+from bars import PRETRAINED
 from bars_page import line
+from judged import judged_of
 from markdown import MISSED
 from pretrain_sides import (
     BATCH,

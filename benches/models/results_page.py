@@ -15,10 +15,23 @@ import claims
 import distilled_page
 import language_page
 import translations
-from bars import Others, Result, Results, all_judged
+from bars import Others, Result, Results
+from judged import all_judged
 from markdown import from_what, missing, table
 from result import ROOT
-from rows import AGAIN, BY_STEPS, CHOOSES_FOR_MR, CHOSEN, MEMORY, MIXTURE, REMEMBERING, SETS, TUNING, rows_of
+from rows import (
+    AGAIN,
+    BY_STEPS,
+    CHOOSES_FOR_MR,
+    CHOSEN,
+    LANDMARKS,
+    MEMORY,
+    MIXTURE,
+    REMEMBERING,
+    SETS,
+    TUNING,
+    rows_of,
+)
 
 from sentimodels.evaluation.joint_intervals import Joint
 
@@ -272,7 +285,8 @@ figure is reported alone."""
 CLAIMS = """Differences of accuracy in points on the sealed part: same data, same training, one choice
 changed; 95 % intervals over seeds and sentences. `seed` is the larger standard deviation between seeds
 of the two rows, in points: a claim holds only where the interval leaves out zero by more than that. The
-reports' differences are from their own data."""
+reports' differences are from their own data. Nystrom attention has {landmarks} landmarks here: for a
+phrase with no more tokens than that, as most have, it is softmax attention."""
 
 
 def page(by_row: Results, chosen: str | None, beside: Others) -> str:
@@ -308,7 +322,7 @@ def page(by_row: Results, chosen: str | None, beside: Others) -> str:
             other_table(by_row),
             MR.format(sets=sets, chosen=f"`{chosen}`" if chosen else "not all of them are measured yet"),
             "## Which claims hold",
-            CLAIMS,
+            CLAIMS.format(landmarks=LANDMARKS),
             claims.claims(by_row),
             "## Before backbone, head and task were taken apart",
             before_page.part(),

@@ -67,6 +67,8 @@ def _vectors(name: str, **optim: Any) -> Row:
     return Row(name, {"arch": "lstm", "data": {"vectors": VECTORS}, "model": model, "optim": optim}, 0.9)
 
 
+# Of Nystrom attention.
+LANDMARKS = 8
 CHARACTERS: Tree = {"char_ngrams": [3, 5]}
 TFIDF = Row("tfidf", {"arch": "tfidf"}, 0.2, draws=False, again=True)
 TFIDF_CHARACTERS = Row(
@@ -95,7 +97,7 @@ UNTUNED = [
     _encoder("", again=True),
     _encoder("linear-elu", 4, attention="linear-elu"),
     _encoder("linear-softmax", 3.2, attention="linear-softmax"),
-    _encoder("nystrom", 4.6, attention="nystrom", landmarks=8),
+    _encoder("nystrom", 4.6, attention="nystrom", landmarks=LANDMARKS),
     _encoder("rotary", 3.2, positions="rotary"),
     _encoder("alibi", 3.2, positions="alibi"),
     _encoder("no positions", 3, positions="none"),

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import bars_page
 import results_page
-from bars import Results, all_judged, others
+from bars import Results
+from judged import all_judged, others
 from markdown import MISSED
 from parts import Parts, fingerprints, kaggle
 from result import RESULTS, ROOT, changed, data_folder, path_of, read, stale

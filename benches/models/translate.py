@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from bars import asks, judged_of
+from judged import asks, judged_of
 from numpy.typing import NDArray
 from result import RESULTS, data_folder, earlier, load, occasion, origin, outdated, read, write
 from steps import AGAIN, after, cpu_seconds, translated

@@ -107,6 +107,8 @@ def continue_texts(
     """
     if prompt_tokens < 1:
         raise DataError(f"prompt_tokens {prompt_tokens}: expected a whole number from 1 on")
+    if model.context is not None and prompt_tokens > model.context:
+        raise DataError(f"prompt_tokens {prompt_tokens}: the model reads {model.context}; give fewer")
     prompts, rests, whole = [], [], []
     for text in texts:
         ends = model.tokenizer.encode(text, add_special_tokens=False).offsets("chars")[:, 1].tolist()

@@ -14,7 +14,7 @@ def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:
 
     def word(*accuracies: float) -> tuple[str, str]:
         results = [made(bench, "kaggle", "bow", seed, value) for seed, value in enumerate(accuracies)]
-        judged = bench.bars.judged(bar, {("kaggle", "bow"): results} if results else {})
+        judged = bench.judged.judged(bar, {("kaggle", "bow"): results} if results else {})
         return judged.word, bench.bars_page.line(judged)
 
     assert word(0.63, 0.62, 0.62, 0.61, 0.62) == (
@@ -30,10 +30,10 @@ def test_a_bar_is_met_missed_or_not_measured(bench: Any) -> None:
 def test_a_bar_relative_to_another_row(bench: Any) -> None:
     bar = bench.bars.Bar("kaggle", "mamba", "sealed", "accuracy", -0.01, near="encoder")
     found = {("kaggle", "mamba"): [made(bench, "kaggle", "mamba", seed, 0.6) for seed in range(3)]}
-    assert bench.bars.judged(bar, found).word == "not measured"
+    assert bench.judged.judged(bar, found).word == "not measured"
     for level, word in ((0.605, "met"), (0.62, "missed")):
         found["kaggle", "encoder"] = [made(bench, "kaggle", "encoder", seed, level) for seed in range(3)]
-        assert bench.bars.judged(bar, found).word == word
+        assert bench.judged.judged(bar, found).word == word
 
 
 # (reached, at least, what is shown): one digit more than would make the two look equal
@@ -50,7 +50,7 @@ def test_what_was_reached_is_told_from_what_was_asked(
     bench: Any, reached: float, least: float, said: str
 ) -> None:
     bar = bench.bars.Bar("imdb", "nb", "sealed", "accuracy", least)
-    assert bench.bars_page.shown(bench.bars.Judged(bar, reached, "")) == said
+    assert bench.bars_page.shown(bench.judged.Judged(bar, reached, "")) == said
 
 
 def test_bars_of_other_results_are_among_all(bench: Any) -> None:
@@ -60,7 +60,7 @@ def test_bars_of_other_results_are_among_all(bench: Any) -> None:
     speed = {"sides": [{"name": bench.bars.TRAINER, "times": 3.5}, {"name": "other", "times": 1.0}]}
     gpu = {"device": "a card", "tokens_per_second": 1e9}
     made = {"distillation": taught, "chinese": {"folds": folds}, "trainer-speed": speed, "gpu_speed": gpu}
-    every = bench.bars.all_judged({}, made)
+    every = bench.judged.all_judged({}, made)
     words = {one.bar.file: one.word for one in every if isinstance(one.bar, bench.bars.OtherBar)}
     assert words == {
         **dict.fromkeys(words, "not measured"),

@@ -72,11 +72,11 @@ def test_scores() -> None:
 
 
 def test_what_cannot_be_continued(model: LanguageModel) -> None:
-    with pytest.raises(DataError, match="no text has more than 100 tokens; give longer texts"):
-        continue_texts(model, SOME)
+    with pytest.raises(DataError, match="no text has more than 60 tokens; give longer texts"):
+        continue_texts(model, SOME, prompt_tokens=60)
     with pytest.raises(DataError, match="prompt_tokens 0: expected a whole number from 1 on"):
         continue_texts(model, SOME, prompt_tokens=0)
-    with pytest.raises(DataError, match="but the model reads 64"):
+    with pytest.raises(DataError, match="prompt_tokens 80: the model reads 64; give fewer"):
         continue_texts(model, [" ".join(SOME * 9)], prompt_tokens=80)
 
 

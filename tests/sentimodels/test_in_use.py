@@ -45,7 +45,7 @@ def test_a_bar_is_judged_on_the_median(
     monkeypatch: pytest.MonkeyPatch, figures: list[float], cells: str, word: str
 ) -> None:
     monkeypatch.syspath_prepend(BENCHES)
-    bars, page = (importlib.import_module(name) for name in ("bars", "in_use_page"))
+    judged, page = (importlib.import_module(name) for name in ("judged", "in_use_page"))
     rows = [
         {"what": "`senti --help`", "bar": "help", "figures": figures},
         {"what": "`sentitok --help`", "bar": "help", "figures": [0.1]},
@@ -60,10 +60,10 @@ def test_a_bar_is_judged_on_the_median(
     assert f"\n| `senti --help` | {cells}\n" in section
     assert section.endswith("| Python's start alone | 0.01 s | 0.01 s |  |  |")
     measured = {"sections": {"help": one}}
-    (judged,) = [
-        found for found in bars.judged_of("in-use", measured) if found.bar.what.endswith(": help")
+    (of_help,) = [
+        found for found in judged.judged_of("in-use", measured) if found.bar.what.endswith(": help")
     ]  # the slower of the two
-    assert judged.word == word
+    assert of_help.word == word
     assert page.reasons(measured) == []
     one["changed"] = ["python/sentitok/x.py"]
     assert page.reasons(measured) == ["help: python/sentitok/x.py: was not as in the commit"]

@@ -108,9 +108,12 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
     for wrong, said in (
         ({"data": {"tokenizer": "x.json"}}, "has its tokenizer"),
         ({"arch": "seq2seq"}, "arch 'seq2seq': .* is 'gpt'"),
+        ({"model": {"d_model": 64}}, "model.d_model 64: .* has 32; leave it out, or train without --init"),
+        ({"model": {"n_heads": 4}}, "model.n_heads 4: .* has 2"),  # its weights fit, and would mean another
     ):
         with pytest.raises(ConfigError, match=said):
             starting({**wrong, "train": tree["train"]})
+    assert starting({"model": {"d_model": 32, "dropout": 0.3}, "train": tree["train"]})["arch"] == "gpt"
     # A translation run is a start as well.
     assert starting({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
 

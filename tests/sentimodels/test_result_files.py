@@ -136,7 +136,7 @@ def test_the_pages_are_what_the_result_files_say(bench: Any) -> None:
     assert found
     for results in found.values():
         results.sort(key=lambda one: one["seed"])
-    chosen, beside = bench.run_all.chosen_for_mr(found), bench.bars.others(FOLDER / "results")
+    chosen, beside = bench.run_all.chosen_for_mr(found), bench.judged.others(FOLDER / "results")
     assert (ROOT / "docs" / "results.md").read_text("utf-8") == bench.results_page.page(found, chosen, beside)
     benchmarks = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
     made = [bench.onnx_equal.section(beside_of("onnx"))]

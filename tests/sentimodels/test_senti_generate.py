@@ -48,6 +48,12 @@ def test_one_prompt_is_written_as_the_library_writes_it(folder: Path) -> None:
     assert quiet.err == ""
 
 
+def test_an_input_without_prompts_says_so(folder: Path) -> None:
+    done = senti("generate", "runs/base", cwd=folder, stdin="")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "no prompts: give texts, files of them (--file), or lines on stdin\n"
+
+
 def test_prompts_of_arguments_files_and_stdin(folder: Path) -> None:
     options = ("--seed", "1", "--max-new-tokens", "9", "--json", "--n", "2")
     of_arguments = senti("generate", "runs/base", "the cat", "a dog", *options, cwd=folder)

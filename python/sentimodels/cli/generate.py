@@ -233,6 +233,9 @@ class _Writer:
 
     def tell_speed(self) -> None:
         """Says on stderr how many tokens were read and written, and how fast."""
+        if not self.n_read and not self.n_new:
+            self.output.note("no prompts: give texts, files of them (--file), or lines on stdin")
+            return
         rate = self.n_new / max(self.seconds, 1e-9)
         self.output.note(
             f"{number(self.n_read)} prompt tokens, {number(self.n_new)} new tokens in {self.seconds:.2f} s: "

@@ -43,7 +43,7 @@ def translation_scores(translations: Sequence[str], references: Sequence[str]) -
     """
     _check_as_many(translations, references)
     if not translations:
-        raise DataError("no translations to score")
+        raise DataError("no translations to score: give at least one, with its reference")
     check_scorable()
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF

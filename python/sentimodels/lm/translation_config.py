@@ -17,9 +17,10 @@ from ..config import (
     TranslationTrainConfig,
 )
 from ..errors import ConfigError
-from ..runs.config import checked, merge, read_toml
+from ..runs.config import checked, merge, read_toml, written
 from ..runs.directory import check_there
 from ..runs.language import is_language, is_translation, resolve_language
+from ..runs.start import OWN
 from .seq2seq_model import Seq2SeqModelConfig
 
 __all__ = ["SEQ2SEQ", "load_translation_config", "resolve_translation", "starting"]
@@ -77,6 +78,13 @@ def starting(given: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("arch", "preset"):
         if given.get(key) is not None and given[key] != tree.get(key):
             raise ConfigError(f"{key} {given[key]!r}: {folder} is {tree.get(key)!r}; leave it out")
+    shape, there = given.get("model"), tree.get("model", {})
+    for key, value in shape.items() if isinstance(shape, Mapping) else ():
+        if key in there and key not in OWN and value != there[key]:
+            raise ConfigError(
+                f"model.{key} {written(value)}: {folder}, whose weights are taken over, has "
+                f"{written(there[key])}; leave it out, or train without --init"
+            )
     return {
         **{key: tree[key] for key in ("arch", "preset", "model") if key in tree},
         "data": {"tokenizer": str(folder / "tokenizer.json"), "end": tree.get("data", {}).get("end")},

@@ -75,7 +75,7 @@ def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -
         max_line_bytes=data.max_line_bytes, limit=limit,
     )  # fmt: skip
     if not len(pairs):
-        raise DataError(f"{pairs.name}: no pairs")
+        raise DataError(f"{pairs.name}: no pairs; give files with at least one text and its translation")
     return pairs
 
 

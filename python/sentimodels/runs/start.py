@@ -27,7 +27,7 @@ from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 from .language import is_language, is_translation, resolve_language
 from .pretrained import load_pretrained, same_arch, tensor_names
 
-__all__ = ["as_base", "as_grown", "encoder_of_start", "first_weights", "start_from"]
+__all__ = ["OWN", "as_base", "as_grown", "encoder_of_start", "first_weights", "start_from"]
 
 # Beginning of the names of what reads a text, whatever the labels are.
 _BODY = "backbone."
@@ -36,7 +36,7 @@ _BODY = "backbone."
 # What a language model's head has a row of for each token.
 _PER_TOKEN = ("head.weight", "head.bias")
 # What a classifier settles itself, whatever its base has.
-_OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
+OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
 
 
 def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -58,7 +58,7 @@ def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if isinstance(base, RunConfig):
         model, longest = base.model.plain(), base.data.max_tokens
     else:
-        model = {key: value for key, value in base.model.plain().items() if key not in _OWN}
+        model = {key: value for key, value in base.model.plain().items() if key not in OWN}
         longest = base.data.context
     rest = [{key: value for key, value in one.items() if key != "arch"} for one in trees]
     return [{"arch": base.arch, "model": model, "data": {"max_tokens": longest}}, *rest]
@@ -261,7 +261,7 @@ def _differences(path: Path, config: RunConfig | LanguageConfig, without: Collec
     if base is None:
         return []
     here, there = config.model.plain(), base.model.plain()
-    left_out = {*_OWN, "pooling", "settings", *without}
+    left_out = {*OWN, "pooling", "settings", *without}
     keys = [key for key in there if key in here and key not in left_out and here[key] != there[key]]
     return [f"model.{key} {written(here[key])} (there {written(there[key])})" for key in keys]
 
