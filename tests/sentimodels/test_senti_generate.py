@@ -123,6 +123,15 @@ def test_stop_strings_may_be_escaped(folder: Path, monkeypatch: pytest.MonkeyPat
     assert done.out == whole[: whole.index(whole[4])] + "\n"
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_control_characters_do_not_reach_a_terminal(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sentimodels.cli.generate import _shown
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    text = "a\x1b[2Jb\r\x9bc\n\té"
+    assert _shown(text) == ("a�[2Jb��c\n\té" if terminal else text)
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

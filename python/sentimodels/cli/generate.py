@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 256
 # What --stop may spell, as a shell passes no line end easily.
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\"}
+# A model may write any character, and a terminal obeys some of them.
+_CONTROLS = {code: "�" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 
 
 def generate(
@@ -176,7 +178,7 @@ def generate(
     else:
         for part in writer.together(asked, n, "json" if as_json else "quiet" if quiet else "text"):
             with to_stdout():
-                sys.stdout.write(part)
+                sys.stdout.write(_shown(part))
                 sys.stdout.flush()
     writer.tell_speed()
 
@@ -198,10 +200,10 @@ class _Writer:
         pieces = self.model.pieces([prompt], self.limits, self.sampling, **self.options)
         self.n_read += self.model.check([prompt], self.limits, begin=self.options["begin"])
         with to_stdout():
-            sys.stdout.write(prompt)
+            sys.stdout.write(_shown(prompt))
             sys.stdout.flush()
             for piece in pieces:
-                sys.stdout.write(piece.text)
+                sys.stdout.write(_shown(piece.text))
                 sys.stdout.flush()
                 self.n_new += 0 if piece.ending is None else len(piece.ending.ids)
             sys.stdout.write("\n")
@@ -285,6 +287,11 @@ def _ask(writer: _Writer) -> None:
             complain(f"senti: {error}")
             continue
         writer.tell_speed()
+
+
+def _shown(text: str) -> str:
+    """Returns what is written of a text: on a terminal without control characters."""
+    return text.translate(_CONTROLS) if sys.stdout.isatty() else text
 
 
 def _unescaped(text: str) -> str:

@@ -18,6 +18,9 @@ from .directory import read_json
 
 __all__ = ["BASE", "ENCODED", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
 
+# What names rows that judge, by what they are called.
+_OPTIONS = {"validation": "--valid", "test": "--test"}
+
 # The role of files that the base of a language model learned from, in its `training_data.json`.
 BASE = "base"
 # That of files which the shards of its corpus were made from.
@@ -99,13 +102,13 @@ def _said_of(start: str | None, base: TrainingRecord, train: Table, part: str, t
     if n := int((by_row if divided else by_row | by_file).sum()):
         raise DataError(
             f"{table.source}: {start}, which the run starts from, was trained on {n:,} of the {len(table):,} "
-            f"{part} rows, so scores there would be too good; give rows that it has not seen (--valid, "
-            "--test), or another run (--init)"
+            f"{part} rows, so scores there would be too good; give rows that it has not seen "
+            f"({_OPTIONS[part]}), or another run (--init)"
         )
     if by_file.any():
         yield (
             f"{start} was trained on {table.source}, from which the {part} rows are taken, so scores there "
-            "may be too good; rows of another file (--valid, --test) would tell"
+            f"may be too good; rows of another file ({_OPTIONS[part]}) would tell"
         )
     elif n := int(base.seen(table).sum()):
         have = "has" if n == 1 else "have"
