@@ -87,6 +87,9 @@ def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
     none = write_lines(tmp_path / "none.txt", [])
     with pytest.raises(DataError, match=r"none\.txt: no openings: the file is empty"):
         align(config_of(made, data={"train": str(none)}), tmp_path / "run")
+    one = write_lines(tmp_path / "one.txt", ["a good beginning"])
+    with pytest.raises(DataError, match=r"one\.txt: 1 row, too few to hold some out; give --held-out FILE"):
+        align(config_of(made, data={"train": str(one)}), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"openings\.txt: a file of lines has no columns"):
         align(config_of(made, data={"where": "a=b"}), tmp_path / "run")
 

@@ -11,6 +11,7 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.lm.directory import begin_language_run, load_language_model
 from sentimodels.lm.model import CausalModel, MaskedModel, build_language_model
 from sentimodels.models import ARCHITECTURES
+from sentimodels.runs.common_rows import common_rows
 from sentimodels.runs.directory import finish_run, load_config
 from sentimodels.runs.language import PRESETS, resolve_language
 from sentimodels.runs.verify import verify
@@ -152,6 +153,8 @@ def test_a_run_is_loaded_as_it_was_saved(arch: str, tokenizer: Tokenizer, tmp_pa
         assert torch.equal(one, two), name
     with pytest.raises(CheckpointError, match="a language model, not a classifier"):
         load_config(folder)
+    with pytest.raises(CheckpointError, match="a language model, not a classifier"):
+        common_rows([folder, folder])  # as `senti ensemble` does
     with pytest.raises(CheckpointError, match="holds a run already"):
         begin_language_run(folder, config, tokenizer, {})
 

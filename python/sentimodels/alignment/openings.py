@@ -127,6 +127,10 @@ def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig,
 
 def _held_out_rows(train: Table, seen: Seen, data: AlignDataConfig) -> list[int]:
     """Returns rows that judge: some of those that no run was trained on."""
+    if (n := len(train)) < 4:
+        raise DataError(
+            f"{train.source}: {n} row{'' if n == 1 else 's'}, too few to hold some out; give --held-out FILE"
+        )
     by_row, by = seen.by_row(train)
     fresh = np.flatnonzero(~(by_row | seen.by_text(train)))
     wanted = min(data.n_held_out, max(2, round(data.held_out_share * len(train))))
@@ -135,8 +139,6 @@ def _held_out_rows(train: Table, seen: Seen, data: AlignDataConfig) -> list[int]
             f"{train.source}: {by if by_row.any() else seen.reward} was trained on all of it, so none of it "
             "can judge; name rows that no run was trained on: --held-out FILE, or --held-out-where"
         )
-    if len(train) < 4:
-        raise DataError(f"{train.source}: {len(train)} rows, too few to hold some out; give --held-out FILE")
     return _some(fresh, min(wanted, len(train) // 2), data.split_seed)
 
 

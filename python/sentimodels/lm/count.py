@@ -135,6 +135,8 @@ class Count:
 
 def too_small(config: LanguageConfig, n_tokens: int) -> DataError:
     """Returns the error of a corpus that is no row long."""
+    if not n_tokens:
+        return DataError("the training part is empty; give a corpus with text")
     return DataError(
         f"the training part has {n_tokens:,} tokens, fewer than one row of {config.data.context}: "
         "give a longer corpus, or lower --context"

@@ -24,15 +24,16 @@ def common_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
         runs: run directories.
 
     Raises:
-        ConfigError: if the runs have no validation rows, or different ones.
+        ConfigError: if one is no classifier, or the runs have no validation rows, or different ones.
         CheckpointError: if their data has changed since, or a record is unreadable.
     """
+    configs = [load_config(run) for run in runs]  # of a language model this says what it is
     records = [TrainingRecord.load(run) for run in runs]
     same = {role: len({record.identity(role) for record in records}) == 1 for role in ("valid", "test")}
     if not same["valid"] or records[0].identity("valid") is None:
         said = "different validation rows" if not same["valid"] else "no validation rows"
         raise ConfigError(f"the runs have {said}; name a file of rows to choose on: --dev FILE")
-    tables = read_tables(load_config(runs[0]))
+    tables = read_tables(configs[0])
     check_same(runs[0], tables)
     now = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
     if tables.valid is None or now.identity("valid") != records[0].identity("valid"):

@@ -183,8 +183,8 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
     if not of_body or (not config.train.init_map and of_body < min(len(body), len(there)) / 2):
         fits = f"only {of_body} of its {len(there)} tensors fit" if of_body else "none of its tensors fits"
         raise ConfigError(
-            f"train.init_from {path}: {fits}, not {next(iter(unused.values()), 'one')}; this model has "
-            f"{len(body)}, as {body[0] if body else 'none'}{_other(path, config)}"
+            f"train.init_from {path}: {fits}; one that does not is {next(iter(unused.values()), 'none')}; "
+            f"this model has {len(body)}, such as {body[0] if body else 'none'}{_other(path, config)}"
         )
     with torch.no_grad():
         module.load_state_dict(used, strict=False)
