@@ -52,6 +52,7 @@ from torch import nn
 
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import rows_at_once
+from sentimodels.runs.advice import lacks_bfloat16
 from sentimodels.training.heap import Heap
 
 COMMAND = "python benches/models/pretrain.py"
@@ -175,7 +176,7 @@ def tell(precision: str, result: dict[str, Any]) -> None:
 
 def target() -> str:
     """Returns the file of results for this processor."""
-    return "training_speed-avx2" if torch.backends.cpu.get_cpu_capability() == "AVX2" else "training_speed"
+    return "training_speed-avx2" if lacks_bfloat16() else "training_speed"
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
 
 
 def test_a_dry_run_says_so_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sentimodels.runs.advice._lacks_bfloat16", lambda: True)
+    monkeypatch.setattr("sentimodels.runs.advice.lacks_bfloat16", lambda: True)
     for precision, told in (("bfloat16", True), ("float32", False)):
         train = TrainConfig.model_validate({"precision": precision, "device": "cpu"})
         dry_run_of(Output("senti.pretrain/1", as_json=False, quiet=False), train, lambda: {"parameters": 7})

@@ -235,7 +235,7 @@ class _Writer:
 
     def tell_speed(self) -> None:
         """Says on stderr how many tokens were read and written, and how fast."""
-        if not self.n_read and not self.n_new:
+        if not self.seconds:
             self.output.note("no prompts: give texts, files of them (--file), or lines on stdin")
             return
         rate = self.n_new / max(self.seconds, 1e-9)

@@ -11,7 +11,7 @@ import torch
 from ..config import LoopConfig, OptimConfig
 from ..training.device import device_of, use_bfloat16
 
-__all__ = ["advice", "slow"]
+__all__ = ["advice", "lacks_bfloat16", "slow"]
 
 
 def advice(optim: OptimConfig, train: LoopConfig, steps: Callable[[], int]) -> Iterator[str]:
@@ -30,14 +30,14 @@ def advice(optim: OptimConfig, train: LoopConfig, steps: Callable[[], int]) -> I
 def slow(train: LoopConfig) -> Iterator[str]:
     """Yields what makes training slower on this machine than it could be, one sentence each."""
     device = device_of(train.device)
-    if device.type == "cpu" and use_bfloat16(train, device) and _lacks_bfloat16():
+    if device.type == "cpu" and use_bfloat16(train, device) and lacks_bfloat16():
         yield (
             "train.precision bfloat16: torch has no fast bfloat16 for this processor, which lacks AVX-512; "
             "--precision float32 is many times faster"
         )
 
 
-def _lacks_bfloat16() -> bool:
+def lacks_bfloat16() -> bool:
     """Whether torch multiplies bfloat16 number by number: on x86 it has kernels for AVX-512 alone."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return x86 and not torch.backends.cpu.get_cpu_capability().startswith("AVX512")

@@ -24,8 +24,8 @@ def common_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
         runs: run directories.
 
     Raises:
-        ConfigError: if one is no classifier, or the runs have no validation rows, or different ones.
-        CheckpointError: if their data has changed since, or a record is unreadable.
+        ConfigError: if the runs have no validation rows, or different ones.
+        CheckpointError: if one is no classifier, their data has changed since, or a record is unreadable.
     """
     configs = [load_config(run) for run in runs]  # of a language model this says what it is
     records = [TrainingRecord.load(run) for run in runs]

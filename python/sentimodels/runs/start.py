@@ -35,7 +35,7 @@ _BODY = "backbone."
 
 # What a language model's head has a row of for each token.
 _PER_TOKEN = ("head.weight", "head.bias")
-# What a classifier settles itself, whatever its base has.
+# What a run settles itself, whatever its base has.
 OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
 
 
