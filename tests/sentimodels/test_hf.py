@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from labelled_reviews import rows, write
 from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.attribution import MOST_GRADIENTS, attribute
+from sentimodels.config import OptimConfig
 from sentimodels.data.labels import Labels
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.models import build
-from sentimodels.models.hf import Hf
+from sentimodels.models.hf import Hf, HfConfig
 from sentimodels.models.sequence_classifier import SequenceClassifier
 from sentimodels.runs.card import card
 from sentimodels.runs.config import resolve
@@ -27,6 +29,7 @@ from sentimodels.runs.run import resume, train
 from sentimodels.runs.start import as_base
 from sentimodels.runs.verify import verify
 from sentimodels.text.inputs import Inputs
+from sentimodels.training.optimizer import Optimizers
 from sentitok import Tokenizer, train_bpe, train_wordpiece
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -108,6 +111,29 @@ def test_states_are_theirs(kind: str, folder: Path, capsys: pytest.CaptureFixtur
             alone = theirs(ids[row : row + 1, :length]).last_hidden_state[0]
             torch.testing.assert_close(found[row, :length], alone, atol=1e-5, rtol=0)
     assert module.eval()(padded, mask).shape == (2, 3)
+
+
+SIZES = {"hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 8}
+# Model type: settings of three layers.
+LAYERED: dict[str, dict[str, Any]] = {
+    "distilbert": {"dim": 8, "n_layers": 3, "n_heads": 2, "hidden_dim": 8},
+    "gpt2": {"n_embd": 8, "n_layer": 3, "n_head": 2},
+    **dict.fromkeys(("bert", "roberta", "modernbert", "electra", "deberta-v2", "llama", "gpt_neox"), SIZES),
+}
+
+
+@pytest.mark.parametrize("kind", LAYERED)
+def test_lower_layers_move_slower(kind: str) -> None:
+    settings = {"model_type": kind, "vocab_size": 30, "pad_token_id": 1, **LAYERED[kind]}
+    module = build("hf:x", HfConfig(settings=json.dumps(settings)), Inputs(30, 3, 1))
+    optimizers = Optimizers(module, OptimConfig(layer_decay=0.5), sparse=())
+    factors: dict[str, set[float]] = {}
+    for group in (group for optimizer in optimizers.all.values() for group in optimizer.param_groups):
+        for name in (optimizers.names[id(parameter)] for parameter in group["params"]):
+            layer = re.search(r"(?:layers?|h)\.(\d)\.", name)
+            place = layer[1] if layer else "below" if re.search("embed|wte|wpe", name) else "above"
+            factors.setdefault(place, set()).add(group["factor"])
+    assert factors == {"below": {0.5**4}, "0": {0.5**3}, "1": {0.5**2}, "2": {0.5}, "above": {1.0}}
 
 
 @pytest.mark.parametrize("kind", KINDS)

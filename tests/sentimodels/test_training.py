@@ -176,6 +176,12 @@ DEPTHS = [
     ("recurrent.layers.2.0.weight_ih_l0", 3),
     ("head.network.1.weight", 4),
     ("transformer.norm.weight", 4),
+    ("backbone.model.embeddings.LayerNorm.weight", 0),  # from here: models of transformers
+    ("backbone.model.encoder.layer.0.attention.self.query.weight", 1),
+    ("backbone.model.h.1.ln_1.weight", 2),
+    ("backbone.model.ln_f.weight", 4),
+    ("backbone.model.final_norm.weight", 4),
+    ("backbone.model.decoder.final_layer_norm.weight", 4),
 ]
 
 

@@ -20,9 +20,18 @@ from .table_rows import put, take
 __all__ = ["Optimizers", "RowAdam", "clip", "depth_of", "divide", "is_table", "make_sparse", "norm_of"]
 
 
+# Names of our own models and of those that `hf:` takes from transformers.
+_TABLE = re.compile(r"(embeddings?|embed_tokens|embed_positions|embed_in|wte|wpe)\.(weight|gram_weight)$")
+_LAYER = re.compile(r"(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.")
+_AFTER_LAYERS = re.compile(
+    r"head\.|(?:backbone\.)?(?:(?:transformer|model|decoder)\.)*"
+    r"(?:norm|norm_f|ln_f|final_norm|final_layer_norm)\."
+)
+
+
 def is_table(name: str) -> bool:
     """Whether a parameter is a table of rows that ids choose."""
-    return re.search(r"(embeddings?|wte|wpe)\.(weight|gram_weight)$", name) is not None
+    return _TABLE.search(name) is not None
 
 
 def _added(name: str) -> bool:
@@ -49,10 +58,15 @@ def make_sparse(module: nn.Module, sparse: bool) -> set[str]:
 
 def depth_of(name: str, n_layers: int) -> int:
     """Returns how far a parameter is from the input: 0 for embeddings, `n_layers` + 1 for the head."""
-    block = re.search(r"(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.", name)
-    if block:
-        return int(block[1]) + 1
-    return n_layers + 1 if re.match(r"head\.|(?:backbone\.)?(?:transformer\.)?norm\.", name) else 0
+    layer = _LAYER.search(name)
+    if layer:
+        return int(layer[1]) + 1
+    return n_layers + 1 if _AFTER_LAYERS.match(name) else 0
+
+
+def _count_layers(names: Iterable[str]) -> int:
+    """Returns how many layers parameters of these names are in."""
+    return max((int(layer[1]) + 1 for layer in map(_LAYER.search, names) if layer), default=0)
 
 
 class RowAdam(torch.optim.Optimizer):
@@ -118,8 +132,7 @@ class Optimizers:
     def __init__(self, module: nn.Module, config: OptimConfig, *, sparse: Collection[str]) -> None:
         self.config = config
         self.names = {id(parameter): name for name, parameter in module.named_parameters()}
-        blocks = re.findall(r"(?:^|\.)(?:blocks|layers)\.(\d+)\.", "\n".join(self.names.values()), re.M)
-        n_layers = max(map(int, blocks), default=-1) + 1
+        n_layers = _count_layers(self.names.values())
         rows, matrices, others = _Groups(), _Groups(), _Groups()
         for name, parameter in module.named_parameters():
             factor = config.layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
