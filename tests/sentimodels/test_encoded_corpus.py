@@ -40,9 +40,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def grown(made: Path, corpus: Path, **data: Any) -> Any:
+def grown(made: Path, *corpus: Path, **data: Any) -> Any:
     given = {
-        "data": {"corpus": [str(corpus)], "valid_share": 0.1, **data},
+        "data": {"corpus": list(map(str, corpus)), "valid_share": 0.1, **data},
         "train": {"init_from": str(made / "base"), "max_steps": 3, "batch_size": 4},
     }
     return resolve_language(*as_grown(given))
@@ -98,8 +98,41 @@ def test_settings_of_texts_are_none_of_shards(
 def test_shards_are_no_texts(made: Path) -> None:
     from sentimodels.config import CorpusConfig
 
-    with pytest.raises(DataError, match=r"an encoded corpus is in it, .*o(wn|ther); name that folder alone"):
+    with pytest.raises(DataError, match=r"an encoded corpus is in it, .*o(wn|ther); name that folder, or"):
         Documents(CorpusConfig(corpus=(str(made),)))
+
+
+def test_several_folders_are_one_corpus(made: Path, tmp_path: Path) -> None:
+    """Parts that `--shard i/n` made train the weights that the whole does, and a stopped run goes on."""
+    tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
+    parts = [encoded(made / "animals.txt", tmp_path / f"part-{n}", tokenizer, shard=(n, 3)) for n in range(3)]
+    whole = pretrain(grown(made, made / "own", limit=250), tmp_path / "whole")
+    config = grown(made, *parts, limit=250)
+    pretrain(config, tmp_path / "joined", should_stop=lambda: True)
+    joined = resume_pretraining(tmp_path / "joined")
+    assert whole["corpus"] == joined["corpus"]
+    one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "joined"))
+    assert one == other
+    files = json.loads((tmp_path / "joined" / "training_data.json").read_text())["sources"]
+    assert [Path(one["source"]).name for one in files if one.get("role") is None] == [
+        "part-0", "part-1", "part-2",
+    ]  # fmt: skip
+    # The file that all were made from is known once.
+    assert [Path(one["source"]).name for one in files if one.get("role") == "encoded"] == ["animals.txt"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["own", "animals.txt"], r"own: an encoded corpus, which no texts can be joined to; leave out .*\.txt"),
+     (["own", "own"], r"own: given twice; name each encoded corpus once"),
+     (["own", "other"], r"other: tokenizer_sha256 is .*; encode both with one tokenizer")],
+)  # fmt: skip
+def test_folders_that_do_not_belong_together(
+    names: list[str], message: str, made: Path, tmp_path: Path
+) -> None:
+    config = grown(made, *(made / name for name in names))
+    with pytest.raises((DataError, FormatError), match=message):
+        pretrain(config, tmp_path / "run")
 
 
 def test_a_manifest_of_something_else_is_a_file_of_texts(made: Path, tmp_path: Path) -> None:

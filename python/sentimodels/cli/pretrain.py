@@ -38,7 +38,7 @@ def pretrain(
     corpus: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CORPUS", help="Files and folders of texts, or a directory that sentitok encode wrote."
+            metavar="CORPUS", help="Files and folders of texts, or directories that sentitok encode wrote."
         ),
     ] = None,
     out: Annotated[

@@ -1,13 +1,14 @@
 """`prepare` and `Corpus`: from files to the rows of a training and a validation part.
 
-Texts are encoded into token shards in the run directory; a directory that `sentitok encode` wrote is used
-where it lies. Either way all documents go by once, in blocks: held-out sentences are looked for, tokens
+Texts are encoded into token shards in the run directory; directories that `sentitok encode` wrote are used
+where they lie. Either way all documents go by once, in blocks: held-out sentences are looked for, tokens
 and bytes counted, rows found. So memory does not grow with the corpus, but the index on the disk does.
 Not for reading texts (`documents.py`) nor for rows of a task.
 """
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -58,18 +59,21 @@ class Corpus:
 
 
 def is_encoded(config: LanguageConfig) -> bool:
-    """Whether the corpus is a directory of token shards.
+    """Whether the corpus is of token shards, in one directory or several.
 
     Raises:
-        DataError: if such a directory stands beside others.
+        DataError: if such a directory stands beside texts, or is given twice.
     """
     corpus = config.data.corpus
     encoded = [name for name in corpus if is_dataset(Path(name))]
-    if encoded and len(corpus) > 1:
+    if encoded and len(encoded) < len(corpus):
+        texts = next(name for name in corpus if name not in encoded)
         raise DataError(
-            f"{encoded[0]}: an encoded corpus, which is pre-trained on alone; leave out the other files, or "
-            "give the texts that it was made from"
+            f"{encoded[0]}: an encoded corpus, which no texts can be joined to; leave out {texts} and other "
+            "texts, or encode them too: sentitok encode"
         )
+    if twice := [name for name, n in Counter(Path(name).resolve() for name in encoded).items() if n > 1]:
+        raise DataError(f"{twice[0]}: given twice; name each encoded corpus once")
     return bool(encoded)
 
 
@@ -104,7 +108,7 @@ def prepare(
             writer.add(block.ids, block.ends)
             count.add(block)
         writer.close()
-        count.close(folder, end, documents.sources, documents.held_out.n_left_out)
+        count.close([folder], end, documents.sources, documents.held_out.n_left_out)
     return tokenizer
 
 
@@ -145,9 +149,9 @@ def _training_texts(config: LanguageConfig, documents: Documents) -> Iterator[st
 
 
 def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, resumed: bool) -> Tokenizer:
-    """Indexes a directory of token shards."""
-    path = Path(config.data.corpus[0])
-    dataset = TokenDataset(path)
+    """Indexes directories of token shards."""
+    paths = [Path(name) for name in config.data.corpus]
+    whole, path = TokenDataset(*paths), paths[0]
     if tokenizer is None:
         if config.data.tokenizer is None:
             raise ConfigError(
@@ -158,36 +162,46 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, re
         for name, option in _OF_TEXTS.items():
             if getattr(config.data, name) is not None:
                 raise ConfigError(f"{path}: an encoded corpus; {option} is for texts, leave it out")
-        _check_encoder(path, dataset, tokenizer, config)
+        _check_encoder(path, whole, tokenizer, config)
         tokenizer = as_saved(tokenizer)
-    end = dataset.manifest.get("separator")
+    end = whole.manifest.get("separator")
     if not isinstance(end, int):
         raise DataError(
             f"{path}: nothing stands between its documents; encode it again with --separator TOKEN"
         )
     if config.task.kind == "masked":
         tokenizer, _ = masked_tokens(tokenizer)
-    watch, left_out = HeldOutLines(), 0
-    watch.begin(path)
+    watch, left_out, limit = HeldOutLines(), 0, config.data.limit
+    sources: list[dict[str, object]] = []
     with Count(config, folder, tokenizer.vocab_size) as count:
-        for block in of_shards(dataset, tokenizer, config.data.limit, watch):
-            left_out += int((~block.kept).sum())
-            count.add(block)
-        watch.end()
-        hashes = " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
-        source = {"source": str(path), "sha256": hashes, "documents": count.n_documents}
-        count.close(path, end, [source, *(() if resumed else _made_from(dataset))], left_out)
+        for path in paths:
+            before, dataset = count.n_documents, TokenDataset(path)
+            watch.begin(path)
+            left = None if limit is None else limit - before
+            for block in of_shards(dataset, tokenizer, left, watch):
+                left_out += int((~block.kept).sum())
+                count.add(block)
+            watch.end()
+            hashes = " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
+            sources.append({"source": str(path), "sha256": hashes, "documents": count.n_documents - before})
+            sources += () if resumed else _made_from(dataset, {one["source"] for one in sources})
+            if limit is not None and count.n_documents >= limit:
+                break
+        count.close(paths, end, sources, left_out)
     return tokenizer
 
 
-def _made_from(dataset: TokenDataset) -> Iterator[dict[str, object]]:
-    """Yields the files that shards were made from, if they are found under their names, as long as then."""
+def _made_from(dataset: TokenDataset, known: Collection[object]) -> Iterator[dict[str, object]]:
+    """Yields the files that shards were made from, if they are found under their names, as long as then.
+
+    Those that are known already, as what several directories were made from, are not read again.
+    """
     made_from = dataset.manifest.get("sources")
     for one in made_from if isinstance(made_from, list) else ():
         name, size = (one.get("name"), one.get("bytes")) if isinstance(one, dict) else (None, None)
         path = Path(str(name))
         with suppress(OSError, DataError):  # one that cannot be read any more is not known
-            if path.is_file() and path.stat().st_size == size:
+            if path.is_file() and path.stat().st_size == size and str(path.absolute()) not in known:
                 said = {"source": str(path.absolute()), "sha256": hash_file(path), "documents": 0}
                 yield {"role": ENCODED, **said}
 
@@ -224,7 +238,7 @@ def open_corpus(folder: Path) -> Corpus:
         facts = Facts(**json.loads(read_small(folder / FACTS)))
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"{folder}: the index of the corpus is unreadable: {error}") from error
-    dataset = TokenDataset(facts.dataset)
+    dataset = TokenDataset(*facts.datasets)
     made = {"stride": facts.stride, "end": facts.end}
     train = Part(dataset, folder, "train", total=facts.tokens[0], **made)
     valid = Part(dataset, folder, "valid", total=facts.tokens[1], **made)

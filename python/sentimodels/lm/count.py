@@ -32,7 +32,7 @@ class Facts:
     """What is known of a corpus once it has gone by.
 
     Attributes:
-        dataset: the folder of its token shards.
+        datasets: the folders of its token shards.
         end: the id that ends a document.
         stride: new tokens of a row.
         documents: in the training and in the validation part.
@@ -44,7 +44,7 @@ class Facts:
         sources: the files.
     """
 
-    dataset: str
+    datasets: list[str]
     end: int
     stride: int
     documents: tuple[int, int]
@@ -107,7 +107,7 @@ class Count:
         self.n_documents += n
         self.n_tokens += len(block.ids)
 
-    def close(self, dataset: Path, end: int, sources: list[dict[str, Any]], left_out: int) -> None:
+    def close(self, datasets: list[Path], end: int, sources: list[dict[str, Any]], left_out: int) -> None:
         """Writes what is known.
 
         Raises:
@@ -124,7 +124,7 @@ class Count:
                 f"{_MORE.get(self.config.data.format or '', 'give more documents')}"
             )
         facts = Facts(
-            str(dataset.absolute()), end, self.stride,
+            [str(one.absolute()) for one in datasets], end, self.stride,
             (self.train.n_documents, self.valid.n_documents), (self.train.total, self.valid.total),
             self.text.n_bytes, self.text.gzip_bytes(), unigram_loss(self.counts[0], self.counts[1]),
             left_out, sources,

@@ -52,7 +52,7 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
                 raise FileNotFoundError(2, "No such file or directory", name)
             paths.append(path)
     if not paths:
-        raise DataError("no corpus: name files of texts, or a directory that sentitok encode wrote")
+        raise DataError("no corpus: name files of texts, or directories that sentitok encode wrote")
     return paths
 
 
@@ -65,8 +65,7 @@ def _refuse_encoded(folder: Path, inside: Iterable[Path]) -> None:
     for path in inside:
         if path.name == "manifest.json" and is_dataset(path.parent):
             raise DataError(
-                f"{folder}: an encoded corpus is in it, {path.parent}; name that folder alone, or files of "
-                "texts"
+                f"{folder}: an encoded corpus is in it, {path.parent}; name that folder, or files of texts"
             )
 
 

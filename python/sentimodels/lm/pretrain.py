@@ -322,7 +322,7 @@ def _fitted(
         "vocabulary": tokenizer.vocab_size,
         "context": config.data.context,
         "corpus": {
-            key: value for key, value in asdict(corpus.facts).items() if key not in ("dataset", "sources")
+            key: value for key, value in asdict(corpus.facts).items() if key not in ("datasets", "sources")
         },
         "fit": {**asdict(fit), "stop": stop},
         "device": str(trainer.device),
