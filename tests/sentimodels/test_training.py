@@ -281,9 +281,14 @@ def test_tied_weights_are_in_a_state_once(tmp_path: Path) -> None:
 
 def test_mfu_is_its_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     assert peak_of(torch.device("cpu"), True) is None
-    names = iter(["NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA L4", "Some GPU"])
+    peaks = {
+        "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA H100 PCIe": 756e12, "NVIDIA L4": 121e12,
+        "NVIDIA L40": 181e12, "NVIDIA A100-SXM4-80GB": 312e12, "NVIDIA RTX A1000": None, "NVIDIA GeForce RTX 4090": 165e12,
+        "NVIDIA GeForce RTX 4090 Laptop GPU": None, "Some GPU": None,
+    }  # fmt: skip
+    names = iter(peaks)
     monkeypatch.setattr("sentimodels.training.throughput.get_device_name", lambda _: next(names))
-    assert [peak_of(torch.device("cuda"), True) for _ in range(4)] == [989e12, 756e12, 121e12, None]
+    assert [peak_of(torch.device("cuda"), True) for _ in peaks] == list(peaks.values())
     # Of the table, 6 rows of 4, no token goes through more than a row.
     assert working_parameters(Toy()) == 2 * (4 * 4 + 4) + 4 * 2 + 2
     assert mfu(1_000_000, 50_000.0, 1e12) == pytest.approx(0.3)

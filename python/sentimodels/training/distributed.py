@@ -2,7 +2,9 @@
 
 Not for cutting a model into parts: each process holds all of it. Batches, gradients, the average of
 the weights, logging and writing ask here; a process alone gets back what it gave, at no cost.
-Gradients are added over processes; the trainer divides them by the terms of all.
+Gradients are added over processes; the trainer divides them by the terms of all. torch's
+`DistributedDataParallel` is not used: it takes means over processes, however few terms one has, needs each
+loss to go through its own `forward`, and cannot add sparse gradients with NCCL.
 """
 
 import os
@@ -32,15 +34,19 @@ class Distributed:
         device: where this process computes.
         rank: which it is, from 0.
         world: how many there are.
+        joined: whether the caller had joined them before, and so leaves them by itself.
     """
 
     device: torch.device
     rank: int = 0
     world: int = 1
+    joined: bool = False
 
     @classmethod
     def start(cls, device: str) -> Self:
         """Joins the processes that `torchrun` has started; without it, this one is alone.
+
+        A process group that is there already, as Ray Train makes one, is used.
 
         Args:
             device: as `train.device`; `cuda` and `auto` are the GPU of `LOCAL_RANK`.
@@ -48,23 +54,24 @@ class Distributed:
         Raises:
             ConfigError: if the device is not there, or the environment is incomplete.
         """
-        world = int(os.environ.get("WORLD_SIZE", "1"))
+        joined = dist.is_available() and dist.is_initialized()
+        world = dist.get_world_size() if joined else int(os.environ.get("WORLD_SIZE", "1"))
         own_device = device_of(device)
         if world == 1:
             return cls(own_device)
         if own_device.type == "cuda" and ":" not in device:
             own_device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
             torch.cuda.set_device(own_device)
-        if not dist.is_initialized():
+        if not joined:
             try:
                 dist.init_process_group("nccl" if own_device.type == "cuda" else "gloo", timeout=_PATIENCE)
             except ValueError as error:
                 raise ConfigError(f"WORLD_SIZE={world}: {error}; start it with torchrun") from error
-        return cls(own_device, dist.get_rank(), dist.get_world_size())
+        return cls(own_device, dist.get_rank(), dist.get_world_size(), joined)
 
     def end(self) -> None:
-        """Leaves the other processes."""
-        if self.world > 1 and dist.is_initialized():
+        """Leaves the other processes, unless the caller had joined them."""
+        if self.world > 1 and not self.joined and dist.is_initialized():
             dist.destroy_process_group()
 
     @property

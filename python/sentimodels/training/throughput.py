@@ -7,6 +7,8 @@ peak is that of the maker's data sheet for dense bfloat16 or float32, without sp
 not in the table has no MFU.
 """
 
+import re
+
 from torch import device, nn
 from torch.cuda import get_device_name
 
@@ -16,14 +18,18 @@ __all__ = ["FORMULA", "mfu", "peak_of", "working_parameters"]
 
 FORMULA = "6 * parameters * tokens_per_second / peak"
 
-# Part of the device's name: operations per second in bfloat16, and in float32 without tensor cores.
+# Words of the device's name, the longer first: operations per second in bfloat16, and in float32 without
+# tensor cores.
 _PEAKS = {
     "B200": (2250e12, 75e12),
+    "H200 NVL": (836e12, 60e12),
     "H200": (989e12, 67e12),
+    "H100 NVL": (836e12, 60e12),
     "H100 PCIe": (756e12, 51e12),
     "H100": (989e12, 67e12),
     "A100": (312e12, 19.5e12),
     "L40S": (362e12, 91.6e12),
+    "L40": (181e12, 90.5e12),
     "L4": (121e12, 30.3e12),
     "A10": (125e12, 31.2e12),
     "RTX 4090": (165e12, 82.6e12),
@@ -45,7 +51,9 @@ def peak_of(on: device, bfloat16: bool) -> float | None:
     if on.type != "cuda":
         return None
     name = get_device_name(on)
-    device_peaks = next((peaks for part, peaks in _PEAKS.items() if part in name), None)
+    if "Laptop" in name:  # the same name, but slower
+        return None
+    device_peaks = next((peaks for words, peaks in _PEAKS.items() if re.search(rf"\b{words}\b", name)), None)
     return None if device_peaks is None else device_peaks[0 if bfloat16 else 1]
 
 
