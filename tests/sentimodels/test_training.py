@@ -283,7 +283,8 @@ def test_mfu_is_its_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     assert peak_of(torch.device("cpu"), True) is None
     peaks = {
         "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA H100 PCIe": 756e12, "NVIDIA L4": 121e12,
-        "NVIDIA L40": 181e12, "NVIDIA A100-SXM4-80GB": 312e12, "NVIDIA RTX A1000": None, "NVIDIA GeForce RTX 4090": 165e12,
+        "NVIDIA L40": 181e12, "NVIDIA A100-SXM4-80GB": 312e12, "NVIDIA RTX A1000": None,
+        "NVIDIA GeForce RTX 4090": 165e12,
         "NVIDIA GeForce RTX 4090 Laptop GPU": None, "Some GPU": None,
     }  # fmt: skip
     names = iter(peaks)
