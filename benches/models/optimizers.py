@@ -1,8 +1,8 @@
 """Optimizer settings of pre-training: TinyLLM's, the defaults of `senti pretrain`, and Muon, at equal tokens.
 
-    python benches/models/optimizers.py --out runs/optimizers                # an hour of one core; scores of dev
-    python benches/models/optimizers.py --out runs/optimizers --seconds 500  # stops there; type it again to go on
-    python benches/models/optimizers.py --out runs/optimizers --test         # once, when nothing is left to choose
+    python benches/models/optimizers.py --out runs/optimizers                # an hour of one core; dev alone
+    python benches/models/optimizers.py --out runs/optimizers --seconds 500  # stops there; type it again
+    python benches/models/optimizers.py --out runs/optimizers --test         # once, when all is chosen
 
 All sides train a `gpt` of preset nano on the same reviews, and each takes the peak rate of `RATES` that is
 best on dev, the validation part, with the first seed. Reviews of IMDB's test part judge. A seed draws the
@@ -67,7 +67,7 @@ def folder_of(out: Path, side: str, rate: float, seed: int) -> Path:
 
 
 def trained(side: str, rate: float, seed: int, asked: argparse.Namespace) -> dict[str, Any] | None:
-    """Trains a side with a rate and a seed; returns what is known of it, `None` where the time ended before."""
+    """Trains a side; returns what is known of it, `None` where the time ended before."""
     corpus, tokenizer = corpus_of(asked.out)
     tree = {
         "arch": "gpt", "preset": "nano",
@@ -78,11 +78,8 @@ def trained(side: str, rate: float, seed: int, asked: argparse.Namespace) -> dic
     run = folder_of(asked.out, side, rate, seed)
     about = pretrained(resolve_language(tree), run, asked.stop)
     if about is not None:
-        valid = about["valid"]["bits_per_byte"]
-        print(
-            f"{side}, rate {rate:g}, seed {seed}: {valid:.4f} bits per byte, {cpu_seconds(run):.0f} s",
-            flush=True,
-        )
+        reached = f"{about['valid']['bits_per_byte']:.4f} bits per byte"
+        print(f"{side}, rate {rate:g}, seed {seed}: {reached}, {cpu_seconds(run):.0f} s", flush=True)
     return about
 
 
@@ -134,9 +131,10 @@ def main() -> None:
         texts = list(imdb(data_folder())[0].sealed().texts[:JUDGE])
         for side, one in sides.items():
             one["test"] = [judged(folder_of(asked.out, side, one["rate"], seed), texts) for seed in SEEDS]
+        then = earlier(TARGET, lambda one: {name: side["test"] for name, side in one["sides"].items()})
         write(TARGET, {
             "set": "imdb", "row": "optimizers", **origin(settings_of(), [FILES["imdb"]]), "sides": sides,
-            "earlier": earlier(TARGET, lambda one: {name: side["test"] for name, side in one["sides"].items()}),
+            "earlier": then,
             **occasion(f"python benches/models/optimizers.py --out {asked.out} --test", before),
         })  # fmt: skip
     print(json.dumps(sides, indent=1))

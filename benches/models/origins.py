@@ -21,6 +21,7 @@ import gpu
 import in_use_page
 import lengths
 import onnx_equal
+import optimizers
 import pretrain
 import pretrain_sides
 import style
@@ -49,6 +50,7 @@ CHECKS: dict[str, Callable[[Result], Reasons]] = {
     "onnx": lambda one: of_cells(
         one["archs"], lambda arch, graph: outdated(graph, onnx_equal.settings_of(arch), onnx_equal.ASKED)
     ),
+    "optimizers": lambda one: outdated(one, optimizers.settings_of(), [FILES["imdb"]]),
     **{
         f"pretrained-{of_set}-{arch}": lambda one: _of_pretrained(one)
         for of_set, kinds in OF_SETS.items()

@@ -96,7 +96,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     layout = manifest.get("layout")
     if layout != "sentitok":
         raise FormatError(
-            f"{path}: layout {shown(layout)}; encode again with layout='sentitok' to read it here"
+            f"{path}: layout {shown(layout)}; to read it here, encode again with --layout sentitok "
+            "(layout='sentitok' in Python)"
         )
     if manifest.get("complete") is not True:
         raise FormatError(f"{path}: not all is written yet; run encode_files again, it goes on from here")

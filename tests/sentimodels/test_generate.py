@@ -333,7 +333,7 @@ def test_a_text_ends_where_the_context_is_full(tokenizer: Tokenizer) -> None:
     full = Limits(max_new_tokens=50, context=len(prompt) + 4)
     (*_, last) = generate(model, tokenizer, [prompt], full, Sampling(), seed=0)
     assert last.ending is not None
-    assert (last.ending.reason, len(last.ending.ids)) == ("length", 5)
+    assert (last.ending.reason, len(last.ending.ids)) == ("context", 5)
     slid = Limits(max_new_tokens=50, context=len(prompt) + 4, window=True)
     (*_, last) = generate(model, tokenizer, [prompt], slid, Sampling(), seed=0)
     assert last.ending is not None

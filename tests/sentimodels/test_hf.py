@@ -261,6 +261,10 @@ def test_what_cannot_be(folder: Path, tmp_path: Path) -> None:
     tokens = {"data": {"tokenizer": str(folder / "bert" / "tokenizer.json")}}
     config = resolve({"arch": f"hf:{there}", **tokens})
     module = build(config.arch, config.model, Inputs(50, 2, 0))
+    whole = (there / "model.safetensors").read_bytes()
+    (there / "model.safetensors").write_bytes(whole[:-100])
+    with pytest.raises(CheckpointError, match="bert: unreadable: "):
+        load_pretrained(module, config.arch)
     (there / "model.safetensors").rename(there / "pytorch_model.bin")
     with pytest.raises(CheckpointError, match=r"no safetensors; pickles \(\.bin\) can run code"):
         load_pretrained(module, config.arch)

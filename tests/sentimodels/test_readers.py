@@ -124,6 +124,7 @@ REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
     ("a.csv", "", {}, "the file is empty"),
     ("mixed.csv", "text,label\ncafé,1\n".encode() + b"na\xefve,0\n", {}, "two encodings: line 2"),
     ("mixed.csv", b"text,label\nna\xefve,1\n" + "café,0\n".encode(), {}, "byte 13 (line 2) is not UTF-8"),
+    ("cut.csv", "text,label\ncafé,1\nblé".encode()[:-1], {}, "cut.csv: ends within a character of utf-8"),
     ("latin.csv", b"text,label\nna\xefve,1\n", {}, "--encoding latin-1"),
     ("a.csv", "text,label\n", {}, "no rows"),
     ("a.csv", "text,label\nx,1\n", {"limit": 0}, "at least 1 row"),

@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     without_end = train_bpe(texts=TEXTS, vocab_size=280)
     language_run(made / "runs" / "endless", "gpt", 64, without_end)
     (made / "prompts.txt").write_text("the cat\na dog\n", "utf-8")
+    (made / "gap.txt").write_text("the cat\n\na dog\n", "utf-8")
     return made
 
 
@@ -143,6 +144,8 @@ def test_control_characters_do_not_reach_a_terminal(terminal: bool, monkeypatch:
         (["runs/bert", "a"], "bert reads both ways, so it cannot write"),
         (["runs/none", "a"], "no such folder"),
         (["runs/base", "-f", "none.txt"], "none.txt: No such file"),
+        (["runs/base", "-f", "gap.txt"], "gap.txt, line 2: empty, and there is nothing to go on from"),
+        (["runs", "a"], "runs: no config.toml; not a run directory; there are runs in it: runs/base, runs/b"),
         (["runs/base", "a", "--stop", ""], "an empty string is everywhere"),
         (["runs/base", "a", "--seed", "-1"], "seed -1: expected a whole number from 0"),
     ],
@@ -152,6 +155,19 @@ def test_wrong_calls(args: list[str], said: str, folder: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert re.search(said, done.err), done.err
     assert done.err.count("\n") == 1
+
+
+def test_what_a_user_may_not_have_meant(folder: Path) -> None:
+    """A prompt that is a file's name, and a text that ends before it is as long as was asked."""
+    done = senti("generate", "runs/base", "prompts.txt", "--max-new-tokens", "2", cwd=folder)
+    assert done.code == 0
+    assert (
+        "prompts.txt is a prompt here; to continue the lines of the file, type --file prompts.txt" in done.err
+    )
+    done = senti("generate", "runs/endless", "the cat " * 20, "--seed", "1", cwd=folder)
+    assert "1 text ended where the context of 64 tokens was full; --window drops the oldest" in done.err
+    done = senti("generate", "runs/endless", "the cat " * 20, "--seed", "1", "--json", cwd=folder)
+    assert json.loads(done.out)["reason"] == "context"
 
 
 def test_prompts_are_numbered_as_they_came(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

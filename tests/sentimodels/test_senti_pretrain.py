@@ -102,9 +102,16 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
         ),
         (
             ["books.txt", "--end", "<x>", "--tokenizer", "lm/more/tokenizer.json"],
-            "--end <x>: no special token",
+            "--end <x>: not a special token of the tokenizer, which has ",
         ),
-        (["books.txt", "--resume", "lm/more"], "--resume DIR takes no other settings"),
+        (
+            ["books.txt", "--resume", "lm/more", "--threads", "1"],
+            "takes no other settings: the run keeps its own; leave out books.txt, train.threads",
+        ),
+        (["gone.txt", "--dry-run"], "gone.txt: No such file"),
+        (["books.txt", "-o", "books.txt"], "books.txt: a file; --out names a folder"),
+        (["books.txt", "--config", "lm"], "--config lm: a folder; name a file of it, such as lm/config.toml"),
+        (["books.txt", "--arch", "seq2seq"], "senti translate train trains it; there are tfidf"),
         (["books.txt", "-o", "lm/more"], "lm/more: holds a run already; give another --out"),
         (
             ["books.txt", "--arch", "hf:gpt2"],
@@ -291,6 +298,8 @@ def test_a_language_model_goes_on_from_another(folder: Path) -> None:
     moved = senti("pretrain", *args, "--positions", "alibi", "-o", "lm-on/moved", cwd=folder)
     assert moved.code == 0, moved.err
     assert "read otherwise here: model.positions alibi (there learned)" in moved.err
+    vocab = senti("pretrain", *args, "--vocab", "300", "--dry-run", cwd=folder)
+    assert "--vocab is not used: no tokenizer is trained, as --init gives one" in vocab.err
     more = senti("pretrain", *args, "--set", "model.n_layers=3", "-o", "lm-on/more", cwd=folder)
     assert "begin anew: backbone.transformer.blocks.2." in more.err
     assert "otherwise" not in done.err + shorter.err + more.err

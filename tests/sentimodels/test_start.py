@@ -1,6 +1,7 @@
 """`train.init_from`: what a model takes over from a run or a file, and what is said of the rest."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,21 @@ def test_what_cannot_be_started_from(folder: Path, tmp_path: Path) -> None:
     twice = {"one": "backbone.convolutions.0.weight", "two": "backbone.convolutions.0.weight"}
     with pytest.raises(ConfigError, match=r"two tensors of .* are renamed to backbone\.convolutions"):
         train(config_of(folder, tmp_path / "twice.safetensors", init_map=twice), tmp_path / "run")
+
+
+@pytest.mark.parametrize("file", ["config.toml", "open-vocabulary.json", "model.safetensors"])
+def test_a_base_is_as_it_was_written(file: str, folder: Path, tmp_path: Path) -> None:
+    base = shutil.copytree(folder / "base", tmp_path / "base")
+    (base / file).write_bytes((base / file).read_bytes() + b"\n")
+    with pytest.raises(CheckpointError, match=rf"{file}: changed since it was written; see senti verify"):
+        train(config_of(folder, base), tmp_path / "run", baseline=False)
+
+
+def test_weights_alone_of_a_run(folder: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    config = config_of(folder, folder / "base" / "model.safetensors")
+    train(config, tmp_path / "run", baseline=False, on_note=notes.append)
+    assert any("weights alone; name " in note and note.endswith("settings too") for note in notes)
 
 
 def test_a_stopped_run_goes_on_from_its_own_weights(folder: Path, tmp_path: Path) -> None:

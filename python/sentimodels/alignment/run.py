@@ -116,7 +116,7 @@ def resume_alignment(
         CheckpointError: if there is nothing to resume, or the base, the reward or the data has changed.
     """
     check_alone("senti align")
-    config = load_unfinished(out, load_alignment_config)
+    config = load_unfinished(out, load_alignment_config, "align")
     for path, then in ((config.base, config.base_sha256), (config.task.reward_run, config.reward_sha256)):
         if path is not None and predictor_hash(Path(path)) != then:
             raise CheckpointError(f"{path}: has changed since the alignment began; start a new one")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Texts written at a time, so that a long stream of prompts needs little memory.
 _AT_ONCE = 256
+# No file has a name of so many characters.
+_LONGEST_NAME = 256
 # What --stop may spell, as a shell passes no line end easily.
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\"}
 # A model may write any character, and a terminal obeys some of them.
@@ -162,7 +164,10 @@ def generate(
     stops = tuple(_unescaped(text) for text in stop or ())
     writer = _Writer(output, model, model.limits(max_new_tokens, stops, window=window), sampling)
     writer.options = {"seed": seed, "begin": begin, "batch_size": batch_size}
-    given = _given(prompts or [], file or [], encoding, longest)
+    given = _given(prompts or [], file or [], encoding, longest, begin=begin)
+    for prompt in prompts or ():
+        if len(prompt) < _LONGEST_NAME and Path(prompt).is_file():
+            output.note(f"{prompt} is a prompt here; to continue the lines of the file, type --file {prompt}")
     if given is None and out is None and not as_json and sys.stdin is not None and sys.stdin.isatty():
         _ask(writer)
         return
@@ -191,7 +196,7 @@ class _Writer:
     ) -> None:
         self.output, self.model, self.limits, self.sampling = output, model, limits, sampling
         self.options: dict[str, Any] = {}
-        self.n_read = self.n_new = 0
+        self.n_read = self.n_new = self.n_full = 0
         self.seconds = 0.0
 
     def as_it_comes(self, prompt: str) -> None:
@@ -205,7 +210,9 @@ class _Writer:
             for piece in pieces:
                 sys.stdout.write(_shown(piece.text))
                 sys.stdout.flush()
-                self.n_new += 0 if piece.ending is None else len(piece.ending.ids)
+                if piece.ending is not None:
+                    self.n_new += len(piece.ending.ids)
+                    self.n_full += piece.ending.reason == "context"
             sys.stdout.write("\n")
         self.seconds += time.perf_counter() - began
 
@@ -225,6 +232,7 @@ class _Writer:
                     took[piece.row] = time.perf_counter() - began
                     tokens[piece.row], reasons[piece.row] = len(piece.ending.ids), piece.ending.reason
             self.n_new += sum(tokens)
+            self.n_full += reasons.count("context")
             self.seconds += time.perf_counter() - began
             for prompt, text, n_new, reason, seconds in zip(some, texts, tokens, reasons, took, strict=True):
                 if form == "json":
@@ -243,12 +251,21 @@ class _Writer:
             f"{number(self.n_read)} prompt tokens, {number(self.n_new)} new tokens in {self.seconds:.2f} s: "
             f"{number(round(rate, 1))} tokens/s"
         )
+        if self.n_full:
+            self.output.note(
+                f"{counted(self.n_full, 'text')} ended where the context of {self.limits.context} tokens was "
+                "full; --window drops the oldest tokens and goes on"
+            )
 
 
 def _given(
-    prompts: list[str], files: list[Path], encoding: str | None, longest: int | None
+    prompts: list[str], files: list[Path], encoding: str | None, longest: int | None, *, begin: bool
 ) -> list[str] | None:
-    """Returns the prompts of the arguments, then those of the files; `None` without either."""
+    """Returns the prompts of the arguments, then those of the files; `None` without either.
+
+    Raises:
+        UsageError: if a line of a file is empty and texts do not `begin` a document.
+    """
     from ..data.opening import open_text
 
     if not prompts and not files:
@@ -256,7 +273,13 @@ def _given(
     texts = list(prompts)
     for path in files:
         with open_text(path, encoding or "utf-8", longest) as opened:
-            texts += [line.rstrip("\r\n") for line in opened.lines()]
+            for number, line in enumerate(opened.lines(), 1):
+                texts.append(line.rstrip("\r\n"))
+                if not texts[-1] and not begin:
+                    raise UsageError(
+                        f"{path}, line {number}: empty, and there is nothing to go on from; delete the line, "
+                        "or type --begin, which starts each prompt as a new document"
+                    )
     return texts
 
 
@@ -276,7 +299,8 @@ def _ask(writer: _Writer) -> None:
             return
         if not prompt and not writer.options["begin"]:
             continue
-        writer.n_read, writer.n_new, writer.seconds = 0, 0, 0.0
+        writer.n_read = writer.n_new = writer.n_full = 0
+        writer.seconds = 0.0
         try:
             writer.as_it_comes(prompt)
         except KeyboardInterrupt:

@@ -31,10 +31,13 @@ __all__ = [
     "refuse_others",
     "seconds",
     "tree_of",
+    "unused_options",
     "with_options",
 ]
 
 # Options of every command that trains.
+# Options of a tokenizer that is trained.
+_OF_TRAINED = {"vocab_size": "--vocab", "tokenizer_model": "--tokenizer-model"}
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
@@ -211,8 +214,31 @@ def refuse_others(*given: object) -> None:
     Raises:
         UsageError: if anything was.
     """
-    if any(given):
-        raise UsageError("--resume DIR takes no other settings: the run keeps its own")
+    if words := [word for value in given if value for word in _words(value)]:
+        raise UsageError(
+            f"--resume DIR takes no other settings: the run keeps its own; leave out {', '.join(words)}"
+        )
+
+
+def _words(given: object, before: str = "") -> Iterator[str]:
+    """Yields what was given: the keys of a tree of the configuration, or a value."""
+    if isinstance(given, Mapping):
+        for key, value in given.items():
+            yield from _words(value, f"{before}{key}.") if isinstance(value, Mapping) else (f"{before}{key}",)
+    elif isinstance(given, (list, tuple)):
+        yield from map(str, given)
+    else:
+        yield str(given)
+
+
+def unused_options(flags: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what to say of options of a tokenizer that would be trained, where one is given."""
+    data, start = flags.get("data", {}), flags.get("train", {}).get("init_from")
+    there = "--tokenizer" if "tokenizer" in data else "--init" if start and Path(start).is_dir() else None
+    if there is not None:
+        for key, option in _OF_TRAINED.items():
+            if key in data:
+                yield f"{option} is not used: no tokenizer is trained, as {there} gives one"
 
 
 def tree_of(given: Mapping[str, Any]) -> dict[str, Any]:

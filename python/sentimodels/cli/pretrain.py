@@ -15,7 +15,16 @@ from sentitok.cli.output import counted, lines, number, sized, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
-from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
+from .options import (
+    Assignments,
+    ConfigFile,
+    Resumed,
+    parameters,
+    refuse_others,
+    tree_of,
+    unused_options,
+    with_options,
+)
 from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
 
@@ -75,6 +84,8 @@ def pretrain(
         _run(output, resume, None)
         return
     flags = tree_of({**given, "data__corpus": corpus})
+    for note in unused_options(flags):
+        output.note(note)
     resolved = resolve_language(*as_grown(*trees(config, set_ or [], flags)))
     if dry_run:
         dry_run_of(output, resolved.train, lambda: plan(resolved))

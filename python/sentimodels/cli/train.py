@@ -157,6 +157,8 @@ def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) ->
     """Returns file, assignments and flags, rising in weight."""
     from ..runs.config import read_toml, set_value
 
+    if config is not None and config.is_dir():
+        raise UsageError(f"--config {config}: a folder; name a file of it, such as {config / 'config.toml'}")
     assigned: dict[str, Any] = {}
     for assignment in assignments:
         set_value(assigned, assignment)

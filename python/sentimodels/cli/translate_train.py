@@ -15,7 +15,7 @@ from sentitok.cli.output import lines, number, sized
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError
 from .dry_run import dry_run_of
-from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of
+from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, unused_options
 from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
 
@@ -74,6 +74,8 @@ def train(
         refuse_others(flags, out, config, set_)
         _run(output, resume, None)
         return
+    for note in unused_options(flags):
+        output.note(note)
     asked = trees(config, set_ or [], flags)
     resolved = resolve_translation(starting(merge(asked)), *asked)
     if not resolved.data.train:

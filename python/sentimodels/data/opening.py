@@ -157,7 +157,7 @@ def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
 
 def _locate(path: Path, encoding: str) -> str:
     """Says where the first bytes lie that are not in the encoding, and what they may be."""
-    offset, other, where = 0, None, ""
+    offset, other, where, cut = 0, None, "", False
     with open_bytes(path) as source:
         for number, line in enumerate(source, 1):
             try:
@@ -166,13 +166,19 @@ def _locate(path: Path, encoding: str) -> str:
             except UnicodeDecodeError as error:
                 if not where:
                     where = f"byte {offset + error.start} (line {number})"
-            if other is not None and where and encoding == "utf-8":
+                    cut = error.reason == "unexpected end of data"
+            if other is not None and where and not cut and encoding == "utf-8":
                 # Read as one encoding, the lines of the other would turn into nonsense.
                 return (
                     f"{path}: two encodings: line {other} has characters of UTF-8, and {where} is not UTF-8, "
                     "perhaps Windows-1252 (cp1252); write the whole file as UTF-8 first"
                 )
             offset += len(line)
+    if cut:  # what goes before is in the encoding
+        return (
+            f"{path}: ends within a character of {encoding}, at {where}, as a file does that was cut off; "
+            "write it again, or delete its last line"
+        )
     place = f"{where} is not" if where else "not"
     return f"{path}: {place} {encoding}; give its encoding, as in --encoding latin-1"
 

@@ -40,7 +40,7 @@ from ..runs.directory import (
     refuse_run,
     to_json,
 )
-from ..runs.language import is_translation, load_language_config
+from ..runs.language import check_command, is_translation, load_language_config, no_run
 from .model import LanguageModule, build_language_model
 
 __all__ = [
@@ -186,12 +186,13 @@ def load_checked(
     return config, module.eval(), tokenizer, read_json(folder / "run.json")
 
 
-def load_unfinished(folder: Path, read: Callable[[Path], _Config]) -> _Config:
-    """Returns the configuration of a run that can be resumed, by what reads it.
+def load_unfinished(folder: Path, read: Callable[[Path], _Config], command: str) -> _Config:
+    """Returns the configuration of a run that can be resumed, by what reads it; `command` trains such runs.
 
     Raises:
         CheckpointError: if there is no run, or nothing is left of it to do.
     """
+    check_command(folder, command)
     config = _read(folder, read)
     if finished(folder):
         raise CheckpointError(f"{folder}: has finished; nothing to resume")
@@ -201,5 +202,5 @@ def load_unfinished(folder: Path, read: Callable[[Path], _Config]) -> _Config:
 def _read(folder: Path, read: Callable[[Path], _Config]) -> _Config:
     check_there(folder)
     if not (folder / "config.toml").is_file():
-        raise CheckpointError(f"{folder}: no config.toml; not a run directory")
+        raise no_run(folder)
     return read(folder)

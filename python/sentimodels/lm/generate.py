@@ -25,7 +25,7 @@ from .text_stream import StopStrings, TextStream
 
 __all__ = ["Ending", "Limits", "Piece", "Reason", "check_prompts", "generate"]
 
-Reason = Literal["end", "stop", "length"]
+Reason = Literal["end", "stop", "length", "context"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Ending:
     """How a text ended.
 
     Attributes:
-        reason: `end`: by an end token; `stop`: before a stop string; `length`: at a limit.
+        reason: `end`: by an end token; `stop`: before a stop string; `length`: with the last
+            of `max_new_tokens`; `context`: where the context was full.
         ids: the tokens that were taken, an end token included.
     """
 
@@ -211,10 +212,10 @@ def _continued(
                 reason = "end"
             elif text.stopped:
                 reason = "stop"
-            elif n_new >= limits.max_new_tokens or (
-                limits.context is not None and not limits.window and n_read > limits.context
-            ):
+            elif n_new >= limits.max_new_tokens:
                 reason = "length"
+            elif limits.context is not None and not limits.window and n_read > limits.context:
+                reason = "context"
             if reason is None:
                 going.append(place)
                 if piece:

@@ -21,7 +21,9 @@ from ..runs.needs import kept_bytes, state_bytes
 from ..runs.torch_settings import set_torch
 from ..training.device import device_of, use_bfloat16
 from ..training.throughput import working_parameters
+from .corpus import is_encoded
 from .directory import tokenizer_of_start
+from .documents import files_of
 from .model import CausalModel, LanguageModule, build_language_model, language_model_shape
 from .next_token import rows_at_once
 
@@ -40,8 +42,14 @@ def plan(config: LanguageConfig) -> dict[str, Any]:
 
     `seconds` are of the clock, without validation; `memory_bytes` come to what the program itself takes.
     Both are left out where the model is too large to be tried here, and `seconds` where the length of the
-    corpus decides.
+    corpus decides. Files of the corpus must be there, but are not read.
+
+    Raises:
+        FileNotFoundError: if one is not.
+        DataError: if the corpus cannot be one.
     """
+    if config.data.corpus and not is_encoded(config):
+        files_of(config.data.corpus)
     named, start = config.data.tokenizer, tokenizer_of_start(config)
     known = Tokenizer.from_file(named) if named is not None else start
     vocab_size = config.data.vocab_size if known is None else known.vocab_size

@@ -27,7 +27,7 @@ from ..errors import CheckpointError, ConfigError, DataError, SentiError, Traini
 from ..layers.recompute import set_recompute
 from ..runs.advice import advice
 from ..runs.directory import STATE, finish_run, goes_on, read_json, refuse_run
-from ..runs.language import is_alignment, load_language_config
+from ..runs.language import load_language_config
 from ..runs.lineage import own_sources, sources_of_start
 from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
@@ -111,9 +111,7 @@ def resume_pretraining(
     Raises:
         CheckpointError: if there is nothing to resume, or the corpus has changed.
     """
-    if is_alignment(out):
-        raise CheckpointError(f"{out}: a run of senti align; senti align --resume {out} goes on with it")
-    config = load_unfinished(out, load_language_config)
+    config = load_unfinished(out, load_language_config, "pretrain")
     processes = _processes(config)
     config = _shared_anew(config, out, processes.world)
     with _together(processes) as first:

@@ -62,8 +62,8 @@ def end_of_document(tokenizer: Tokenizer, named: str | None) -> tuple[Tokenizer,
     there = _special(tokenizer)
     if named not in there:
         raise DataError(
-            f"--end {named}: no special token of the tokenizer; it has {', '.join(there) or 'none'}; "
-            f"without --end, {ENDS[0]} is added"
+            f"--end {named}: not a special token of the tokenizer, which has {', '.join(there) or 'none'}; "
+            f"name one of them, or leave out --end and {ENDS[0]} is added"
         )
     return tokenizer, there[named]
 

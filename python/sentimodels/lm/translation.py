@@ -112,7 +112,7 @@ def resume_translation(
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
-    config = load_unfinished(out, load_translation_config)
+    config = load_unfinished(out, load_translation_config, "translate train")
     _check_installed(config)
     processes = Distributed.start(config.train.device)
     told = _Told(on_record, on_note if processes.main else None, should_stop)

@@ -137,8 +137,9 @@ def architecture(name: str) -> Architecture:
         return _OF_TRANSFORMERS
     row = ARCHITECTURES.get(name)
     if row is None:
+        trained = "senti translate train trains it; " if name == "seq2seq" else ""
         raise ConfigError(
-            f"no architecture {name!r}; {did_you_mean(name, ARCHITECTURES)}there are "
+            f"no architecture {name!r}; {trained}{did_you_mean(name, ARCHITECTURES)}there are "
             f"{', '.join(ARCHITECTURES)} (senti archs), and hf:PATH for a model of transformers"
         )
     return row

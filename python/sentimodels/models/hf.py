@@ -104,6 +104,7 @@ def _settings(text: str) -> Any:
         made = AutoConfig.for_model(**given)
     except (ValueError, TypeError, KeyError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        said = said.partition(" Should contain one of")[0]  # hundreds of names follow
         raise ConfigError(f"model.settings: no config.json of transformers: {said}") from error
     made.dtype = torch.float32  # whatever the weights are kept in
     if getattr(made, "is_encoder_decoder", False) or not hasattr(made, "hidden_size"):

@@ -183,7 +183,9 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
     known = list((kind if len(path) < 2 else root.get(path[-2], kind)).model_fields)
     elsewhere = [name for name, section in root.items() if path[-1] in section.model_fields]
     others = [name.removeprefix("task.") for name in elsewhere if name.startswith("task.")]
-    if others and prefix == "task.":  # that of another task
+    if path[-1] in ("arch", "preset"):
+        hint = f"{path[-1]} stands at the top of the file, above all sections"
+    elif others and prefix == "task.":  # that of another task
         options = dict(root[f"task.{others[0]}"].flags())
         named = f" ({options[path[-1]]['flag']})" if path[-1] in options else ""
         hint = f"only task.kind {' and '.join(others)} has it{named}"

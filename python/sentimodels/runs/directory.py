@@ -44,7 +44,7 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from .config import read_toml, resolve
 from .git_state import git_state
-from .language import is_language, is_translation, training_command
+from .language import is_language, is_translation, no_run, training_command
 from .pretrained import from_anywhere as of_anywhere
 
 __all__ = [
@@ -128,11 +128,9 @@ def _held(folder: Path) -> CheckpointError:
 
 
 def refuse_run(folder: Path) -> None:
-    """Raises if the folder itself holds a run.
-
-    Raises:
-        CheckpointError: naming it.
-    """
+    """Raises `CheckpointError` if the folder itself holds a run, or is a file."""
+    if folder.is_file():
+        raise CheckpointError(f"{folder}: a file; --out names a folder, which is made for the run")
     if (folder / "config.toml").exists():
         raise _held(folder)
 
@@ -319,7 +317,7 @@ def load_config(folder: Path) -> RunConfig:
     check_there(folder)
     path = folder / "config.toml"
     if not path.is_file():
-        raise CheckpointError(f"{folder}: no config.toml; not a run directory")
+        raise no_run(folder)
     tree = read_toml(path)
     if is_translation(tree):
         raise CheckpointError(f"{folder}: a translation model; senti translate text {folder} runs it")
@@ -337,10 +335,9 @@ def check_there(folder: Path) -> None:
     Raises:
         CheckpointError: naming it.
     """
-    if not folder.exists():
-        raise CheckpointError(f"{folder}: no such folder; give a run, as senti train or pretrain writes it")
     if not folder.is_dir():
-        raise CheckpointError(f"{folder}: not a folder; give a run, as senti train or pretrain writes it")
+        what = "not a folder" if folder.exists() else "no such folder"
+        raise CheckpointError(f"{folder}: {what}; give a run, as senti train or pretrain writes it")
 
 
 def load_run(folder: Path) -> Loaded:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import LANGUAGE_TASKS, CorpusConfig, LanguageConfig, OptimConfig, PretrainConfig, Section
-from ..errors import ConfigError, did_you_mean
+from ..errors import CheckpointError, ConfigError, did_you_mean
 from ..layers.backbone import Backbone
 from ..models import ARCHITECTURES, Architecture, architecture
 from .config import checked, merge, read_toml
@@ -18,11 +18,13 @@ from .config import checked, merge, read_toml
 __all__ = [
     "ALIGNMENT",
     "PRESETS",
+    "check_command",
     "is_alignment",
     "is_distillation",
     "is_language",
     "is_translation",
     "load_language_config",
+    "no_run",
     "resolve_language",
     "training_command",
 ]
@@ -97,6 +99,27 @@ def training_command(folder: Path) -> str:
     tree = read_toml(folder / "config.toml")
     kinds = {"translate train": is_translation, "pretrain": is_language, "distill": is_distillation}
     return next((command for command, is_one in kinds.items() if is_one(tree)), "train")
+
+
+def check_command(folder: Path, command: str) -> None:
+    """Refuses a run that another command trains, and so resumes; a folder without a run passes.
+
+    Raises:
+        CheckpointError: naming that command.
+    """
+    if (folder / "config.toml").is_file() and (own := training_command(folder)) != command:
+        raise CheckpointError(
+            f"{folder}: a run of senti {own}; senti {own} --resume {folder} goes on with it"
+        )
+
+
+def no_run(folder: Path) -> CheckpointError:
+    """Returns the error of a folder that is no run directory, naming the runs that are in it."""
+    inside = sorted(str(path.parent) for path in folder.glob("*/config.toml"))
+    some = f"{', '.join(inside[:3])}{', ...' if len(inside) > 3 else ''}"
+    return CheckpointError(
+        f"{folder}: no config.toml; not a run directory{f'; there are runs in it: {some}' if inside else ''}"
+    )
 
 
 def load_language_config(folder: Path) -> LanguageConfig:
@@ -208,6 +231,6 @@ def _possible(config: LanguageConfig) -> None:
     context = config.data.context
     if getattr(model, "positions", None) == "learned" and reach is not None and context > reach:
         raise ConfigError(
-            f"data.context {context}: longer than the {reach} places that positions are learned for; raise "
-            "model.max_len, or take model.positions rotary"
+            f"data.context {context}: longer than the {reach} places that positions are learned for; take "
+            f"--context {reach} or less, or, without --init, a higher model.max_len or model.positions rotary"
         )

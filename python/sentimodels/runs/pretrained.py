@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from torch import nn
 
 from ..config import DataConfig
@@ -139,7 +140,7 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
                 folder, config=backbone.model.config, local_files_only=True, use_safetensors=True,
                 output_loading_info=True, ignore_mismatched_sizes=True,
             )  # fmt: skip
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise CheckpointError(f"{folder}: unreadable: {str(error).splitlines()[0]}") from error
     if info["mismatched_keys"]:
         name, there, wanted = min(info["mismatched_keys"])

@@ -14,6 +14,7 @@ from ..data.opening import read_small
 from ..errors import ConfigError
 from . import train as once
 from .directory import FIRST, finished, load_config, refuse_begun
+from .language import check_command
 from .processes import check_together
 from .refit import refit, resume_refit
 from .tables import Tables, check_files, read_tables
@@ -67,6 +68,7 @@ def resume(out: Path, *, baseline: bool | None = None, **more: Any) -> dict[str,
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
+    check_command(out, "train")
     first = out / FIRST
     if not (first / "config.toml").is_file():
         return once.resume(out, baseline=baseline, **more)

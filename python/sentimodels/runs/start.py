@@ -23,7 +23,15 @@ from ..errors import CheckpointError, ConfigError
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml, written
-from .directory import WEIGHTS, HasFingerprint, check_there, load_config
+from .directory import (
+    MANIFEST,
+    WEIGHTS,
+    HasFingerprint,
+    check_there,
+    check_unchanged,
+    load_config,
+    read_json,
+)
 from .language import is_language, is_translation, resolve_language
 from .pretrained import load_pretrained, same_arch, tensor_names
 
@@ -170,6 +178,7 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
     path = Path(config.train.init_from or "")
     if not path.is_file():
         check_there(path)
+    _check_whole(path)
     expected = module.state_dict()
     try:
         used, unused = _fitting(path, expected, config, encoder.fingerprint)
@@ -189,6 +198,8 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
     with torch.no_grad():
         module.load_state_dict(used, strict=False)
     said = [f"{path}: {len(used)} of {len(used) + len(unused)} tensors are where the model starts"]
+    if path.is_file() and (path.parent / "config.toml").is_file():
+        said.append(f"{path}: weights alone; name {path.parent} to take over its tokenizer and settings too")
     # More or fewer layers, or places, are told by the names of tensors.
     if differ := _differences(path, config, ("n_layers", "max_len")):
         said.append(f"{path}: its weights are read otherwise here: {', '.join(differ)}")
@@ -197,6 +208,17 @@ def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: H
         if names:
             said.append(f"{path}: {what}: {tensor_names(names)}")
     return said
+
+
+def _check_whole(path: Path) -> None:
+    """Compares the files of a base with its manifest, where it has one.
+
+    Raises:
+        CheckpointError: naming the first that has changed.
+    """
+    if (path / MANIFEST).is_file():
+        files = read_json(path / MANIFEST).get("files", {})
+        check_unchanged(path, [name for name in files if (path / name).is_file()], files)
 
 
 def _bodies(names: Iterable[str]) -> list[str]:
