@@ -4,16 +4,20 @@
 
 `held_out.txt` has a hash of each sentence, and one more where SST-2 spells it otherwise (it lost some letters
 with accents); `held_out_phrases.txt` of one in eight of the
-phrases of 20 letters or more that are neither a sentence nor a phrase of SST train. The
-files hold no text.
+phrases of 20 letters or more that are neither a sentence nor a phrase of SST train.
+`held_out_anchors.txt` has of each of them the hash of one window of its letters, the one that reviews of
+IMDB have least often (`data/sst/anchors.py`). The files hold no text.
 """
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 from sentimodels.data import Table, read_table
 from sentimodels.data.folding import text_hash
+from sentimodels.data.sst.anchors import WINDOW, codes_of, hashes_of
 from sentimodels.data.sst.guard import sentence_key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,8 +35,26 @@ def keys_of(tables: Iterable[Table]) -> set[str]:
     return {key for key in found if key is not None}
 
 
-def write(name: str, hashes: Iterable[int]) -> None:
-    lines = sorted(f"{value:016x}\n" for value in hashes)
+def anchors(keys: Iterable[str], others: Table) -> set[int]:
+    """Returns the hash of a window of each key, the one that is rarest in other texts."""
+    of_keys = [hashes_of(codes_of(key)) for key in sorted(keys)]
+    if short := sum(not len(hashes) for hashes in of_keys):
+        raise SystemExit(f"{short} keys have fewer than {WINDOW} letters from a to z")
+    windows = np.unique(np.concatenate(of_keys))
+    counts = np.zeros(len(windows), np.int64)
+    for start in range(0, len(others.texts), 1000):
+        hashes = hashes_of(codes_of(" ".join(others.texts[start : start + 1000])))
+        places = np.minimum(np.searchsorted(windows, hashes), len(windows) - 1)
+        counts += np.bincount(places[windows[places] == hashes], minlength=len(windows))
+    found = set()
+    for hashes in of_keys:
+        of_each = counts[np.searchsorted(windows, hashes)]
+        found.add(int(hashes[of_each == of_each.min()].min()))
+    return found
+
+
+def write(name: str, hashes: Iterable[int], digits: int = 16) -> None:
+    lines = sorted({f"{value:0{digits}x}\n" for value in hashes})
     (TARGETS / name).write_text("".join(lines), encoding="ascii")
     print(f"{name}: {len(lines):,} hashes")
 
@@ -46,7 +68,10 @@ def main() -> None:
     phrases = keys(folder, held_out, "sst-phrases") - sentences - keys(folder, train, "sst-phrases")
     print(f"{len(phrases):,} phrases that are no sentence and not in SST train")
     write("held_out.txt", map(text_hash, sentences))
-    write("held_out_phrases.txt", (value for value in map(text_hash, phrases) if value % ONE_IN == 0))
+    some = {phrase for phrase in phrases if text_hash(phrase) % ONE_IN == 0}
+    write("held_out_phrases.txt", map(text_hash, some))
+    reviews = read_table(Path(sys.argv[1]) / "imdb" / "imdb_40k.csv.xz", where="split=train")
+    write("held_out_anchors.txt", anchors(sentences | some, reviews), 8)
 
 
 if __name__ == "__main__":

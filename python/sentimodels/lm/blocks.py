@@ -16,7 +16,7 @@ from sentitok.datasets import TokenDataset
 from ..errors import DataError
 from .held_out import HeldOutLines
 
-__all__ = ["DOCUMENTS", "Block", "of_shards", "of_texts"]
+__all__ = ["DOCUMENTS", "Block", "in_blocks", "of_shards", "of_texts"]
 
 # A block of documents: characters, documents, or tokens of it at most.
 _CHARACTERS, DOCUMENTS, _TOKENS = 1 << 22, 1 << 15, 1 << 20
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 def of_texts(documents: Iterable[str], tokenizer: Tokenizer, end: int) -> Iterator[Block]:
     """Encodes documents, block by block; each is followed by its end."""
-    for texts in _blocks(documents):
+    for texts in in_blocks(documents, _CHARACTERS):
         batch = tokenizer.encode_batch(texts, add_special_tokens=False)
         lengths = np.diff(batch.row_offsets)
         ends = np.cumsum(lengths + 1)
@@ -44,13 +44,14 @@ def of_texts(documents: Iterable[str], tokenizer: Tokenizer, end: int) -> Iterat
         yield Block(ids, ends, [text.encode() for text in texts], np.ones(len(texts), np.bool_))
 
 
-def _blocks(documents: Iterable[str]) -> Iterator[list[str]]:
+def in_blocks(documents: Iterable[str], characters: int) -> Iterator[list[str]]:
+    """Yields documents some at a time, of so many characters together or a little more."""
     block: list[str] = []
     size = 0
     for document in documents:
         block.append(document)
         size += len(document)
-        if size >= _CHARACTERS or len(block) >= DOCUMENTS:
+        if size >= characters or len(block) >= DOCUMENTS:
             yield block
             block, size = [], 0
     if block:
@@ -75,12 +76,13 @@ def of_shards(
         here = ends - token
         rows = np.split(ids, here[:-1])
         texts = [tokenizer.decode_bytes(row[:-1]) for row in rows]
-        kept = np.array([_clean(text, watch) for text in texts], np.bool_)
+        read = [text.decode("utf-8", "replace") for text in texts]
+        searched = zip(read, watch.screened(read), strict=True)
+        kept = np.array([not may or _clean(text, watch) for text, may in searched], np.bool_)
         yield Block(ids, here, texts, kept)
         done, token = done + len(ends), int(ends[-1])
 
 
-def _clean(text: bytes, watch: HeldOutLines) -> bool:
+def _clean(text: str, watch: HeldOutLines) -> bool:
     """Whether a document has no held-out line; all its lines are counted."""
-    lines = text.decode("utf-8", "replace").split("\n")
-    return not sum([watch.holds(line) for line in lines])
+    return not sum([watch.holds(line) for line in text.split("\n")])

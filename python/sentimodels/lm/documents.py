@@ -16,12 +16,15 @@ from sentitok.shards import is_dataset
 from ..config import CorpusConfig
 from ..data.opening import TextFile, open_text, plain_suffix
 from ..errors import DataError
+from .blocks import in_blocks
 from .held_out import HeldOutLines
 
 __all__ = ["Documents", "files_of", "kind_of"]
 
 # Half of a character, which JSON can hold, as of a text that was cut off.
 _LONE = re.compile("[\ud800-\udfff]")
+# Characters that are looked through together for held-out sentences.
+_AT_ONCE = 1 << 20
 # Characters of a document, where no limit is given.
 _MOST = 1 << 28
 _KINDS = "lines, paragraphs, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
@@ -99,13 +102,12 @@ class Documents:
             encoding = self.config.encoding or "utf-8"
             with open_text(path, encoding, self.config.max_line_bytes) as file:
                 self.held_out.begin(path)
-                for document in _read(file, self.config.format, self.config.max_line_bytes):
+                for document in self._kept(_read(file, self.config.format, self.config.max_line_bytes)):
                     if left is not None and n_documents >= left:
                         break
-                    kept = self.held_out.without(document)
-                    if kept.strip():
+                    if document.strip():
                         n_documents += 1
-                        yield kept
+                        yield document
                 sha256 = file.sha256()
             self.held_out.end(sha256)
             self.sources.append({"source": str(path), "sha256": sha256, "documents": n_documents})
@@ -113,6 +115,12 @@ class Documents:
                 left -= n_documents
                 if left <= 0:
                     return
+
+    def _kept(self, documents: Iterable[str]) -> Iterator[str]:
+        """Yields documents without held-out lines; they are looked through some at a time."""
+        for some in in_blocks(documents, _AT_ONCE):
+            for text, may_hold in zip(some, self.held_out.screened(some), strict=True):
+                yield self.held_out.without(text) if may_hold else text
 
 
 def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str]:

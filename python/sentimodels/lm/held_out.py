@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..data.folding import text_hash
-from ..data.sst.guard import HELD_OUT_FILES, held_out_hashes, phrase_hashes, sentence_key
+from ..data.sst.anchors import may_hold
+from ..data.sst.guard import HELD_OUT_FILES, has_key, held_out_hashes, phrase_hashes, sentence_key
 from ..errors import DataError
 
 __all__ = ["HeldOutLines", "trainable_rows"]
@@ -60,6 +61,16 @@ class HeldOutLines:
         self._found: set[int] = set()
         self._found_phrases: set[int] = set()
         self._in_columns: set[int] = set()
+
+    def screened(self, texts: Sequence[str]) -> Iterator[bool]:
+        """Yields for each text whether `without` or `holds` must look at it; the lines of others are counted.
+
+        These are few: `may_hold` knows most texts by their letters alone.
+        """
+        for text, may in zip(texts, may_hold(texts), strict=True):
+            if not may:
+                self._n_lines += sum(any(map(has_key, _texts(line))) for line in text.split("\n"))
+            yield may
 
     def without(self, text: str) -> str:
         """Returns a text without the lines that are held out."""

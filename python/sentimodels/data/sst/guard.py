@@ -81,6 +81,13 @@ def sentence_key(text: str) -> str | None:
     return key if len(key) >= MIN_LETTERS else None
 
 
+def has_key(text: str) -> bool:
+    """Whether `sentence_key` has one for a text without brackets in the treebank's spelling."""
+    if not text.isascii():
+        return sentence_key(text) is not None
+    return MIN_LETTERS <= len(text) <= MAX_CHARACTERS and len(letters(text)) >= MIN_LETTERS
+
+
 def _sentences(table: Table) -> list[str]:
     """The longest text of each group, or all texts; keys without those too short."""
     texts = table.texts
