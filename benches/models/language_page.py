@@ -13,8 +13,11 @@ import pretrained_page
 from bars import GENERATION, GPU, GPU_TOKENS, PLAIN, PRETRAINING, distinct, times, times_compiled
 from judged import asks, judged_of
 from markdown import MET, MISSED, from_what, missing, plain, table
+from optimizers import CONTEXT
 from result import RESULTS, read
 from scipy.stats import t
+
+from sentimodels.runs.language import PRESETS
 
 Result = dict[str, Any]
 NEEDS = "minutes; needs transformers"
@@ -29,6 +32,8 @@ def part(folder: Path = RESULTS) -> str:
         ("Speed of pre-training without AVX-512", "training_speed-avx2", training_speed,
          "pretrain.py --write", f"on a processor with AVX2 alone: {NEEDS}"),
         ("Speed of pre-training on a GPU", "gpu_speed", gpu_speed, "gpu.py --write", "minutes of one GPU"),
+        ("Optimizer settings of pre-training", "optimizers", optimizers, "optimizers.py --test",
+         "after the same without --test: an hour of one core"),
         ("Speed of generation", "generation", generation, "generate.py --write", NEEDS),
         ("Style transfer", "style", style, "style.py --test", FIRST),
         ("Alignment", "alignment", alignment, "align.py --test", EACH_SEED),
@@ -38,7 +43,7 @@ def part(folder: Path = RESULTS) -> str:
         path = folder / f"{name}.json"
         made = section(read(path)) if path.is_file() else missing(f"python benches/models/{script}", about)
         texts.append((title, made))
-    texts.insert(4, ("Time and memory against the length of a text", growth(folder / "growth.jsonl")))
+    texts.insert(5, ("Time and memory against the length of a text", growth(folder / "growth.jsonl")))
     texts.append(("Pre-training, then fine-tuning", pretrained_page.part(folder)))
     return "\n\n".join(f"### {title}\n\n{text}" for title, text in texts)
 
@@ -153,6 +158,35 @@ def growth(path: Path) -> str:
         torch=", ".join(sorted({one["torch"] for one in every})),
         load=f"{max(loads):.1f}" if loads else "unknown",
     )  # fmt: skip
+
+
+def optimizers(result: Result) -> str:
+    config, sides = result["config"], result["sides"]
+    first = sides[next(iter(sides))]
+    rows = []
+    for name, side in sides.items():
+        tried = ", ".join(f"{one['rate']:g}: {one['bits_per_byte']:.3f}" for one in side["tried"])
+        gained = "" if side is first else change(first["test"], side["test"])
+        rows.append([name, tried, f"{side['rate']:g}", *(over_seeds(side[key]) for key in ("dev", "test")),
+                     gained, f"{np.mean(side['cpu_seconds']):.0f}"])  # fmt: skip
+    head = ["", "rates, first seed on dev", "rate", "dev", "test", "less the first row's", "CPU seconds"]
+    read, judge = config["reviews"]
+    tokens = config["steps"] * config["rows"] * CONTEXT
+    share = 100 * tokens / PRESETS["nano"][2]
+    return (
+        f"A `gpt` of preset nano reads {tokens:,} tokens of {read:,} reviews of IMDB in {config['steps']} "
+        f"steps, {share:.0f} % of what the preset reads. Bits per byte, means and deviations over "
+        f"{len(first['test'])} seeds: on dev, the validation part, which chose each row's peak rate, and on "
+        f"{judge} reviews of the test part. AdamW is `senti pretrain` as it is; the first row has the "
+        "settings of a course project, TinyLLM ([senti-lm.md](senti-lm.md#sizes)). Differences with 95 % "
+        "intervals over seeds (Student's t):\n\n"
+        f"{table(head, rows, left=2)}\n\n"
+        f"{from_what(result)}"
+    )
+
+
+def over_seeds(values: list[float]) -> str:
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
 
 
 def cell(one: Result) -> str:

@@ -38,7 +38,7 @@ SIDES: dict[str, dict[str, Any]] = {
     "AdamW": {},
     "Muon": {"name": "muon"},
 }
-STEPS, ROWS, VOCABULARY = 300, 16, 5000
+STEPS, ROWS, CONTEXT, VOCABULARY = 300, 16, 256, 5000
 # Reviews to train and choose by, and reviews that judge.
 READ, JUDGE = 8000, 400
 
@@ -71,7 +71,8 @@ def trained(side: str, rate: float, seed: int, asked: argparse.Namespace) -> dic
     corpus, tokenizer = corpus_of(asked.out)
     tree = {
         "arch": "gpt", "preset": "nano",
-        "data": {"corpus": [str(corpus)], "tokenizer": str(tokenizer), "valid_share": 0.05},
+        "data": {"corpus": [str(corpus)], "tokenizer": str(tokenizer), "valid_share": 0.05,
+                 "context": CONTEXT},
         "optim": {**SIDES[side], "lr": rate},
         "train": {"max_steps": STEPS, "batch_size": ROWS, "seed": seed, "threads": asked.threads},
     }  # fmt: skip

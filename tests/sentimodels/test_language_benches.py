@@ -45,6 +45,19 @@ SCORES: dict[str, Any] = {
     **dict.fromkeys(("bleu", "perplexity", "bits_per_byte", "distinct_1", "distinct_2", "copied"), SOME),
     "rests": {"distinct_1": SOME}, "signature": "nrefs:1",
 }  # fmt: skip
+OPTIMIZERS = {
+    "config": {"steps": 300, "rows": 16, "reviews": [8000, 400]},
+    "sides": {
+        name: {
+            "tried": [
+                {"rate": rate, "bits_per_byte": bits + more} for rate, bits in ((0.001, 2.25), (0.003, 2.125))
+            ],
+            "rate": 0.003, "dev": [2.125 + more, 2.25 + more, 2.375 + more],
+            "test": [2.0 + more, 2.125 + more, 2.25 + more], "cpu_seconds": [10.0, 12.0, 14.0],
+        }
+        for name, more in (("TinyLLM's", 0.25), ("Muon", 0.0))
+    },
+}  # fmt: skip
 STYLE = {
     "config": {"prompt": 100},
     "test": {
@@ -197,13 +210,13 @@ def test_where_kinds_cross(bench: Any) -> None:
 
 
 def test_what_has_no_result_is_not_measured(bench: Any, tmp_path: Path) -> None:
-    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 10
+    assert bench.part(tmp_path).count("Not measured; type `python benches/models/") == 11
 
 
 def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
     files = {
         "training_speed": SPEED, "training_speed-avx2": WITHOUT_AVX512,
-        "generation": GENERATION, "style": STYLE, "alignment": ALIGNMENT,
+        "generation": GENERATION, "optimizers": OPTIMIZERS, "style": STYLE, "alignment": ALIGNMENT,
         "pretrained-kaggle-bert": kinds_of("bert"), "pretrained-kaggle-gpt": kinds_of("gpt"),
         "gpu_speed": GPU,
         "pretrained-imdb-bert": {**kinds_of("bert"), "set": "imdb", "submission": "best"},
@@ -223,6 +236,8 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "| NVIDIA H200 | 123,500,000 | 1,024 | 64 | 29.7 GB | 351,234 | 27.5 % | met |",
         "MFU is 6 N a token, of a peak of 9.89e+14.",
         "| tiny | 256 | 99 | 4.90, missed | 1.00, met | 1 |",
+        "reads 1,228,800 tokens of 8,000 reviews of IMDB in 300 steps, 3 % of what the preset reads.",
+        "| Muon | 0.001: 2.250, 0.003: 2.125 | 0.003 | 2.250 ± 0.125 | 2.125 ± 0.125 | -0.250 (-0.250 to",
         "| 128 | 1.000 s | 1.500 s, 3 MB | - |",
         "| linear-elu | between 128 and 256 | not up to 256 | from 256 |",
         "| bleu | 1.500 ± 0.250 | 1.500 ± 0.250 | +0.750 (-2.427 to +3.927) |  |",

@@ -216,8 +216,9 @@ def test_runs_ranks_language_models_by_bits_per_byte(folder: Path) -> None:
     assert bits == sorted(bits)
     assert len({one["data"] for one in value["language_models"]}) == 1
     text = senti("runs", "lm", cwd=folder).out
-    assert re.search(r"run +arch +task +state +bits per byte +perplexity", text)
-    assert "Language models on the same validation documents" in text
+    assert re.search(r"run +arch +state +bits per byte +perplexity", text)
+    for task in ("next-token", "masked"):
+        assert f"Language models, {task}, on the same validation documents" in text
     assert senti("runs", "lm", "--quiet", cwd=folder).out == "lm/more\n"
     assert senti("predict", "lm/more", cwd=folder, stdin="x\n").code == 2
 

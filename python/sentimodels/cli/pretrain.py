@@ -116,11 +116,12 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         )
     documents, tokens = about["corpus"]["documents"], about["corpus"]["tokens"]
     best = f"best at {number(fit['best_step'])} by validation loss"
+    of = f" of {number(about['planned_steps'])}" if fit["stop"] == "stopped" else ""
     pairs = [
         ("model", f"{about['arch']}, {number(about['parameters'])} parameters, {about['task']}"),
         ("training", f"{number(tokens[0])} tokens, {counted(documents[0], 'document')}"),
         ("validation", f"{number(tokens[1])} tokens, {counted(documents[1], 'document')}"),
-        ("steps", f"{number(fit['steps'])} ({fit['stop']}), {best}"),
+        ("steps", f"{number(fit['steps'])}{of} ({fit['stop']}), {best}"),
         ("tokens", f"{number(fit['tokens'])} trained on"),
         ("speed", said),
         ("seconds", f"{about['seconds']['fit']:.1f}"),

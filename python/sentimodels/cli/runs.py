@@ -51,26 +51,26 @@ def runs(
 
 
 def _language_parts(models: list[dict[str, Any]]) -> list[Any]:
-    """Returns a table for each set of validation documents, and what to do with the best."""
+    """Returns a table for each task and set of validation documents, and what to do with the best."""
     by_data: dict[Any, list[dict[str, Any]]] = {}
     for one in models:
         if "method" not in one:
-            by_data.setdefault(one["data"], []).append(one)
+            by_data.setdefault((one["task"], one["data"]), []).append(one)
     parts: list[Any] = []
-    for some in by_data.values():
+    for (task, _), some in by_data.items():
         rows = [
             [
-                one["run"], one["arch"], one["task"], one["state"], shown(one.get("bits_per_byte")),
+                one["run"], one["arch"], one["state"], shown(one.get("bits_per_byte")),
                 shown(one.get("perplexity"), 2),
                 *("-" if one.get(key) is None else number(one[key]) for key in ("parameters", "tokens")),
                 "-" if one.get("seconds") is None else f"{one['seconds']:.1f}",
             ]
             for one in some
         ]  # fmt: skip
-        head = ["run", "arch", "task", "state", "bits per byte", "perplexity", "parameters", "tokens"]
+        head = ["run", "arch", "state", "bits per byte", "perplexity", "parameters", "tokens"]
         scored = any(one.get("perplexity") is not None for one in some)
         where = "on the same validation documents" if scored else "without scores"
-        parts.append(grid(f"Language models {where}", [*head, "seconds"], rows))
+        parts.append(grid(f"Language models, {task}, {where}", [*head, "seconds"], rows))
     if aligned := [one for one in models if "method" in one]:
         parts.append(_aligned(aligned))
     if models:
@@ -87,9 +87,10 @@ def _aligned(models: list[dict[str, Any]]) -> Any:
         told = [part.get(key) for key in ("reward_mean", "distinct_2") for part in (before, after)]
         rows.append([
             one["run"], one["arch"], one["method"], one["state"], *(shown(value, 3) for value in told),
-            shown(after.get("kl"), 2),
+            shown(after.get("kl"), 2), shown(one.get("alignment", {}).get("preferred"), 3),
         ])  # fmt: skip
     head = ["run", "arch", "method", "state", "reward before", "after", "distinct-2 before", "after", "KL"]
+    head.append("preferred")
     return grid("Aligned language models, each with its own judges", head, rows)
 
 

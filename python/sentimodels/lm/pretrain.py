@@ -323,6 +323,7 @@ def _fitted(
             key: value for key, value in asdict(corpus.facts).items() if key not in ("datasets", "sources")
         },
         "fit": {**asdict(fit), "stop": stop},
+        "planned_steps": task.course(trainer.distributed.world).steps,
         "device": str(trainer.device),
         "seconds": {"fit": fit.seconds},
         "speed": _speed(trainer, module, out),

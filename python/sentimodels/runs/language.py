@@ -32,10 +32,11 @@ __all__ = [
 # What a run directory of an aligned language model holds beside `config.toml`: how it was aligned.
 ALIGNMENT = "alignment.toml"
 
-# Of each size: rows of a batch, highest rate, tokens to train on.
+# Of each size: rows of a batch, highest rate, tokens to train on. Rates are those of TinyLLM, but for the two
+# smallest: of 1e-3, 3e-3, 6e-3 and 1.2e-2 nano ended best with 3e-3 (`benches/models/optimizers.py`).
 PRESETS: dict[str, tuple[int, float, int]] = {
-    "nano": (64, 1e-3, 41_000_000),
-    "micro": (64, 1e-3, 41_000_000),
+    "nano": (64, 3e-3, 41_000_000),
+    "micro": (64, 3e-3, 41_000_000),
     "tiny": (32, 1e-3, 82_000_000),
     "small": (32, 1e-3, 328_000_000),
     "medium": (16, 8e-4, 655_000_000),

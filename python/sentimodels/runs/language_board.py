@@ -34,8 +34,9 @@ def language_board(folder: Path, runs: list[Path]) -> list[dict[str, Any]]:
         For each run: `run`; `arch`, `task`, `preset`; `state`, `finished`, `stopped` or `unfinished`;
         `data`, which tells runs with the same validation documents; and once it is known `perplexity`,
         `loss`, `bits_per_byte` of next-token models, `parameters`, `tokens` and `seconds`. Aligned ones
-        come last and have `method` and, once it is known, `alignment`: `gain`, and of the answers `before`
-        and `after` `reward_mean`, `kl` and `distinct_2`.
+        come last and have `method` and, once it is known, `alignment`: `gain`; `preferred`, the share of
+        pairs whose chosen answer DPO has it prefer; and of the answers `before` and `after` `reward_mean`,
+        `kl` and `distinct_2`.
     """
     entries = [_entry(folder, run) for run in runs]
     return sorted(entries, key=_place)
@@ -78,7 +79,8 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
         return entry
     if (judged := about.get("alignment")) is not None:
         parts = {when: {key: judged[when].get(key) for key in _JUDGED} for when in ("before", "after")}
-        entry["alignment"] = {"gain": judged.get("gain"), **parts}
+        preferred = judged.get("preferences", {}).get("accuracy")
+        entry["alignment"] = {"gain": judged.get("gain"), "preferred": preferred, **parts}
     valid = about.get("valid", {})
     entry |= {key: valid[key] for key in ("loss", "perplexity", "bits_per_byte") if key in valid}
     return entry | {
