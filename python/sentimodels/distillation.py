@@ -26,7 +26,7 @@ from .predictor import load_predictor
 from .runs.config import merge, resolve
 from .runs.directory import check_there, load_config, refuse_run
 from .runs.ensemble import members_of, predictor_hash, read_ensemble
-from .runs.language import check_command
+from .runs.language import training_command
 from .runs.processes import check_alone
 from .runs.report import records_of
 from .runs.start import as_base
@@ -152,9 +152,9 @@ def resume_distillation(
         CheckpointError: if there is nothing to resume, or the teacher or the data has changed.
     """
     check_alone("senti distill")
-    check_command(out, "distill")
     config = load_config(out)
-    assert isinstance(config.task, DistillationConfig)
+    if not isinstance(config.task, DistillationConfig):
+        raise CheckpointError(f"{out}: has no teacher; senti {training_command(out)} --resume {out} goes on")
     teacher = Path(config.task.teacher)
     check_there(teacher)
     if predictor_hash(teacher) != config.task.teacher_sha256:
