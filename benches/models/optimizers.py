@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from parts import FILES, imdb
 from result import RESULTS, data_folder, earlier, load, occasion, origin, write
-from steps import AGAIN, after, cpu_seconds, pretrained
+from steps import AGAIN, after, arguments, cpu_seconds, pretrained
 
 from sentimodels import LanguageModel
 from sentimodels.runs.language import resolve_language
@@ -111,14 +111,7 @@ def side_of(side: str, asked: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("runs/optimizers"))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, help="stop after so long")
-    parser.add_argument("--test", action="store_true")
-    asked = parser.parse_args()
+    asked = arguments(__doc__, "runs/optimizers").parse_args()
     asked.stop = after(asked.seconds)
     before = load()
     torch.set_num_threads(asked.threads)

@@ -4,6 +4,7 @@ Not for what a benchmark measures. A step that is cut off, by its time, by Ctrl-
 directory that the same command goes on with; one that has finished is only read.
 """
 
+import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,16 @@ AGAIN = "stopped; type the command again to go on"
 Stop = Callable[[], bool]
 About = dict[str, Any]
 _Work = Callable[[Stop], About]
+
+
+def arguments(about: str | None, out: str) -> argparse.ArgumentParser:
+    """Returns the options of a benchmark of steps that chooses on dev, and judges with `--test`."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(out))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, help="stop after so long")
+    parser.add_argument("--test", action="store_true")
+    return parser
 
 
 def after(seconds: float | None) -> Stop:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from result import RESULTS, data_folder, earlier, load, occasion, origin, write
-from steps import AGAIN, after, pretrained
+from steps import AGAIN, after, arguments, pretrained
 
 from sentimodels import LanguageModel
 from sentimodels.continuation import Continued, continue_texts
@@ -155,15 +155,9 @@ def compared(made: list[dict[str, Continued]], training: list[str]) -> dict[str,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("runs/style"))
+    parser = arguments(__doc__, "runs/style")
     parser.add_argument("--preset", default="nano")
     parser.add_argument("--epochs", type=int, default=12, help="of the base")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, help="stop after so long")
-    parser.add_argument("--test", action="store_true")
     asked = parser.parse_args()
     asked.stop = after(asked.seconds)
     before = load()
