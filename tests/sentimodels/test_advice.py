@@ -34,14 +34,6 @@ def test_bfloat16_on_a_processor_without_its_products(
     assert all(one.endswith("--precision float32 is many times faster") for one in said)
 
 
-def test_muon_on_such_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    train = TrainConfig.model_validate({"device": "cpu", "precision": "float32"})
-    for lacks, name, told in ((True, "muon", True), (False, "muon", False), (True, "adamw", False)):
-        monkeypatch.setattr("sentimodels.runs.advice.lacks_bfloat16", lambda lacks=lacks: lacks)
-        said = list(advice(OptimConfig.model_validate({"name": name}), train, lambda: 10))
-        assert [one.startswith("optim.name muon: ") for one in said] == [True] * told
-
-
 def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
     train = TrainConfig.model_validate({"device": "cpu", "precision": "float32"})
 

@@ -13,6 +13,7 @@ from sentimodels.config import ClassificationConfig, OptimConfig
 from sentimodels.errors import CheckpointError
 from sentimodels.tasks.loss import distance, mixed, one_hot, summed
 from sentimodels.training.ema import EMA
+from sentimodels.training.muon import Muon
 from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of, make_sparse
 from sentimodels.training.schedule import rate
 from sentimodels.training.state import load_state, load_weights, save_state, weights_of
@@ -240,7 +241,7 @@ def test_muon_leaves_tables_and_the_head_to_adamw() -> None:
     # It has a rate of its own, and the decay of the section.
     before = layer.weight.detach().clone()
     oracle = nn.Parameter(before.clone())
-    alone = torch.optim.Muon([oracle], lr=0.25, weight_decay=0.1)
+    alone = Muon([oracle], lr=0.25, weight_decay=0.1)
     made.set_rate(0.5)
     for weight in (layer.weight, oracle):
         weight.grad = torch.arange(16.0).reshape(4, 4).cos()

@@ -25,11 +25,6 @@ def advice(optim: OptimConfig, train: LoopConfig, steps: Callable[[], int]) -> I
     if optim.unfreeze_at is not None and optim.unfreeze_at >= (n := steps()):
         yield f"optim.unfreeze_at {optim.unfreeze_at:,}: training has {n:,} steps, so what is frozen stays so"
     yield from slow(train)
-    if optim.name == "muon" and device_of(train.device).type == "cpu" and lacks_bfloat16():
-        yield (
-            "optim.name muon: it multiplies in bfloat16, which is slow on this processor, without AVX-512; "
-            "a step may take several times as long as with --optimizer adamw"
-        )
 
 
 def slow(train: LoopConfig) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """The optimisers of a model: which parameter is moved by which, at what rate.
 
-Sparse gradients (embedding rows) go to `RowAdam`; matrices between layers to torch's Muon
-(Jordan et al. 2024) if asked; all else to torch's fused AdamW or SGD. Decay applies to matrices between
-layers, never to embeddings, learned positions, norms or biases. `layer_decay` lowers the rate of each
-layer further from the head (Howard and Ruder 2018).
+Sparse gradients (embedding rows) go to `RowAdam`; matrices between layers to `Muon` if asked; all else to
+torch's fused AdamW or SGD. Decay applies to matrices between layers, never to embeddings, learned
+positions, norms or biases. `layer_decay` lowers the rate of each layer further from the head (Howard and
+Ruder 2018).
 """
 
 import re
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..config import OptimConfig
+from .muon import Muon
 from .table_rows import put, take
 
 __all__ = ["Optimizers", "RowAdam", "clip", "depth_of", "divide", "is_table", "make_sparse", "norm_of"]
@@ -149,7 +150,7 @@ class Optimizers:
         if rows.all:
             self.all["rows"] = RowAdam(rows.all, config.lr, config.betas, config.eps)
         if matrices.all:
-            self.all["muon"] = torch.optim.Muon(matrices.all, lr=config.muon_lr)
+            self.all["muon"] = Muon(matrices.all, lr=config.muon_lr)
         if others.all and config.name == "sgd":
             self.all["sgd"] = torch.optim.SGD(others.all, lr=config.lr, momentum=config.momentum)
         elif others.all:
