@@ -1,4 +1,4 @@
-"""`senti pretrain`, and what goes on from its runs: `senti runs`, `senti train --init`."""
+"""`senti pretrain`: what it prints, refuses and leaves; `senti runs` of what it left. Not for `--init`."""
 
 import json
 import os
@@ -12,8 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from commands import PACKAGES, run
 from labelled_reviews import write_books
@@ -22,9 +20,7 @@ from sentimodels.cli.app import build
 from sentimodels.cli.options import count
 from sentimodels.cli.pretrain import summary
 from sentimodels.errors import SentiError
-from sentimodels.runs.directory import load_run
 from sentimodels.runs.language import load_language_config, resolve_language
-from sentitok import train_bpe
 from shared_data import text as shared_text
 
 SMALL = [
@@ -42,7 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "lm/few": ["--steps", "2", "--set", "model.positions=learned"],
         "lm/more": ["--steps", "30", "--lr", "0.01"],
         "lm/bert": ["--arch", "bert", "--steps", "10", "--next-sentence", "--mask-rate", "0.2"],
-        "lm/mamba": ["--arch", "mamba", "--steps", "2", "--set", "model.d_head=8"],
     }.items():
         done = senti("pretrain", "books.txt", *SMALL, *args, "-o", name, cwd=path)
         assert done.code == 0, done.err
@@ -239,128 +234,6 @@ def test_runs_scored_on_other_texts_are_not_ranked_together(folder: Path) -> Non
 def test_a_plan_without_an_estimate_says_so(folder: Path) -> None:
     done = senti("pretrain", "books.txt", "--preset", "5x-large", "--dry-run", cwd=folder)
     assert "no estimate: a row of this model is too large to be tried here" in done.out
-
-
-TRAIN = ["reviews.csv", "--no-baseline", "--threads", "1", "--epochs", "1", "--batch-size", "32"]
-
-
-@pytest.mark.parametrize("base", ["few", "more", "bert", "mamba"])
-def test_a_classifier_starts_from_a_language_model(base: str, folder: Path) -> None:
-    out = f"classifiers/{base}"
-    # Nothing moves but the head, so that what it began with can be seen.
-    freeze = ["--freeze", "backbone.", "--set", "train.ema=0"]
-    done = senti("train", *TRAIN, *freeze, "--init", f"lm/{base}", "-o", out, cwd=folder)
-    assert done.code == 0, done.err
-    before, after = (load_file(folder / path / "model.safetensors") for path in (f"lm/{base}", out))
-    shared = [name for name in before if name.startswith("backbone.")]
-    assert len(shared) > 5
-    for name in shared:
-        assert torch.equal(after[name][: len(before[name])], before[name]), name
-        assert not after[name][len(before[name]) :].any()  # the row of padding
-    run, there = load_run(folder / out), json.loads((folder / f"lm/{base}/run.json").read_text())
-    assert run.encoder.fingerprint == _fingerprint(folder / f"lm/{base}")
-    model, of_base = run.config.model.model_dump(), resolve_of(folder / f"lm/{base}")
-    for key in ("positions", "max_len", "norm", "norm_order", "activation", "causal", "rope_theta", "biases"):
-        assert model.get(key) == of_base.get(key), key
-    assert run.config.data.max_tokens == there["context"]
-    used = len(shared)
-    assert re.search(rf"{used} of {len(before)} tensors are where the model starts", done.err)
-    if base == "bert":
-        assert "not used: head.bias (no such parameter), head.layer.bias" in done.err
-    assert "begin anew: head." in done.err
-
-
-def _fingerprint(run: Path) -> str:
-    from sentitok import Tokenizer
-
-    return Tokenizer.from_file(run / "tokenizer.json").fingerprint
-
-
-def resolve_of(run: Path) -> dict[str, object]:
-    return load_language_config(run).model.model_dump()
-
-
-def test_a_language_model_goes_on_from_another(folder: Path) -> None:
-    """Nothing of the base need be said again; what is said goes above."""
-    args = ["books.txt", "--init", "lm/few", "--steps", "1", "--threads", "1"]
-    done = senti("pretrain", *args, "-o", "lm-on/same", cwd=folder)
-    assert done.code == 0, done.err
-    before, after = (resolve_of(folder / run) for run in ("lm/few", "lm-on/same"))
-    assert after == before
-    n_tensors = len(load_file(folder / "lm/few/model.safetensors"))
-    assert f"{n_tensors} of {n_tensors} tensors are where the model starts" in done.err
-    assert _fingerprint(folder / "lm-on/same") == _fingerprint(folder / "lm/few")
-    shorter = senti("pretrain", *args, "--context", "16", "-o", "lm-on/shorter", cwd=folder)
-    assert shorter.code == 0, shorter.err
-    assert json.loads((folder / "lm-on/shorter/run.json").read_text())["context"] == 16
-    other = senti("pretrain", *args, *SMALL, "--arch", "bert", "-o", "lm-on/other", cwd=folder)
-    assert other.code == 2
-    assert "that run is a gpt, this one a bert: take --arch gpt, or leave out --init" in other.err
-    moved = senti("pretrain", *args, "--positions", "alibi", "-o", "lm-on/moved", cwd=folder)
-    assert moved.code == 0, moved.err
-    assert "read otherwise here: model.positions alibi (there learned)" in moved.err
-    vocab = senti("pretrain", *args, "--vocab", "300", "--dry-run", cwd=folder)
-    assert "--vocab is not used: no tokenizer is trained, as --init gives one" in vocab.err
-    more = senti("pretrain", *args, "--set", "model.n_layers=3", "-o", "lm-on/more", cwd=folder)
-    assert "begin anew: backbone.transformer.blocks.2." in more.err
-    assert "otherwise" not in done.err + shorter.err + more.err
-    small = senti("train", *TRAIN, "--init", "lm/few", "--preset", "micro", "-o", "lm-on/cls", cwd=folder)
-    assert small.code == 2
-    assert "has the size 'nano', and its weights fit no other; leave out --preset" in small.err
-
-
-def test_a_classifier_is_a_base_where_its_sizes_are_given(folder: Path) -> None:
-    done = senti("train", *TRAIN, "--init", "lm/few", "-o", "lm-on/reviews", cwd=folder)
-    assert done.code == 0, done.err
-    args = ["books.txt", "--init", "lm-on/reviews", "--steps", "1", "--threads", "1", "-o", "lm-on/back"]
-    done = senti("pretrain", *args, cwd=folder)
-    assert done.code == 2
-    assert "a classifier's sizes are not taken over; set them with --set, or leave out --init" in done.err
-    done = senti("pretrain", *args, *SMALL, cwd=folder)
-    assert done.code == 0, done.err
-    assert "tensors are where the model starts" in done.err
-    words = senti("train", *TRAIN, "--arch", "cnn", "-o", "lm-on/cnn", cwd=folder)
-    assert words.code == 0, words.err
-    args += ["--init", "lm-on/cnn", "-o", "lm-on/refused"]
-    done = senti("pretrain", *args, cwd=folder)
-    assert done.code == 2
-    assert "that run reads whole words and has no tokenizer; name one with --tokenizer FILE" in done.err
-    done = senti("pretrain", *args, "--tokenizer", "lm/few/tokenizer.json", cwd=folder)
-    assert done.code == 2
-    assert "that run is a classifier, a cnn, this one a gpt: leave out --init" in done.err
-
-
-def test_rows_of_other_ids_are_not_used(folder: Path) -> None:
-    tokenizer = train_bpe(
-        folder / "reviews.csv", format="csv:text", vocab_size=300, special_tokens=["<|endoftext|>"]
-    )
-    tokenizer.save(folder / "other.json")
-    args = ["--steps", "1", "--threads", "1", "--set", "task.tied=false"]
-    done = senti("pretrain", "books.txt", *SMALL, *args, "-o", "lm-on/untied", cwd=folder)
-    assert done.code == 0, done.err
-    args += ["--init", "lm-on/untied", "--tokenizer", "other.json", "-o", "lm-on/ids"]
-    done = senti("pretrain", "books.txt", *args, cwd=folder)
-    assert done.code == 0, done.err
-    unused = "backbone.embedding.weight (of another tokenizer), head.weight (of another tokenizer)"
-    assert f"not used: {unused}\n" in done.err
-
-
-def test_what_is_given_goes_above_the_base(folder: Path) -> None:
-    args = ["--init", "lm/more", "--set", "model.causal=false", "--pooling", "mean", "--max-len", "20"]
-    done = senti("train", *TRAIN, *args, "-o", "above", cwd=folder)
-    assert done.code == 0, done.err
-    config = load_run(folder / "above").config
-    assert (config.model.model_dump()["causal"], config.model.model_dump()["pooling"]) == (False, "mean")
-    assert config.data.max_tokens == 20
-    # Nothing but the positions of the base tells this model the order of words.
-    run = load_run(folder / "above")
-    texts = run.encoder.encode(["good not bad film", "bad not good film"])
-    with torch.no_grad():
-        one, two = (run.module(torch.from_numpy(texts.row(i).astype("int64"))[None]) for i in range(2))
-    assert not torch.allclose(one, two, atol=1e-7)
-    other = senti("train", *TRAIN, "--arch", "cnn", "--init", "lm/more", "-o", "other", cwd=folder)
-    assert other.code == 2
-    assert "none of its tensors fits" in other.err
 
 
 COMMANDS = {command.name: command for command in build().registered_commands}

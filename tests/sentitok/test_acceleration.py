@@ -4,27 +4,20 @@ Both get the same texts and options; what they answer, or raise, must be equal: 
 order, arrays and their types, encodings, and what is left set in the backend.
 """
 
-import copy
 import dataclasses
 import logging
 import os
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tokenizers
 
-import sentitok
-
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, asked, decodes, encoding_of, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
+from oracles.accelerated import TEXTS, asked, decodes, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
 from oracles.families import FAMILIES, FILES, file_of  # noqa: E402  # 2026-11-24: needs both
 
 # 2026-11-23: those of its own imports, and of what its calls ignore.
@@ -339,116 +332,3 @@ def test_frequent_changes_cost_less_and_less() -> None:
     for _ in range(2000):
         second("x")
     assert runs(second)
-
-
-def test_what_draws_or_cannot_run_stays(caplog: pytest.LogCaptureFixture) -> None:
-    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, "a"))
-    levels = [tokenizers.pre_tokenizers.ByteLevel(False, use_regex=False)] * 2
-    backend.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(levels)
-    twice = sentitok.accelerate(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))
-    assert twice("a")["input_ids"] == [0]
-    twice("a")
-    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
-        "this tokenizer runs in transformers as before"
-    ]
-    assert "byte-level after byte-level" in caplog.text
-    _, second = pair_of("RoBERTa")
-    second._tokenizer.model.dropout = 1.0
-    assert second(TEXTS[6])["input_ids"] != pair_of("RoBERTa")[0](TEXTS[6])["input_ids"]
-    assert "draws at random" in caplog.text
-
-
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_copies_run_here_too(copied: Callable[[Any], Any]) -> None:
-    first, second = pair_of("BERT", pad_token="[PAD]")
-    again = copied(second)
-    assert runs(again)
-    assert type(again) is type(second)
-    same(first, again, lambda t: t(TEXTS, padding=True))
-    again.add_tokens(["quick brown"])
-    if copied is copy.deepcopy:
-        same(first, second, lambda t: t(TEXTS))
-    assert again("quick brown")["input_ids"] != first("quick brown")["input_ids"]
-
-
-def test_pickles_and_files_are_those_of_the_untouched_object(tmp_path: Path) -> None:
-    first, second = pair_of("Llama-3", chat_template="{{ messages }}", pad_token="<|eot_id|>")
-    same(first, second, lambda t: t("a b", truncation=True, max_length=9, padding="max_length"))
-    first.save_pretrained(tmp_path / "first")
-    second.save_pretrained(tmp_path / "second")
-    for path in (tmp_path / "first").iterdir():
-        assert (tmp_path / "second" / path.name).read_bytes() == path.read_bytes()
-    for protocol in range(2, 6):
-        again = pickle.loads(pickle.dumps(second, protocol))
-        assert type(again) is type(first)
-        assert plain(again(TEXTS)) == plain(first(TEXTS))
-    batch = second(TEXTS)
-    back = pickle.loads(pickle.dumps(batch))
-    assert [encoding_of(e) for e in back.encodings] == [encoding_of(e) for e in first(TEXTS).encodings]
-    (tmp_path / "it").write_bytes(pickle.dumps([second, batch]))
-    code = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb')); assert 'sentitok' not in sys.modules"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "it")], check=True)
-
-
-def test_classes_of_models_keep_what_they_do() -> None:
-    """What a class does itself it does; what it asks of its parent is answered here."""
-
-    class Shouting(transformers.PreTrainedTokenizerFast):  # type: ignore[misc, name-defined]  # 2026-11-24: transformers has no types there
-        def _encode_plus(self, text: Any, *arguments: Any, **options: Any) -> Any:
-            return super()._encode_plus(text.upper(), *arguments, **options)
-
-        def _decode(self, *arguments: Any, **options: Any) -> Any:
-            return super()._decode(*arguments, **options) + "!"
-
-    first, second = (
-        Shouting(tokenizer_object=tokenizers.Tokenizer.from_str(file_of("RoBERTa"))) for _ in range(2)
-    )
-    sentitok.accelerate(second)
-    assert isinstance(second, Shouting)
-    assert type(second).__name__ == "Shouting"
-    for call in (
-        lambda t: t("a fox"),
-        lambda t: t.tokenize("a fox"),
-        lambda t: t.decode([5, 6, 7]),
-        lambda t: t.batch_decode([[5, 6], [7]]),
-    ):
-        same(first, second, call)
-    assert second.decode([5]).endswith("!")
-    made = type(second)(tokenizer_object=tokenizers.Tokenizer.from_str(file_of("BLOOM")))
-    assert type(made) is Shouting
-
-
-def test_what_the_class_makes_is_untouched(tmp_path: Path) -> None:
-    """A class that builds its backend from what a file holds looks into its own `__dict__`.
-
-    Source: `test_save_and_load_tokenizer` and `test_chat_template_dict_saving` of transformers 5.16.
-    """
-    pieces = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>", "▁", "a", "b", "▁ab", "<mask>")]
-    options: dict[str, Any] = {"vocab": pieces, "chat_template": "{{ messages }}"}
-    if int(transformers.__version__.split(".")[0]) < 5:
-        backend = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 3))
-        options = {"tokenizer_object": backend, "chat_template": "{{ messages }}"}
-    first, second = (transformers.LayoutXLMTokenizerFast(**options) for _ in range(2))
-    sentitok.accelerate(second).save_pretrained(tmp_path)
-    for made in (second.from_pretrained(tmp_path), type(second).from_pretrained(tmp_path)):
-        assert type(made) is type(first)
-        assert made.backend_tokenizer.to_str() == first.backend_tokenizer.to_str()
-        assert made.chat_template == "{{ messages }}"
-
-
-def test_again_is_the_same() -> None:
-    _, second = pair_of("RoBERTa")
-    kind = type(second)
-    assert sentitok.accelerate(second) is second
-    assert type(second) is kind
-
-
-@pytest.mark.parametrize("thing", ["tokenizer.json", 7, None, tokenizers.models.BPE()])
-def test_other_things_are_refused(thing: object) -> None:
-    with pytest.raises(TypeError, match=r"fast tokenizer of transformers, not .*AutoTokenizer"):
-        sentitok.accelerate(thing)
-
-
-def test_importing_sentitok_needs_numpy_alone() -> None:
-    code = "import sentitok, sys; sentitok.Tokenizer; assert not {'transformers', 'jinja2'} & {*sys.modules}"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""`accelerate` with transformers 4: the checks of `test_acceleration.py`, in an environment that has it.
+"""`accelerate` with transformers 4: the checks of its calls and objects, in an environment that has it.
 
 The environment is `.venv/apart/transformers<5`, which `make test` sets up, or that of the Python
 that SENTITOK_TRANSFORMERS_4 names. Not for what differs between 4 and 5: see `versions.py`.
@@ -13,7 +13,9 @@ import pytest
 
 import sentitok
 
-CHECKS = Path(__file__).with_name("test_acceleration.py")
+CHECKS = [
+    str(Path(__file__).with_name(name)) for name in ("test_acceleration.py", "test_accelerated_objects.py")
+]
 APART = Path(sys.prefix) / "apart" / "transformers<5" / "bin" / "python"
 
 
@@ -31,7 +33,7 @@ def test_all_checks_pass_with_transformers_4(every: str) -> None:
     )  # fmt: skip
     assert found.stdout.startswith("4."), found.stdout
     done = subprocess.run(
-        [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(CHECKS)],
+        [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *CHECKS],
         env=env,
         capture_output=True,
         text=True,
