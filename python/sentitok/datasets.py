@@ -1,4 +1,4 @@
-"""Token shards, memory-mapped: what `sentitok.encode_files` wrote.
+"""Token shards, memory-mapped: what `sentitok.encode_files` or `from_datatrove` wrote.
 
 A data set is as large as the disk, not the memory: a document is a view of a
 mapped file. Not a loader: batching, shuffling and tensors are the caller's.
@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import FormatError
+from .datatrove import from_datatrove
 from .messages import shown
 from .numbers import index
 from .shards import Shard, check_regular, check_size, mapped_ends, read_manifest, read_shards
 
-__all__ = ["TokenDataset"]
+__all__ = ["TokenDataset", "from_datatrove"]
 
 _Ids = NDArray[np.unsignedinteger[Any]]
 
