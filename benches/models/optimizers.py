@@ -26,7 +26,7 @@ from sentitok import train_bpe
 
 TARGET = RESULTS / "optimizers.json"
 SEEDS = range(3)
-RATES = (1e-3, 3e-3, 6e-3, 1.2e-2)
+RATES = (1e-3, 3e-3, 6e-3, 1.2e-2, 2.4e-2)
 # The settings of TinyLLM are those that docs/senti-lm.md gives as options.
 SIDES: dict[str, dict[str, Any]] = {
     "TinyLLM's": {

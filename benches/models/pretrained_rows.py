@@ -77,7 +77,10 @@ BASES: dict[str, Tree] = {
     # took 40 minutes; 7 million end at 4.57 and take half an hour at most, which is the bar. In bfloat16,
     # which some CPUs multiply themselves, 18 million took 28 minutes (2026-11-27, commit 9f7f70c3) and ended
     # at 4.40, but classifiers of phrases that start there reach 0.6080 on dev (three seeds), these 0.6121:
-    # rejected.
+    # rejected. Higher peak rates of embeddings and head learn faster: 2 million tokens end at 4.87 with
+    # 1.2e-2 and at 4.83 with 2.4e-2, 5 million with 2.4e-2 at 4.57. But classifiers that start there and read
+    # forward reach 0.6019 (fine-tuned at 1e-3) and 0.6049 (3e-3), these 0.6109 and 0.6042 (first seed each),
+    # and 0.6013 (1e-3) after two passes over the sentences of the phrases alone: rejected (2026-11-28).
     "next-token": {"arch": "gpt", "optim": _MUON, "train": {"tokens": 7_000_000, "batch_size": 16}},
 }
 # What a set asks of fine-tuning. Of a long review both ends are read (Sun et al. 2019, 5.3.1).
