@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fake_run
+import labelled_reviews
 import sentitok
 from sentimodels.data import Table, read_table, split
 from sentimodels.data.writers import write_table
@@ -24,6 +25,23 @@ def fake_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("sentimodels.classifier")
     module.Classifier = fake_run.FakeClassifier
     monkeypatch.setitem(sys.modules, "sentimodels.classifier", module)
+
+
+@pytest.fixture(scope="session")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Labelled texts that can be learnt in a second."""
+    return labelled_reviews.write(tmp_path_factory.mktemp("data") / "reviews.csv")
+
+
+@pytest.fixture(scope="session")
+def trained(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of an LSTM on them."""
+    from sentimodels.runs.config import resolve
+    from sentimodels.runs.train import train
+
+    folder = tmp_path_factory.mktemp("runs") / "lstm"
+    train(resolve(labelled_reviews.tree("lstm", reviews)), folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ tokenizer is used, in messages; `NAME.ds.loss` is not read. Not for writing them
 
 import errno
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -18,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import FormatError, Tokenizer
-from .atomic import write, writing
+from .atomic import writing
 from .messages import shown
-from .shards import check_regular
+from .shards import Shard, check_regular, type_of_ids, write_manifest
 
 __all__ = ["from_datatrove"]
 
@@ -46,8 +45,8 @@ def from_datatrove(
 ) -> dict[str, Any]:
     """Writes the documents of datatrove's `.ds` files as token shards, a shard for each file.
 
-    Memory does not grow with the files. The end-of-text token that datatrove puts after each
-    document, if it did, becomes the data set's separator.
+    Memory does not grow with the files. The special token that every document ends with, which
+    datatrove adds if told to, becomes the data set's separator.
 
     Args:
         source: a `.ds` file, several, or a folder of them, read in the order of their names.
@@ -65,24 +64,14 @@ def from_datatrove(
     out = Path(out_dir)
     if (out / "manifest.json").exists():
         raise FileExistsError(errno.EEXIST, "holds token shards already; give another directory", str(out))
-    dtype = np.dtype("<u2" if tokenizer.vocab_size <= 1 << 16 else "<u4")
     opened = [_open(path) for path in _files(source)]
-    shards: list[dict[str, Any]] = []
-    n_documents = 0
-    for one in opened:
-        if len(one.ends):
-            shards.append(_shard(one, out, len(shards), n_documents, dtype, tokenizer.vocab_size))
-            n_documents += len(one.ends)
-    manifest = {
-        "schema": "sentitok.dataset", "version": 1, "layout": "sentitok",
-        "dtype": f"uint{8 * dtype.itemsize}", "vocab_size": tokenizer.vocab_size,
-        "tokenizer_sha256": tokenizer.fingerprint, "separator": _separator(opened),
-        "sources": [{"name": str(one.path), "bytes": one.path.stat().st_size} for one in opened],
-        "complete": True, "documents": n_documents, "tokens": sum(shard["tokens"] for shard in shards),
-        "shards": shards,
-    }  # fmt: skip
-    write(out / "manifest.json", json.dumps(manifest, indent=2).encode())
-    return manifest
+    filled = [one for one in opened if len(one.ends)]
+    shards = [_shard(one, out, number, tokenizer) for number, one in enumerate(filled)]
+    last = _last(filled)
+    # A text of one document ends with some id as well: only a special token stands between documents.
+    special = {token.id for token in tokenizer.added_tokens if token.special}
+    sources = [{"name": str(one.path), "bytes": one.path.stat().st_size} for one in opened]
+    return write_manifest(out, tokenizer, last if last in special else None, shards, sources=sources)
 
 
 def _files(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
@@ -135,16 +124,14 @@ def _blocks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield array[start : start + _AT_ONCE]
 
 
-def _shard(
-    one: _Tokenized, out: Path, number: int, first: int, dtype: np.dtype[Any], vocab_size: int
-) -> dict[str, Any]:
-    """Writes a shard; returns its part of the manifest."""
+def _shard(one: _Tokenized, out: Path, number: int, tokenizer: Tokenizer) -> Shard:
+    """Writes a shard; returns what the manifest says of it."""
     name, index = f"shard-{number:05}.bin", f"shard-{number:05}.idx.npy"
-    digest = hashlib.sha256()
+    dtype, digest = type_of_ids(tokenizer), hashlib.sha256()
     with writing(out / name) as beside, open(beside, "wb") as file:
         for part in _blocks(one.ids):
-            if int(part.max()) >= vocab_size:
-                raise FormatError(_no_such_id(one.path, int(part.max()), vocab_size))
+            if int(part.max()) >= tokenizer.vocab_size:
+                raise FormatError(_no_such_id(one.path, int(part.max()), tokenizer.vocab_size))
             data = part.astype(dtype).tobytes()
             digest.update(data)
             file.write(data)
@@ -153,11 +140,7 @@ def _shard(
             _write_ends(file, one.ends)
         with open(beside, "rb") as file:
             index_digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {
-        "file": name, "index": index, "first_document": first, "documents": len(one.ends),
-        "tokens": len(one.ids), "bytes": len(one.ids) * dtype.itemsize, "sha256": digest.hexdigest(),
-        "index_sha256": index_digest,
-    }  # fmt: skip
+    return Shard(name, index, len(one.ends), len(one.ids), digest.hexdigest(), index_digest)
 
 
 def _write_ends(file: IO[bytes], ends: NDArray[np.uint64]) -> None:
@@ -182,10 +165,10 @@ def _no_such_id(path: Path, id_: int, vocab_size: int) -> str:
     )
 
 
-def _separator(opened: Sequence[_Tokenized]) -> int | None:
+def _last(filled: Sequence[_Tokenized]) -> int | None:
     """Returns the id that every document ends with, `None` where there is no such id."""
     found: set[int] = set()
-    for one in opened:
+    for one in filled:
         before = np.zeros(1, np.uint64)
         for part in _blocks(one.ends):
             if np.any(part == np.concatenate((before, part[:-1]))):

@@ -1,4 +1,4 @@
-"""What a directory of token shards says of itself, read and checked.
+"""What a directory of token shards says of itself: written, read and checked.
 
 Not for the documents (`datasets.py`). A directory is data from strangers, or damaged:
 whatever is in it, the answer is what was written or a `FormatError` with the path.
@@ -6,14 +6,19 @@ whatever is in it, the answer is what was written or a `FormatError` with the pa
 
 import json
 import stat
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import FormatError
+from .atomic import write
 from .messages import shown
+
+if TYPE_CHECKING:
+    from . import Tokenizer
 
 __all__ = [
     "Shard",
@@ -23,6 +28,8 @@ __all__ = [
     "mapped_ends",
     "read_manifest",
     "read_shards",
+    "type_of_ids",
+    "write_manifest",
 ]
 
 # What a manifest calls itself.
@@ -47,6 +54,45 @@ class Shard(NamedTuple):
     tokens: int
     sha256: str
     index_sha256: str | None
+
+
+def type_of_ids(tokenizer: "Tokenizer") -> np.dtype[np.unsignedinteger[Any]]:
+    """Returns the type that ids of a tokenizer have in shards."""
+    return np.dtype(_DTYPES["uint16" if tokenizer.vocab_size <= 1 << 16 else "uint32"])
+
+
+def write_manifest(
+    directory: Path, tokenizer: "Tokenizer", separator: int | None, shards: Sequence[Shard], **more: Any
+) -> dict[str, Any]:
+    """Writes the manifest of shards that are there: with it the data set is complete.
+
+    Args:
+        directory: where they are.
+        tokenizer: what the ids are of.
+        separator: the id that ends each document, or `None`.
+        shards: each, in order.
+        more: what else is to be known.
+
+    Returns:
+        The manifest.
+    """
+    dtype = type_of_ids(tokenizer)
+    entries, documents, tokens = [], 0, 0
+    for shard in shards:
+        entries.append({
+            "file": shard.file, "index": shard.index_file, "first_document": documents,
+            "documents": shard.documents, "tokens": shard.tokens, "bytes": shard.tokens * dtype.itemsize,
+            "sha256": shard.sha256, "index_sha256": shard.index_sha256,
+        })  # fmt: skip
+        documents, tokens = documents + shard.documents, tokens + shard.tokens
+    manifest = {
+        "schema": _SCHEMA, "version": 1, "layout": "sentitok", "dtype": dtype.name,
+        "vocab_size": tokenizer.vocab_size, "tokenizer_sha256": tokenizer.fingerprint,
+        "separator": separator, **more, "complete": True, "documents": documents, "tokens": tokens,
+        "shards": entries,
+    }  # fmt: skip
+    write(directory / "manifest.json", json.dumps(manifest, indent=2).encode())
+    return manifest
 
 
 def is_dataset(directory: Path) -> bool:

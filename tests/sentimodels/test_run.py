@@ -28,18 +28,6 @@ from sentimodels.text.open_vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
 
 
-@pytest.fixture(scope="module")
-def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("data") / "reviews.csv")
-
-
-@pytest.fixture(scope="module")
-def trained(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "lstm"
-    train(resolve(tree("lstm", reviews)), folder)
-    return folder
-
-
 @pytest.fixture
 def copy(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "copy"))

@@ -19,18 +19,6 @@ from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 
 
-@pytest.fixture(scope="module")
-def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("data") / "reviews.csv")
-
-
-@pytest.fixture(scope="module")
-def trained(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "lstm"
-    train(resolve(tree("lstm", reviews)), folder)
-    return folder
-
-
 @pytest.mark.parametrize("at", [3, 20])
 def test_a_stopped_run_is_usable_and_resumes_to_the_same_weights(
     at: int, reviews: Path, trained: Path, tmp_path: Path

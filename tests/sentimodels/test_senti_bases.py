@@ -11,32 +11,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from labelled_reviews import write_books
+from pretrained_runs import SMALL, pretrained
 from senti_in_process import senti
 from sentimodels.runs.directory import load_run
 from sentimodels.runs.language import load_language_config
 from sentitok import Tokenizer, train_bpe
 
-SMALL = [
-    *("--preset", "nano", "--vocab", "300", "--context", "32", "--batch-size", "4", "--threads", "1"),
-    *("--set", "model.d_model=16", "--set", "model.n_layers=2", "--set", "train.log_every=2"),
-]  # fmt: skip
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reviews, with labels and without, and runs of language models on them."""
-    path = tmp_path_factory.mktemp("pretrain")
-    write_books(path)
-    for name, args in {
-        "lm/few": ["--steps", "2", "--set", "model.positions=learned"],
-        "lm/more": ["--steps", "30", "--lr", "0.01"],
-        "lm/bert": ["--arch", "bert", "--steps", "10", "--next-sentence", "--mask-rate", "0.2"],
-        "lm/mamba": ["--arch", "mamba", "--steps", "2", "--set", "model.d_head=8"],
-    }.items():
-        done = senti("pretrain", "books.txt", *SMALL, *args, "-o", name, cwd=path)
-        assert done.code == 0, done.err
-    return path
+    return pretrained(tmp_path_factory.mktemp("bases"), "few", "more", "bert", "mamba")
 
 
 TRAIN = ["reviews.csv", "--no-baseline", "--threads", "1", "--epochs", "1", "--batch-size", "32"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from commands import PACKAGES, run
-from labelled_reviews import write_books
+from pretrained_runs import SMALL, pretrained
 from senti_in_process import senti
 from sentimodels.cli.app import build
 from sentimodels.cli.options import count
@@ -23,25 +23,11 @@ from sentimodels.errors import SentiError
 from sentimodels.runs.language import load_language_config, resolve_language
 from shared_data import text as shared_text
 
-SMALL = [
-    *("--preset", "nano", "--vocab", "300", "--context", "32", "--batch-size", "4", "--threads", "1"),
-    *("--set", "model.d_model=16", "--set", "model.n_layers=2", "--set", "train.log_every=2"),
-]  # fmt: skip
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reviews, with labels and without, and runs of language models on them."""
-    path = tmp_path_factory.mktemp("pretrain")
-    write_books(path)
-    for name, args in {
-        "lm/few": ["--steps", "2", "--set", "model.positions=learned"],
-        "lm/more": ["--steps", "30", "--lr", "0.01"],
-        "lm/bert": ["--arch", "bert", "--steps", "10", "--next-sentence", "--mask-rate", "0.2"],
-    }.items():
-        done = senti("pretrain", "books.txt", *SMALL, *args, "-o", name, cwd=path)
-        assert done.code == 0, done.err
-    return path
+    return pretrained(tmp_path_factory.mktemp("pretrain"), "few", "more", "bert")
 
 
 def test_what_is_printed(folder: Path) -> None:

@@ -63,7 +63,8 @@ def test_all_files_of_a_folder_in_order(
     assert [one.tolist() for one in TokenDataset(tmp_path / "two")] == documents[3:] + documents[:3]
 
 
-@pytest.mark.parametrize("documents", [[[1, 0], [1, 2]], [[1, 0], [], [2, 0]], [[]], []])
+# Other ends, an empty document, an end that is no special token, no documents.
+@pytest.mark.parametrize("documents", [[[1, 0], [1, 2]], [[1, 0], [], [2, 0]], [[1, 2], [3, 2]], [[]], []])
 def test_documents_without_a_common_end_have_no_separator(
     documents: list[list[int]], tokenizer: Tokenizer, tmp_path: Path
 ) -> None:

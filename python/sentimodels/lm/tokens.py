@@ -5,7 +5,6 @@ reads the folder. Not for which ids (`corpus.py`).
 """
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Self
 
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentitok import Tokenizer
+from sentitok.shards import Shard, type_of_ids, write_manifest
 
-from ..data.writers import write_atomically
 from .arrays import ArrayFile
 
 __all__ = ["TokenWriter"]
@@ -34,7 +33,7 @@ class TokenWriter:
     def __init__(self, folder: Path, tokenizer: Tokenizer, end: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.tokenizer, self.end = folder, tokenizer, end
-        self.dtype = np.dtype("<u2" if tokenizer.vocab_size <= 1 << 16 else "<u4")
+        self.dtype = type_of_ids(tokenizer)
         self.tokens = 0
         self._hash = hashlib.sha256()
         self._file = (folder / _IDS).open("wb")
@@ -59,19 +58,8 @@ class TokenWriter:
         self._ends.close()
         with (self.folder / _ENDS).open("rb") as file:
             index = hashlib.file_digest(file, "sha256").hexdigest()
-        shard = {
-            "file": _IDS, "index": _ENDS, "first_document": 0, "documents": self._ends.length,
-            "tokens": self.tokens, "bytes": self.tokens * self.dtype.itemsize,
-            "sha256": self._hash.hexdigest(), "index_sha256": index,
-        }  # fmt: skip
-        manifest = {
-            "schema": "sentitok.dataset", "version": 1, "layout": "sentitok",
-            "dtype": "uint16" if self.dtype.itemsize == 2 else "uint32",
-            "vocab_size": self.tokenizer.vocab_size, "tokenizer_sha256": self.tokenizer.fingerprint,
-            "separator": self.end, "complete": True, "documents": self._ends.length, "tokens": self.tokens,
-            "shards": [shard] if self.tokens else [],
-        }  # fmt: skip
-        write_atomically(self.folder / "manifest.json", json.dumps(manifest, indent=2).encode())
+        shard = Shard(_IDS, _ENDS, self._ends.length, self.tokens, self._hash.hexdigest(), index)
+        write_manifest(self.folder, self.tokenizer, self.end, [shard] if self.tokens else [])
 
     def __enter__(self) -> Self:
         return self
