@@ -173,11 +173,11 @@ UNUSED = {
     # What Python says of a place in a list.
     ("Steps.__getitem__", "index"), ("Steps.__setitem__", "index"), ("NormalizedString.__getitem__", "index"),
 }  # fmt: skip
-# What only the package itself calls.
+# What only sentitok and sentimodels themselves call.
 INSIDE = {
     "AddedTokens", "Continuations", "Codec", "Surfaces", "Truncation", "check_size", "choice", "chunks",
     "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real", "separated",
-    "spelled_tokens", "token_bytes", "whole", "Encoding.of", "index",
+    "spelled_tokens", "token_bytes", "whole", "write_manifest", "Encoding.of", "index",
 }  # fmt: skip
 
 
