@@ -7,12 +7,12 @@
     python benches/models/bert.py --small                   # half a minute: few rows, small sizes
 
 Three models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
-`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. Each becomes classifiers
-of phrases or reviews, and so does the same model with the weights it is drawn with: same shape, tokenizer and
-settings. For each by itself, dev chooses one of RATES and, of `gpt`, one of READINGS, with the first seed.
-Each model is pre-trained once, so intervals are over seeds of fine-tuning and over rows. `--test` judges on
-the sealed part, and writes a result file for each architecture and, of IMDB, a submission. Not for published
-checkpoints (`senti train --arch hf:PATH`).
+`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens, which reads all texts
+written and cut as the phrases are. Each becomes classifiers of phrases or reviews, and so does the same model
+with the weights it is drawn with: same shape, tokenizer and settings. For each by itself, dev chooses one of
+RATES and, of `gpt`, one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
+seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for each
+architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
 """
 
 import argparse
@@ -28,19 +28,21 @@ from typing import Any
 import numpy as np
 import pretrained_page
 import torch
+from as_phrases import as_phrases, tokenizer_of
 from numpy.typing import NDArray
 from parts import SETS, Parts, fingerprints, reported
 from pretrained_page import target_of
 from pretrained_rows import (
+    AS_PHRASES,
     BASES,
     CONTEXT,
     KINDS,
     OF_ARCH,
     OF_SET,
     PRESET,
-    READINGS,
     SEEDS,
     VOCABULARY,
+    WAYS,
     Tree,
     Trial,
     by_arch,
@@ -116,6 +118,17 @@ class Bench:
             write_atomically(path, "".join(kept).encode())
         return path
 
+    def corpus_as_phrases(self, vocab_size: int) -> tuple[Path, Path]:
+        """The corpus written as phrases are, and the tokenizer that cuts both alike."""
+        path, tokenizer = self.out / "as-phrases.jsonl", self.out / "as-phrases.json"
+        if not tokenizer.is_file():
+            with self.corpus.open(encoding="utf-8") as lines:
+                texts = [as_phrases(json.loads(line)["text"]) for line in lines]
+            kept = [json.dumps({"text": text}) + "\n" for text in texts]
+            write_atomically(path, "".join(kept).encode())
+            tokenizer_of(texts, vocab_size).save(tokenizer)
+        return path, tokenizer
+
     def base_folder(self, name: str) -> Path:
         return self.out / "bases" / name
 
@@ -126,12 +139,11 @@ class Bench:
         size, vocab = (PRESET, VOCABULARY) if not self.small else ("nano", 600)
         if self.small:
             train = {"max_steps": 6, "batch_size": 8, "threads": 1, "save_every": 2}
-        data = {
-            "corpus": [str(self.corpus)],
-            "context": CONTEXT,
-            "vocab_size": vocab,
-            "valid_tokens": 100_000,
-        }
+        data: Tree = {"corpus": [str(self.corpus)], "vocab_size": vocab}
+        if name in AS_PHRASES:
+            corpus, tokenizer = self.corpus_as_phrases(vocab)
+            data = {"corpus": [str(corpus)], "tokenizer": str(tokenizer)}
+        data |= {"context": CONTEXT, "valid_tokens": 100_000}
         return {**tree, "preset": size, "data": data, "train": train}
 
     def base(self, name: str) -> dict[str, Any] | None:
@@ -147,8 +159,8 @@ class Bench:
         one = KINDS[kind]
         start = {"train": {"init_from": str(self.base_folder(one.base))}}
         own = {"optim": {"lr": trial.rate}, "train": {"seed": seed, "threads": 1, "save_every": 50}}
-        reads = READINGS[one.arch][trial.reading]
-        made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], reads, OF_SET[of_set], own))
+        way = WAYS[one.arch][trial.way]
+        made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], way, OF_SET[of_set], own))
         if self.small:
             made = resolve(made.tree(), {"train": {"max_steps": 3}})
         if one.starts:

@@ -164,9 +164,9 @@ def tried(result: Result) -> str:
     lines: dict[str, dict[str, str]] = {}
     for kind, reached in result["tried"].items():
         for trial, value in reached.items():
-            rate, _, reading = trial.partition(", ")
+            rate, _, way = trial.partition(", ")
             shown = f"**{value:.4f}**" if trial == chosen(reached) else f"{value:.4f}"
-            lines.setdefault(f"{kind}, read {reading}" if reading else kind, {})[rate] = shown
+            lines.setdefault(f"{kind}, {way}" if way else kind, {})[rate] = shown
     rates = sorted({rate for cells in lines.values() for rate in cells}, key=float, reverse=True)
     rows = [[name, *(cells.get(rate, "-") for rate in rates)] for name, cells in lines.items()]
     return table(["dev, first seed, by peak rate; chosen in bold", *rates], rows)

@@ -136,6 +136,19 @@ def test_alignment_stops_anywhere_and_goes_on(
     assert bench("language_page").alignment(found).startswith("PPO on openings")
 
 
+def test_reviews_are_written_and_cut_as_phrases_are(bench: Callable[[str], Any]) -> None:
+    of = bench("as_phrases")
+    review = "I don\u2019t think it's good.<br /><br />They CAN'T act;  he'll say it\u2019s fun."
+    written = of.as_phrases(review)
+    assert written == "I do n't think it 's good. They CA N'T act; he 'll say it 's fun."
+    # What has the treebank's tokens stays as it is.
+    for phrase in ("It 's not , as they do n't say , a film .", "'s", "n't good", "rock 'n' roll"):
+        assert of.as_phrases(phrase) == phrase
+    cut = of.tokenizer_of([written, "it is good , n't it"] * 3, 200)
+    ids = [cut.encode(text).ids.tolist() for text in ("Good, fun", "good ,  fun", "a good , fun")]
+    assert ids[0] == ids[1] == ids[2][-len(ids[0]) :]
+
+
 def test_pre_training_and_fine_tuning_stop_and_go_on(
     bench: Callable[[str], Any],
     tmp_path: Path,
@@ -167,7 +180,9 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     assert result["parameters"]["gpt"] == result["parameters"]["gpt, next token"]
     for kind, reached in result["tried"].items():
         assert len(reached) == 2
-        assert reached[f"{result['config'][kind]['optim']['lr']:g}"] == max(reached.values())
+        config = result["config"][kind]
+        way = f"embedding dropout {config['model']['embedding_dropout']:g}"
+        assert reached[f"{config['optim']['lr']:g}, {way}"] == max(reached.values())
     monkeypatch.setattr(sys, "argv", [*call, "--list"])
     bert.main()
     assert "kaggle:gpt, next token: 3 of 3 runs are there" in capsys.readouterr().out

@@ -45,6 +45,7 @@ def test_a_classifier_starts_from_a_language_model(base: str, folder: Path) -> N
     model, of_base = run.config.model.model_dump(), resolve_of(folder / f"lm/{base}")
     for key in ("positions", "max_len", "norm", "norm_order", "activation", "causal", "rope_theta", "biases"):
         assert model.get(key) == of_base.get(key), key
+    assert model["embedding_dropout"] == 0.1
     assert run.config.data.max_tokens == there["context"]
     used = len(shared)
     assert re.search(rf"{used} of {len(before)} tensors are where the model starts", done.err)

@@ -39,6 +39,10 @@ __all__ = ["Corpus", "is_encoded", "open_corpus", "prepare"]
 _OF_TEXTS = {
     "format": "--format", "encoding": "--encoding", "tokenizer_model": "--tokenizer-model", "end": "--end",
 }  # fmt: skip
+# Special tokens of WordPiece. With [CLS] a classifier that starts from the model would put it before each
+# text, and a causal model never reads it in pre-training.
+_OF_CAUSAL = ("[UNK]", "<|endoftext|>")
+_OF_MASKED = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 @dataclass(frozen=True)
@@ -126,12 +130,16 @@ def _tokenizer(config: LanguageConfig, documents: Documents) -> Tokenizer:
         return Tokenizer.from_file(data.tokenizer)
     kind = data.tokenizer_model or ("wordpiece" if config.task.kind == "masked" else "bpe")
     texts = _training_texts(config, documents)
+    causal = config.task.kind == "next-token"
     try:
         if kind == "bpe":
-            names = ["<|endoftext|>"] if config.task.kind == "next-token" else None
+            names = ["<|endoftext|>"] if causal else None
             return train_bpe(texts=texts, vocab_size=data.vocab_size, special_tokens=names)
         if kind == "wordpiece":
-            return train_wordpiece(texts=texts, vocab_size=data.vocab_size, lowercase=False)
+            special = _OF_CAUSAL if causal else _OF_MASKED
+            return train_wordpiece(
+                texts=texts, vocab_size=data.vocab_size, lowercase=False, special_tokens=special
+            )
         return train_unigram(texts=texts, vocab_size=data.vocab_size)
     except TrainError:
         if any(source["documents"] for source in documents.sources):

@@ -45,14 +45,18 @@ _BODY = "backbone."
 _PER_TOKEN = ("head.weight", "head.bias")
 # What a run settles itself, whatever its base has.
 OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
+# A language model has read whole embeddings: a classifier that starts there needs most of each. Chosen on dev
+# beside 0.5, which suits drawn weights, of a gpt (`benches/models/bert.py`).
+_EMBEDDING_DROPOUT = 0.1
 
 
 def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns settings with those of the run below them that they start from, if they do.
 
     Its shape, positions, reading order and context are taken over, so that its weights fit and mean what
-    they meant; of a classifier its head and its dropout too. What is given goes above. Another architecture
-    than the base's is left as it is.
+    they meant; of a classifier its head and its dropout too, while after a language model less of embeddings
+    is dropped than elsewhere. What is given goes above. Another architecture than the base's is left as it
+    is.
 
     Raises:
         ConfigError: if a preset is named that the base does not have.
@@ -67,6 +71,7 @@ def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         model, longest = base.model.plain(), base.data.max_tokens
     else:
         model = {key: value for key, value in base.model.plain().items() if key not in OWN}
+        model["embedding_dropout"] = _EMBEDDING_DROPOUT
         longest = base.data.context
     rest = [{key: value for key, value in one.items() if key != "arch"} for one in trees]
     return [{"arch": base.arch, "model": model, "data": {"max_tokens": longest}}, *rest]
