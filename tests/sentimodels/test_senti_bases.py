@@ -127,6 +127,19 @@ def test_rows_of_other_ids_are_not_used(folder: Path) -> None:
     assert f"not used: {unused}\n" in done.err
 
 
+def test_a_classifier_reads_what_its_base_read(folder: Path) -> None:
+    """No token stands before a text that only a masked model has read there."""
+    args = ["--tokenizer-model", "wordpiece", "--steps", "1", "--threads", "1", "-o", "lm-on/words"]
+    done = senti("pretrain", "books.txt", *SMALL, *args, cwd=folder)
+    assert done.code == 0, done.err
+    added = {}
+    for run in ("lm-on/words", "lm/bert"):
+        tokenizer = Tokenizer.from_file(folder / run / "tokenizer.json")
+        whole, plain = (tokenizer.encode("a b", add_special_tokens=on).tokens for on in (True, False))
+        added[run] = [token for token in whole if token not in plain]
+    assert added == {"lm-on/words": [], "lm/bert": ["[CLS]", "[SEP]"]}
+
+
 def test_what_is_given_goes_above_the_base(folder: Path) -> None:
     args = ["--init", "lm/more", "--set", "model.causal=false", "--pooling", "mean", "--max-len", "20"]
     done = senti("train", *TRAIN, *args, "-o", "above", cwd=folder)
