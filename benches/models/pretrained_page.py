@@ -104,6 +104,7 @@ def of_set(folder: Path, name: str) -> str:
         gains(result),
         tried(result),
         bases(result),
+        *(alike(of_arch) for of_arch in results if of_arch["recipe"].get("as_phrases")),
         lengths(result),
         *([f"The submission `Id,Category` is of `{result['submission']}`."] if result["submission"] else []),
         printed,
@@ -192,6 +193,15 @@ def bases(result: Result) -> str:
         "halves told apart",
     ]
     return table(head, rows)
+
+
+def alike(result: Result) -> str:
+    """Returns how a model reads whose corpus is written as the phrases are."""
+    arch = next(iter(result["config"].values()))["arch"]
+    return (
+        f"`{arch}` reads reviews written and cut as the phrases are, lower-cased, `n't` and each mark apart "
+        "(`benches/models/as_phrases.py`), with pre-training and without."
+    )
 
 
 def lengths(result: Result) -> str:
