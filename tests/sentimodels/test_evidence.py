@@ -213,7 +213,7 @@ def test_a_pre_trained_model_of_another_recipe_is_outdated(
     result = bench.result.read(bench.result.RESULTS / "pretrained-kaggle-gpt.json")
     check = bench.origins.CHECKS["pretrained-kaggle-gpt"]
     assert check(result) == []
-    monkeypatch.setitem(rows["OF_ARCH"], "gpt", {"model": {"pooling": "mean"}})
+    monkeypatch.setitem(rows["OF_ARCH"], "gpt", {"model": {"pooling": "mean", "causal": True}})
     assert check(result) == ["config: classifier.model.pooling was mean-max, is mean"]
 
 
