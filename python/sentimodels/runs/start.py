@@ -46,7 +46,7 @@ _PER_TOKEN = ("head.weight", "head.bias")
 # What a run settles itself, whatever its base has.
 OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
 # A language model has read whole embeddings: a classifier that starts there needs most of each. Chosen on dev
-# beside 0.5, which suits drawn weights, of a gpt (`benches/models/bert.py`).
+# of a gpt, beside the 0.5 of drawn weights (`benches/models/bert.py`).
 _EMBEDDING_DROPOUT = 0.1
 
 
