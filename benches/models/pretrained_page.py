@@ -199,8 +199,8 @@ def alike(result: Result) -> str:
     """Returns how a model reads whose corpus is written as the phrases are."""
     arch = next(iter(result["config"].values()))["arch"]
     return (
-        f"`{arch}` reads reviews written and cut as the phrases are, lower-cased, `n't` and each mark apart "
-        "(`benches/models/as_phrases.py`), with pre-training and without."
+        f"The corpus of `{arch}` is rewritten in the style of the phrases, and its tokenizer lower-cases and "
+        "splits both alike (`benches/models/as_phrases.py`); the model from nothing has the same tokenizer."
     )
 
 

@@ -77,7 +77,7 @@ BASES: dict[str, Tree] = {
     "masked-next-sentence": {**_MASKED, "task": {"rate": 0.3, "next_sentence": True}},
     # Batches of 16 rows learn faster than those of 64: 5.24 and 5.59 after 1.5 million tokens. A peak rate of
     # embeddings and head of 2.4e-2 makes 5 million tokens end where 7 million do with 2e-3, at 4.57; half
-    # an hour of one core, which is the bar, reads no more than 5 million. 1.2e-2 is as good: after 2 million
+    # an hour of one core, the bar, reads 5 million on slow machines. 1.2e-2 is as good: after 2 million
     # 4.87, and 4.83 with 2.4e-2. Rejected, by classifiers on dev, of reviews as they are, cut by byte-level
     # BPE, half of each embedding dropped in fine-tuning (2026-11-28): 7 million tokens 0.6109, read both ways
     # 0.6054; 5 million 0.6049; 18 million in bfloat16 0.6080 (three seeds); 5 million and two passes over the

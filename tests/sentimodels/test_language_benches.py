@@ -259,7 +259,7 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "before, by dev as well. 1999-12-31 23:59, commit 111111111: gpt, next token +0.50 (-0.25 to +1.25).",
         "| bert | 0.5000 | 0.6250 | **0.6375** |",
         "| gpt, next token | - | 0.6250 | 0.6375 |",
-        "`gpt` reads reviews written and cut as the phrases are",
+        "The corpus of `gpt` is rewritten in the style of the phrases, and its tokenizer lower-cases",
         "| gpt, next token, embedding dropout 0.1 | - | **0.6500** | 0.6000 |",
         "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
         "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
