@@ -91,6 +91,19 @@ def test_every_preset_is_a_size_of_the_architectures(preset: str) -> None:
     assert resolve_language(config.tree()) == config  # what is saved is read as it was
 
 
+def test_masked_models_have_rotary_positions_but_bert_is_as_published() -> None:
+    """With learned positions the loss of a small budget hardly falls; transformers' BERT has no others."""
+
+    def shape(arch: str, **given: object) -> tuple[str, str]:
+        model = resolve_language({"arch": arch, "task": {"kind": "masked"}, **given}).model.model_dump()
+        return model["norm_order"], model["positions"]
+
+    assert shape("encoder") == shape("gpt") == ("pre", "rotary")
+    assert shape("bert") == ("post", "learned")
+    assert shape("bert", model={"positions": "rotary", "norm_order": "pre"}) == ("pre", "rotary")
+    assert shape("encoder", model={"positions": "learned"}) == ("pre", "learned")
+
+
 def test_a_budget_that_is_given_takes_the_place_of_the_presets_own() -> None:
     assert resolve_language({"train": {"max_steps": 5}}).train.tokens is None
     assert resolve_language({"train": {"epochs": 5}}).train.tokens is None

@@ -58,8 +58,13 @@ _MODEL: dict[str, dict[str, Any]] = {
         "positions": "rotary", "biases": False, "dropout": 0.0, "embedding_dropout": 0.0,
         "char_ngrams": [0, 0], "pooling": "last",
     },
-    "masked": {"embedding_dropout": 0.0, "char_ngrams": [0, 0]},
+    # With learned positions the loss stays near that of a unigram model for millions of tokens.
+    "masked": {
+        "norm_order": "pre", "positions": "rotary", "embedding_dropout": 0.0, "char_ngrams": [0, 0],
+    },
 }  # fmt: skip
+# What is kept as published (Devlin et al. 2019), so that transformers reads it.
+_KEPT = {("bert", "masked"): ("norm_order", "positions")}
 _OPTIM: dict[str, Any] = {
     "betas": [0.9, 0.95], "weight_decay": 0.1, "warmup": 0.02, "sparse_embeddings": False,
 }  # fmt: skip
@@ -191,7 +196,8 @@ def _ground(
         raise ConfigError(
             f"{name} has no preset {size!r}; {did_you_mean(size, row.presets)}there are: {there}"
         )
-    suits = {key: value for key, value in _MODEL[kind].items() if key in row.config.model_fields}
+    possible = row.config.model_fields.keys() - set(_KEPT.get((name, kind), ()))
+    suits = {key: value for key, value in _MODEL[kind].items() if key in possible}
     tree: dict[str, Any] = {
         "data": {},
         "model": {**(row.presets[size] if size else {}), **suits},
