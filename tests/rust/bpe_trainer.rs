@@ -1,10 +1,12 @@
 //! The trainer against a trainer that counts everything anew at each step, and
 //! against what Hugging Face's is known to do.
 
+mod naive;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sentitok::bpe::trainer::{Alphabet, Base, BpeTrainer, Merge, MergeStop, TieBreak, TrainedMerges, Unit};
+use sentitok::bpe::trainer::{Alphabet, Base, BpeTrainer, MergeStop, TieBreak, TrainedMerges, Unit};
 use sentitok::progress::Stage;
 use sentitok::{Error, Progress, TokenId};
 
@@ -31,88 +33,6 @@ fn spelled(trained: &TrainedMerges) -> String {
 
 fn seen(vocab_size: usize) -> BpeTrainer {
     BpeTrainer { vocab_size, initial_alphabet: Alphabet::Seen, ..BpeTrainer::default() }
-}
-
-/// The specification: each step counts all pairs of all words.
-fn naive(options: &BpeTrainer, tokens: &mut Vec<Vec<u8>>, words: &mut [(Vec<TokenId>, u64)]) -> Vec<Merge> {
-    let length = |tokens: &[Vec<u8>], id: TokenId| match options.unit {
-        Unit::Bytes => tokens[id as usize].len(),
-        Unit::Chars => String::from_utf8_lossy(&tokens[id as usize]).chars().count(),
-    };
-    let mut merges = Vec::new();
-    while tokens.len() < options.vocab_size {
-        let mut pairs: BTreeMap<(TokenId, TokenId), u64> = BTreeMap::new();
-        for (word, weight) in words.iter() {
-            for pair in word.windows(2) {
-                *pairs.entry((pair[0], pair[1])).or_default() += weight;
-            }
-        }
-        let most = options.max_token_length.unwrap_or(usize::MAX);
-        pairs.retain(|pair, _| {
-            let length = length(tokens, pair.0) + length(tokens, pair.1);
-            length == 2 || length < most
-        });
-        let Some(&count) = pairs.values().max() else { break };
-        if count < options.min_frequency {
-            break;
-        }
-        let bytes = |id: TokenId| tokens[id as usize].clone();
-        let joined = |pair: &(TokenId, TokenId)| [bytes(pair.0), bytes(pair.1)].concat();
-        let top = pairs.into_iter().filter(|pair| pair.1 == count).map(|pair| pair.0);
-        let best = match options.tie_break {
-            TieBreak::HuggingFace => top.min(),
-            TieBreak::Bytes => top.max_by_key(|pair| (bytes(pair.0), bytes(pair.1))),
-            TieBreak::SentencePiece => {
-                top.min_by_key(|pair| (length(tokens, pair.0) + length(tokens, pair.1), joined(pair), *pair))
-            }
-        };
-        let Some(pair) = best else { break };
-        let joined = joined(&pair);
-        let id = tokens.iter().position(|token| *token == joined).unwrap_or(tokens.len());
-        if id == tokens.len() {
-            tokens.push(joined);
-        }
-        merges.push(Merge { left: pair.0, right: pair.1, id: id as TokenId, count });
-        for (word, _) in words.iter_mut() {
-            let mut out = Vec::new();
-            let mut at = 0;
-            while at < word.len() {
-                let is_pair = word[at] == pair.0 && word.get(at + 1) == Some(&pair.1);
-                out.push(if is_pair { id as TokenId } else { word[at] });
-                at += if is_pair { 2 } else { 1 };
-            }
-            *word = out;
-        }
-    }
-    merges
-}
-
-/// The naive trainer from pieces, with the seen alphabet.
-fn naive_from_pieces(options: &BpeTrainer, counts: &Counts) -> (Vec<Vec<u8>>, Vec<Merge>) {
-    let mut tokens: Vec<Vec<u8>> =
-        options.special_tokens.iter().map(|text| text.clone().into_bytes()).collect();
-    let split = |piece: &Vec<u8>| -> Vec<Vec<u8>> {
-        match options.unit {
-            Unit::Bytes => piece.iter().map(|&byte| vec![byte]).collect(),
-            Unit::Chars => {
-                String::from_utf8_lossy(piece).chars().map(|c| c.to_string().into_bytes()).collect()
-            }
-        }
-    };
-    let order = |symbol: &Vec<u8>| match options.unit {
-        Unit::Bytes => u32::from(sentitok::byte_level::BYTE_TO_CHAR[usize::from(symbol[0])]),
-        Unit::Chars => String::from_utf8_lossy(symbol).chars().next().map_or(0, u32::from),
-    };
-    let mut symbols: Vec<Vec<u8>> = counts.keys().flat_map(split).collect();
-    symbols.sort_by_key(order);
-    symbols.dedup();
-    symbols.retain(|symbol| !tokens.contains(symbol));
-    tokens.extend(symbols);
-    let id = |symbol: &Vec<u8>| tokens.iter().position(|token| token == symbol).map_or(0, |id| id as TokenId);
-    let mut words: Vec<(Vec<TokenId>, u64)> =
-        counts.iter().map(|(piece, count)| (split(piece).iter().map(id).collect(), *count)).collect();
-    let merges = naive(options, &mut tokens, &mut words);
-    (tokens, merges)
 }
 
 fn pieces() -> impl Strategy<Value = Counts> {
@@ -153,7 +73,7 @@ proptest! {
             ..seen(vocab_size)
         };
         let trained = train(&options, &counts).unwrap();
-        let (tokens, merges) = naive_from_pieces(&options, &counts);
+        let (tokens, merges) = naive::from_pieces(&options, &counts);
         prop_assert_eq!(&trained.merges, &merges);
         prop_assert_eq!(trained.tokens.into_iter().map(Option::unwrap).collect::<Vec<_>>(), tokens);
     }
@@ -188,7 +108,7 @@ proptest! {
         for (word, _) in &mut words {
             *word = encode(&base, word);
         }
-        prop_assert_eq!(&trained.merges, &naive(&options, &mut tokens, &mut words));
+        prop_assert_eq!(&trained.merges, &naive::merges(&options, &mut tokens, &mut words));
     }
 }
 
@@ -382,7 +302,7 @@ fn long_pieces_equal_counting_anew() {
         let options = BpeTrainer { vocab_size: 40, ..seen(40) };
         let words = Counts::from([(piece.clone(), 1)]);
         let trained = train(&options, &words).unwrap();
-        let (tokens, merges) = naive_from_pieces(&options, &words);
+        let (tokens, merges) = naive::from_pieces(&options, &words);
         assert_eq!(trained.merges, merges);
         assert_eq!(trained.tokens.len(), tokens.len());
     }
