@@ -24,7 +24,10 @@ def as_phrases(text: str) -> str:
     return " ".join(_CLITIC.sub(r" \1", plain).split())
 
 
-def tokenizer_of(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """Returns a tokenizer of words and single marks, lower-cased, that adds nothing around a text."""
-    special = ("[PAD]", "[UNK]", "<|endoftext|>")
+def tokenizer_of(texts: Iterable[str], vocab_size: int, *, masked: bool = False) -> Tokenizer:
+    """Returns a tokenizer of words and single marks, lower-cased.
+
+    Of models of masked tokens it puts `[CLS]` and `[SEP]` around a text, of others nothing.
+    """
+    special = ("[PAD]", "[UNK]", *(("[CLS]", "[SEP]", "[MASK]") if masked else ("<|endoftext|>",)))
     return train_wordpiece(texts=texts, vocab_size=vocab_size, lowercase=True, special_tokens=special)

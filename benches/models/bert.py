@@ -6,218 +6,46 @@
     python benches/models/bert.py kaggle:gpt --test         # once, when nothing is left to choose
     python benches/models/bert.py --small                   # half a minute: few rows, small sizes
 
-Three models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
-`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens, which reads all texts
-written and cut as the phrases are. Each becomes classifiers of phrases or reviews, and so does the same model
+Models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
+`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens; for phrases all texts are
+written and cut as these are. Each becomes classifiers of phrases or reviews, and so does the same model
 with the weights it is drawn with: same shape, tokenizer and settings. For each by itself, dev chooses one of
-RATES and, of `gpt`, one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
+RATES and one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
 seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for each
 architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
 """
 
 import argparse
-import json
 import tempfile
 import time
 from collections import Counter
 from dataclasses import asdict
-from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pretrained_page
 import torch
-from as_phrases import as_phrases, tokenizer_of
 from numpy.typing import NDArray
-from parts import SETS, Parts, fingerprints, reported
+from parts import fingerprints, reported
 from pretrained_page import target_of
-from pretrained_rows import (
-    AS_PHRASES,
-    BASES,
-    CONTEXT,
-    KINDS,
-    OF_ARCH,
-    OF_SET,
-    PRESET,
-    SEEDS,
-    VOCABULARY,
-    WAYS,
-    Tree,
-    Trial,
-    by_arch,
-    chosen,
-    of_arch,
-    other_base,
-    recipe,
-    trials,
-    wanted,
-)  # fmt: skip
+from pretrained_rows import KINDS, by_arch, chosen, of_arch, other_base, recipe, wanted
+from pretrained_steps import Bench, about
 from result import RESULTS, data_folder, digest, earlier, load, occasion, unpack, write
-from run_all import fewer
-from steps import AGAIN, Stop, after, cpu_seconds, pretrained, trained
+from steps import AGAIN, after, cpu_seconds
 from train_one import by_group, elsewhere, scored
 
 from sentimodels.classifier import Classifier
-from sentimodels.config import RunConfig
 from sentimodels.data import Table, TrainingRecord
-from sentimodels.data.folding import fold
-from sentimodels.data.sentences import sentences
 from sentimodels.data.sst.kaggle import submission
 from sentimodels.data.writers import write_atomically
 from sentimodels.evaluation.joint_intervals import Joint, difference, level
 from sentimodels.evaluation.predictions import Predictions, predict
-from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import finished, read_json
-from sentimodels.runs.language import resolve_language
-from sentimodels.runs.start import as_base
-from sentimodels.runs.tables import Tables
+from sentimodels.runs.directory import finished
 from sentitok import Tokenizer
 
 # Upper ends of the bins of the histogram of lengths, in tokens.
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-
-
-class Bench:
-    """The runs of the benchmark, in a folder.
-
-    Args:
-        out: the folder.
-        stop: whether the time has ended.
-        small: whether rows and sizes are few.
-    """
-
-    def __init__(self, out: Path, stop: Stop, *, small: bool = False) -> None:
-        self.out, self.stop, self.small = out, stop, small
-        self.seeds = 2 if small else SEEDS
-
-    @cache  # noqa: B019  # 2026-11-23: one bench a process
-    def parts(self, of_set: str) -> Parts:
-        """Returns the rows of a set; small ones leave the sealed part alone."""
-        (whole,) = SETS[of_set](data_folder())
-        if not self.small:
-            return whole
-        some = fewer(whole, 200)
-        return Parts(some.train, some.dev, lambda: some.dev)
-
-    @cached_property
-    def corpus(self) -> Path:
-        """Training texts of both sets, without those that stand in dev or the sealed part of either too."""
-        path = self.out / "corpus.jsonl"
-        if not path.is_file():
-            reviews, phrases = self.parts("imdb"), self.parts("kaggle")
-            judge = {
-                fold(text)
-                for of in (reviews, phrases)
-                for table in (of.dev, of.sealed())
-                for text in table.texts
-            }
-            texts = [*reviews.train.texts, *sentences(phrases.train)]
-            kept = [json.dumps({"text": text}) + "\n" for text in texts if fold(text) not in judge]
-            self.out.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, "".join(kept).encode())
-        return path
-
-    def corpus_as_phrases(self, vocab_size: int) -> tuple[Path, Path]:
-        """The corpus written as phrases are, and the tokenizer that cuts both alike."""
-        path, tokenizer = self.out / "as-phrases.jsonl", self.out / "as-phrases.json"
-        if not tokenizer.is_file():
-            with self.corpus.open(encoding="utf-8") as lines:
-                texts = [as_phrases(json.loads(line)["text"]) for line in lines]
-            kept = [json.dumps({"text": text}) + "\n" for text in texts]
-            write_atomically(path, "".join(kept).encode())
-            tokenizer_of(texts, vocab_size).save(tokenizer)
-        return path, tokenizer
-
-    def base_folder(self, name: str) -> Path:
-        return self.out / "bases" / name
-
-    def base_tree(self, name: str) -> Tree:
-        """Returns the configuration of a pre-trained model."""
-        tree = BASES[name]
-        train = {**tree["train"], "threads": 1, "save_every": 50}
-        size, vocab = (PRESET, VOCABULARY) if not self.small else ("nano", 600)
-        if self.small:
-            train = {"max_steps": 6, "batch_size": 8, "threads": 1, "save_every": 2}
-        data: Tree = {"corpus": [str(self.corpus)], "vocab_size": vocab}
-        if name in AS_PHRASES:
-            corpus, tokenizer = self.corpus_as_phrases(vocab)
-            data = {"corpus": [str(corpus)], "tokenizer": str(tokenizer)}
-        data |= {"context": CONTEXT, "valid_tokens": 100_000}
-        return {**tree, "preset": size, "data": data, "train": train}
-
-    def base(self, name: str) -> dict[str, Any] | None:
-        """Pre-trains a model as far as the time goes."""
-        return pretrained(resolve_language(self.base_tree(name)), self.base_folder(name), self.stop)
-
-    def config(self, of_set: str, kind: str, trial: Trial, seed: int) -> RunConfig:
-        """Returns the configuration of a classifier; the base must be there.
-
-        One whose weights are drawn has that of one that starts from the base, which is named no more; so
-        the tokenizer is.
-        """
-        one = KINDS[kind]
-        start = {"train": {"init_from": str(self.base_folder(one.base))}}
-        own = {"optim": {"lr": trial.rate}, "train": {"seed": seed, "threads": 1, "save_every": 50}}
-        way = WAYS[one.arch][trial.way]
-        made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], way, OF_SET[of_set], own))
-        if self.small:
-            made = resolve(made.tree(), {"train": {"max_steps": 3}})
-        if one.starts:
-            return made
-        tree = made.tree()
-        tree["train"].pop("init_from")
-        return resolve(tree, {"data": {"tokenizer": str(self.base_folder(one.base) / "tokenizer.json")}})
-
-    def folder(self, of_set: str, kind: str, trial: Trial, seed: int) -> Path:
-        name = f"{kind}-rate-{trial}-seed-{seed}".replace(", ", "+").replace(" ", "-")
-        return self.out / of_set / name
-
-    def classifier(self, of_set: str, kind: str, trial: Trial, seed: int) -> dict[str, Any] | None:
-        """Trains a classifier as far as the time goes, its base first."""
-        run = self.folder(of_set, kind, trial, seed)
-        if not finished(run) and self.base(KINDS[kind].base) is None:
-            return None
-        parts = self.parts(of_set)
-        config = self.config(of_set, kind, trial, seed)
-        return trained(config, run, self.stop, Tables.of(parts.train, parts.dev))
-
-    def trials(self, of_set: str, kind: str) -> list[Trial]:
-        return trials(of_set, KINDS[kind].arch)[: 2 if self.small else None]
-
-    def tried(self, of_set: str, kind: str) -> dict[Trial, float] | None:
-        """Returns what each trial reaches on dev, first seed; `None` where the time ended before."""
-        reached = {}
-        for trial in self.trials(of_set, kind):
-            about = self.classifier(of_set, kind, trial, 0)
-            if about is None:
-                return None
-            reached[trial] = about["valid"]["accuracy"]
-        return reached
-
-    def chosen(self, of_set: str, kind: str) -> Trial | None:
-        """Returns the trial that is best on dev; `None` where the time ended before all were there."""
-        reached = self.tried(of_set, kind)
-        return None if reached is None else chosen(reached)
-
-    def runs(self, of_set: str, kind: str) -> list[Path] | None:
-        """Trains all seeds of a kind; returns their folders, `None` where the time ended before."""
-        best = self.chosen(of_set, kind)
-        if best is None:
-            return None
-        if any(self.classifier(of_set, kind, best, seed) is None for seed in range(self.seeds)):
-            return None
-        return [self.folder(of_set, kind, best, seed) for seed in range(self.seeds)]
-
-    def there(self, of_set: str, kind: str) -> tuple[int, int]:
-        """Returns how many runs of a kind have finished, and of how many."""
-        every = self.trials(of_set, kind)
-        first = [finished(self.folder(of_set, kind, trial, 0)) for trial in every]
-        most = max(
-            sum(finished(self.folder(of_set, kind, trial, seed)) for seed in range(1, self.seeds))
-            for trial in every
-        )
-        return sum(first) + most, len(first) + self.seeds - 1
 
 
 def told(runs: list[Path], table: Table) -> tuple[list[dict[str, Any]], NDArray[np.int64], NDArray[np.int64]]:
@@ -298,7 +126,7 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
     names = sorted({KINDS[kind].base for kind in runs})
     tried = {kind: bench.tried(of_set, kind) or {} for kind in runs}
     trees = {kind: bench.config(of_set, kind, chosen(reached), 0).tree() for kind, reached in tried.items()}
-    tokenizer = Tokenizer.from_file(bench.base_folder(names[0]) / "tokenizer.json")
+    tokenizer = Tokenizer.from_file(bench.base_folder(of_set, names[0]) / "tokenizer.json")
     write(target, {
         "set": of_set, "row": "pre-trained", "recipe": recipe(of_set, KINDS[next(iter(runs))].arch),
         "config": trees, "config_sha256": digest(trees),
@@ -309,18 +137,13 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
                   for kind, reached in tried.items()},
         "parameters": {kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
         "cpu_seconds": {kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
-        "bases": {name: of_base(bench.base_folder(name)) for name in names},
+        "bases": {name: of_base(bench.base_folder(of_set, name)) for name in names},
         "earlier": earlier(target, lambda one: {"gain": one["sealed"]["gain"]}),
         "starts": {kind: KINDS[kind].base for kind in runs if KINDS[kind].starts},
         "lengths": lengths(parts.train, tokenizer),
         "submission": submitted(bench, runs, sealed) if of_set == "imdb" else None,
         **occasion(command, before),
     })  # fmt: skip
-
-
-def about(run: Path) -> dict[str, Any]:
-    """Returns what a run says of itself."""
-    return read_json(run / "run.json")
 
 
 def of_base(run: Path) -> dict[str, Any]:
@@ -332,11 +155,11 @@ def of_base(run: Path) -> dict[str, Any]:
 
 def show(bench: Bench, asked: dict[str, list[str]]) -> None:
     """Prints what is there."""
-    for name in BASES:
-        run = bench.base_folder(name)
-        state = "there" if finished(run) else "to do"
-        print(f"pre-training, {name}: {state}, {cpu_seconds(run):.0f} CPU seconds so far")
     for of_set, kinds in asked.items():
+        for name in dict.fromkeys(KINDS[kind].base for kind in kinds):
+            run = bench.base_folder(of_set, name)
+            state = "there" if finished(run) else "to do"
+            print(f"{of_set}, pre-training, {name}: {state}, {cpu_seconds(run):.0f} CPU seconds so far")
         for kind in kinds:
             done, of = bench.there(of_set, kind)
             print(f"{of_set}:{kind}: {done} of {of} runs are there")

@@ -104,7 +104,7 @@ def of_set(folder: Path, name: str) -> str:
         gains(result),
         tried(result),
         bases(result),
-        *(alike(of_arch) for of_arch in results if of_arch["recipe"].get("as_phrases")),
+        *alike([one for one in results if one["recipe"].get("as_phrases")]),
         lengths(result),
         *([f"The submission `Id,Category` is of `{result['submission']}`."] if result["submission"] else []),
         printed,
@@ -195,13 +195,14 @@ def bases(result: Result) -> str:
     return table(head, rows)
 
 
-def alike(result: Result) -> str:
-    """Returns how a model reads whose corpus is written as the phrases are."""
-    arch = next(iter(result["config"].values()))["arch"]
-    return (
-        f"The corpus of `{arch}` is rewritten in the style of the phrases, and its tokenizer lower-cases and "
+def alike(results: list[Result]) -> list[str]:
+    """Returns how models read whose corpus is written as the phrases are, if there are any."""
+    archs = " and ".join(f"`{next(iter(one['config'].values()))['arch']}`" for one in results)
+    told = (
+        f"The corpus of {archs} is rewritten in the style of the phrases, and the tokenizer lower-cases and "
         "splits both alike (`benches/models/as_phrases.py`); the model from nothing has the same tokenizer."
     )
+    return [told] if results else []
 
 
 def lengths(result: Result) -> str:

@@ -171,9 +171,10 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     assert set(result["dev"]["scores"]) == {"gpt", "gpt, next token"}
     assert all(len(of_seeds) == 2 for of_seeds in result["dev"]["scores"].values())
     # The same shape, tokenizer and settings, but for where the weights start.
+    base = tmp_path / "kaggle" / "bases" / "next-token"
     tree, other = (result["config"][kind] for kind in ("gpt", "gpt, next token"))
-    assert other["train"].pop("init_from") == str(tmp_path / "bases" / "next-token")
-    assert tree["data"].pop("tokenizer") == str(tmp_path / "bases" / "next-token" / "tokenizer.json")
+    assert other["train"].pop("init_from") == str(base)
+    assert tree["data"].pop("tokenizer") == str(base / "tokenizer.json")
     assert [tree[name] for name in ("model", "data", "task")] == [
         other[name] for name in ("model", "data", "task")
     ]
@@ -190,13 +191,13 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
 
 def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path: Path) -> None:
     """A text that stands on two sides is left out of the corpus."""
-    bert = bench("bert")
+    steps = bench("pretrained_steps")
 
     def table(texts: list[str], groups: list[str] | None = None) -> Table:
         return Table(texts, ["0"] * len(texts), groups, None, Path("memory"), "")
 
-    parts_of = bert.Parts
-    made = bert.Bench(tmp_path, lambda: False)
+    parts_of = steps.Parts
+    made = steps.Bench(tmp_path, lambda: False)
     parts = {
         "imdb": parts_of(table(["A  film", "a plot", "alone"]), table(["a FILM"]), lambda: table(["A Plot"])),
         "kaggle": parts_of(table(["long phrase", "long"], ["1", "1"]), table(["x"]), lambda: table(["y"])),
