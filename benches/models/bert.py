@@ -7,12 +7,13 @@
     python benches/models/bert.py --small                   # half a minute: few rows, small sizes
 
 Models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
-`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens; for phrases all texts are
-written and cut as these are. Each becomes classifiers of phrases or reviews, and so does the same model
-with the weights it is drawn with: same shape, tokenizer and settings. For each by itself, dev chooses one of
-RATES and one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
-seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for each
-architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
+`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. Those that become
+classifiers of phrases read all texts written and cut as phrases are. Each becomes classifiers of phrases or
+reviews, and so does the same model with the weights it is drawn with: same shape, tokenizer and settings. For
+each by itself, dev chooses one of RATES and one of WAYS, with the first seed. Each model is pre-trained once,
+so intervals are over seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a
+result file for each architecture and, of IMDB, a submission. Not for published checkpoints
+(`senti train --arch hf:PATH`).
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What `bert.py` trains: pre-trained models, the classifiers that start from them, and what dev chooses from.
 
-Not for runs (`bert.py`) nor for pages (`pretrained_page.py`).
+Not for runs (`pretrained_steps.py`) nor for pages (`pretrained_page.py`).
 """
 
 from collections.abc import Iterable, Mapping
