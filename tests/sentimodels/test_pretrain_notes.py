@@ -6,6 +6,7 @@ import pytest
 
 from animals import config_of, write_corpus
 from sentimodels.lm.pretrain import pretrain
+from sentitok import train_wordpiece
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +62,18 @@ def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> N
     assert not any("loses parts of texts" in note for note in said)
     pretrain(config_of(corpus, data={"tokenizer_model": "wordpiece"}), tmp_path / "run", on_note=said.append)
     assert any("loses parts of texts" in note for note in said)
+
+
+def test_a_tokenizer_that_adds_what_no_model_reads_is_named(corpus: Path, tmp_path: Path) -> None:
+    """Where classifiers are given `[CLS]`, a causal model has read none."""
+    train_wordpiece(corpus, vocab_size=200).save(tmp_path / "bert.json")
+    named = {"tokenizer": str(tmp_path / "bert.json")}
+    told = {}
+    for kind in ("next-token", "masked"):
+        said: list[str] = []
+        arch = "gpt" if kind == "next-token" else "bert"
+        config = config_of(corpus, arch=arch, data=named, train={"max_steps": 1})
+        pretrain(config, tmp_path / kind, on_note=said.append)
+        told[kind] = [note for note in said if "to a text that is classified" in note]
+    assert told["masked"] == []
+    assert [note.split(" to a text")[0] for note in told["next-token"]] == ["the tokenizer adds [CLS]"]

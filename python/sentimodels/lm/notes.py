@@ -52,6 +52,14 @@ def notes_of(
             "the tokenizer loses parts of texts, which bits per byte then leave out; compare them only with "
             "those of the same tokenizer"
         )
+    around = tokenizer.encode("")
+    unread = [name for name, id in zip(around.tokens, around.ids, strict=True) if id != facts.end]
+    # The rows of masked tokens have them.
+    if config.task.kind == "next-token" and unread:
+        yield (
+            f"the tokenizer adds {' and '.join(unread)} to a text that is classified, which this model does "
+            "not read; if classifiers are to start from it, use a tokenizer that adds nothing"
+        )
     start = config.train.init_from
     if start is not None and not resumed:
         yield from _known_to(Path(start), config, own_sources(facts.sources))
