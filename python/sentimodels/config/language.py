@@ -28,7 +28,7 @@ class CorpusConfig(Section):
     """What is read, and how it becomes rows of ids."""
 
     corpus: tuple[str, ...] = Field(
-        default=(), description="Files and folders of texts, or one directory that sentitok encode wrote."
+        default=(), description="Files and folders of texts, or directories that sentitok encode wrote."
     )
     format: str | None = Field(
         default=None,
