@@ -35,8 +35,9 @@ from sentimodels.data.folding import fold
 from sentimodels.data.sentences import sentences
 from sentimodels.data.writers import write_atomically
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import finished, read_json
+from sentimodels.runs.directory import finished
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.manifest import read_json
 from sentimodels.runs.start import as_base
 from sentimodels.runs.tables import Tables
 

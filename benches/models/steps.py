@@ -15,7 +15,8 @@ from sentimodels.cli.stopping import Stopper
 from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
 from sentimodels.lm.pretrain import pretrain, resume_pretraining
 from sentimodels.lm.translation import resume_translation, train_translation
-from sentimodels.runs.directory import finished, read_json
+from sentimodels.runs.directory import finished
+from sentimodels.runs.manifest import read_json
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train
 

@@ -28,7 +28,7 @@ class Continued:
         prompts: the beginnings.
         rests: what follows them in the texts, as long as a continuation may be.
         answers: what follows them by the model.
-        left_out: texts that were too short to have a rest.
+        left_out: texts that were too short to have a rest, or whose beginning ends within a character.
         perplexity: of a token of the rests, after their beginnings.
         bits_per_byte: of the rests, comparable across tokenizers.
     """
@@ -95,27 +95,34 @@ def continue_texts(
 
     Args:
         model: a causal model.
-        texts: the texts; those with no more tokens than a beginning are left out.
+        texts: the texts; those with no more tokens than a beginning are left out, and those whose beginning
+            has more tokens by itself than in the text, as where a character is divided.
         prompt_tokens: tokens of a beginning, from 1 on.
-        new_tokens: tokens of a continuation at most, and of a rest.
+        new_tokens: tokens of a continuation at most, and of a rest, from 1 on.
         seed: what is drawn by.
         temperature: see `LanguageModel.generate`.
 
     Raises:
-        DataError: if no text is long enough, or a beginning is longer than the context.
+        DataError: if no text is long enough, or the context has no room for beginning and continuation.
         ConfigError: if a number is out of range, or the model cannot write.
     """
-    if prompt_tokens < 1:
-        raise DataError(f"prompt_tokens {prompt_tokens}: expected a whole number from 1 on")
-    if model.context is not None and prompt_tokens > model.context:
-        raise DataError(f"prompt_tokens {prompt_tokens}: the model reads {model.context}; give fewer")
+    for name, tokens in (("prompt_tokens", prompt_tokens), ("new_tokens", new_tokens)):
+        if tokens < 1:
+            raise DataError(f"{name} {tokens}: expected a whole number from 1 on")
+    # The last token of a continuation is not read.
+    if model.context is not None and prompt_tokens + new_tokens - 1 > model.context:
+        raise DataError(
+            f"prompt_tokens {prompt_tokens}, new_tokens {new_tokens}: the model reads {model.context} "
+            "tokens; give fewer of one or both"
+        )
     prompts, rests, whole = [], [], []
     for text in texts:
         ends = model.tokenizer.encode(text, add_special_tokens=False).offsets("chars")[:, 1].tolist()
         if len(ends) <= prompt_tokens:
             continue
         begin, end = ends[prompt_tokens - 1], ends[min(len(ends), prompt_tokens + new_tokens) - 1]
-        if begin == end:  # the rest is part of one character
+        alone = model.tokenizer.encode(text[:begin], add_special_tokens=False)
+        if begin == end or len(alone) > prompt_tokens:  # a character is divided
             continue
         prompts.append(text[:begin])
         rests.append(text[begin:end])

@@ -36,6 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("dpo", {"data": {"opening_tokens": 4}}, r"data\.opening_tokens: ppo alone has it, and this is dpo"),
         ("dpo", {"task": {"clip": 0.1}}, r"task\.(dpo\.)?clip: unknown key"),
         ("dpo", {"task": {"reward": "pos"}}, r"task\.reward: of which classifier\? .*--reward-run"),
+        ("ppo", {"task": {"kind": ["ppo"]}}, r"task\.kind \['ppo'\]: unknown method; expected ppo, dpo"),
         ("ppo", {"task": {"kind": "grpo"}}, r"task\.kind 'grpo': unknown method; expected ppo, dpo"),
     ],
 )  # fmt: skip

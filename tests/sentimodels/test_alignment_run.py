@@ -29,6 +29,7 @@ from sentimodels.lm.model import CausalModel
 from sentimodels.lm.pretrain import resume_pretraining
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.verify import verify
+from sentitok import train_bpe
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +297,19 @@ class FakeClassifier:
         shares = np.array([[len(text), *range(2, len(self.labels) + 1)] for text in some], np.float32)
         probs: NDArray[np.float32] = shares / shares.sum(1, keepdims=True)
         return probs
+
+
+def test_special_tokens_are_no_text() -> None:
+    """As `senti generate` has it: what would never be written earns no reward."""
+    tokenizer = train_bpe(texts=["the cat sat"] * 9, vocab_size=280, special_tokens=["<|end|>", "<|turn|>"])
+    end, turn = (tokenizer.token_to_id(name) for name in ("<|end|>", "<|turn|>"))
+    assert end is not None
+    assert turn is not None
+    opening, cat = (tokenizer.encode(text).ids.tolist() for text in ("the", " cat"))
+    drawing = Drawing(tokenizer, Limits(6, (), frozenset({end})))
+    answers = drawing.of([opening], [[turn, *cat, turn, end]], torch.device("cpu"))
+    assert (answers.openings, answers.texts, answers.whole) == (["the"], [" cat"], ["the cat"])
+    assert answers.lengths.tolist() == [len(cat) + 3]
 
 
 def test_rewards_are_weighted_sums() -> None:

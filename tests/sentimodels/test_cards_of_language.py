@@ -21,8 +21,8 @@ from sentimodels.alignment.run import align
 from sentimodels.errors import ConfigError
 from sentimodels.lm.card import language_card, translation_card
 from sentimodels.lm.pretrain import pretrain
-from sentimodels.runs.directory import manifest_hash, read_json
 from sentimodels.runs.language import load_language_config, resolve_language
+from sentimodels.runs.manifest import manifest_hash, read_json
 
 SMALL = [
     *("--preset", "nano", "--vocab", "300", "--context", "32", "--batch-size", "4", "--threads", "1"),

@@ -73,11 +73,23 @@ def test_scores() -> None:
 
 def test_what_cannot_be_continued(model: LanguageModel) -> None:
     with pytest.raises(DataError, match="no text has more than 60 tokens; give longer texts"):
-        continue_texts(model, SOME, prompt_tokens=60)
-    with pytest.raises(DataError, match="prompt_tokens 0: expected a whole number from 1 on"):
-        continue_texts(model, SOME, prompt_tokens=0)
-    with pytest.raises(DataError, match="prompt_tokens 80: the model reads 64; give fewer"):
-        continue_texts(model, [" ".join(SOME * 9)], prompt_tokens=80)
+        continue_texts(model, SOME, prompt_tokens=60, new_tokens=5)
+    for name in ("prompt_tokens", "new_tokens"):
+        with pytest.raises(DataError, match=f"{name} 0: expected a whole number from 1 on"):
+            continue_texts(model, SOME, **{name: 0})
+    for prompt, new in ((80, 1), (60, 6)):  # of a rest that the model cannot reach BLEU would tell nothing
+        said = f"prompt_tokens {prompt}, new_tokens {new}: the model reads 64 tokens; give fewer"
+        with pytest.raises(DataError, match=said):
+            continue_texts(model, [" ".join(SOME * 9)], prompt_tokens=prompt, new_tokens=new)
+
+
+def test_a_beginning_that_ends_within_a_character_is_left_out(model: LanguageModel) -> None:
+    """Alone it would have more tokens, and where the beginning fills the context too many."""
+    text = "\U0001f63a and the cat sat on the mat"
+    ids = model.tokenizer.encode(text, add_special_tokens=False)
+    assert ids.offsets("chars")[:3].tolist() == [[0, 1]] * 3
+    found = continue_texts(model, [text, SOME[0]], prompt_tokens=2, new_tokens=6)
+    assert (found.prompts, found.left_out) == (["the cat"], 1)
 
 
 @needs_sacrebleu

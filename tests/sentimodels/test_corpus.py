@@ -209,6 +209,19 @@ def test_corpora_that_are_none(tmp_path: Path) -> None:
         Documents(CorpusConfig(corpus=(str(tmp_path / "gone"),)))
 
 
+def test_a_file_is_named_once(tmp_path: Path) -> None:
+    """Documents are held out by their number: those of a copy would be trained on."""
+    (tmp_path / "texts").mkdir()
+    one = write(tmp_path / "texts" / "one.txt", texts_of(9))
+    for names in (
+        (one, one),
+        (tmp_path / "texts", one),
+        (one, tmp_path / "texts" / ".." / "texts" / "one.txt"),
+    ):
+        with pytest.raises(DataError, match=r"one\.txt: given twice, as .*one\.txt too; name each file once"):
+            Documents(CorpusConfig(corpus=tuple(map(str, names))))
+
+
 def test_corpora_that_are_too_small(tmp_path: Path) -> None:
     few = write(tmp_path / "few.txt", ["one two three"] * 4)
     with pytest.raises(DataError, match=r"tokens, fewer than one row of 256: give a longer corpus, or lower"):
@@ -298,6 +311,13 @@ def test_processes_share_an_epoch(world: int) -> None:
         parts = [next(order.batches(3, place, rank, world)) for rank in range(world)]
         assert list(chain(*parts)) == whole
     assert list(order.batches(3, 2, 0, world)) == list(order.batches(3, 0, 0, world))[2:]
+
+
+def test_each_process_has_a_row() -> None:
+    config = resolve_language({"preset": "nano", "train": {"batch_size": 4}})
+    assert [course(config, 3, world).n_batches for world in (1, 2, 3)] == [1, 1, 1]
+    with pytest.raises(DataError, match=r"has 3 rows of 256 tokens, fewer than the 4 processes: start fewer"):
+        course(config, 3, 4)
 
 
 def test_the_smallest_budget_ends_the_run() -> None:

@@ -173,6 +173,25 @@ def test_what_shards_were_made_from_judges_nothing(made: Path, tmp_path: Path) -
     assert not record_of(tmp_path / "later").learned_from(read_table(copy)).any()
 
 
+def test_shards_that_have_changed_are_not_resumed(made: Path, tmp_path: Path) -> None:
+    """Their rows would be others, at places that were found in the shards of before."""
+    tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
+    texts = (made / "animals.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "texts.txt").write_text("".join(texts))
+    shards = encoded(tmp_path / "texts.txt", tmp_path / "shards", tokenizer)
+    pretrain(grown(made, shards), tmp_path / "run", should_stop=lambda: True)
+    for changed in (texts[::-1], texts[:3], texts + texts):
+        (tmp_path / "texts.txt").write_text("".join(changed))
+        shutil.rmtree(shards)
+        encoded(tmp_path / "texts.txt", shards, tokenizer)
+        with pytest.raises(CheckpointError, match="shards: has changed since the run began; start a new one"):
+            resume_pretraining(tmp_path / "run")
+    (tmp_path / "texts.txt").write_text("".join(texts))
+    shutil.rmtree(shards)
+    encoded(tmp_path / "texts.txt", shards, tokenizer)
+    assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
+
+
 def test_a_run_goes_on_where_what_its_shards_were_made_from_is_gone(made: Path, tmp_path: Path) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text((made / "animals.txt").read_text())

@@ -247,6 +247,16 @@ def test_an_end_token_ends_a_text(tokenizer: Tokenizer) -> None:
     assert "".join(piece.text for piece in unheeded) == " the cat" + tokenizer.decode([70, 70])
 
 
+def test_a_special_token_may_be_a_stop_string(tokenizer: Tokenizer) -> None:
+    """It is no text, so that no string of the text is it."""
+    end = tokenizer.token_to_id("<|endoftext|>")
+    ids = [*tokenizer.encode(" the cat").ids.tolist(), end, 70, 70]
+    (*before, last) = scripted(tokenizer, ids, stops=("zzz", "<|endoftext|>"), max_new_tokens=len(ids))
+    assert "".join(piece.text for piece in (*before, last)) == " the cat"
+    assert last.ending is not None
+    assert (last.ending.reason, last.ending.ids[-1]) == ("stop", end)
+
+
 def test_stop_strings_across_tokens(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode(" on the mat the cat sat").ids.tolist()
     assert not any("t t" in tokenizer.decode([id]) for id in ids)

@@ -127,6 +127,15 @@ def test_a_budget_that_is_given_takes_the_place_of_the_presets_own() -> None:
         ({"data": {"contxt": 3}}, "data.contxt: unknown key; did you mean context?"),
         ({"train": {"refit": True}}, "train.refit: unknown key"),
         ({"task": {"rate": 0.2}}, r"task.rate: unknown key; only task.kind masked has it \(--mask-rate\)"),
+        ({"preset": ["nano"]}, r"gpt has no preset \['nano'\]; did you mean nano\?"),
+        ({"preset": 3}, "gpt has no preset 3; there are: nano"),
+        (
+            {"task": {"kind": ["masked"]}},
+            r"task.kind \['masked'\]: unknown task; expected next-token, masked",
+        ),
+        ({"data": {"context": "x"}, "model": {"positions": "learned"}}, r"data\.context: .*integer"),
+        ({"train": {"seed": 1 << 63}}, r"train\.seed: .*less than 9223372036854775808"),
+        ({"data": {"split_seed": 1 << 63}}, r"data\.split_seed: .*less than 9223372036854775808"),
     ],
 )
 def test_settings_that_cannot_be(tree: dict[str, Any], message: str) -> None:

@@ -21,8 +21,8 @@ from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.model import build_language_model
 from sentimodels.lm.next_token import NextToken, Rows
 from sentimodels.lm.pretrain import _rows_in, pretrain, resume_pretraining
-from sentimodels.runs.directory import read_json
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.manifest import read_json
 from sentimodels.runs.verify import verify
 
 
@@ -250,6 +250,14 @@ def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) 
     resume_pretraining(tmp_path / "run")  # as it was, it goes on
     with pytest.raises(CheckpointError, match="no such folder"):
         resume_pretraining(tmp_path / "other")
+
+
+@pytest.mark.parametrize("name", ["shard-00000.bin", "manifest.json", "train-rows.npy", "corpus.json"])
+def test_rows_that_are_damaged_are_made_anew(name: str, corpus: Path, tmp_path: Path) -> None:
+    pretrain(config_of(corpus), tmp_path / "run", should_stop=stopping_after(3))
+    path = tmp_path / "run" / "tokens" / name
+    path.write_bytes(path.read_bytes()[:7])
+    assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
 
 
 def test_a_run_starts_from_another(corpus: Path, tmp_path: Path) -> None:

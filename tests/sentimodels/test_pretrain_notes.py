@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from animals import config_of, write_corpus
+from sentimodels import LanguageModel
 from sentimodels.lm.pretrain import pretrain
-from sentitok import train_wordpiece
+from sentimodels.runs.language import load_language_config
+from sentitok import train_bpe, train_wordpiece
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +79,23 @@ def test_a_tokenizer_that_adds_what_no_model_reads_is_named(corpus: Path, tmp_pa
         told[kind] = [note for note in said if "to a text that is classified" in note]
     assert told["masked"] == []
     assert [note.split(" to a text")[0] for note in told["next-token"]] == ["the tokenizer adds [CLS]"]
+
+
+def test_documents_end_as_those_of_the_base(corpus: Path, tmp_path: Path) -> None:
+    """The end that its weights know, of two that its tokenizer has."""
+    names = ["<|endoftext|>", "<|turn|>"]
+    train_bpe(corpus, vocab_size=300, special_tokens=names).save(tmp_path / "two.json")
+    named = {"tokenizer": str(tmp_path / "two.json"), "end": "<|turn|>"}
+    pretrain(config_of(corpus, data=named, train={"max_steps": 1}), tmp_path / "base")
+    start = {"init_from": str(tmp_path / "base"), "max_steps": 1}
+    said: list[str] = []
+    pretrain(config_of(corpus, train=start), tmp_path / "run", on_note=said.append)
+    assert LanguageModel.load(tmp_path / "run").end == "<|turn|>"
+    assert load_language_config(tmp_path / "run").data.end == "<|turn|>"
+    assert not any("documents end with" in note for note in said)
+    other = config_of(corpus, train=start, data={"end": "<|endoftext|>"})
+    pretrain(other, tmp_path / "other", on_note=said.append)
+    assert LanguageModel.load(tmp_path / "other").end == "<|endoftext|>"
+    (note,) = (note for note in said if "documents end with" in note)
+    assert note.startswith("documents end with <|endoftext|> here, in ")
+    assert "base with <|turn|>: the other has to be learned" in note

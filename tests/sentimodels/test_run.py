@@ -133,6 +133,14 @@ ALTERED = [
     ("config.toml", b'arch = "lstm"\n', r"config\.toml: changed since"),
     ("run.json", b'{"temperature": 9}', r"run\.json: changed since"),
 ]
+# What is no list of files with size and hash of each.
+DAMAGED = [
+    {},
+    {"files": None},
+    {"files": []},
+    {"files": {"model.safetensors": 3}},
+    {"files": {"x": {"bytes": 1}}},
+]
 
 
 @pytest.mark.parametrize(("name", "data", "message"), ALTERED)
@@ -141,6 +149,20 @@ def test_altered_files_are_refused(name: str, data: bytes, message: str, copy: P
     with pytest.raises(CheckpointError, match=message):
         Classifier.load(copy)
     assert any(name in line for line in verify(copy))
+
+
+@pytest.mark.parametrize("manifest", DAMAGED, ids=str)
+def test_damaged_manifests_are_refused(manifest: dict[str, Any], copy: Path) -> None:
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    for call in (Classifier.load, verify):
+        with pytest.raises(CheckpointError, match=r"manifest\.json: damaged: it has not size and SHA-256"):
+            call(copy)
+
+
+def test_a_file_of_the_manifest_that_is_gone_is_named(copy: Path) -> None:
+    (copy / "run.json").unlink()
+    with pytest.raises(CheckpointError, match=r"run\.json: missing; see senti verify"):
+        Classifier.load(copy)
 
 
 def test_another_tokenizer_is_refused_even_with_a_manifest(copy: Path) -> None:
@@ -167,7 +189,7 @@ def test_verify_names_missing_and_added_files(copy: Path) -> None:
 
 def test_a_manifest_cannot_point_elsewhere(copy: Path) -> None:
     manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["files"]["../outside"] = {"sha256": "0"}
+    manifest["files"]["../outside"] = {"bytes": 1, "sha256": "0"}
     (copy / "manifest.json").write_text(json.dumps(manifest))
     assert "../outside: no file of a run directory" in verify(copy)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sentimodels.errors import ConfigError
+from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.lm.sampling import Draws, Sampling
 
 V = 40
@@ -135,6 +135,20 @@ def test_temperature_zero_takes_the_likeliest() -> None:
     best = logits.argmax(-1)
     seen = torch.zeros_like(seen).scatter(1, best[:, None], True)
     assert (Sampling(temperature=0, repetition_penalty=1e9).take(logits, seen=seen) != best).all()
+
+
+@pytest.mark.parametrize(
+    "rule", [{"temperature": 0}, {}, {"top_k": 3}, {"top_p": 0.5}, {"min_p": 0.1}], ids=str
+)
+def test_logits_that_are_no_numbers_are_refused(rule: dict[str, Any]) -> None:
+    logits, _ = rows(5)
+    logits[1, 7] = math.nan
+    uniform = torch.full((3,), 0.5, dtype=torch.float64)
+    with pytest.raises(CheckpointError, match=r"logits are not numbers: its weights are not finite; take"):
+        Sampling(**rule).take(logits, uniform)
+    far = Sampling(**rule, repetition_penalty=1e-300)
+    with pytest.raises(CheckpointError, match=r"or the repetition penalty 1e-300 is too far from 1; take"):
+        far.take(logits, uniform, torch.ones_like(logits, dtype=torch.bool))
 
 
 def test_a_row_draws_the_same_alone() -> None:

@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     without_end = train_bpe(texts=TEXTS, vocab_size=280)
     language_run(made / "runs" / "endless", "gpt", 64, without_end)
     (made / "prompts.txt").write_text("the cat\na dog\n", "utf-8")
+    (made / "folder.txt").mkdir()
     (made / "gap.txt").write_text("the cat\n\na dog\n", "utf-8")
     return made
 
@@ -78,6 +79,23 @@ def test_equal_prompts_differ_however_many_there_are(folder: Path, monkeypatch: 
     assert [json.loads(line)["text"] for line in done.out.splitlines()] == model_of(folder).generate(
         ["the cat"] * 5, seed=1, max_new_tokens=9
     )
+
+
+def test_more_texts_of_a_prompt_than_go_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentimodels.cli.generate._AT_ONCE", 2)
+    options = ("--n", "5", "--seed", "1", "--max-new-tokens", "9", "--json")
+    done = senti("generate", "runs/base", "the cat", *options, cwd=folder)
+    assert [json.loads(line)["text"] for line in done.out.splitlines()] == model_of(folder).generate(
+        ["the cat"] * 5, seed=1, max_new_tokens=9
+    )
+
+
+def test_a_prompt_may_be_longer_than_a_name_of_a_file(folder: Path) -> None:
+    """Of fewer characters than a name may have, and of more bytes."""
+    prompt = "д" * 140
+    done = senti("generate", "runs/base", prompt, "--window", "--max-new-tokens", "2", cwd=folder)
+    assert done.code == 0, done.err
+    assert done.out.startswith(prompt)
 
 
 def test_a_byte_order_mark_is_no_text(folder: Path) -> None:
@@ -141,6 +159,7 @@ def test_control_characters_do_not_reach_a_terminal(terminal: bool, monkeypatch:
         (["runs/base", ""], "prompt 1 is empty: .*--begin"),
         (["runs/base", "a", "the cat " * 90], r"prompt 2 has \d+ tokens, but the model reads 64; .*--window"),
         (["runs/base", "a", "-o", "texts.csv"], r"--out texts.csv: writes .jsonl or .txt"),
+        (["runs/base", "a", "-o", "folder.txt"], r"--out folder.txt: a folder; name a file in it"),
         (["runs/bert", "a"], "bert reads both ways, so it cannot write"),
         (["runs/none", "a"], "no such folder"),
         (["runs/base", "-f", "none.txt"], "none.txt: No such file"),
@@ -177,6 +196,10 @@ def test_prompts_are_numbered_as_they_came(folder: Path, monkeypatch: pytest.Mon
     assert done.code == 2
     assert "prompt 3 is empty" in done.err
     assert len(done.out.splitlines()) == 4  # what was before it
+    # Prompts that are there already are read first.
+    done = senti("generate", "runs/base", *options, "a", "b", "", cwd=folder)
+    assert (done.code, done.out) == (2, "")
+    assert "prompt 3 is empty" in done.err
 
 
 def test_help_ends_with_examples_that_run(folder: Path) -> None:

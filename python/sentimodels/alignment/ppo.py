@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..config import AlignTrainConfig, Course, OptimConfig, PPOConfig
-from ..errors import TrainingError
+from ..errors import CheckpointError, TrainingError
 from ..evaluation.diversity import distinct_n
 from ..lm.kl import AdaptiveKL
 from ..lm.model import CausalModel
@@ -194,7 +194,10 @@ class PPO:
         at = self.progress
         batch = [self.openings[row] for row in self._rows(at.step)]
         seed = (self.config.seed << 32) + at.step
-        answers = self.drawing.draw(self.model.policy, batch, seed)
+        try:
+            answers = self.drawing.draw(self.model.policy, batch, seed)
+        except CheckpointError as error:  # the logits are not numbers
+            raise self._not_finite("a logit is nan") from error
         rewards = self.score(answers.whole)
         if at.step == 0 and self.task.normalise:
             self.shift, self.scale = float(rewards.mean()), float(rewards.std())
@@ -204,6 +207,15 @@ class PPO:
         at.places += answers.ids.numel()
         told, ref = self._ask(answers)
         return _Rollout(answers, rewards, told, ref)
+
+    def _not_finite(self, what: str) -> TrainingError:
+        """Returns the error of a lost policy, and removes the state, which would end the same way again."""
+        if self.folder is not None:
+            (self.folder / "state.safetensors").unlink(missing_ok=True)
+        return TrainingError(
+            f"{what} at step {self.progress.step + 1}: lower optim.lr ({self.optim.lr:g}) or set optim.clip "
+            f"({self.optim.clip:g})"
+        )
 
     def _rows(self, step: int) -> list[int]:
         """Returns the openings of a step: each comes once in each pass over all of them."""
@@ -275,12 +287,7 @@ class PPO:
         ).sum() / n  # fmt: skip
         loss = policy + self.task.value_coefficient * value
         if not torch.isfinite(loss):
-            if self.folder is not None:  # from it the same steps would end the same way
-                (self.folder / "state.safetensors").unlink(missing_ok=True)
-            raise TrainingError(
-                f"the loss is {loss.item()} at step {self.progress.step + 1}: lower optim.lr "
-                f"({self.optim.lr:g}) or set optim.clip ({self.optim.clip:g})"
-            )
+            raise self._not_finite(f"the loss is {loss.item()}")
         loss.backward()
         most = self.optim.clip
         norm = clip(self.parameters, most) if most else norm_of(self.parameters)

@@ -6,6 +6,7 @@ a seed and an opening give the same answer, whatever the batch. Not for what ans
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -104,8 +105,10 @@ class Drawing:
         place = torch.arange(1, width, device=device)
         said = [[id for id in answer if id not in self.limits.end_ids] for answer in answers]
         read = [list(opening)[self.ahead :] for opening in openings]
-        before = [self.tokenizer.decode(some) for some in read]
-        both = [self.tokenizer.decode(a + b) for a, b in zip(read, said, strict=True)]
+        # As `senti generate` writes them: other special tokens that are drawn are no text.
+        decode = partial(self.tokenizer.decode, skip_special_tokens=True)
+        before = [decode(some) for some in read]
+        both = [decode(a + b) for a, b in zip(read, said, strict=True)]
         # A character may begin in the opening and end in the answer: then all of it is the answer's.
         texts = [b.removeprefix(a) for a, b in zip(before, both, strict=True)]
         known = [b.removesuffix(text) if text else b for b, text in zip(both, texts, strict=True)]

@@ -21,14 +21,15 @@ import torch
 from ..config import AlignConfig
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, TrainingError
-from ..lm.directory import SOURCES, LoadedModel, begin_language_run, load_language_model, load_unfinished
+from ..lm.directory import SOURCES, LoadedModel, begin_with, load_language_model, load_unfinished
 from ..lm.generate import Limits
 from ..lm.model import CausalModel
 from ..lm.special import known_end
 from ..runs.advice import advice
-from ..runs.directory import finish_run, goes_on, read_json, refuse_run
+from ..runs.directory import finish_run, goes_on, refuse_run
 from ..runs.ensemble import predictor_hash
 from ..runs.language import ALIGNMENT
+from ..runs.manifest import read_json, to_json
 from ..runs.processes import check_alone
 from ..runs.torch_settings import set_torch
 from ..training.device import device_of
@@ -171,8 +172,9 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
     if resumed:
         _check_same(out, sources)
     else:
-        begin_language_run(out, loaded.config, loaded.tokenizer, {"sources": sources})
-        write_atomically(out / ALIGNMENT, config.to_toml().encode())
+        # `config.toml` comes last: it is the base's, and with it alone the folder would be a run of pretrain.
+        files = {ALIGNMENT: config.to_toml().encode(), SOURCES: to_json({"sources": sources})}
+        begin_with(out, loaded.config, loaded.tokenizer, files)
     resumes = goes_on(out, resumed, told.say)
     for note in advice(config.optim, config.train, method.steps):
         told.say(note)

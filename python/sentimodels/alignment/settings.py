@@ -62,7 +62,7 @@ def _merged(*trees: Mapping[str, Any]) -> AlignConfig:
     given = merge(trees)
     task = given.get("task", {})
     kind = task.get("kind", "ppo") if isinstance(task, Mapping) else task
-    if kind not in ALIGN_TASKS:
+    if not isinstance(kind, str) or kind not in ALIGN_TASKS:
         raise ConfigError(f"task.kind {kind!r}: unknown method; expected {', '.join(ALIGN_TASKS)}")
     train = given.get("train", {})
     budget = _BUDGETS[kind]

@@ -32,7 +32,7 @@ def card(
     of the Hugging Face Hub.
     """
     from ..data.writers import write_atomically
-    from ..runs.directory import MANIFEST
+    from ..runs.manifest import MANIFEST
 
     output = Output("senti.card/1", as_json=as_json, quiet=quiet)
     facts, text = _card(run)

@@ -79,7 +79,7 @@ def export(
         return
     from ..lm.directory import load_language_model
     from ..lm.layouts.folder import export_model
-    from ..runs.directory import read_json
+    from ..runs.manifest import read_json
 
     files = export_model(load_language_model(run), out)
     named = [str(path) for path in files]

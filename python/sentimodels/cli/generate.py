@@ -5,6 +5,7 @@ go through the model together, and come out in their order. On a terminal withou
 asked for, again and again, and each stands alone.
 """
 
+import os
 import sys
 import time
 from collections import Counter
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 # Texts written at a time, so that a long stream of prompts needs little memory.
 _AT_ONCE = 256
-# No file has a name of so many characters.
-_LONGEST_NAME = 256
 # What --stop may spell, as a shell passes no line end easily.
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\"}
 # A model may write any character, and a terminal obeys some of them.
@@ -158,6 +157,8 @@ def generate(
     output = Output("senti.generate/1", as_json=as_json, quiet=quiet)
     if out is not None and out.suffix not in (".jsonl", ".txt"):
         raise UsageError(f"--out {out}: writes .jsonl or .txt")
+    if out is not None and out.is_dir():
+        raise UsageError(f"--out {out}: a folder; name a file in it")
     longest = size(max_line_bytes, "--max-line-bytes")
     sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
     model = LanguageModel.load(run, device or "cpu")
@@ -166,12 +167,14 @@ def generate(
     writer.options = {"seed": seed, "begin": begin, "batch_size": batch_size}
     given = _given(prompts or [], file or [], encoding, longest, begin=begin)
     for prompt in prompts or ():
-        if len(prompt) < _LONGEST_NAME and Path(prompt).is_file():
+        if os.path.isfile(prompt):  # noqa: PTH113  # 2026-11-28: Path.is_file raises where a name is too long
             output.note(f"{prompt} is a prompt here; to continue the lines of the file, type --file {prompt}")
     if given is None and out is None and not as_json and sys.stdin is not None and sys.stdin.isatty():
         _ask(writer)
         return
     asked = lines_of_stdin(longest) if given is None else iter(given)
+    if given is not None:  # before minutes are spent on those before one that is too long
+        model.check(given, writer.limits, begin=begin)
     if out is not None:
         form = "json" if out.suffix == ".jsonl" else "quiet" if quiet else "text"
         parts = list(writer.together(asked, n, form))
@@ -220,26 +223,31 @@ class _Writer:
         """Yields each text as it is printed, n of each prompt, in the order of the prompts."""
         first, copies = 1, Counter[bytes]()
         while asked := list(islice(prompts, max(1, _AT_ONCE // n))):
-            began = time.perf_counter()
             self.n_read += n * self.model.check(asked, self.limits, begin=self.options["begin"], first=first)
             first += len(asked)
-            some = [prompt for prompt in asked for _ in range(n)]
-            texts = [""] * len(some)
-            took, tokens, reasons = [0.0] * len(some), [0] * len(some), [""] * len(some)
-            for piece in self.model.pieces(some, self.limits, self.sampling, copies=copies, **self.options):
-                texts[piece.row] += piece.text
-                if piece.ending is not None:
-                    took[piece.row] = time.perf_counter() - began
-                    tokens[piece.row], reasons[piece.row] = len(piece.ending.ids), piece.ending.reason
-            self.n_new += sum(tokens)
-            self.n_full += reasons.count("context")
-            self.seconds += time.perf_counter() - began
-            for prompt, text, n_new, reason, seconds in zip(some, texts, tokens, reasons, took, strict=True):
-                if form == "json":
-                    record = {"schema": self.output.schema, "prompt": prompt, "text": text, "tokens": n_new}
-                    yield json_line({**record, "reason": reason, "seconds": round(seconds, 6)}) + "\n"
-                else:
-                    yield (text if form == "quiet" else prompt + text) + "\n"
+            for begun in range(0, n, _AT_ONCE):  # more than one round of one prompt
+                times = min(_AT_ONCE, n - begun)
+                yield from self._some([prompt for prompt in asked for _ in range(times)], copies, form)
+
+    def _some(self, prompts: list[str], copies: Counter[bytes], form: str) -> Iterator[str]:
+        """Yields the texts of prompts that are continued together."""
+        began = time.perf_counter()
+        texts = [""] * len(prompts)
+        took, tokens, reasons = [0.0] * len(prompts), [0] * len(prompts), [""] * len(prompts)
+        for piece in self.model.pieces(prompts, self.limits, self.sampling, copies=copies, **self.options):
+            texts[piece.row] += piece.text
+            if piece.ending is not None:
+                took[piece.row] = time.perf_counter() - began
+                tokens[piece.row], reasons[piece.row] = len(piece.ending.ids), piece.ending.reason
+        self.n_new += sum(tokens)
+        self.n_full += reasons.count("context")
+        self.seconds += time.perf_counter() - began
+        for prompt, text, n_new, reason, seconds in zip(prompts, texts, tokens, reasons, took, strict=True):
+            if form == "json":
+                record = {"schema": self.output.schema, "prompt": prompt, "text": text, "tokens": n_new}
+                yield json_line({**record, "reason": reason, "seconds": round(seconds, 6)}) + "\n"
+            else:
+                yield (text if form == "quiet" else prompt + text) + "\n"
 
     def tell_speed(self) -> None:
         """Says on stderr how many tokens were read and written, and how fast."""

@@ -88,7 +88,7 @@ class CorpusConfig(Section):
         "last document is scored whole.",
         json_schema_extra=flag("--valid-tokens", "N"),
     )
-    split_seed: int = Field(default=42, ge=0, description="Random seed of the split into parts.")
+    split_seed: int = Field(default=42, ge=0, lt=1 << 63, description="Random seed of the split into parts.")
 
 
 class NextTokenConfig(Section):

@@ -20,6 +20,7 @@ class LoopConfig(Section):
     seed: int = Field(
         default=0,
         ge=0,
+        lt=1 << 63,
         description="Random seed of the initial weights, the order of the rows and dropout.",
         json_schema_extra=flag("--seed", "N"),
     )

@@ -4,6 +4,7 @@ Not for which rows (`batches.py`). Tokens, steps and epochs may all be given; th
 """
 
 from ..config import Course, LanguageConfig
+from ..errors import DataError
 
 __all__ = ["course"]
 
@@ -18,7 +19,15 @@ def course(config: LanguageConfig, n_rows: int, world: int = 1) -> Course:
         config: of the run.
         n_rows: of the training part.
         world: processes that train together.
+
+    Raises:
+        DataError: if there are fewer rows than processes.
     """
+    if n_rows < world:
+        raise DataError(
+            f"the training part has {n_rows:,} rows of {config.data.context} tokens, fewer than the {world} "
+            "processes: start fewer, give a longer corpus, or lower --context"
+        )
     train = config.train
     size = max(1, min(train.batch_size or 1, n_rows // world))
     n_batches = max(1, n_rows // (size * world))

@@ -11,9 +11,9 @@ from typing import Any
 from ..config import LanguageConfig, MaskedConfig, Section
 from ..data.record import BASE as BASE_ROLES
 from ..data.record import TrainingRecord
-from ..runs.directory import read_json
 from ..runs.language import load_language_config, resolve_language
 from ..runs.lineage import BASE
+from ..runs.manifest import read_json
 from ..runs.recorded import about_of, base_of, differing, ending, name_of, parameters_of, training_of
 from .directory import SOURCES, load_tokenizer
 from .model import language_model_shape

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from sentitok import Tokenizer, TrainError, train_bpe, train_unigram, train_wordpiece
+from sentitok import SentitokError, Tokenizer, TrainError, train_bpe, train_unigram, train_wordpiece
 from sentitok.datasets import TokenDataset
 from sentitok.shards import is_dataset
 
@@ -25,6 +25,7 @@ from ..runs.lineage import ENCODED
 from ..text.saved import as_saved
 from .blocks import DOCUMENTS, of_shards, of_texts
 from .count import FACTS, Count, Facts, too_small
+from .directory import end_of_start, tokenizer_of_start
 from .documents import Documents
 from .held_out import HeldOutLines
 from .parts import Part
@@ -32,7 +33,7 @@ from .special import end_of_document, masked_tokens
 from .split import held_out
 from .tokens import TokenWriter
 
-__all__ = ["Corpus", "is_encoded", "open_corpus", "prepare"]
+__all__ = ["Corpus", "is_encoded", "open_corpus", "prepare", "shards_hash", "with_end_of_start"]
 
 
 # Settings that say how texts become ids, by their options.
@@ -100,6 +101,7 @@ def prepare(
         ConfigError: if no tokenizer is named for an encoded corpus, or what texts alone have is set.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / FACTS).unlink(missing_ok=True)  # of an index whose making is broken off nothing stays
     if is_encoded(config):
         return _index(config, folder, tokenizer, resumed)
     documents = Documents(config.data)
@@ -114,6 +116,18 @@ def prepare(
         writer.close()
         count.close([folder], end, documents.sources, documents.held_out.n_left_out)
     return tokenizer
+
+
+def with_end_of_start(config: LanguageConfig) -> LanguageConfig:
+    """Returns the configuration, with the end of documents of the run that a model starts from.
+
+    That model knows no other. One that is named takes precedence, as does the separator of an encoded corpus.
+    """
+    tokenizer = tokenizer_of_start(config)
+    if tokenizer is None or config.data.end is not None or is_encoded(config):
+        return config
+    end = end_of_start(config, tokenizer)
+    return config.model_copy(update={"data": config.data.model_copy(update={"end": end})})
 
 
 def _complete(config: LanguageConfig, tokenizer: Tokenizer) -> tuple[Tokenizer, int]:
@@ -190,13 +204,18 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, re
                 left_out += int((~block.kept).sum())
                 count.add(block)
             watch.end()
-            hashes = " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
-            sources.append({"source": str(path), "sha256": hashes, "documents": count.n_documents - before})
+            n_documents = count.n_documents - before
+            sources.append({"source": str(path), "sha256": shards_hash(dataset), "documents": n_documents})
             sources += () if resumed else _made_from(dataset, {one["source"] for one in sources})
             if limit is not None and count.n_documents >= limit:
                 break
         count.close(paths, end, sources, left_out)
     return tokenizer
+
+
+def shards_hash(dataset: TokenDataset) -> str:
+    """Returns what an encoded corpus is known by: the hashes of its shards."""
+    return " ".join(str(shard["sha256"]) for shard in dataset.manifest["shards"])
 
 
 def _made_from(dataset: TokenDataset, known: Collection[object]) -> Iterator[dict[str, object]]:
@@ -244,10 +263,10 @@ def open_corpus(folder: Path) -> Corpus:
     """
     try:
         facts = Facts(**json.loads(read_small(folder / FACTS)))
-    except (OSError, ValueError, TypeError) as error:
+        dataset = TokenDataset(*facts.datasets)
+        made = {"stride": facts.stride, "end": facts.end}
+        train = Part(dataset, folder, "train", total=facts.tokens[0], **made)
+        valid = Part(dataset, folder, "valid", total=facts.tokens[1], **made)
+    except (OSError, ValueError, TypeError, SentitokError) as error:
         raise DataError(f"{folder}: the index of the corpus is unreadable: {error}") from error
-    dataset = TokenDataset(*facts.datasets)
-    made = {"stride": facts.stride, "end": facts.end}
-    train = Part(dataset, folder, "train", total=facts.tokens[0], **made)
-    valid = Part(dataset, folder, "valid", total=facts.tokens[1], **made)
     return Corpus(dataset, train, valid, facts)

@@ -28,20 +28,11 @@ from ..config import LanguageConfig, Written
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..runs.config import read_toml
-from ..runs.directory import (
-    MANIFEST,
-    WEIGHTS,
-    check_there,
-    check_unchanged,
-    finished,
-    load_weights,
-    metadata_of,
-    read_json,
-    refuse_run,
-    to_json,
-)
+from ..runs.directory import WEIGHTS, check_there, finished, load_weights, metadata_of, refuse_run
 from ..runs.language import check_command, is_translation, load_language_config, no_run
+from ..runs.manifest import check_unchanged, read_json, to_json
 from .model import LanguageModule, build_language_model
+from .special import known_end
 
 __all__ = [
     "SOURCES",
@@ -49,6 +40,7 @@ __all__ = [
     "LoadedModel",
     "begin_language_run",
     "begin_with",
+    "end_of_start",
     "load_checked",
     "load_language_model",
     "load_tokenizer",
@@ -148,6 +140,22 @@ def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
     return load_tokenizer(Path(start))
 
 
+def end_of_start(config: LanguageConfig, tokenizer: Tokenizer) -> str | None:
+    """Returns the special token that ends a document of the run that a model starts from, or `None`.
+
+    Args:
+        config: of the model that starts there.
+        tokenizer: of that run.
+    """
+    folder = Path(config.train.init_from or "")
+    tree = read_toml(folder / "config.toml") if (folder / "config.toml").is_file() else {}
+    about = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
+    data = tree.get("data")
+    named = data.get("end") if isinstance(data, Mapping) else None
+    end = known_end(tokenizer, named, about)
+    return end if any(token.special and token.content == end for token in tokenizer.added_tokens) else None
+
+
 def load_language_model(folder: Path | str) -> LoadedModel:
     """Loads a language model, after checking every file it reads against the manifest.
 
@@ -176,8 +184,7 @@ def load_checked(
     """
     config = _read(folder, read)
     metadata = metadata_of(folder)
-    files = read_json(folder / MANIFEST).get("files", {})
-    check_unchanged(folder, (WEIGHTS, "config.toml", TOKENIZER, "run.json"), files)
+    check_unchanged(folder, (WEIGHTS, "config.toml", TOKENIZER, "run.json"))
     tokenizer = load_tokenizer(folder)
     if metadata.get("tokenizer_sha256") != tokenizer.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")

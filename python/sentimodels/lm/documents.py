@@ -34,10 +34,11 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
     """Returns the files of a corpus; of a folder all that are not hidden, in the order of their names.
 
     Raises:
-        DataError: if there are none, or an encoded corpus stands among them.
+        DataError: if there are none, one is given twice, or an encoded corpus stands among them.
         FileNotFoundError: if one is not there.
     """
     paths: list[Path] = []
+    places: dict[Path, int] = {}
     for name in corpus:
         path = Path(name)
         if path.is_dir():
@@ -54,6 +55,11 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
             if not path.exists():
                 raise FileNotFoundError(2, "No such file or directory", name)
             paths.append(path)
+    for n, path in enumerate(paths):
+        first = places.setdefault(path.resolve(), n)
+        if first != n:
+            # Documents are held out by their number, so a copy would be trained on.
+            raise DataError(f"{path}: given twice, as {paths[first]} too; name each file once")
     if not paths:
         raise DataError("no corpus: name files of texts, or directories that sentitok encode wrote")
     return paths

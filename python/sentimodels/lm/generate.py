@@ -34,7 +34,7 @@ class Limits:
 
     Attributes:
         max_new_tokens: tokens of a text at most, from 1 on.
-        stops: strings before which a text ends.
+        stops: strings before which a text ends; a special token that is spelled so ends it too.
         end_ids: tokens that end a text, and are no part of it.
         context: tokens that the model reads at most; `None`: any number.
         window: whether a text may be longer than the context, the oldest tokens being forgotten.
@@ -201,16 +201,20 @@ def _continued(
 ) -> Iterator[Piece]:
     """Yields the pieces of one batch, until all its texts have ended."""
     texts = {row: TextStream(tokenizer, prompts[row], limits.stops) for row in decoding.rows}
+    special = {
+        token.id for token in tokenizer.added_tokens if token.special and token.content in limits.stops
+    }
+    stop_ids = special - limits.end_ids
     while decoding.rows:
         going = []
         for place, id in enumerate(decoding.step()):
             row, text = decoding.rows[place], texts[decoding.rows[place]]
-            piece = "" if id in limits.end_ids else text.push(id)
+            piece = "" if id in limits.end_ids or id in stop_ids else text.push(id)
             n_read, n_new = len(decoding.texts[place]), len(decoding.texts[place]) - len(prompts[row])
             reason: Reason | None = None
             if id in limits.end_ids:
                 reason = "end"
-            elif text.stopped:
+            elif text.stopped or id in stop_ids:
                 reason = "stop"
             elif n_new >= limits.max_new_tokens:
                 reason = "length"

@@ -12,10 +12,11 @@ from sentitok import Tokenizer
 from ..config import CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
 from ..errors import SentiError
-from ..runs.directory import read_json
 from ..runs.language import load_language_config
 from ..runs.lineage import own_sources, record_of
+from ..runs.manifest import read_json
 from .corpus import Corpus
+from .directory import end_of_start, tokenizer_of_start
 from .documents import kind_of
 
 __all__ = ["notes_of"]
@@ -61,6 +62,10 @@ def notes_of(
             "not read; if classifiers are to start from it, use a tokenizer that adds nothing"
         )
     start = config.train.init_from
+    if not resumed and (of_start := tokenizer_of_start(config)) is not None:
+        end, known = tokenizer.id_to_token(facts.end), end_of_start(config, of_start)
+        if known not in (None, end):
+            yield f"documents end with {end} here, in {start} with {known}: the other has to be learned"
     if start is not None and not resumed:
         yield from _known_to(Path(start), config, own_sources(facts.sources))
 

@@ -11,7 +11,7 @@ No branch on the architecture. Not for printing: what happens is told through `o
 
 import shutil
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from itertools import zip_longest
@@ -21,14 +21,16 @@ from typing import Any
 import torch
 
 from sentitok import Tokenizer
+from sentitok.datasets import TokenDataset
 
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
 from ..layers.recompute import set_recompute
 from ..runs.advice import advice
-from ..runs.directory import STATE, finish_run, goes_on, read_json, refuse_run
+from ..runs.directory import STATE, finish_run, goes_on, refuse_run
 from ..runs.language import load_language_config
 from ..runs.lineage import own_sources, sources_of_start
+from ..runs.manifest import read_json
 from ..runs.start import start_from
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
@@ -39,7 +41,7 @@ from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .batches import RowOrder
-from .corpus import Corpus, open_corpus, prepare
+from .corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash, with_end_of_start
 from .directory import SOURCES, begin_language_run, load_tokenizer, load_unfinished, tokenizer_of_start
 from .masked import MaskedToken
 from .model import LanguageModule, build_language_model, language_model_shape
@@ -80,7 +82,7 @@ def pretrain(
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     processes = _processes(config)
-    config = _from_anywhere(config)
+    config = with_end_of_start(_from_anywhere(config))
     with _together(processes) as first:
         if first:
             refuse_run(out)  # before minutes are spent on it
@@ -91,7 +93,8 @@ def pretrain(
                 if config.train.init_from is not None:  # weights that do not fit leave no run behind
                     start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
                 corpus = open_corpus(out / TOKENS)
-                _task(config, corpus, tokenizer, bfloat16=False)  # refuses what cannot be scored
+                task = _task(config, corpus, tokenizer, bfloat16=False)  # refuses what cannot be scored
+                task.course(processes.world)  # and fewer rows than processes
                 sources = corpus.facts.sources + sources_of_start(config.train.init_from)
                 begin_language_run(out, config, tokenizer, {"sources": sources})
     return _go(config, out, processes, False, on_record, on_note, should_stop)
@@ -221,6 +224,9 @@ def _check_same(config: LanguageConfig, out: Path) -> None:
         CheckpointError: naming the file.
     """
     then = own_sources(read_json(out / SOURCES).get("sources", []))
+    for source in then if is_encoded(config) else ():
+        if shards_hash(TokenDataset(Path(source["source"]))) != source["sha256"]:
+            raise _changed(source)
     with suppress(SentiError):
         if own_sources(open_corpus(out / TOKENS).facts.sources) == then:
             return
@@ -229,9 +235,14 @@ def _check_same(config: LanguageConfig, out: Path) -> None:
     if now != then:
         shutil.rmtree(out / TOKENS)
         old, new = next(pair for pair in zip_longest(then, now) if pair[0] != pair[1])
-        raise CheckpointError(
-            f"{(new or old)['source']}: has changed since the run began; start a new one, with another --out"
-        )
+        raise _changed(new or old)
+
+
+def _changed(source: Mapping[str, Any]) -> CheckpointError:
+    """Returns the error of a corpus that is not what the run began with."""
+    return CheckpointError(
+        f"{source['source']}: has changed since the run began; start a new one, with another --out"
+    )
 
 
 def _task(

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from ..arguments import ABOVE_0, number, whole
+from ..errors import CheckpointError
 
 __all__ = ["Draws", "Sampling"]
 
@@ -110,20 +111,35 @@ class Sampling:
             logits: (B, V).
             uniform: (B,) float64 from 0 to below 1, what each row draws by; not for `greedy`.
             seen: (B, V), True at tokens of the text so far, if the rule `penalizes`.
+
+        Raises:
+            CheckpointError: if a logit is not a number.
         """
         if self.penalizes:
             assert seen is not None
             logits = self.penalized(logits, seen)
         if self.greedy:
-            return logits.argmax(-1)
+            best, place = logits.max(-1)
+            self._check(best)
+            return place
         assert uniform is not None
         scores, ids = self.candidates(logits)
         reached = scores.exp().cumsum(-1)
         total = reached[:, -1:]
+        self._check(total)
         place = (reached <= uniform[:, None] * total).sum(-1)
         # Where a product rounds up to the total: the last token that has a probability.
         place = torch.minimum(place, (reached < total).sum(-1))
         return place if ids is None else ids.gather(1, place[:, None])[:, 0]
+
+    def _check(self, reached: Tensor) -> None:
+        """Refuses what comes of a logit that is not a number."""
+        if bool(reached.isnan().any()):
+            penalty = f", or the repetition penalty {self.repetition_penalty:g} is too far from 1"
+            raise CheckpointError(
+                "the model's logits are not numbers: its weights are not finite"
+                f"{penalty * self.penalizes}; take another run, or train it with a lower learning rate"
+            )
 
 
 def _nucleus(scores: Tensor, ids: Tensor | None, top_p: float) -> tuple[Tensor, Tensor]:

@@ -14,8 +14,9 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.slices import wilson
 from .config import resolve
-from .directory import check_there, load_config, read_json
+from .directory import check_there, load_config
 from .ensemble import members_of
+from .manifest import read_json
 from .pretrained import without_folder
 from .recorded import about_of, differing, ending
 

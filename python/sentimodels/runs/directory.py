@@ -19,11 +19,10 @@ name and renamed; `manifest.json` comes last, and then the state goes, so a dire
 without the other is whole.
 """
 
-import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +35,6 @@ from torch import nn
 
 from ..config import RunConfig
 from ..data.labels import Labels
-from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..data.writers import write_atomically
 from ..errors import CheckpointError
@@ -44,7 +42,8 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from .config import read_toml, resolve
 from .git_state import git_state
-from .language import is_language, is_translation, no_run, training_command
+from .language import is_language, is_translation, no_run
+from .manifest import MANIFEST, check_unchanged, read_json, sha256_of, to_json, without
 from .pretrained import from_anywhere as of_anywhere
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "begin_run",
     "begun",
     "check_there",
-    "check_unchanged",
     "drop_shards",
     "finish_run",
     "finished",
@@ -62,13 +60,9 @@ __all__ = [
     "load_config",
     "load_run",
     "load_weights",
-    "manifest_hash",
     "metadata_of",
-    "read_json",
     "refuse_begun",
     "refuse_run",
-    "sha256_of",
-    "to_json",
     "versions",
 ]
 
@@ -78,7 +72,6 @@ WEIGHTS = "model.safetensors"
 STATE = "state.safetensors"
 CROSSFIT = "crossfit.npz"
 METRICS = "metrics.jsonl"
-MANIFEST = "manifest.json"
 # They change until a run has finished, and go then: the state first, as without it a run counts as finished.
 UNFINISHED = (STATE, CROSSFIT)
 _FORMAT = "sentimodels.run/1"
@@ -245,49 +238,6 @@ def write_manifest(folder: Path) -> None:
     write_atomically(folder / MANIFEST, to_json({"format": _FORMAT, "files": files}))
 
 
-def manifest_hash(folder: Path) -> str | None:
-    """Returns the hash of a run's manifest, which changes with any of its files; `None` without one."""
-    path = folder / MANIFEST
-    return sha256_of(path) if path.is_file() else None
-
-
-def to_json(value: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of a JSON file of a run directory."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def sha256_of(path: Path) -> str:
-    """Returns the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON file of a run directory.
-
-    Raises:
-        CheckpointError: if it is missing or damaged.
-    """
-    try:
-        value = json.loads(read_small(path))
-    except FileNotFoundError:
-        raise CheckpointError(_without(path)) from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: unreadable: {error}") from error
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: expected an object")
-    return value
-
-
-def _without(path: Path) -> str:
-    """Says what a folder without one of its files is: no run, or one that has not finished."""
-    folder = path.parent
-    if not (folder / "config.toml").is_file():
-        return f"{folder}: no {path.name}; not a run directory"
-    command = training_command(folder)
-    return f"{folder}: no {path.name}; the run has not finished: senti {command} --resume {folder}"
-
-
 def metadata_of(folder: Path) -> dict[str, str]:
     """Returns what the weights say of themselves: the hash of their tokenizer.
 
@@ -298,7 +248,7 @@ def metadata_of(folder: Path) -> dict[str, str]:
         with safe_open(folder / WEIGHTS, framework="pt") as file:
             metadata: dict[str, str] = json.loads((file.metadata() or {}).get("sentimodels", "{}"))
     except FileNotFoundError:
-        raise CheckpointError(_without(folder / WEIGHTS)) from None
+        raise CheckpointError(without(folder / WEIGHTS)) from None
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{folder / WEIGHTS}: unreadable: {error}") from error
     if metadata.get("format") != _FORMAT:
@@ -348,10 +298,9 @@ def load_run(folder: Path) -> Loaded:
     """
     check_there(folder)
     metadata = metadata_of(folder)
-    files = read_json(folder / MANIFEST).get("files", {})
     config = load_config(folder)
     encoder = load_encoder(folder, config)
-    check_unchanged(folder, (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name), files)
+    check_unchanged(folder, (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name))
     if metadata.get("tokenizer_sha256") != encoder.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
     names = read_json(folder / "labels.json").get("labels")
@@ -361,17 +310,6 @@ def load_run(folder: Path) -> Loaded:
     module = build(config.arch, config.model, encoder.inputs(len(labels)))
     load_weights(module, folder)
     return Loaded(config, module.eval(), encoder, labels, read_json(folder / "run.json"))
-
-
-def check_unchanged(folder: Path, names: Iterable[str], files: Mapping[str, Any]) -> None:
-    """Compares files of a run directory with what its manifest says.
-
-    Raises:
-        CheckpointError: naming the first that differs.
-    """
-    for name in names:
-        if sha256_of(folder / name) != files.get(name, {}).get("sha256"):
-            raise CheckpointError(f"{folder / name}: changed since it was written; see senti verify {folder}")
 
 
 def load_weights(module: nn.Module, folder: Path) -> None:

@@ -24,7 +24,7 @@ from ..errors import CheckpointError, ConfigError
 from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
 from ..evaluation.predictions import Predictor
 from ..evaluation.selection import select
-from .directory import manifest_hash
+from .manifest import manifest_hash
 from .verify import verify
 
 FILE = "ensemble.json"

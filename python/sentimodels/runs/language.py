@@ -77,20 +77,23 @@ _BUDGETS = ("tokens", "max_steps", "epochs")
 
 def is_language(tree: Mapping[str, Any]) -> bool:
     """Whether a configuration is that of a language model."""
-    task = tree.get("task", {})
-    return isinstance(task, Mapping) and task.get("kind") in LANGUAGE_TASKS
+    return _named_task(tree) in LANGUAGE_TASKS
 
 
 def is_translation(tree: Mapping[str, Any]) -> bool:
     """Whether a configuration is that of a translation model, which `lm/translation_config.py` reads."""
-    task = tree.get("task", {})
-    return isinstance(task, Mapping) and task.get("kind") == "seq2seq"
+    return _named_task(tree) == "seq2seq"
 
 
 def is_distillation(tree: Mapping[str, Any]) -> bool:
     """Whether a configuration is that of a classifier that a teacher taught."""
-    task = tree.get("task", {})
-    return isinstance(task, Mapping) and task.get("kind") == "distillation"
+    return _named_task(tree) == "distillation"
+
+
+def _named_task(tree: Mapping[str, Any]) -> str:
+    """Returns the kind of task that a configuration names; nothing if it names none."""
+    kind = _section(tree, "task").get("kind")
+    return kind if isinstance(kind, str) else ""
 
 
 def is_alignment(folder: Path) -> bool:
@@ -182,19 +185,19 @@ def _kind(given: Mapping[str, Any], arch: str) -> str:
     kind = task.get("kind") if isinstance(task, Mapping) else task
     if kind is None:
         return "masked" if arch in _MASKED else "next-token"
-    if kind not in LANGUAGE_TASKS:
+    if not isinstance(kind, str) or kind not in LANGUAGE_TASKS:
         raise ConfigError(f"task.kind {kind!r}: unknown task; expected {', '.join(LANGUAGE_TASKS)}")
-    return str(kind)
+    return kind
 
 
 def _ground(
     name: str, row: Architecture, kind: str, size: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns what holds unless it is set."""
-    if size is not None and size not in row.presets:
+    if size is not None and (not isinstance(size, str) or size not in row.presets):
         there = ", ".join(row.presets) or "none"
         raise ConfigError(
-            f"{name} has no preset {size!r}; {did_you_mean(size, row.presets)}there are: {there}"
+            f"{name} has no preset {size!r}; {did_you_mean(str(size), row.presets)}there are: {there}"
         )
     possible = row.config.model_fields.keys() - set(_KEPT.get((name, kind), ()))
     suits = {key: value for key, value in _MODEL[kind].items() if key in possible}
@@ -206,7 +209,7 @@ def _ground(
         "train": {},
     }
     context = _section(given, "data").get("context")
-    if "max_len" in row.config.model_fields and context is not None:
+    if "max_len" in row.config.model_fields and isinstance(context, int):
         tree["model"]["max_len"] = context
     batch, rate, tokens = PRESETS[size or _DEFAULT_PRESET]
     tree["optim"]["lr"] = rate

@@ -13,9 +13,10 @@ from typing import Any
 from ..config import LanguageConfig
 from ..errors import CheckpointError, ConfigError
 from .config import read_toml
-from .directory import MANIFEST, STATE, read_json
+from .directory import STATE
 from .language import ALIGNMENT, is_alignment, is_language, resolve_language
 from .lineage import own_sources
+from .manifest import MANIFEST, read_json
 
 __all__ = ["language_board", "language_runs"]
 

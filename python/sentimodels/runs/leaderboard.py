@@ -13,8 +13,9 @@ from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
-from .directory import FIRST, MANIFEST, STATE, check_there, load_config
+from .directory import FIRST, STATE, check_there, load_config
 from .language_board import language_board, language_runs
+from .manifest import MANIFEST
 from .translation_board import translation_board, translation_runs
 
 __all__ = ["leaderboard"]

@@ -11,10 +11,11 @@ from typing import Any
 
 from ..errors import CheckpointError
 from .config import read_toml
-from .directory import MANIFEST, WEIGHTS, check_there, manifest_hash, read_json
+from .directory import WEIGHTS, check_there
 from .ensemble import FILE
 from .group import is_group
 from .language import is_alignment, is_language, is_translation
+from .manifest import listed, manifest_hash, read_json
 from .verify import verify
 
 __all__ = [
@@ -55,28 +56,15 @@ def about_of(folder: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: if a file is missing, damaged or another one than the manifest names.
     """
-    files = read_json(folder / MANIFEST).get("files")
-    if not isinstance(files, dict) or not all(map(_is_entry, files.values())):
-        raise CheckpointError(
-            f"{folder / MANIFEST}: damaged: it has not size and SHA-256 of every file; take a copy of the "
-            "run that is whole"
-        )
     if wrong := verify(folder):
         raise CheckpointError(f"{folder}: not as it was written, so a card would be wrong: {wrong[0]}")
     return read_json(folder / "run.json")
 
 
-def _is_entry(value: object) -> bool:
-    """Whether a manifest says of a file what it should."""
-    return (
-        isinstance(value, dict) and type(value.get("bytes")) is int and isinstance(value.get("sha256"), str)
-    )
-
-
 def ending(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what every card ends with: the files, their hashes, versions and the git commit."""
     return {
-        "files": read_json(folder / MANIFEST)["files"],
+        "files": listed(folder),
         "manifest_sha256": manifest_hash(folder),
         "versions": about.get("versions", {}),
         "git": about.get("git"),

@@ -23,16 +23,9 @@ from ..errors import CheckpointError, ConfigError
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml, written
-from .directory import (
-    MANIFEST,
-    WEIGHTS,
-    HasFingerprint,
-    check_there,
-    check_unchanged,
-    load_config,
-    read_json,
-)
+from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 from .language import is_language, is_translation, resolve_language
+from .manifest import MANIFEST, check_unchanged
 from .pretrained import load_pretrained, same_arch, tensor_names
 
 __all__ = ["OWN", "as_base", "as_grown", "encoder_of_start", "first_weights", "start_from"]
@@ -222,8 +215,7 @@ def _check_whole(path: Path) -> None:
         CheckpointError: naming the first that has changed.
     """
     if (path / MANIFEST).is_file():
-        files = read_json(path / MANIFEST).get("files", {})
-        check_unchanged(path, [name for name in files if (path / name).is_file()], files)
+        check_unchanged(path)
 
 
 def _bodies(names: Iterable[str]) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from .config import read_toml
-from .directory import MANIFEST, STATE, read_json
+from .directory import STATE
 from .language import is_translation
+from .manifest import MANIFEST, read_json
 
 __all__ = ["translation_board", "translation_runs"]
 

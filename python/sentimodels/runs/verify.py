@@ -7,22 +7,11 @@ from pathlib import Path
 
 from sentitok import Tokenizer
 
-from ..errors import CheckpointError
 from ..text.encoder import load_encoder
 from .config import read_toml
-from .directory import (
-    FIRST,
-    MANIFEST,
-    STATE,
-    UNFINISHED,
-    WEIGHTS,
-    check_there,
-    load_config,
-    metadata_of,
-    read_json,
-    sha256_of,
-)
+from .directory import FIRST, STATE, UNFINISHED, WEIGHTS, check_there, load_config, metadata_of
 from .language import is_language, is_translation
+from .manifest import MANIFEST, listed, sha256_of
 
 __all__ = ["verify"]
 
@@ -38,16 +27,14 @@ def verify(folder: Path) -> list[str]:
     """
     check_there(folder)
     wrong = []
-    files = read_json(folder / MANIFEST).get("files")
-    if not isinstance(files, dict):
-        raise CheckpointError(f"{folder / MANIFEST}: no list of files")
+    files = listed(folder)
     for name, entry in files.items():
         path = folder / name
         if Path(name).name != name:
             wrong.append(f"{name}: no file of a run directory")
         elif not path.is_file():
             wrong.append(f"{name}: missing")
-        elif sha256_of(path) != entry.get("sha256"):
+        elif sha256_of(path) != entry["sha256"]:
             wrong.append(f"{name}: changed since it was written")
     there = {path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
     known = {*files, MANIFEST, *(UNFINISHED if STATE in there else ())}

@@ -25,8 +25,9 @@ from sentitok import SentitokError, Tokenizer
 from ...data.opening import read_small
 from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError
-from ...runs.directory import finish_run, to_json
+from ...runs.directory import finish_run
 from ...runs.language import resolve_language
+from ...runs.manifest import to_json
 from ...text.saved import as_saved
 from ..directory import LoadedModel, begin_language_run
 from ..model import build_language_model
