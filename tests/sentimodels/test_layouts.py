@@ -263,6 +263,11 @@ def test_pickles_are_not_read(tmp_path: Path) -> None:
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx True of GPT-2"),
         ({"n_layer": 3}, r"no tensor transformer\.h\.2\."),
         ({"n_inner": 9}, "expected"),
+        ({"n_inner": 2_000_000_000}, "expected"),  # refused before memory is taken
+        ({"n_layer": 10_000_000}, r"config\.json: 10,000,000 layers, but the weights have \d+ tensors"),
+        ({"n_positions": 10**11}, "n_positions 100000000000: expected a whole number from 1 to"),
+        ({"n_embd": None}, "n_embd None: expected a whole number from 1 to"),
+        ({"n_head": "two"}, "n_head 'two': expected a whole number from 1 to"),
     ],
 )
 def test_models_that_are_not_ours(change: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -272,6 +277,28 @@ def test_models_that_are_not_ours(change: dict[str, Any], said: str, tmp_path: P
     with pytest.raises((CheckpointError, ConfigError), match=said):
         import_model(tmp_path / "theirs", tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_head_of_its_own_is_no_bert_of_ours(tmp_path: Path) -> None:
+    """Our head of masked tokens reads the table of the embedding; another one would be lost in silence."""
+    saved(tmp_path / "theirs", "BertForMaskedLM", tie_word_embeddings=False)
+    with pytest.raises(
+        ConfigError, match=r"cls\.predictions\.decoder\.weight differs from bert\.embeddings\.word"
+    ):
+        import_model(tmp_path / "theirs", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("config.json", "[" * 200_000), ("model.safetensors.index.json", '{"weight_map": {"a": 1}}')],
+    ids=["nested", "no name"],
+)
+def test_json_that_is_no_description_of_a_model(name: str, content: str, tmp_path: Path) -> None:
+    saved(tmp_path / "theirs", "GPT2LMHeadModel")
+    (tmp_path / "theirs" / name).write_text(content)
+    with pytest.raises(CheckpointError, match=rf"{re.escape(name)}: unreadable"):
+        import_model(tmp_path / "theirs", tmp_path / "run")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from labelled_reviews import write
 from language_runs import language_run, tokenizer_of
 from senti_in_process import senti
+from sentimodels.errors import CheckpointError
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.leaderboard import leaderboard
 
@@ -91,6 +92,24 @@ def test_parts_of_one_file_are_other_rows(folder: Path) -> None:
     assert {one["run"] for one in found} == {"fold-0", "fold-1"}
     assert found[0]["rows"]["valid"] == found[1]["rows"]["valid"]
     assert found[0]["data"] != found[1]["data"]
+
+
+def test_folders_that_are_no_runs_are_left_out(tmp_path: Path) -> None:
+    """One is of another program, one was cut off, one has no numbers where it should."""
+    language_run(tmp_path / "good", "gpt")
+    language_run(tmp_path / "numbers", "gpt")
+    (tmp_path / "numbers" / "run.json").write_text('{"seconds": null}')
+    for name, content in (("hugo", 'title = "A site"\n'), ("cut", 'arch = "seq2seq"\npreset = "tin')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.toml").write_text(content)
+    done = senti("runs", ".", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert re.search(r"^ *good +gpt ", done.out, re.M)
+    left = re.findall(r"left out: (\w+): not a run, or damaged: ", done.err)
+    assert sorted(left) == ["cut", "hugo", "numbers"]
+    for name in left:
+        with pytest.raises(CheckpointError, match=f"{name}: not a run, or damaged"):
+            leaderboard(tmp_path / name)
 
 
 def test_masked_models_are_ranked_by_perplexity(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ import pytest
 from matplotlib.collections import LineCollection
 
 from fake_run import LABELS, some_predictions
+from sentimodels.cli.plot import _named
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.plots import KINDS, Asked, drawing, save
 from sentimodels.plots.answers import calibration, confusion_matrices, rows_of
 from sentimodels.plots.growth import Measured, growth, read_growth
-from sentimodels.plots.histories import History, read_history, smooth, trained_on
+from sentimodels.plots.histories import History, read_history, series, smooth, trained_on
 from sentimodels.plots.reached import Reached, accuracy, read_reached
 from sentimodels.plots.texts import label_histogram, length_histogram
 from sentimodels.plots.training import curves, rates
@@ -144,6 +145,26 @@ def test_runs_without_curves(tmp_path: Path, content: str | None) -> None:
         (tmp_path / "metrics.jsonl").write_text(content, "utf-8")
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl"):
         read_history(tmp_path)
+
+
+def test_a_course_that_was_cut_off_or_has_no_numbers_is_drawn(tmp_path: Path) -> None:
+    lines = ['{"step": 1, "loss": 2.0}', '{"step": 2, "loss": NaN}', '{"step": "x", "loss": 1.9}',
+             '{"step": 3, "loss": 1.8}', '{"step": 4, "lo']  # fmt: skip
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines), "utf-8")
+    history = read_history(tmp_path)
+    assert len(history) == 4
+    assert series(history, "step", "loss") == ([1.0, 3.0], [2.0, 1.8])
+    (tmp_path / "metrics.jsonl").write_text("\n".join([lines[4], lines[0]]), "utf-8")
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: no curves can be drawn"):
+        read_history(tmp_path)
+
+
+def test_runs_on_data_with_long_names_keep_their_own() -> None:
+    said = [_named(name, "reviews-of-rotten-tomatoes-train-sentences.csv") for name in ("lstm", "gpt")]
+    assert [canvas.plain(one) for one in said] == said
+    assert said[0].startswith("lstm, on reviews-of-rotten")
+    assert said[0].endswith("…")
+    assert _named("cnn", "other.csv") == "cnn, on other.csv"
 
 
 def test_what_runs_were_trained_on_is_said_where_it_is_known(folder: Path, tmp_path: Path) -> None:

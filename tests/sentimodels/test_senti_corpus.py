@@ -35,6 +35,14 @@ def test_encoded_corpora_that_cannot_be_read(folder: Path) -> None:
     assert not (folder / "refused").exists()
 
 
+def test_half_a_character_is_dumped_as_unknown(folder: Path) -> None:
+    (folder / "halves.jsonl").write_text('{"text": "a \\ud83d b", "label": "1", "sentence": "1"}\n')
+    columns = ("--group-column", "sentence")
+    done = senti("data", "dump", "halves.jsonl", *columns, "-o", "halves.txt", cwd=folder)
+    assert done.code == 0, done.err
+    assert (folder / "halves.txt").read_text("utf-8") == "a \ufffd b\n"
+
+
 def test_dump_says_where_a_file_lies_compressed(folder: Path) -> None:
     with gzip.open(folder / "packed.tsv.gz", "wt") as file:
         file.write("a\n")

@@ -97,6 +97,15 @@ def test_scores_have_signatures(folder: Path) -> None:
     assert done.out == f"{scores[0]:.2f}\n"
 
 
+def test_scores_are_there_where_translations_cannot_be_written(folder: Path) -> None:
+    pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
+    files = ("test.en", "test.de", "-o", "train.en/out.de")
+    done = senti("translate", "evaluate", "runs/en-de", *files, cwd=folder)
+    assert done.code != 0
+    assert "train.en" in done.err
+    assert re.search(r"^BLEU +\d", done.out, re.M)
+
+
 def test_without_sacrebleu_it_says_what_to_install(folder: Path) -> None:
     with patch("sentimodels.evaluation.translation.find_spec", return_value=None):
         done = senti("translate", "evaluate", "runs/en-de", "test.en", "test.de", cwd=folder)

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from labelled_reviews import write
+from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
 
 # Without dropout, which each process draws for itself.
@@ -98,6 +99,25 @@ def test_two_processes_pre_train_as_one_does(tmp_path: Path) -> None:
         torch.testing.assert_close(both[name], value, atol=1e-4, rtol=1e-3, msg=name)
     abouts = [json.loads((tmp_path / name / "run.json").read_text("utf-8")) for name in ("one", "two")]
     assert abouts[0]["fit"]["tokens"] == abouts[1]["fit"]["tokens"] == 6 * 4 * 16
+
+
+def test_two_processes_translate_as_one_does(tmp_path: Path) -> None:
+    """A batch has so many tokens of each process. `--set` is for names that torchrun takes for its own."""
+    import sentimodels
+
+    packages = Path(sentimodels.__file__).resolve().parent.parent
+    for seed, (name, n) in enumerate({"train": 200, "valid": 20}.items()):
+        write_pairs(tmp_path, name, n, seed)
+    files = "train.en train.de --valid valid.en --valid valid.de"
+    args = f"translate train {files} {' '.join(TINY)} --set train.max_steps=6"
+    one = senti(*f"{args} --set train.batch_tokens=400 -o one".split(), cwd=tmp_path)
+    assert one.code == 0, one.err
+    two = torchrun(f"{args} --set train.batch_tokens=200 -o two", tmp_path, packages)
+    assert two.returncode == 0, two.stderr
+    assert two.stdout.count("written  two") == 1
+    abouts = [json.loads((tmp_path / name / "run.json").read_text("utf-8")) for name in ("one", "two")]
+    assert abouts[0]["fit"]["tokens"] == abouts[1]["fit"]["tokens"]
+    assert abouts[1]["valid"]["loss"] == pytest.approx(abouts[0]["valid"]["loss"], abs=1e-3)
 
 
 @pytest.mark.slow

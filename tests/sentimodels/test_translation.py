@@ -13,6 +13,7 @@ from torch import nn
 
 from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig, Seq2SeqConfig, TranslationTrainConfig
+from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.heads.cross_entropy import IGNORED
 from sentimodels.lm.encoder_decoder import EncoderDecoder
@@ -239,8 +240,6 @@ def test_weights_are_chosen_by_bleu_if_asked(folder: Path) -> None:
 
 def test_what_was_trained_on_is_not_scored(folder: Path) -> None:
     pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    from sentimodels.data.parallel import read_parallel
-
     train_translation(small_translation(folder, train={"max_steps": 40}), folder / "run")
     test, train = (
         read_parallel([folder / f"{name}.{side}" for side in ("en", "de")]) for name in ("test", "train")
@@ -327,6 +326,8 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
         translator.translate("one two three")
     with pytest.raises(DataError, match=r"text 2 is \d+ tokens longer than the model's positions reach"):
         translator.translate(["one", "one two three " * 9])
+    with pytest.raises(DataError, match=r"text 502 is \d+ tokens longer"):  # blank ones count
+        translator.translate(["", "one two three " * 9], first=501)
 
 
 @pytest.mark.parametrize(

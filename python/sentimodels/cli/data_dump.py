@@ -36,6 +36,7 @@ def dump(
 
     Line ends and tabs inside a phrase become spaces. A file that nothing may be trained on is refused.
     """
+    from ..data.opening import whole_characters
     from ..data.rules import check_trainable
     from ..data.sentences import sentences
     from ..data.writers import write_atomically
@@ -47,7 +48,7 @@ def dump(
     )  # fmt: skip
     check_trainable(table, "pre-train")
     texts = [" ".join(text.split()) for text in sentences(table)]
-    write_atomically(out, "".join(f"{text}\n" for text in texts).encode())
+    write_atomically(out, whole_characters("".join(f"{text}\n" for text in texts)).encode())
     rows = [("sentences", f"{number(len(texts))} of {counted(len(table), 'phrase')}"), ("written", str(out))]
     value = {"file": str(out), "sentences": len(texts), "phrases": len(table)}
     output.result(value, lines([*rows, ("next", f"senti pretrain {out}")]), str(out))

@@ -135,7 +135,10 @@ def _to_onnx(
             raise UsageError(
                 f"{run}: its training file is no longer there; give texts to compare on by --texts"
             )
-        table = read(output, there[0], text_column=data.text_column, format=data.format, limit=limit)
+        table = read(
+            output, there[0], text_column=data.text_column, format=data.format, limit=limit,
+            encoding=data.encoding, blank_labels="keep",
+        )  # fmt: skip
     else:
         table = read(output, texts, text_column=text_column, limit=limit, blank_labels="keep")
     about = export_onnx(run, out, table.texts, tolerance)

@@ -129,9 +129,17 @@ def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
 
     sets = {name: trained_on(run) for name, run in names.items()}
     alike = len(set(sets.values())) == 1
-    said = {name: name if alike or one is None else f"{name}, on {one}" for name, one in sets.items()}
+    said = {name: name if alike or one is None else _named(name, one) for name, one in sets.items()}
     courses = {said[name]: read_history(run) for name, run in names.items()}
     return courses, next(iter(sets.values())) if alike else None
+
+
+def _named(name: str, data: str) -> str:
+    """Returns the name of a run with that of its data, cut short where both are too long."""
+    from sentitok.figures.canvas import LONGEST
+
+    room = max(8, LONGEST - len(f"{name}, on "))
+    return f"{name}, on {data if len(data) <= room else f'{data[: room - 1]}…'}"
 
 
 def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:

@@ -32,7 +32,7 @@ def runs(
     from ..runs.leaderboard import leaderboard
 
     output = Output("senti.runs/1", as_json=as_json, quiet=quiet)
-    classifiers, models, translations = leaderboard(folder)
+    classifiers, models, translations = leaderboard(folder, output.note)
     by_rows: dict[Any, list[dict[str, Any]]] = {}
     for one in classifiers:
         by_rows.setdefault(one["data"], []).append(one)
@@ -47,7 +47,7 @@ def runs(
     parts += _translation_parts(translations)
     best = (classifiers or models or translations)[0]["run"]
     value = {"runs": classifiers, "language_models": models, "translation_models": translations}
-    output.result(value, page(*parts), str(folder / best) if best != folder.name else str(folder))
+    output.result(value, page(*parts), str(folder if (folder / "config.toml").is_file() else folder / best))
 
 
 def _language_parts(models: list[dict[str, Any]]) -> list[Any]:

@@ -109,6 +109,7 @@ def text(
         texts = iter(read_lines(Path(file), encoding=encoding, max_line_bytes=longest)[0])
     parts = []
     n_read = n_long = 0
+    n_first = 1
     for some in chunks(texts, at_once(file)):
         if not quiet:
             long = translator.longer_than_trained(some)
@@ -122,7 +123,9 @@ def text(
             n_long += len(long)
             n_read += len(some)
         written = ""
-        for source, ranked in zip(some, translator.translate(some, **given), strict=True):
+        done = translator.translate(some, first=n_first, **given)
+        n_first += len(some)
+        for source, ranked in zip(some, done, strict=True):
             if as_json:
                 best = [{"text": one.text, "log_prob": one.log_prob, "score": one.score} for one in ranked]
                 record = {"schema": output.schema, "source": source, "translations": best}
@@ -185,9 +188,6 @@ def evaluate(
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
     )  # fmt: skip
     scores, translations = evaluate_translation(run, pairs, device=device or "cpu", beam=beam, alpha=alpha)
-    if out is not None:
-        text = "".join(f"{_line(one)}\n" for one in translations)
-        write_atomically(out, text.encode("utf-8", "surrogatepass"))
     if scores["seen"]:
         output.note(f"{scores['seen']:,} of {scores['pairs']:,} pairs are training pairs as well")
     search = scores["search"]
@@ -195,6 +195,9 @@ def evaluate(
     rows = [("pairs", number(scores["pairs"])), ("search", said), *score_lines(scores)]
     rows.append(("seconds", f"{scores['seconds']:.1f}"))
     output.result({"run": str(run), **scores}, lines(rows), f"{scores['bleu']:.2f}")
+    if out is not None:  # last: where it cannot be written, the scores are there
+        text = "".join(f"{_line(one)}\n" for one in translations)
+        write_atomically(out, text.encode("utf-8", "surrogatepass"))
 
 
 def register(app: typer.Typer, whole: bool = True) -> None:

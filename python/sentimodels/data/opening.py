@@ -5,9 +5,11 @@ the name; the hash is that of the bytes after decompression, so a file and its
 `.gz` are the same data. Bytes that are not text are an error naming offset and line.
 """
 
+import codecs
 import hashlib
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ from ..errors import DataError
 
 _BLOCK = 1 << 20
 _SMALL = 1 << 28
+_HALF = re.compile("[\ud800-\udfff]")
 # Byte order marks of encodings that are not UTF-8; the longer one first.
 _OTHER_MARKS = {
     b"\xff\xfe\x00\x00": "utf-32",
@@ -92,6 +95,7 @@ class TextFile:
     def __init__(self, path: Path, source: IO[bytes], encoding: str, max_line_bytes: int) -> None:
         self.path = path
         self._longest = max_line_bytes
+        encoding = codecs.lookup(encoding).name  # UTF-8, utf8 and utf_8 are one
         self._raw = _Hashing(source)
         buffered = io.BufferedReader(self._raw, _BLOCK)
         mark = buffered.peek(4)[:4]
@@ -147,6 +151,8 @@ def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
             raise DataError(str(error)) from None
         except UnicodeDecodeError as error:
             raise DataError(_locate(path, encoding)) from error
+        except UnicodeError as error:  # as of UTF-16 that does not begin with its mark
+            raise DataError(f"{path}: is not {encoding}: {error}") from error
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
             if not is_damage(error):
                 raise
@@ -181,6 +187,11 @@ def _locate(path: Path, encoding: str) -> str:
         )
     place = f"{where} is not" if where else "not"
     return f"{path}: {place} {encoding}; give its encoding, as in --encoding latin-1"
+
+
+def whole_characters(text: str) -> str:
+    """Returns a text with U+FFFD for each half of a character: JSON can hold one, as of a text cut off."""
+    return _HALF.sub("\ufffd", text)
 
 
 def hash_file(path: Path) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import DataError
 from .folding import text_hashes
-from .opening import hash_hashes, open_text
+from .opening import hash_hashes, open_text, whole_characters
 from .readers import read_table
 from .rules import check_trainable
 from .table import Table
@@ -129,6 +129,8 @@ def _of_table(
             f"{path}: one file: give the file of targets as well or, of a table, its columns: "
             "--source-column en --target-column de"
         )
+    if source == target:
+        raise DataError(f"{path}: {source!r} is source and target; name two columns")
     table = read_table(
         path,
         source,
@@ -138,7 +140,8 @@ def _of_table(
         max_line_bytes=max_line_bytes,
         blank_labels="keep",
     )
-    return ParallelText(table.texts, table.labelled(), str(path), table.sha256, (table.sha256, table.sha256))
+    sources, targets = ([whole_characters(text) for text in side] for side in (table.texts, table.labelled()))
+    return ParallelText(sources, targets, str(path), table.sha256, (table.sha256, table.sha256))
 
 
 def check_parallel(pairs: ParallelText) -> None:

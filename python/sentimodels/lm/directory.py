@@ -30,7 +30,7 @@ from ..errors import CheckpointError, ConfigError
 from ..runs.config import read_toml
 from ..runs.directory import WEIGHTS, check_there, finished, load_weights, metadata_of, refuse_run
 from ..runs.language import check_command, is_translation, load_language_config, no_run
-from ..runs.manifest import check_unchanged, read_json, to_json
+from ..runs.manifest import MANIFEST, check_unchanged, read_json, to_json
 from .model import LanguageModule, build_language_model
 from .special import known_end
 
@@ -197,12 +197,14 @@ def load_unfinished(folder: Path, read: Callable[[Path], _Config], command: str)
     """Returns the configuration of a run that can be resumed, by what reads it; `command` trains such runs.
 
     Raises:
-        CheckpointError: if there is no run, or nothing is left of it to do.
+        CheckpointError: if there is no run, nothing is left of it to do, or its settings have changed.
     """
     check_command(folder, command)
     config = _read(folder, read)
     if finished(folder):
         raise CheckpointError(f"{folder}: has finished; nothing to resume")
+    if (folder / MANIFEST).is_file():  # one that was killed before it could stop has none yet
+        check_unchanged(folder, ("config.toml", TOKENIZER))
     return config
 
 

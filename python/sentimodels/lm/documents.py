@@ -7,22 +7,19 @@ are an error with their place; a corpus that a tokenizer is trained on is read t
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sentitok.shards import is_dataset
 
 from ..config import CorpusConfig
-from ..data.opening import TextFile, open_text, plain_suffix
+from ..data.opening import TextFile, open_text, plain_suffix, whole_characters
 from ..errors import DataError
 from .blocks import in_blocks
 from .held_out import HeldOutLines
 
 __all__ = ["Documents", "files_of", "kind_of"]
 
-# Half of a character, which JSON can hold, as of a text that was cut off.
-_LONE = re.compile("[\ud800-\udfff]")
 # Characters that are looked through together for held-out sentences.
 _AT_ONCE = 1 << 20
 # Characters of a document, where no limit is given.
@@ -199,7 +196,7 @@ def _fields(file: TextFile, field: str) -> Iterator[str]:
                 f"{file.path}, line {number}: no text in the field {field!r}; it has {there}; "
                 "name it, as in --format jsonl:FIELD"
             )
-        yield _LONE.sub("\ufffd", value)
+        yield whole_characters(value)
 
 
 def _column(file: TextFile, delimiter: str, kind: str, name: str) -> Iterator[str]:

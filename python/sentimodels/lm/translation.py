@@ -30,8 +30,9 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError, TrainingError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
 from ..runs.advice import advice
-from ..runs.directory import finish_run, goes_on, load_weights, refuse_run
+from ..runs.directory import finish_run, goes_on, load_weights, metadata_of, refuse_run
 from ..runs.lineage import record_of
+from ..runs.manifest import check_unchanged
 from ..runs.torch_settings import set_torch
 from ..training.distributed import Distributed
 from ..training.possible import check_possible
@@ -185,7 +186,7 @@ def _train(
             told.on_note(note)
     resumes = goes_on(out, resumed, told.on_note or (lambda _: None), writes=processes.main)
     if config.train.init_from is not None and not resumes:
-        load_weights(module, Path(config.train.init_from))
+        _start(module, Path(config.train.init_from), tokenizer)
     if not resumed and processes.main:  # once nothing of the data or the settings can be refused any more
         record = TrainingRecord.of(train.table(), valid=valid.table())
         record = record.started_from(record_of(config.train.init_from))
@@ -228,6 +229,21 @@ def _train(
     if failed is not None:  # the best weights so far are a run that answers
         raise failed
     return about
+
+
+def _start(module: nn.Module, base: Path, tokenizer: Tokenizer) -> None:
+    """Puts the weights of a base into a model of its shape and its vocabulary.
+
+    Raises:
+        CheckpointError: if a file of the base has changed, or its vocabulary is another.
+    """
+    check_unchanged(base)
+    if metadata_of(base).get("tokenizer_sha256") != tokenizer.fingerprint:
+        raise CheckpointError(
+            f"{base}: its weights belong to another tokenizer than this run has; leave out --tokenizer and "
+            "--end, or --init"
+        )
+    load_weights(module, base)
 
 
 def _translations(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from sentitok import Tokenizer
@@ -18,7 +19,7 @@ from ..data.record import TrainingRecord
 from ..errors import DataError
 from ..runs.lineage import check_unlearned, record_of
 from .held_out import trainable_rows
-from .pairs import Pairs, encode_rows
+from .pairs import Pairs, Rows, encode_rows
 from .seq2seq_task import PairFormat
 
 __all__ = ["read_pairs", "training_pairs", "validation_pairs"]
@@ -103,33 +104,56 @@ def validation_pairs(
 ) -> tuple[ParallelText, Pairs]:
     """Returns the pairs that validate and their ids, sources as the model reads them.
 
-    Pairs that do not fit in the places of a model are left out of a part that was split off.
+    Of a part that was split off those are left out that would be in training: with an empty side, too long,
+    or beyond the places of the model.
 
     Raises:
         DataError: if one in a file that was named does not fit, or all.
     """
-    sources = format.sources(encode_rows(tokenizer, valid.sources))
-    pairs = Pairs(sources, encode_rows(tokenizer, valid.targets))
+    plain = encode_rows(tokenizer, valid.sources)
+    pairs = Pairs(format.sources(plain), encode_rows(tokenizer, valid.targets))
     room = format.room(module, pairs.sources)
     fits = np.ones(len(valid), np.bool_) if room is None else pairs.targets.lengths < room
-    if fits.all():
+    kept, told = fits, "longer than the positions of the model reach"
+    if not config.data.valid:
+        kept, told = _wanted(config, format, module, plain, pairs)
+    if kept.all():
         return valid, pairs
     row, n_beyond = int(np.argmin(fits)), int((~fits).sum())
-    if config.data.valid or not fits.any():
+    if not fits.all() and (config.data.valid or not fits.any()):
         lengths = f"{int(pairs.sources.lengths[row]):,} and {int(pairs.targets.lengths[row]):,}"
         raise DataError(
             f"{valid.name}: pair {row + 1:,} of validation has {lengths} tokens as the model reads it, too "
             f"many for the places that its positions are learned for; pairs too long: {n_beyond:,} of "
             f"{len(valid):,}. Cut them or leave them out"
         )
-    if say is not None:
-        are = "is" if n_beyond == 1 else "are"
-        say(
-            f"{n_beyond:,} of {len(valid):,} validation pairs {are} left out: longer than the positions of "
-            "the model reach"
-        )
-    kept = np.flatnonzero(fits)
-    return valid.take(kept.tolist()), pairs.take(kept)
+    if not kept.any():
+        raise DataError(f"{valid.name}: no pair to validate on: of each {told}; give --valid")
+    _say_left_out(kept, "validation", told, say)
+    rows = np.flatnonzero(kept)
+    return valid.take(rows.tolist()), pairs.take(rows)
+
+
+def _wanted(
+    config: TranslationConfig, format: PairFormat, module: nn.Module, plain: Rows, pairs: Pairs
+) -> tuple[NDArray[np.bool_], str]:
+    """Returns which pairs are of use, and why the others are not; `plain` are the sources as texts."""
+    longest = np.maximum(plain.lengths, pairs.targets.lengths)
+    kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
+    room = format.room(module, pairs.sources)
+    told = f"a side is empty, or longer than {config.data.max_tokens} tokens (data.max_tokens)"
+    if room is not None:
+        kept &= pairs.targets.lengths < room
+        told += ", or than the positions of the model reach"
+    return kept, told
+
+
+def _say_left_out(kept: NDArray[np.bool_], part: str, told: str, say: Say) -> None:
+    """Says how many pairs of a part are left out, and why."""
+    left_out = int((~kept).sum())
+    if left_out and say is not None:
+        are = "is" if left_out == 1 else "are"
+        say(f"{left_out:,} of {len(kept):,} {part} pairs {are} left out: {told}")
 
 
 def training_pairs(
@@ -147,17 +171,8 @@ def training_pairs(
     """
     plain = encode_rows(tokenizer, train.sources)
     pairs = Pairs(format.sources(plain), encode_rows(tokenizer, train.targets))
-    longest = np.maximum(plain.lengths, pairs.targets.lengths)
-    kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
-    room = format.room(module, pairs.sources)
-    long = f"longer than {config.data.max_tokens} tokens (data.max_tokens)"
-    if room is not None:
-        kept &= pairs.targets.lengths < room
-        long += ", or than the positions of the model reach"
-    left_out = int((~kept).sum())
+    kept, told = _wanted(config, format, module, plain, pairs)
     if not kept.any():
-        raise DataError(f"{train.name}: no pair to train on: of each a side is empty, or {long}")
-    if left_out and say is not None:
-        are = "is" if left_out == 1 else "are"
-        say(f"{left_out:,} of {len(train):,} training pairs {are} left out: a side is empty, or {long}")
-    return pairs.take(np.flatnonzero(kept)), left_out
+        raise DataError(f"{train.name}: no pair to train on: of each {told}")
+    _say_left_out(kept, "training", told, say)
+    return pairs.take(np.flatnonzero(kept)), int((~kept).sum())

@@ -87,13 +87,16 @@ class Translator:
         )
         return cls(config, module.to(device_of(device)), tokenizer, about)
 
-    def translate(self, texts: Sequence[str], *, n_best: int = 1, **given: Any) -> list[list[Translation]]:
+    def translate(
+        self, texts: Sequence[str], *, n_best: int = 1, first: int = 1, **given: Any
+    ) -> list[list[Translation]]:
         """Returns the best translations of each text, best first.
 
         Args:
             texts: in any order; an empty one is its own translation. Sentences, as those trained on: see
                 `longer_than_trained`.
             n_best: how many of each, at most as many as beams.
+            first: number of the first text, for messages.
             given: `beam`, `norm`, `alpha` or `early_stop`, where they differ from those of the run.
 
         Raises:
@@ -106,9 +109,9 @@ class Translator:
         asked = [row for row, text in enumerate(texts) if text.strip()]
         translations = [[Translation("", 0.0, 0.0)] for _ in texts]
         rows = encode_rows(self.tokenizer, [texts[row] for row in asked])
-        for row, best in zip(
-            asked, search(self.module, self.format, rows, self.config, options), strict=True
-        ):
+        numbers = [row + first for row in asked]
+        found = search(self.module, self.format, rows, self.config, options, numbers)
+        for row, best in zip(asked, found, strict=True):
             translations[row] = [self._told(one) for one in best]
         return translations
 
@@ -168,6 +171,7 @@ def search(
     sources: Rows,
     config: TranslationConfig,
     options: BeamOptions,
+    numbers: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns the best translations of encoded texts, in their order.
 
@@ -177,13 +181,14 @@ def search(
         sources: as `encode_rows` gives them.
         config: of the run.
         options: how to search.
+        numbers: of the texts, for messages; without them they count from 1.
 
     Raises:
         DataError: if a text is longer than the model's positions reach.
     """
     task, read = config.task, format.sources(sources)
     limits = (sources.lengths * task.length_ratio).astype(np.int64) + task.length_extra
-    limits = _within_reach(format.room(module, read), limits)
+    limits = _within_reach(format.room(module, read), limits, numbers)
     hypotheses: list[list[Hypothesis]] = [[] for _ in range(len(read))]
     for rows in _groups(read.lengths, _PLACES // options.beam, alike=format.alike(module)):
         writer = format.writer(module, read, rows)
@@ -193,14 +198,17 @@ def search(
     return hypotheses
 
 
-def _within_reach(room: NDArray[np.int64] | None, limits: NDArray[np.int64]) -> NDArray[np.int64]:
+def _within_reach(
+    room: NDArray[np.int64] | None, limits: NDArray[np.int64], numbers: Sequence[int] | None
+) -> NDArray[np.int64]:
     """Returns the limits of texts as far as the model's positions reach."""
     if room is None:
         return limits
     if len(room) and int(room.min()) < 1:
         row = int(np.argmin(room))
+        number = row + 1 if numbers is None else numbers[row]
         raise DataError(
-            f"text {row + 1} is {1 - int(room[row]):,} tokens longer than the model's positions reach: "
+            f"text {number:,} is {1 - int(room[row]):,} tokens longer than the model's positions reach: "
             "cut it into sentences"
         )
     return np.minimum(limits, room)

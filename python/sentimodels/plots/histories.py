@@ -4,7 +4,9 @@ Not for drawing (`training.py`). A record has some of the fields: a series takes
 """
 
 import json
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,7 @@ def read_history(run: Path) -> History:
     """
     path = run / "metrics.jsonl"
     try:
-        lines = read_small(path).splitlines()
-        records = [json.loads(line) for line in lines if line.strip()]
+        records = _records(read_small(path))
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"{run}: no directory with a metrics.jsonl, which curves are drawn from; name that of a run, or "
@@ -38,6 +39,15 @@ def read_history(run: Path) -> History:
         raise CheckpointError(f"{path}: no curves can be drawn ({error})") from error
     if not records or not all(isinstance(record, dict) for record in records):
         raise CheckpointError(f"{path}: no records of training")
+    return records
+
+
+def _records(text: str) -> list[Any]:
+    """Returns the records of lines; a last one that was not written whole, as by a killed run, is not."""
+    *lines, last = text.split("\n")
+    records = [json.loads(line) for line in lines if line.strip()]
+    with suppress(ValueError):
+        records += [json.loads(last)] if last.strip() else []
     return records
 
 
@@ -54,9 +64,13 @@ def trained_on(run: Path) -> str | None:
 
 
 def series(history: History, x: str, y: str) -> tuple[list[float], list[float]]:
-    """Returns the points of the records that have both."""
-    points = [(r[x], r[y]) for r in history if r.get(x) is not None and r.get(y) is not None]
+    """Returns the points of the records that have both, as finite numbers."""
+    points = [(r[x], r[y]) for r in history if _is_number(r.get(x)) and _is_number(r.get(y))]
     return [float(a) for a, _ in points], [float(b) for _, b in points]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def smooth(values: Sequence[float], share: float = SMOOTHING) -> list[float]:

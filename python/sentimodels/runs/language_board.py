@@ -14,41 +14,17 @@ from ..config import LanguageConfig
 from ..errors import CheckpointError, ConfigError
 from .config import read_toml
 from .directory import STATE
-from .language import ALIGNMENT, is_alignment, is_language, resolve_language
+from .language import ALIGNMENT, is_alignment, resolve_language
 from .lineage import own_sources
 from .manifest import MANIFEST, read_json
 
-__all__ = ["language_board", "language_runs"]
+__all__ = ["entry", "place"]
 
 # What is told of an aligned model's answers.
 _JUDGED = ("reward_mean", "kl", "distinct_2")
 
 
-def language_board(folder: Path, runs: list[Path]) -> list[dict[str, Any]]:
-    """Returns what is known of each language model, the best first; unfinished ones last.
-
-    Args:
-        folder: what the paths of runs are told from.
-        runs: their directories.
-
-    Returns:
-        For each run: `run`; `arch`, `task`, `preset`; `state`, `finished`, `stopped` or `unfinished`;
-        `data`, which tells runs with the same validation documents; and once it is known `perplexity`,
-        `loss`, `bits_per_byte` of next-token models, `parameters`, `tokens` and `seconds`. Aligned ones
-        come last and have `method` and, once it is known, `alignment`: `gain`; `preferred`, the share of
-        pairs whose chosen answer DPO has it prefer; and of the answers `before` and `after` `reward_mean`,
-        `kl` and `distinct_2`.
-    """
-    entries = [_entry(folder, run) for run in runs]
-    return sorted(entries, key=_place)
-
-
-def language_runs(runs: list[Path]) -> list[Path]:
-    """Returns those that are language models."""
-    return [run for run in runs if is_language(read_toml(run / "config.toml"))]
-
-
-def _place(one: dict[str, Any]) -> tuple[Any, ...]:
+def place(one: dict[str, Any]) -> tuple[Any, ...]:
     """Returns what runs are ordered by; not the loss, which has that of next sentences in it."""
     bits, per_token = one.get("bits_per_byte"), one.get("perplexity")
     gain = one.get("alignment", {}).get("gain")
@@ -63,28 +39,42 @@ def _place(one: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _entry(folder: Path, run: Path) -> dict[str, Any]:
+def entry(folder: Path, run: Path) -> dict[str, Any]:
+    """Returns what is known of a language model.
+
+    Args:
+        folder: what the path of the run is told from.
+        run: its directory.
+
+    Returns:
+        `run`; `arch`, `task`, `preset`; `state`, `finished`, `stopped` or `unfinished`;
+        `data`, which tells runs with the same validation documents; and once it is known `perplexity`,
+        `loss`, `bits_per_byte` of next-token models, `parameters`, `tokens` and `seconds`. Aligned ones
+        come last and have `method` and, once it is known, `alignment`: `gain`; `preferred`, the share of
+        pairs whose chosen answer DPO has it prefer; and of the answers `before` and `after` `reward_mean`,
+        `kl` and `distinct_2`.
+    """
     config = resolve_language(read_toml(run / "config.toml"))
     state = "finished" if (run / MANIFEST).is_file() else "unfinished"
     if (run / STATE).is_file():
         state = "stopped"
     about = read_json(run / "run.json") if (run / "run.json").is_file() else {}
-    entry: dict[str, Any] = {
+    found: dict[str, Any] = {
         "run": run.relative_to(folder).as_posix() if run != folder else run.name,
         "arch": config.arch, "task": config.task.kind, "preset": config.preset, "state": state,
         "data": _data(run, config, about),
     }  # fmt: skip
     if is_alignment(run):
-        entry["method"] = read_toml(run / ALIGNMENT)["task"]["kind"]
+        found["method"] = read_toml(run / ALIGNMENT)["task"]["kind"]
     if not about:
-        return entry
+        return found
     if (judged := about.get("alignment")) is not None:
         parts = {when: {key: judged[when].get(key) for key in _JUDGED} for when in ("before", "after")}
         preferred = judged.get("preferences", {}).get("accuracy")
-        entry["alignment"] = {"gain": judged.get("gain"), "preferred": preferred, **parts}
+        found["alignment"] = {"gain": judged.get("gain"), "preferred": preferred, **parts}
     valid = about.get("valid", {})
-    entry |= {key: valid[key] for key in ("loss", "perplexity", "bits_per_byte") if key in valid}
-    return entry | {
+    found |= {key: valid[key] for key in ("loss", "perplexity", "bits_per_byte") if key in valid}
+    return found | {
         "parameters": about.get("parameters"), "tokens": about.get("fit", {}).get("tokens"),
         "valid_tokens": about.get("corpus", {}).get("tokens", [0, 0])[1],
         "seconds": round(sum(about.get("seconds", {}).values()), 1),

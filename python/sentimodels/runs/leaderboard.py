@@ -5,7 +5,7 @@ validation rows, so runs are ranked among those with the same ones; the interval
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
+from . import language_board, translation_board
+from .config import read_toml
 from .directory import FIRST, STATE, check_there, load_config
-from .language_board import language_board, language_runs
+from .language import is_language, is_translation
 from .manifest import MANIFEST
-from .translation_board import translation_board, translation_runs
 
 __all__ = ["leaderboard"]
 
@@ -24,8 +25,14 @@ __all__ = ["leaderboard"]
 _DEPTH = 4
 
 
-def leaderboard(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+def leaderboard(
+    folder: Path, say: Callable[[str], None] | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Returns what is known of each run in a folder, the best first; unfinished ones last.
+
+    Args:
+        folder: a run, or a folder of runs.
+        say: told of each that is left out, as it is none or damaged.
 
     Returns:
         Classifiers, then language models, as `language_board` tells of them, then translation models,
@@ -36,19 +43,39 @@ def leaderboard(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]
         rows.
 
     Raises:
-        CheckpointError: if there is no such folder, or it holds no run.
+        CheckpointError: if there is no such folder, it holds no run, or all are damaged.
     """
     check_there(folder)
     runs = list(_runs(folder, _DEPTH))
-    of_language, of_translation = language_runs(runs), translation_runs(runs)
-    entries = [_entry(folder, run) for run in runs if run not in (*of_language, *of_translation)]
     if not runs:
         raise CheckpointError(
             f"{folder}: no run in this folder; give a folder of runs, as senti train writes them"
         )
+    classifiers: list[dict[str, Any]] = []
+    models: list[dict[str, Any]] = []
+    translations: list[dict[str, Any]] = []
+    failed: CheckpointError | None = None
+    for run in runs:
+        try:
+            tree = read_toml(run / "config.toml")
+            if is_language(tree):
+                models.append(language_board.entry(folder, run))
+            elif is_translation(tree):
+                translations.append(translation_board.entry(folder, run))
+            else:
+                classifiers.append(_entry(folder, run))
+        # Of any folder, a file may be of another program, or damaged in any way.
+        except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
+            failed = CheckpointError(f"{run}: not a run, or damaged: {error}")
+            if say is not None:
+                say(f"left out: {failed}")
+    if failed is not None and not (classifiers or models or translations):
+        raise failed
     score = MONITOR.removeprefix("val_")
-    ranked = sorted(entries, key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
-    return ranked, language_board(folder, of_language), translation_board(folder, of_translation)
+    classifiers.sort(key=lambda one: (one.get(score) is None, -(one.get(score) or 0.0), one["run"]))
+    models.sort(key=language_board.place)
+    translations.sort(key=translation_board.place)
+    return classifiers, models, translations
 
 
 def _runs(folder: Path, depth: int) -> Iterator[Path]:

@@ -4,6 +4,8 @@ Not for classifiers (`leaderboard.py`) nor language models (`language_board.py`)
 runs with the same validation pairs and signature; perplexity of one tokenizer alone.
 """
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,51 +13,42 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from .config import read_toml
 from .directory import STATE
-from .language import is_translation
 from .manifest import MANIFEST, read_json
 
-__all__ = ["translation_board", "translation_runs"]
+__all__ = ["entry", "place"]
 
 
-def translation_runs(runs: list[Path]) -> list[Path]:
-    """Returns those that are translation models."""
-    return [run for run in runs if is_translation(read_toml(run / "config.toml"))]
-
-
-def translation_board(folder: Path, runs: list[Path]) -> list[dict[str, Any]]:
-    """Returns what is known of each translation model, the best first; unfinished ones last.
-
-    Args:
-        folder: what the paths of runs are told from.
-        runs: their directories.
-
-    Returns:
-        For each run: `run`; `arch`; `state`, `finished`, `stopped` or `unfinished`; `data`, which tells
-        runs with the same validation pairs; and once it is known `bleu`, `chrf`, `signatures`, `loss`,
-        `perplexity`, `parameters` and `seconds`.
-    """
-    return sorted((_entry(folder, run) for run in runs), key=_place)
-
-
-def _place(one: dict[str, Any]) -> tuple[Any, ...]:
+def place(one: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns what runs are ordered by, unfinished ones last."""
     bleu, loss = one.get("bleu"), one.get("loss")
     return (loss is None, bleu is None, -(bleu or 0.0), loss or 0.0, one["run"])
 
 
-def _entry(folder: Path, run: Path) -> dict[str, Any]:
+def entry(folder: Path, run: Path) -> dict[str, Any]:
+    """Returns what is known of a translation model.
+
+    Args:
+        folder: what the path of the run is told from.
+        run: its directory.
+
+    Returns:
+        `run`; `arch`; `state`, `finished`, `stopped` or `unfinished`; `data`, which tells
+        runs with the same validation pairs; and once it is known `bleu`, `chrf`, `signatures`, `loss`,
+        `perplexity`, `parameters` and `seconds`.
+    """
     state = "finished" if (run / MANIFEST).is_file() else "unfinished"
     if (run / STATE).is_file():
         state = "stopped"
-    entry: dict[str, Any] = {
+    found: dict[str, Any] = {
         "run": run.relative_to(folder).as_posix() if run != folder else run.name,
         "arch": read_toml(run / "config.toml").get("arch"), "state": state, "data": _data(run),
     }  # fmt: skip
     if not (run / "run.json").is_file():
-        return entry
+        return found
     about = read_json(run / "run.json")
     valid = about.get("valid", {})
     known = ("bleu", "chrf", "signatures", "loss", "perplexity")
-    return entry | {
+    return found | {
         **{key: valid[key] for key in known if key in valid},
         "parameters": about.get("parameters"),
         "seconds": round(sum(about.get("seconds", {}).values()), 1),
@@ -63,8 +56,15 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
 
 
 def _data(run: Path) -> str | None:
-    """Returns what is the same for runs with the same validation pairs."""
+    """Returns what is the same for runs with the same validation pairs.
+
+    Those that were divided off are known by their file, and by how it was divided.
+    """
     try:
-        return TrainingRecord.load(run).identity("valid")
+        rows = TrainingRecord.load(run).identity("valid")
     except CheckpointError:
         return None
+    tree = read_toml(run / "config.toml")
+    data, train = tree.get("data", {}), tree.get("train", {})
+    divided = [] if data.get("valid") else [data.get("limit"), data.get("valid_share"), train.get("seed")]
+    return hashlib.sha256(json.dumps([rows, divided]).encode()).hexdigest()[:12]

@@ -42,7 +42,7 @@ _HATCHES = ("", "///", "xxx", "---", "\\\\\\")
 # So many points of a line have a marker at most.
 _MARKED = 12
 # The longest name that a legend or an axis shows.
-_LONGEST = 40
+LONGEST = 40
 
 
 def line_style(place: int, n_points: int = 0) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def column(heights: Sequence[float], *, width: float = 5.2) -> tuple["Figure", l
 
 def plain(text: str) -> str:
     """Returns a name as it is to be read: no formula between dollars, no name that legends leave out."""
-    if len(text) > _LONGEST:
-        text = f"…{text[1 - _LONGEST :]}"
+    if len(text) > LONGEST:
+        text = f"…{text[1 - LONGEST :]}"
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 

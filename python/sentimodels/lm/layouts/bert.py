@@ -3,18 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ...config import LanguageConfig, MaskedConfig
+from ...errors import ConfigError
 from ...models.bert import BertConfig
 from .layout import Layout
-from .settings import check_fixed, check_theirs
+from .settings import check_fixed, check_theirs, size_of
 from .tensors import Pair, weight_and_bias
 
 __all__ = ["BERT"]
 
 _LAYOUT = "BERT"
-_FOLLOWS = "cls.seq_relationship"
+_FOLLOWS, _HEAD = "cls.seq_relationship", "cls.predictions"
+_TABLE = "bert.embeddings.word_embeddings.weight"
 # What BERT is, by our settings; activation and eps are those of its head as well.
 _FIXED: dict[str, tuple[Any, ...]] = {
     "causal": (False,),
@@ -66,14 +69,15 @@ def _to_theirs(config: LanguageConfig, vocab_size: int) -> dict[str, Any]:
 
 def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     check_theirs(given, _THEIRS, _LAYOUT)
+    _check_tied(tensors)
     model = {
         **{name: list(v[0]) if isinstance(v[0], tuple) else v[0] for name, v in _FIXED.items()},
-        "max_len": int(given.get("max_position_embeddings", 512)),
-        "d_model": int(given.get("hidden_size", 768)),
-        "n_layers": int(given.get("num_hidden_layers", 12)),
-        "n_heads": int(given.get("num_attention_heads", 12)),
-        "d_ff": int(given.get("intermediate_size", 3072)),
-        "n_segments": int(given.get("type_vocab_size", 2)),
+        "max_len": size_of(given, "max_position_embeddings", 512),
+        "d_model": size_of(given, "hidden_size", 768),
+        "n_layers": size_of(given, "num_hidden_layers", 12),
+        "n_heads": size_of(given, "num_attention_heads", 12),
+        "d_ff": size_of(given, "intermediate_size", 3072),
+        "n_segments": size_of(given, "type_vocab_size", 2),
         "init_std": float(given.get("initializer_range", 0.02)),
         "dropout": float(given.get("hidden_dropout_prob", 0.1)),
         "attention_dropout": float(given.get("attention_probs_dropout_prob", 0.1)),
@@ -82,17 +86,31 @@ def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dic
     return {"model": model, "task": {"kind": "masked", "next_sentence": f"{_FOLLOWS}.weight" in tensors}}
 
 
+def _check_tied(tensors: Mapping[str, Tensor]) -> None:
+    """Refuses a head whose table or bias is not the one that our head reads.
+
+    Raises:
+        ConfigError: naming the tensor.
+    """
+    for own, shared in (("decoder.weight", _TABLE), ("decoder.bias", f"{_HEAD}.bias")):
+        head, read = tensors.get(f"{_HEAD}.{own}"), tensors.get(shared)
+        if head is not None and read is not None and not torch.equal(head, read):
+            raise ConfigError(
+                f"{_HEAD}.{own} differs from {shared}: an untied head of {_LAYOUT} is not known here; "
+                "senti train --arch hf:PATH fine-tunes the model without it"
+            )
+
+
 def _pairs(config: LanguageConfig) -> list[Pair]:
     assert isinstance(config.model, BertConfig)
-    table = "bert.embeddings.word_embeddings.weight"
     pairs = [
-        Pair("backbone.embedding.weight", (table,)),
+        Pair("backbone.embedding.weight", (_TABLE,)),
         Pair("backbone.transformer.positions.weight", ("bert.embeddings.position_embeddings.weight",)),
         Pair("backbone.segments.weight", ("bert.embeddings.token_type_embeddings.weight",)),
         *weight_and_bias("backbone.transformer.entry.0", "bert.embeddings.LayerNorm"),
         *weight_and_bias("head.layer", "cls.predictions.transform.dense"),
         *weight_and_bias("head.norm", "cls.predictions.transform.LayerNorm"),
-        Pair("head.bias", ("cls.predictions.bias",)),
+        Pair("head.bias", (f"{_HEAD}.bias",)),
     ]
     for layer in range(config.model.n_layers):
         ours, theirs = f"backbone.transformer.blocks.{layer}.", f"bert.encoder.layer.{layer}."

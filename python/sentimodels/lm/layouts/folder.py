@@ -30,7 +30,7 @@ from ...runs.language import resolve_language
 from ...runs.manifest import to_json
 from ...text.saved import as_saved
 from ..directory import LoadedModel, begin_language_run
-from ..model import build_language_model
+from ..model import build_language_model, language_model_shape
 from ..special import known_end
 from . import LAYOUTS, Layout
 from .tensors import of_ours, to_ours
@@ -130,6 +130,11 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
     data = {"context": sections["model"]["max_len"], "end": known_end(tokenizer, content, {})}
     data = {name: value for name, value in data.items() if value is not None}
     config = resolve_language({"arch": layout.arch, "data": data, **sections})
+    if sections["model"]["n_layers"] > len(tensors):
+        raise CheckpointError(
+            f"{folder / 'config.json'}: {sections['model']['n_layers']:,} layers, but the weights have "
+            f"{len(tensors):,} tensors in all; is it of the same model?"
+        )
     pairs, notes = layout.pairs(config), []
     used = {name for pair in pairs for name in pair.theirs}
     unused = sorted(name for name in tensors if name not in used and not re.search(layout.ignored, name))
@@ -137,8 +142,9 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
         notes.append(f"{len(unused)} tensors of other heads are left out: {', '.join(unused[:3])}")
     ours = to_ours(pairs, tensors, str(folder))
     notes += _cut(ours, layout, tokenizer.vocab_size, folder)
+    _check_shapes(language_model_shape(config, tokenizer.vocab_size), ours, folder)  # before memory is taken
     module = build_language_model(config, tokenizer.vocab_size)
-    _fill(module, ours, folder)
+    module.load_state_dict(ours)
     about = {"arch": layout.arch, "imported": layout.name}
     begin_language_run(out, config, tokenizer, {"sources": [], "imported": layout.name})
     finish_run(out, module, tokenizer, about)
@@ -153,7 +159,7 @@ def _settings(folder: Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{folder}: no config.json; give a folder that transformers' save_pretrained wrote"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: unreadable: {error}") from error
     if not isinstance(given, dict):
         raise CheckpointError(f"{path}: expected an object")
@@ -167,7 +173,9 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     if index.is_file():
         try:
             names = sorted(set(json.loads(read_small(index))["weight_map"].values()))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if not all(isinstance(name, str) for name in names):
+                raise ValueError("a file's name is no text")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"{index}: unreadable: {error}") from error
     elif not (folder / _WEIGHTS).is_file():
         pickles = sorted(path.name for path in folder.glob("*.bin"))
@@ -220,7 +228,7 @@ def _cut(ours: dict[str, Tensor], layout: Layout, n_words: int, folder: Path) ->
     """Leaves out rows of ids that the tokenizer never makes."""
     notes = []
     for name in layout.per_token:
-        rows = len(ours[name]) if name in ours else n_words
+        rows = ours[name].shape[0] if name in ours and ours[name].ndim else n_words
         if rows < n_words:
             raise CheckpointError(
                 f"{folder}: {rows} tokens in the weights, but {n_words} in the tokenizer: they do not belong "
@@ -232,13 +240,11 @@ def _cut(ours: dict[str, Tensor], layout: Layout, n_words: int, folder: Path) ->
     return notes
 
 
-def _fill(module: torch.nn.Module, ours: Mapping[str, Tensor], folder: Path) -> None:
-    expected = module.state_dict()
-    for name, value in expected.items():
+def _check_shapes(module: torch.nn.Module, ours: Mapping[str, Tensor], folder: Path) -> None:
+    for name, value in module.state_dict().items():
         if name not in ours or ours[name].shape != value.shape:
             shape = tuple(ours[name].shape) if name in ours else "missing"
             raise CheckpointError(
                 f"{folder}: {name} is {shape}, expected {tuple(value.shape)}; "
                 "is config.json of the same model?"
             )
-    module.load_state_dict(dict(ours))

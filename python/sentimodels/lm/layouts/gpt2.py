@@ -12,7 +12,7 @@ from torch import Tensor
 from ...config import LanguageConfig, NextTokenConfig
 from ...models.gpt import GptConfig
 from .layout import Layout
-from .settings import ACTIVATIONS, activation_of, check_fixed, check_theirs
+from .settings import ACTIVATIONS, activation_of, check_fixed, check_theirs, size_of
 from .tensors import Pair, weight_and_bias
 
 __all__ = ["GPT_2"]
@@ -65,16 +65,16 @@ def _tied(config: LanguageConfig) -> bool:
 
 def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     check_theirs(given, _THEIRS, _LAYOUT)
-    width = int(given.get("n_embd", 768))
+    width = size_of(given, "n_embd", 768)
     table, own = tensors.get("transformer.wte.weight"), tensors.get("lm_head.weight")
     tied = own is None or table is None or torch.equal(own, table)
     model = {
         **{name: list(v[0]) if isinstance(v[0], tuple) else v[0] for name, v in _FIXED.items()},
-        "max_len": int(given.get("n_positions", 1024)),
+        "max_len": size_of(given, "n_positions", 1024),
         "d_model": width,
-        "n_layers": int(given.get("n_layer", 12)),
-        "n_heads": int(given.get("n_head", 12)),
-        "d_ff": int(given.get("n_inner") or 4 * width),
+        "n_layers": size_of(given, "n_layer", 12),
+        "n_heads": size_of(given, "n_head", 12),
+        "d_ff": size_of({"n_inner": given.get("n_inner") or 4 * width}, "n_inner", 0),
         "activation": activation_of(given.get("activation_function", "gelu_new")),
         "norm_eps": float(given.get("layer_norm_epsilon", 1e-5)),
         "dropout": float(given.get("resid_pdrop", 0.1)),

@@ -6,10 +6,10 @@ Not for tensors (`tensors.py`).
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import ConfigError
+from ...errors import CheckpointError, ConfigError
 from ...runs.config import written
 
-__all__ = ["ACTIVATIONS", "activation_of", "check_fixed", "check_theirs"]
+__all__ = ["ACTIVATIONS", "activation_of", "check_fixed", "check_theirs", "size_of"]
 
 # Ours: transformers' names, the first one for writing.
 ACTIVATIONS = {
@@ -20,6 +20,22 @@ ACTIVATIONS = {
     "silu": ("silu", "swish"),
     "relu2": ("relu2",),
 }
+
+
+# No tensor has more rows or columns.
+_MOST = (1 << 31) - 1
+
+
+def size_of(given: Mapping[str, Any], name: str, default: int) -> int:
+    """Returns a size of theirs.
+
+    Raises:
+        CheckpointError: if it is none.
+    """
+    value = given.get(name, default)
+    if not isinstance(value, int) or not 1 <= value <= _MOST:
+        raise CheckpointError(f"config.json: {name} {value!r}: expected a whole number from 1 to {_MOST:,}")
+    return value
 
 
 def activation_of(theirs: str) -> str:
