@@ -7,13 +7,12 @@
     python benches/models/bert.py --small                   # half a minute: few rows, small sizes
 
 Models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
-`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. Those that become
-classifiers of phrases read all texts written and cut as phrases are. Each becomes classifiers of phrases or
-reviews, and so does the same model with the weights it is drawn with: same shape, tokenizer and settings. For
-each by itself, dev chooses one of RATES and one of WAYS, with the first seed. Each model is pre-trained once,
-so intervals are over seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a
-result file for each architecture and, of IMDB, a submission. Not for published checkpoints
-(`senti train --arch hf:PATH`).
+`bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. All texts are
+written and cut as the phrases are. Each becomes classifiers of phrases or reviews, and so does the same model
+with the weights it is drawn with: same shape, tokenizer and settings. For each by itself, dev chooses one of
+RATES and one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
+seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for each
+architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
 """
 
 import argparse
@@ -30,7 +29,7 @@ import torch
 from numpy.typing import NDArray
 from parts import fingerprints, reported
 from pretrained_page import target_of
-from pretrained_rows import KINDS, by_arch, chosen, of_arch, other_base, recipe, wanted
+from pretrained_rows import BASES, KINDS, by_arch, chosen, of_arch, other_base, recipe, wanted
 from pretrained_steps import Bench, about
 from result import RESULTS, data_folder, digest, earlier, load, occasion, unpack, write
 from steps import AGAIN, after, cpu_seconds
@@ -127,7 +126,7 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
     names = sorted({KINDS[kind].base for kind in runs})
     tried = {kind: bench.tried(of_set, kind) or {} for kind in runs}
     trees = {kind: bench.config(of_set, kind, chosen(reached), 0).tree() for kind, reached in tried.items()}
-    tokenizer = Tokenizer.from_file(bench.base_folder(of_set, names[0]) / "tokenizer.json")
+    tokenizer = Tokenizer.from_file(bench.base_folder(names[0]) / "tokenizer.json")
     write(target, {
         "set": of_set, "row": "pre-trained", "recipe": recipe(of_set, KINDS[next(iter(runs))].arch),
         "config": trees, "config_sha256": digest(trees),
@@ -138,7 +137,7 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
                   for kind, reached in tried.items()},
         "parameters": {kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
         "cpu_seconds": {kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
-        "bases": {name: of_base(bench.base_folder(of_set, name)) for name in names},
+        "bases": {name: of_base(bench.base_folder(name)) for name in names},
         "earlier": earlier(target, lambda one: {"gain": one["sealed"]["gain"]}),
         "starts": {kind: KINDS[kind].base for kind in runs if KINDS[kind].starts},
         "lengths": lengths(parts.train, tokenizer),
@@ -156,11 +155,11 @@ def of_base(run: Path) -> dict[str, Any]:
 
 def show(bench: Bench, asked: dict[str, list[str]]) -> None:
     """Prints what is there."""
+    for name in BASES:
+        run = bench.base_folder(name)
+        state = "there" if finished(run) else "to do"
+        print(f"pre-training, {name}: {state}, {cpu_seconds(run):.0f} CPU seconds so far")
     for of_set, kinds in asked.items():
-        for name in dict.fromkeys(KINDS[kind].base for kind in kinds):
-            run = bench.base_folder(of_set, name)
-            state = "there" if finished(run) else "to do"
-            print(f"{of_set}, pre-training, {name}: {state}, {cpu_seconds(run):.0f} CPU seconds so far")
         for kind in kinds:
             done, of = bench.there(of_set, kind)
             print(f"{of_set}:{kind}: {done} of {of} runs are there")

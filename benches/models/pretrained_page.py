@@ -14,6 +14,11 @@ from pretrained_rows import OF_SETS, by_arch, chosen
 from result import RESULTS, read
 
 Result = dict[str, Any]
+ALIKE = (
+    "Reviews, of the corpus and of the classifiers, are rewritten in the style of the phrases, and the "
+    "tokenizer lower-cases and splits both alike (`benches/models/as_phrases.py`); the model from nothing "
+    "has the same tokenizer."
+)
 # What the command needs.
 BEFORE = "after the same without --test, which takes hours of one core and stops and goes on"
 TITLES = {"kaggle": "the Kaggle phrases", "imdb": "IMDB"}
@@ -104,7 +109,7 @@ def of_set(folder: Path, name: str) -> str:
         gains(result),
         tried(result),
         bases(result),
-        *alike([one for one in results if one["recipe"].get("as_phrases")]),
+        ALIKE,
         lengths(result),
         *([f"The submission `Id,Category` is of `{result['submission']}`."] if result["submission"] else []),
         printed,
@@ -193,16 +198,6 @@ def bases(result: Result) -> str:
         "halves told apart",
     ]
     return table(head, rows)
-
-
-def alike(results: list[Result]) -> list[str]:
-    """Returns how models read whose corpus is written as the phrases are, if there are any."""
-    archs = " and ".join(f"`{next(iter(one['config'].values()))['arch']}`" for one in results)
-    told = (
-        f"The corpus of {archs} is rewritten in the style of the phrases, and the tokenizer lower-cases and "
-        "splits both alike (`benches/models/as_phrases.py`); the model from nothing has the same tokenizer."
-    )
-    return [told] if results else []
 
 
 def lengths(result: Result) -> str:

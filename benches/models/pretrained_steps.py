@@ -4,6 +4,7 @@ Not for what there is to train (`pretrained_rows.py`), nor for judging it (`bert
 """
 
 import json
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from as_phrases import as_phrases, tokenizer_of
 from parts import SETS, Parts
 from pretrained_rows import (
-    AS_PHRASES,
     BASES,
     CONTEXT,
     KINDS,
@@ -31,6 +31,7 @@ from run_all import fewer
 from steps import Stop, pretrained, trained
 
 from sentimodels.config import RunConfig
+from sentimodels.data import Table
 from sentimodels.data.folding import fold
 from sentimodels.data.sentences import sentences
 from sentimodels.data.writers import write_atomically
@@ -57,12 +58,12 @@ class Bench:
 
     @cache  # noqa: B019  # 2026-11-23: one bench a process
     def parts(self, of_set: str) -> Parts:
-        """Returns the rows of a set; small ones leave the sealed part alone."""
+        """Returns the rows of a set, written as the phrases are; small ones leave the sealed part alone."""
         (whole,) = SETS[of_set](data_folder())
-        if not self.small:
-            return whole
-        some = fewer(whole, 200)
-        return Parts(some.train, some.dev, lambda: some.dev)
+        if self.small:
+            some = fewer(whole, 200)
+            whole = Parts(some.train, some.dev, lambda: some.dev)
+        return Parts(written(whole.train), written(whole.dev), lambda: written(whole.sealed()))
 
     @cached_property
     def corpus(self) -> Path:
@@ -82,38 +83,32 @@ class Bench:
             write_atomically(path, "".join(kept).encode())
         return path
 
-    def corpus_as_phrases(self, arch: str, vocab_size: int) -> tuple[Path, Path]:
-        """The corpus written as phrases are, and the tokenizer that cuts both alike."""
-        path, tokenizer = self.out / "as-phrases.jsonl", self.out / f"as-phrases-{arch}.json"
-        if not tokenizer.is_file():
+    def tokenizer(self, arch: str, vocab_size: int) -> Path:
+        """The tokenizer of an architecture, trained on the corpus."""
+        path = self.out / f"tokenizer-{arch}.json"
+        if not path.is_file():
             with self.corpus.open(encoding="utf-8") as lines:
-                texts = [as_phrases(json.loads(line)["text"]) for line in lines]
-            kept = [json.dumps({"text": text}) + "\n" for text in texts]
-            write_atomically(path, "".join(kept).encode())
-            tokenizer_of(texts, vocab_size, masked=arch == "bert").save(tokenizer)
-        return path, tokenizer
+                texts = [json.loads(line)["text"] for line in lines]
+            tokenizer_of(texts, vocab_size, masked=arch == "bert").save(path)
+        return path
 
-    def base_folder(self, of_set: str, name: str) -> Path:
-        return self.out / of_set / "bases" / name
+    def base_folder(self, name: str) -> Path:
+        return self.out / "bases" / name
 
-    def base_tree(self, of_set: str, name: str) -> Tree:
+    def base_tree(self, name: str) -> Tree:
         """Returns the configuration of a pre-trained model."""
-        tree = BASES[of_set][name]
+        tree = BASES[name]
         train = {**tree["train"], "threads": 1, "save_every": 50}
         size, vocab = (PRESET, VOCABULARY) if not self.small else ("nano", 600)
         if self.small:
             train = {"max_steps": 6, "batch_size": 8, "threads": 1, "save_every": 2}
-        data: Tree = {"corpus": [str(self.corpus)], "vocab_size": vocab}
-        if of_set in AS_PHRASES:
-            corpus, tokenizer = self.corpus_as_phrases(tree["arch"], vocab)
-            data = {"corpus": [str(corpus)], "tokenizer": str(tokenizer)}
+        data: Tree = {"corpus": [str(self.corpus)], "tokenizer": str(self.tokenizer(tree["arch"], vocab))}
         data |= {"context": CONTEXT, "valid_tokens": 100_000}
         return {**tree, "preset": size, "data": data, "train": train}
 
-    def base(self, of_set: str, name: str) -> dict[str, Any] | None:
+    def base(self, name: str) -> dict[str, Any] | None:
         """Pre-trains a model as far as the time goes."""
-        config = resolve_language(self.base_tree(of_set, name))
-        return pretrained(config, self.base_folder(of_set, name), self.stop)
+        return pretrained(resolve_language(self.base_tree(name)), self.base_folder(name), self.stop)
 
     def config(self, of_set: str, kind: str, trial: Trial, seed: int) -> RunConfig:
         """Returns the configuration of a classifier; the base must be there.
@@ -122,10 +117,10 @@ class Bench:
         the tokenizer is.
         """
         one = KINDS[kind]
-        base = self.base_folder(of_set, one.base)
+        base = self.base_folder(one.base)
         start = {"train": {"init_from": str(base)}}
         own = {"optim": {"lr": trial.rate}, "train": {"seed": seed, "threads": 1, "save_every": 50}}
-        way = WAYS[of_set, one.arch][trial.way]
+        way = WAYS[trial.way]
         made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], way, OF_SET[of_set], own))
         if self.small:
             made = resolve(made.tree(), {"train": {"max_steps": 3}})
@@ -142,7 +137,7 @@ class Bench:
     def classifier(self, of_set: str, kind: str, trial: Trial, seed: int) -> dict[str, Any] | None:
         """Trains a classifier as far as the time goes, its base first."""
         run = self.folder(of_set, kind, trial, seed)
-        if not finished(run) and self.base(of_set, KINDS[kind].base) is None:
+        if not finished(run) and self.base(KINDS[kind].base) is None:
             return None
         parts = self.parts(of_set)
         config = self.config(of_set, kind, trial, seed)
@@ -184,6 +179,11 @@ class Bench:
             for trial in every
         )
         return sum(first) + most, len(first) + self.seeds - 1
+
+
+def written(table: Table) -> Table:
+    """Returns a table whose texts are written as the phrases are."""
+    return replace(table, texts=[as_phrases(text) for text in table.texts])
 
 
 def about(run: Path) -> dict[str, Any]:

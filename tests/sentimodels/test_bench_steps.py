@@ -171,7 +171,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     assert set(result["dev"]["scores"]) == {"gpt", "gpt, next token"}
     assert all(len(of_seeds) == 2 for of_seeds in result["dev"]["scores"].values())
     # The same shape, tokenizer and settings, but for where the weights start.
-    base = tmp_path / "kaggle" / "bases" / "next-token"
+    base = tmp_path / "bases" / "next-token"
     tree, other = (result["config"][kind] for kind in ("gpt", "gpt, next token"))
     assert other["train"].pop("init_from") == str(base)
     assert tree["data"].pop("tokenizer") == str(base / "tokenizer.json")
@@ -206,6 +206,26 @@ def test_what_judges_is_not_pre_trained_on(bench: Callable[[str], Any], tmp_path
     assert [json.loads(line)["text"] for line in made.corpus.read_text("utf-8").splitlines()] == [
         "alone", "long phrase",
     ]  # fmt: skip
+
+
+def test_all_parts_are_written_as_phrases(
+    bench: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is trained on, what chooses and what judges."""
+    steps = bench("pretrained_steps")
+
+    def table(text: str) -> Table:
+        return Table([text], ["1"], None, None, Path("memory"), "")
+
+    def whole(_: Path) -> tuple[Any]:
+        judged = table("It's<br />sealed")
+        return (steps.Parts(table("It's<br />read"), table("It's<br />dev"), lambda: judged),)
+
+    monkeypatch.setitem(steps.SETS, "imdb", whole)
+    parts = steps.Bench(tmp_path, lambda: False).parts("imdb")
+    texts = [part.texts for part in (parts.train, parts.dev, parts.sealed())]
+    assert texts == [["It 's read"], ["It 's dev"], ["It 's sealed"]]
+    assert parts.train.labels == ["1"]
 
 
 @pytest.fixture

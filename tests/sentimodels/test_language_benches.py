@@ -139,8 +139,7 @@ def kinds_of(arch: str) -> dict[str, Any]:
     parts = {place: {key: own(value) for key, value in PART.items()} for place in ("dev", "sealed")}
     by_kind = {key: own(PRETRAINED[key]) for key in ("tried", "parameters", "cpu_seconds", "starts")}
     earlier = [{**one, "gain": own(one["gain"])} for one in PRETRAINED["earlier"]]
-    made = {"recipe": {"as_phrases": True}, "config": {arch: {"arch": arch}}}
-    return {**PRETRAINED, **made, **parts, **by_kind, "earlier": [one for one in earlier if one["gain"]]}
+    return {**PRETRAINED, **parts, **by_kind, "earlier": [one for one in earlier if one["gain"]]}
 
 
 GROWTH = [
@@ -220,7 +219,7 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "generation": GENERATION, "optimizers": OPTIMIZERS, "style": STYLE, "alignment": ALIGNMENT,
         "pretrained-kaggle-bert": kinds_of("bert"), "pretrained-kaggle-gpt": kinds_of("gpt"),
         "gpu_speed": GPU,
-        "pretrained-imdb-bert": {**kinds_of("bert"), "set": "imdb", "recipe": {}, "submission": "best"},
+        "pretrained-imdb-bert": {**kinds_of("bert"), "set": "imdb", "submission": "best"},
     }  # fmt: skip
     for name, result in files.items():
         content = {"format": "sentimodels.evidence/1", **OCCASION, **result}
@@ -258,7 +257,7 @@ def test_results_become_the_page(bench: Any, tmp_path: Path) -> None:
         "before, by dev as well. 1999-12-31 23:59, commit 111111111: gpt, next token +0.50 (-0.25 to +1.25).",
         "| bert | 0.5000 | 0.6250 | **0.6375** |",
         "| gpt, next token | - | 0.6250 | 0.6375 |",
-        "The corpus of `bert` and `gpt` is rewritten in the style of the phrases, and the tokenizer",
+        "Reviews, of the corpus and of the classifiers, are rewritten in the style of the phrases, and the",
         "| gpt, next token, embedding dropout 0.1 | - | **0.6500** | 0.6000 |",
         "| masked next sentence | 1,100 | 2,000,000 | 30 | 5.500 | 62.5 % |",
         "| share of the training texts | 50.0 % | 25.0 % | 25.0 % |",
