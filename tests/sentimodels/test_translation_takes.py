@@ -11,7 +11,7 @@ import pytest
 from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig
 from sentimodels.data.parallel import read_parallel
-from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.errors import CheckpointError, DataError
 from sentimodels.lm.pairs import joint_tokenizer
 from sentimodels.lm.translation import resume_translation, train_translation
 from sentimodels.runs.leaderboard import leaderboard
@@ -55,13 +55,6 @@ def test_a_base_is_as_it_was_written(folder: Path) -> None:
     named = small_translation(folder, **start, data={"tokenizer": str(folder / "other.json")})
     with pytest.raises(CheckpointError, match="base: its weights belong to another tokenizer"):
         train_translation(named, folder / "run")
-
-
-def test_the_end_of_a_text_is_a_special_token(folder: Path) -> None:
-    joint_tokenizer(ParallelConfig(vocab_size=320), *number_pairs(99)).save(folder / "own.json")
-    given = {"tokenizer": str(folder / "own.json"), "end": "e"}
-    with pytest.raises(ConfigError, match=r"data\.end 'e': not a special token of the tokenizer"):
-        train_translation(small_translation(folder, data=given), folder / "run")
 
 
 def test_pairs_that_were_divided_in_another_way_are_others(folder: Path) -> None:

@@ -102,11 +102,6 @@ def end_of(tokenizer: Tokenizer, asked: str | None = None) -> tuple[str, int]:
     id = None if end is None else tokenizer.token_to_id(end)
     if end is None or id is None:
         raise ConfigError(f"the tokenizer has none of {asked or ', '.join(ENDS)} to end a text: set data.end")
-    if not any(token.special and token.content == end for token in tokenizer.added_tokens):
-        raise ConfigError(
-            f"data.end {end!r}: not a special token of the tokenizer, so it may stand within a text; name "
-            "one that is, or leave it out"
-        )
     return end, id
 
 
