@@ -68,7 +68,7 @@ class Bench:
     @cached_property
     def corpus(self) -> Path:
         """Training texts of both sets, without those that stand in dev or the sealed part of either too."""
-        path = self.out / "corpus.jsonl"
+        path = self.out / "as-phrases.jsonl"
         if not path.is_file():
             reviews, phrases = self.parts("imdb"), self.parts("kaggle")
             judge = {
@@ -85,7 +85,7 @@ class Bench:
 
     def tokenizer(self, arch: str, vocab_size: int) -> Path:
         """The tokenizer of an architecture, trained on the corpus."""
-        path = self.out / f"tokenizer-{arch}.json"
+        path = self.out / f"as-phrases-{arch}.json"
         if not path.is_file():
             with self.corpus.open(encoding="utf-8") as lines:
                 texts = [json.loads(line)["text"] for line in lines]

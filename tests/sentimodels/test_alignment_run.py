@@ -14,6 +14,7 @@ from alignment_runs import CONTEXT, config_of, make, texts, tokenizer, write_lin
 from sentimodels import LanguageModel
 from sentimodels.alignment.judge import compare, judge, warnings
 from sentimodels.alignment.methods import METHODS
+from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.reward import Reward
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.alignment.run import align, resume_alignment, set_up
@@ -284,6 +285,24 @@ def test_a_loss_that_is_not_finite_ends_the_run(made: Path, tmp_path: Path) -> N
     config = config_of(made, optim={"lr": 1e30, "clip": 0.0})
     with pytest.raises(TrainingError, match=r"the loss is (nan|inf) at step \d: lower optim.lr"):
         align(config, tmp_path / "run")
+
+
+def test_logits_that_are_no_numbers_end_the_run(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the weights are lost between two steps, as by the last update of one."""
+    plain = PPO._learn
+
+    def spoiled(self: PPO, rollout: Any) -> dict[str, float]:
+        losses = plain(self, rollout)
+        with torch.no_grad():
+            next(iter(self.model.parameters())).fill_(math.nan)
+        return losses
+
+    monkeypatch.setattr(PPO, "_learn", spoiled)
+    with pytest.raises(TrainingError, match=r"a logit is nan at step 2: lower optim.lr"):
+        align(config_of(made), tmp_path / "run")
+    assert not (tmp_path / "run" / "state.safetensors").exists()
 
 
 # Rewards.

@@ -97,5 +97,5 @@ def test_documents_end_as_those_of_the_base(corpus: Path, tmp_path: Path) -> Non
     pretrain(other, tmp_path / "other", on_note=said.append)
     assert LanguageModel.load(tmp_path / "other").end == "<|endoftext|>"
     (note,) = (note for note in said if "documents end with" in note)
-    assert note.startswith("documents end with <|endoftext|> here, in ")
-    assert "base with <|turn|>: the other has to be learned" in note
+    assert note.startswith("documents end with <|endoftext|>, but those of ")
+    assert note.endswith("base with <|turn|>: the model has to learn <|endoftext|> anew")

@@ -159,6 +159,12 @@ def test_damaged_manifests_are_refused(manifest: dict[str, Any], copy: Path) -> 
             call(copy)
 
 
+def test_a_manifest_that_is_nested_too_deep_is_unreadable(copy: Path) -> None:
+    (copy / "manifest.json").write_text("[" * 200_000)
+    with pytest.raises(CheckpointError, match=r"manifest\.json: unreadable"):
+        Classifier.load(copy)
+
+
 def test_a_file_of_the_manifest_that_is_gone_is_named(copy: Path) -> None:
     (copy / "run.json").unlink()
     with pytest.raises(CheckpointError, match=r"run\.json: missing; see senti verify"):

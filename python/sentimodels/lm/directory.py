@@ -32,7 +32,7 @@ from ..runs.directory import WEIGHTS, check_there, finished, load_weights, metad
 from ..runs.language import check_command, is_translation, load_language_config, no_run
 from ..runs.manifest import MANIFEST, check_unchanged, read_json, to_json
 from .model import LanguageModule, build_language_model
-from .special import known_end
+from .special import known_end, special_ids
 
 __all__ = [
     "SOURCES",
@@ -153,7 +153,7 @@ def end_of_start(config: LanguageConfig, tokenizer: Tokenizer) -> str | None:
     data = tree.get("data")
     named = data.get("end") if isinstance(data, Mapping) else None
     end = known_end(tokenizer, named, about)
-    return end if any(token.special and token.content == end for token in tokenizer.added_tokens) else None
+    return end if end in special_ids(tokenizer) else None
 
 
 def load_language_model(folder: Path | str) -> LoadedModel:

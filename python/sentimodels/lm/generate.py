@@ -21,6 +21,7 @@ from ..errors import DataError
 from .decoding import Decoding, Watch
 from .model import CausalModel
 from .sampling import Draws, Sampling
+from .special import special_ids
 from .text_stream import StopStrings, TextStream
 
 __all__ = ["Ending", "Limits", "Piece", "Reason", "check_prompts", "generate"]
@@ -201,10 +202,8 @@ def _continued(
 ) -> Iterator[Piece]:
     """Yields the pieces of one batch, until all its texts have ended."""
     texts = {row: TextStream(tokenizer, prompts[row], limits.stops) for row in decoding.rows}
-    special = {
-        token.id for token in tokenizer.added_tokens if token.special and token.content in limits.stops
-    }
-    stop_ids = special - limits.end_ids
+    special = special_ids(tokenizer)
+    stop_ids = {special[stop] for stop in limits.stops if stop in special} - limits.end_ids
     while decoding.rows:
         going = []
         for place, id in enumerate(decoding.step()):

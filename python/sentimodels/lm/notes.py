@@ -65,7 +65,10 @@ def notes_of(
     if not resumed and (of_start := tokenizer_of_start(config)) is not None:
         end, known = tokenizer.id_to_token(facts.end), end_of_start(config, of_start)
         if known not in (None, end):
-            yield f"documents end with {end} here, in {start} with {known}: the other has to be learned"
+            yield (
+                f"documents end with {end}, but those of {start} with {known}: the model has to learn {end} "
+                "anew"
+            )
     if start is not None and not resumed:
         yield from _known_to(Path(start), config, own_sources(facts.sources))
 

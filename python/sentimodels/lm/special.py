@@ -12,7 +12,7 @@ from sentitok import Tokenizer
 
 from ..errors import DataError
 
-__all__ = ["ENDS", "MaskedTokens", "end_of_document", "known_end", "masked_tokens"]
+__all__ = ["ENDS", "MaskedTokens", "end_of_document", "known_end", "masked_tokens", "special_ids"]
 
 # What ends a document, in the order that they are looked for.
 ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot_id|>", "[SEP]", "[EOS]")
@@ -33,18 +33,19 @@ class MaskedTokens:
     special: frozenset[int]
 
 
-def _special(tokenizer: Tokenizer) -> dict[str, int]:
+def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
+    """Returns the id of each special token, by its spelling."""
     return {token.content: token.id for token in tokenizer.added_tokens if token.special}
 
 
 def _with(tokenizer: Tokenizer, names: tuple[str, ...]) -> tuple[Tokenizer, int]:
     """Returns the id of the first of these names; adds the first one if there is none."""
-    there = _special(tokenizer)
+    there = special_ids(tokenizer)
     first = next((there[name] for name in names if name in there), None)
     if first is not None:
         return tokenizer, first
     tokenizer = tokenizer.with_specials([names[0]])
-    return tokenizer, _special(tokenizer)[names[0]]
+    return tokenizer, special_ids(tokenizer)[names[0]]
 
 
 def end_of_document(tokenizer: Tokenizer, named: str | None) -> tuple[Tokenizer, int]:
@@ -59,7 +60,7 @@ def end_of_document(tokenizer: Tokenizer, named: str | None) -> tuple[Tokenizer,
     """
     if named is None:
         return _with(tokenizer, ENDS)
-    there = _special(tokenizer)
+    there = special_ids(tokenizer)
     if named not in there:
         raise DataError(
             f"--end {named}: not a special token of the tokenizer, which has {', '.join(there) or 'none'}; "
@@ -80,7 +81,7 @@ def known_end(tokenizer: Tokenizer, named: str | None, about: Mapping[str, Any])
     id = corpus.get("end") if isinstance(corpus, Mapping) else None
     if isinstance(id, int) and 0 <= id < tokenizer.vocab_size:
         return tokenizer.id_to_token(id)
-    there = _special(tokenizer)
+    there = special_ids(tokenizer)
     return next((name for name in (ENDS if named is None else (named,)) if name in there), None)
 
 
@@ -90,5 +91,5 @@ def masked_tokens(tokenizer: Tokenizer) -> tuple[Tokenizer, MaskedTokens]:
     tokenizer, sep = _with(tokenizer, _SEP)
     tokenizer, mask = _with(tokenizer, _MASK)
     tokenizer, pad = _with(tokenizer, _PAD)
-    special = frozenset(_special(tokenizer).values())
+    special = frozenset(special_ids(tokenizer).values())
     return tokenizer, MaskedTokens(cls, sep, mask, pad, special)

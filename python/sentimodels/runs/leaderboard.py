@@ -4,12 +4,10 @@ Not for a comparison on the same rows with a test of the difference (`senti comp
 validation rows, so runs are ranked among those with the same ones; the interval is that of these rows.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
@@ -17,7 +15,7 @@ from . import language_board, translation_board
 from .config import read_toml
 from .directory import FIRST, STATE, check_there, load_config
 from .language import is_language, is_translation
-from .manifest import MANIFEST
+from .manifest import MANIFEST, read_json
 
 __all__ = ["leaderboard"]
 
@@ -100,7 +98,7 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
     }  # fmt: skip
     if not (run / "run.json").is_file():
         return entry
-    about = _json(run / "run.json")
+    about = read_json(run / "run.json")
     score = MONITOR.removeprefix("val_")
     # Of a refitted run, the validation rows that chose its steps.
     valid, test = about.get("chosen", about).get("valid"), about.get("test")
@@ -122,13 +120,3 @@ def _data(run: Path) -> str | None:
         return TrainingRecord.load(run).identity("valid")
     except CheckpointError:
         return None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(read_small(path))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: unreadable: {error}") from error
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: expected an object")
-    return value

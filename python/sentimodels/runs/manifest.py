@@ -83,7 +83,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(read_small(path))
     except FileNotFoundError:
         raise CheckpointError(without(path)) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: unreadable: {error}") from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: expected an object")

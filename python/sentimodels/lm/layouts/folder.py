@@ -31,7 +31,7 @@ from ...runs.manifest import to_json
 from ...text.saved import as_saved
 from ..directory import LoadedModel, begin_language_run
 from ..model import build_language_model, language_model_shape
-from ..special import known_end
+from ..special import known_end, special_ids
 from . import LAYOUTS, Layout
 from .tensors import of_ours, to_ours
 
@@ -90,7 +90,7 @@ def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
 
 
 def _tokenizer_config(tokenizer: Tokenizer, end: str | None, context: int) -> dict[str, Any]:
-    special = {token.content for token in tokenizer.added_tokens if token.special}
+    special = special_ids(tokenizer)
     about: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": context}
     if end is not None:
         about |= {"bos_token": end, "eos_token": end}

@@ -74,7 +74,7 @@ def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dic
         "d_model": width,
         "n_layers": size_of(given, "n_layer", 12),
         "n_heads": size_of(given, "n_head", 12),
-        "d_ff": size_of({"n_inner": given.get("n_inner") or 4 * width}, "n_inner", 0),
+        "d_ff": 4 * width if given.get("n_inner") is None else size_of(given, "n_inner", 4 * width),
         "activation": activation_of(given.get("activation_function", "gelu_new")),
         "norm_eps": float(given.get("layer_norm_epsilon", 1e-5)),
         "dropout": float(given.get("resid_pdrop", 0.1)),
