@@ -44,6 +44,8 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
         OSError: naming the file.
     """
     path = Path(path)
+    if path.is_dir():  # found before the body has worked for hours
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         prefix = _prefix(path.name)

@@ -4,6 +4,7 @@ import gzip
 import json
 import lzma
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sentimodels.data import Table, read_table
 from sentimodels.data.columns import as_text
 from sentimodels.data.readers import FORMATS
 from sentimodels.data.sst.trees import phrases, unescape
-from sentimodels.data.writers import write_table
+from sentimodels.data.writers import write_table, write_texts
 from sentimodels.errors import DataError
 
 HEADER = "PhraseId\tSentenceId\tPhrase\tSentiment\n"
@@ -275,6 +276,36 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"\.csv, \.tsv or \.jsonl"):
         write_table(Table.of(["a"]), tmp_path / "a.xml")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_are_written_as_they_come_and_appear_together(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    sizes = []
+
+    def texts(n: int, fail: bool = False) -> Iterator[str]:
+        for place in range(n):
+            (beside,) = (one for one in tmp_path.iterdir() if one != path)
+            sizes.append(beside.stat().st_size)
+            yield f"{place}" * 99_999 + "\n"
+        if fail:
+            raise DataError("the fourth text is bad")
+
+    write_texts(path, texts(3))
+    assert sizes[0] == 0
+    assert sizes[2] >= 100_000  # no text waits for the last one
+    assert [line[-1] for line in path.read_text().splitlines()] == ["0", "1", "2"]
+    with pytest.raises(DataError, match="fourth"):
+        write_texts(path, texts(3, fail=True))
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_size == 300_000
+
+
+def test_a_file_that_cannot_be_written_is_found_before_the_first_text(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "a.txt", tmp_path):
+        with pytest.raises(OSError, match=str(tmp_path)):
+            write_texts(path, (pytest.fail("asked for") for _ in range(1)))
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
 # (value, text)

@@ -66,6 +66,8 @@ def test_lines_in_lines_out(folder: Path) -> None:
     first, second = (line.split("\t") for line in done.out.splitlines())
     assert first[0] == "eins"
     assert float(first[1]) >= float(second[1])
+    done = senti("translate", "text", "runs/en-de", "--n-best", "2", cwd=folder, stdin="\n")
+    assert done.out == "\t0.0000\n"
     done = senti("translate", "text", "runs/en-de", "--json", "--n-best", "3", cwd=folder, stdin="one\ntwo\n")
     found = [json.loads(line) for line in done.out.splitlines()]
     assert [one["source"] for one in found] == ["one", "two"]

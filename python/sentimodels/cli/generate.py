@@ -150,7 +150,7 @@ def generate(
     Each text is written with its prompt before it; --quiet leaves the prompt out, --json prints one
     object a text. The speed is reported on stderr.
     """
-    from ..data.writers import write_atomically
+    from ..data.writers import write_texts
     from ..language_model import LanguageModel
     from ..lm.sampling import Sampling
 
@@ -177,10 +177,9 @@ def generate(
         model.check(given, writer.limits, begin=begin)
     if out is not None:
         form = "json" if out.suffix == ".jsonl" else "quiet" if quiet else "text"
-        parts = list(writer.together(asked, n, form))
-        write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
-        said = f"{counted(len(parts), 'text')} in {out}"
-        output.result({"out": str(out), "texts": len(parts)}, said, str(out))
+        write_texts(out, writer.together(asked, n, form))
+        said = f"{counted(writer.n_texts, 'text')} in {out}"
+        output.result({"out": str(out), "texts": writer.n_texts}, said, str(out))
     elif output.human and given is not None and len(given) * n == 1:
         writer.as_it_comes(given[0])
     else:
@@ -199,7 +198,7 @@ class _Writer:
     ) -> None:
         self.output, self.model, self.limits, self.sampling = output, model, limits, sampling
         self.options: dict[str, Any] = {}
-        self.n_read = self.n_new = self.n_full = 0
+        self.n_texts = self.n_read = self.n_new = self.n_full = 0
         self.seconds = 0.0
 
     def as_it_comes(self, prompt: str) -> None:
@@ -239,6 +238,7 @@ class _Writer:
             if piece.ending is not None:
                 took[piece.row] = time.perf_counter() - began
                 tokens[piece.row], reasons[piece.row] = len(piece.ending.ids), piece.ending.reason
+        self.n_texts += len(prompts)
         self.n_new += sum(tokens)
         self.n_full += reasons.count("context")
         self.seconds += time.perf_counter() - began

@@ -80,7 +80,7 @@ def predict(
     The probability of every label is written as well. The output is CSV; --json prints one JSON object
     a line, --quiet only the labels.
     """
-    from ..data.writers import write_atomically
+    from ..data.writers import write_texts
     from ..predictor import load_predictor
 
     output = Output("senti.predict/1", as_json=as_json, quiet=quiet)
@@ -96,7 +96,7 @@ def predict(
         )  # fmt: skip
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
-    n_texts, has_labels = 0, False
+    n_texts, n_rows, has_labels = 0, 0, False
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
@@ -119,9 +119,14 @@ def predict(
                 with to_stdout():
                     sys.stdout.write(part)
             return
-        written = list(parts)
-    write_atomically(out, "".join(part for part, _ in written).encode("utf-8", "surrogatepass"))
-    n_rows = sum(n for _, n in written)
+
+        def counted_parts() -> Iterator[str]:
+            nonlocal n_rows
+            for part, n in parts:
+                n_rows += n
+                yield part
+
+        write_texts(out, counted_parts())
     said = f"{counted(n_rows, 'answer')} in {out}" + (
         f"\nnext: senti evaluate {run} {file}" if has_labels else ""
     )

@@ -5,9 +5,9 @@ a run directory. Not for training (`translate_train.py`) nor for search (`lm/bea
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,9 @@ from .options import with_options
 from .predict import at_once, chunks, lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
 from .translate_train import options, score_lines, train
+
+if TYPE_CHECKING:
+    from ..lm.translator import Translation
 
 __all__ = ["register"]
 
@@ -94,7 +97,7 @@ def text(
     object a line, with all of them.
     """
     from ..data.parallel import read_lines
-    from ..data.writers import write_atomically
+    from ..data.writers import write_texts
     from ..lm.translator import Translator, beam_options
 
     output = Output("senti.translate/1", as_json=as_json, quiet=quiet)
@@ -107,12 +110,12 @@ def text(
         texts = lines_of_stdin(longest)
     else:
         texts = iter(read_lines(Path(file), encoding=encoding, max_line_bytes=longest)[0])
-    parts = []
     n_read = n_long = 0
-    n_first = 1
-    for some in chunks(texts, at_once(file)):
-        if not quiet:
-            long = translator.longer_than_trained(some)
+
+    def translated() -> Iterator[str]:
+        nonlocal n_read, n_long
+        for some in chunks(texts, at_once(file)):
+            long = [] if quiet else translator.longer_than_trained(some)
             if long and not n_long:
                 most = translator.config.data.max_tokens
                 output.note(
@@ -120,31 +123,32 @@ def text(
                     "in training (data.max_tokens): its translation may be cut short or empty; split such "
                     "lines into sentences"
                 )
+            done = translator.translate(some, first=n_read + 1, **given)
             n_long += len(long)
             n_read += len(some)
-        written = ""
-        done = translator.translate(some, first=n_first, **given)
-        n_first += len(some)
-        for source, ranked in zip(some, done, strict=True):
-            if as_json:
-                best = [{"text": one.text, "log_prob": one.log_prob, "score": one.score} for one in ranked]
-                record = {"schema": output.schema, "source": source, "translations": best}
-                written += json_line(record) + "\n"
-            elif n_best == 1:
-                written += f"{_line(ranked[0].text)}\n"
-            else:
-                written += "".join(f"{_line(one.text)}\t{one.score:.4f}\n" for one in ranked)
-        if out is None:
+            for source, ranked in zip(some, done, strict=True):
+                yield _written(output, source, ranked, scored=n_best > 1)
+
+    if out is not None:
+        write_texts(out, translated())
+        output.note(f"{out}: written")
+    else:
+        for part in translated():
             with to_stdout():
-                sys.stdout.write(written)
+                sys.stdout.write(part)
                 sys.stdout.flush()
-        else:
-            parts.append(written)
     if n_long > 1:
         output.note(f"{n_long:,} of {n_read:,} lines are longer than that")
-    if out is not None:
-        write_atomically(out, "".join(parts).encode("utf-8", "surrogatepass"))
-        output.note(f"{out}: written")
+
+
+def _written(output: Output, source: str, ranked: "Sequence[Translation]", *, scored: bool) -> str:
+    """Returns what is written of a text: an object, its translation, or several with their scores."""
+    if output.as_json:
+        best = [{"text": one.text, "log_prob": one.log_prob, "score": one.score} for one in ranked]
+        return json_line({"schema": output.schema, "source": source, "translations": best}) + "\n"
+    if not scored:
+        return f"{_line(ranked[0].text)}\n"
+    return "".join(f"{_line(one.text)}\t{one.score:.4f}\n" for one in ranked)
 
 
 def _line(text: str) -> str:
@@ -179,7 +183,7 @@ def evaluate(
     signatures say how the scores were computed.
     """
     from ..data.parallel import read_parallel
-    from ..data.writers import write_atomically
+    from ..data.writers import write_texts
     from ..lm.evaluate_translation import evaluate_translation
 
     output = Output("senti.translate-evaluate/1", as_json=as_json, quiet=quiet)
@@ -196,8 +200,7 @@ def evaluate(
     rows.append(("seconds", f"{scores['seconds']:.1f}"))
     output.result({"run": str(run), **scores}, lines(rows), f"{scores['bleu']:.2f}")
     if out is not None:  # last: where it cannot be written, the scores are there
-        text = "".join(f"{_line(one)}\n" for one in translations)
-        write_atomically(out, text.encode("utf-8", "surrogatepass"))
+        write_texts(out, (f"{_line(one)}\n" for one in translations))
 
 
 def register(app: typer.Typer, whole: bool = True) -> None:

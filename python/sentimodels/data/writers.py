@@ -1,4 +1,4 @@
-"""Writes tables as files that `read_table` reads back equal: CSV, TSV or JSON lines.
+"""Writes tables as files that `read_table` reads back equal (CSV, TSV or JSON lines), and texts as they come.
 
 Columns are text, label, group, id, those that the table has. A file appears whole
 (`sentitok.atomic`).
@@ -7,14 +7,16 @@ Columns are text, label, group, id, those that the table has. A file appears who
 import csv
 import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from sentitok.atomic import write as write_atomically
+from sentitok.atomic import writing
 
 from ..errors import DataError
 from .table import Table
 
-__all__ = ["write_atomically", "write_table"]
+__all__ = ["write_atomically", "write_table", "write_texts"]
 
 
 def _columns(table: Table) -> dict[str, list[str]]:
@@ -47,3 +49,14 @@ def write_table(table: Table, path: Path) -> None:
     else:
         raise DataError(f"{path}: writes .csv, .tsv or .jsonl")
     write_atomically(path, text.getvalue().encode("utf-8", "surrogatepass"))
+
+
+def write_texts(path: Path, texts: Iterable[str]) -> None:
+    """Writes texts one after another, each as it comes: they need not fit in memory together.
+
+    Raises:
+        OSError: naming the file; one that cannot be written is found before the first text is asked for.
+    """
+    with writing(path) as beside, open(beside, "wb") as file:
+        for text in texts:
+            file.write(text.encode("utf-8", "surrogatepass"))
