@@ -10,7 +10,7 @@ import pytest
 from matplotlib.collections import LineCollection
 
 from fake_run import LABELS, some_predictions
-from sentimodels.cli.plot import _named
+from sentimodels.cli.plot import _courses, _named
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.plots import KINDS, Asked, drawing, save
@@ -160,11 +160,26 @@ def test_a_course_that_was_cut_off_or_has_no_numbers_is_drawn(tmp_path: Path) ->
 
 
 def test_runs_on_data_with_long_names_keep_their_own() -> None:
-    said = [_named(name, "reviews-of-rotten-tomatoes-train-sentences.csv") for name in ("lstm", "gpt")]
+    long = "reviews-of-rotten-tomatoes-train-sentences.csv"
+    said = [_named(name, None, long) for name in ("lstm", "gpt")]
     assert [canvas.plain(one) for one in said] == said
     assert said[0].startswith("lstm, on reviews-of-rotten")
     assert said[0].endswith("…")
-    assert _named("cnn", "other.csv") == "cnn, on other.csv"
+    assert _named("cnn", None, "other.csv") == "cnn, on other.csv"
+    assert _named("cnn", None, None) == "cnn"
+
+
+def test_runs_of_several_tasks_say_theirs(tmp_path: Path) -> None:
+    files: dict[str, Path] = {}
+    for name, kind in (("gpt", "next-token"), ("bert", "masked"), ("old", None)):
+        files[name] = tmp_path / name
+        files[name].mkdir()
+        (files[name] / "metrics.jsonl").write_text('{"step": 1, "val_loss": 2.0}\n', "utf-8")
+        (files[name] / "config.toml").write_text(f'[task]\nkind = "{kind}"\n' if kind else "[task", "utf-8")
+    assert list(_courses(files)[0]) == ["gpt, next-token", "bert, masked", "old"]
+    assert list(_courses({"gpt": files["gpt"], "again": files["gpt"]})[0]) == ["gpt", "again"]
+    (files["bert"] / "training_data.json").write_text('{"sources": [{"source": "a.txt"}]}', "utf-8")
+    assert list(_courses(files)[0]) == ["gpt, next-token", "bert, masked, on a.txt", "old"]
 
 
 def test_what_runs_were_trained_on_is_said_where_it_is_known(folder: Path, tmp_path: Path) -> None:

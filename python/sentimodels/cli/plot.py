@@ -124,20 +124,31 @@ def plot(
 
 
 def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
-    """Returns the course of each run, and what all were trained on; where that differs, names say it."""
-    from ..plots.histories import read_history, trained_on
+    """Returns the course of each run, and what all were trained on.
 
+    Where that differs, or the task, names say it: losses of masked and of next tokens cannot be compared.
+    """
+    from ..plots.histories import read_history, task_of, trained_on
+
+    tasks = {name: task_of(run) for name, run in names.items()}
     sets = {name: trained_on(run) for name, run in names.items()}
-    alike = len(set(sets.values())) == 1
-    said = {name: name if alike or one is None else _named(name, one) for name, one in sets.items()}
+    one_task, one_set = (len(set(of_runs.values())) == 1 for of_runs in (tasks, sets))
+    said = {
+        name: _named(name, None if one_task else tasks[name], None if one_set else sets[name])
+        for name in names
+    }
     courses = {said[name]: read_history(run) for name, run in names.items()}
-    return courses, next(iter(sets.values())) if alike else None
+    return courses, next(iter(sets.values())) if one_set else None
 
 
-def _named(name: str, data: str) -> str:
-    """Returns the name of a run with that of its data, cut short where both are too long."""
+def _named(name: str, task: str | None, data: str | None) -> str:
+    """Returns the name of a run with its task and its data; of data that are too long, the start."""
     from sentitok.figures.canvas import LONGEST
 
+    if task is not None:
+        name = f"{name}, {task}"
+    if data is None:
+        return name
     room = max(8, LONGEST - len(f"{name}, on "))
     return f"{name}, on {data if len(data) <= room else f'{data[: room - 1]}…'}"
 

@@ -1,10 +1,11 @@
-"""The course of a run as its `metrics.jsonl` has it, and what the run was trained on.
+"""The course of a run as its `metrics.jsonl` has it, and what the run was trained on and for.
 
 Not for drawing (`training.py`). A record has some of the fields: a series takes those that have both.
 """
 
 import json
 import math
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from ..data.opening import read_small
 from ..errors import CheckpointError
 
-__all__ = ["History", "read_history", "series", "smooth", "trained_on"]
+__all__ = ["History", "read_history", "series", "smooth", "task_of", "trained_on"]
 
 # Share of the past in the smoothed training loss.
 SMOOTHING = 0.98
@@ -61,6 +62,15 @@ def trained_on(run: Path) -> str | None:
     if len(names) > 3:
         return f"{len(names)} files"
     return " and ".join(dict.fromkeys(names)) or None
+
+
+def task_of(run: Path) -> str | None:
+    """Returns the task that a run was trained for, as `next-token`; `None` where it does not say."""
+    try:
+        kind = tomllib.loads(read_small(run / "config.toml"))["task"]["kind"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return kind if isinstance(kind, str) else None
 
 
 def series(history: History, x: str, y: str) -> tuple[list[float], list[float]]:
