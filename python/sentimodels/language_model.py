@@ -255,6 +255,7 @@ class LanguageModel:
         Raises:
             TypeError: if `texts` is no list of texts.
             ConfigError: if the model reads both ways.
+            CheckpointError: if its weights are not finite.
         """
         texts = texts_of("score", texts)
         flag("begin", begin)
@@ -292,6 +293,7 @@ class LanguageModel:
             TypeError: if `texts` is no list of texts.
             DataError: if a text has no tokens.
             ConfigError: if there is no such pooling.
+            CheckpointError: if its weights are not finite.
         """
         texts = texts_of("embed", texts)
         if pooling not in ("mean", "first", "last"):

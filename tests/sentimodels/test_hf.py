@@ -204,6 +204,56 @@ def test_weights_of_another_shape_are_named(folder: Path, tmp_path: Path) -> Non
         load_pretrained(module, config.arch)
 
 
+# What of a config.json is wrong, and what is said of it.
+DAMAGED = [
+    ({"hidden_size": "x"}, "hidden_size"),
+    ({"num_attention_heads": 3}, "hidden size .* multiple of the number of"),
+    ({"hidden_act": "foo"}, "foo"),
+    ({"vocab_size": None}, "vocab_size"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), DAMAGED, ids=[next(iter(row[0])) for row in DAMAGED])
+def test_settings_that_transformers_refuses_are_named(changes: dict[str, Any], said: str) -> None:
+    settings = {"model_type": "bert", **KINDS["bert"][1], "vocab_size": 30, **changes}
+    with pytest.raises(ConfigError, match=rf"model\.settings: no config\.json of transformers: .*{said}"):
+        build("hf:x", HfConfig(settings=json.dumps(settings)), Inputs(30, 3, 1))
+
+
+def test_only_padding_may_have_no_vector() -> None:
+    settings = json.dumps({"model_type": "bert", **KINDS["bert"][1], "vocab_size": 30})
+    build("hf:x", HfConfig(settings=settings), Inputs(31, 3, pad_id=30))
+    with pytest.raises(ConfigError, match=r"has 31 ids, the model 30: .* \(resize_token_embeddings\)"):
+        build("hf:x", HfConfig(settings=settings), Inputs(31, 3, pad_id=0))
+
+
+def test_the_first_state_of_a_causal_model_is_no_summary(folder: Path) -> None:
+    for kind in KINDS:
+        config = resolve({"arch": f"hf:{folder / kind}", "model": {"pooling": "first"}})
+        module = build(config.arch, config.model, Inputs(tokenizer_of(kind).vocab_size, 2, 0))
+        if kind == "gpt2":
+            with pytest.raises(ConfigError, match="reads from left to right sees one token: use last or"):
+                load_pretrained(module, config.arch)
+        else:
+            load_pretrained(module, config.arch)
+
+
+def test_places_that_begin_after_padding(tmp_path: Path) -> None:
+    theirs = transformers.MPNetModel(transformers.MPNetConfig(
+        vocab_size=30, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8,
+        max_position_embeddings=40,
+    ))  # fmt: skip
+    theirs.save_pretrained(tmp_path)
+    tokenizer_of("bert").save(tmp_path / "tokenizer.json")
+    config = resolve({"arch": f"hf:{tmp_path}"})
+    assert config.data.max_tokens == 38
+    module = build(config.arch, config.model, Inputs(30, 2, 1)).eval()
+    with torch.no_grad():
+        assert module(torch.full((1, 38), 5)).shape == (1, 2)
+    with pytest.raises(ConfigError, match="longer than the 38 places of the model"):
+        resolve({"arch": f"hf:{tmp_path}", "data": {"max_tokens": 39}})
+
+
 def test_texts_are_cut_to_the_places_that_there_are(folder: Path, tmp_path: Path) -> None:
     there = shutil.copytree(folder / "roberta", tmp_path / "roberta")
     settings = json.loads((there / "config.json").read_text("utf-8"))

@@ -16,6 +16,7 @@ from language_runs import language_run, tokenizer_of
 from sentimodels import LanguageModel
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.lm.model import CausalModel
+from sentimodels.lm.scoring import TextScore
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CAUSAL = ("gpt", "mamba", "lstm")
@@ -145,6 +146,22 @@ def test_bytes_of_what_is_scored(tmp_path: Path) -> None:
     model = LanguageModel.load(tmp_path / "run")
     scores = model.score(["鼠", "鼠 sat", "sat 鼠"], begin=False)
     assert [score.n_bytes for score in scores] == [0, 4, 4]
+
+
+def test_weights_that_are_no_numbers_score_and_embed_nothing(folder: Path) -> None:
+    model = LanguageModel.load(folder / "gpt")
+    with torch.no_grad():
+        next(model._module.backbone.parameters()).fill_(math.nan)
+    with pytest.raises(CheckpointError, match="logits are not numbers: its weights are not finite; take"):
+        model.score(["the cat"])
+    with pytest.raises(CheckpointError, match="states are not numbers: its weights are not finite; take"):
+        model.embed(["the cat"])
+
+
+def test_what_is_all_but_impossible_has_no_finite_perplexity() -> None:
+    score = TextScore("ab", np.zeros(2, np.int64), np.zeros((2, 2), np.int64), np.full(2, -800.0), 2)
+    assert score.perplexity == math.inf
+    assert score.bits_per_byte == pytest.approx(800 / math.log(2))
 
 
 def test_offsets_lead_into_the_text(folder: Path) -> None:

@@ -36,6 +36,40 @@ def test_a_run_that_is_not_there_is_called_that(load: Callable[[Path], object], 
         load(tmp_path / "file")
 
 
+# The commands that read a file and write one, with the file as both.
+OVER_ITSELF = [
+    "predict run a.csv -o a.csv",
+    "submit run a.csv -o ./a.csv",
+    "submit run b.csv --memory a.csv -o a.csv",
+    "generate run --file a.txt -o link.txt",
+    "translate text run a.csv -o a.csv",
+    "translate evaluate run a.csv b.csv -o b.csv",
+    "data dump a.csv -o a.csv",
+    "data sst a.csv -o a.csv",
+    "data split train.csv -o .",
+]
+
+
+@pytest.mark.parametrize("line", OVER_ITSELF)
+def test_no_command_replaces_what_it_reads(line: str, tmp_path: Path) -> None:
+    rows = "".join(f"text {n},{n % 2},{n}\n" for n in range(20))
+    for name in ("a.csv", "b.csv", "train.csv", "a.txt"):
+        (tmp_path / name).write_text("text,label,group\n" + rows)
+    (tmp_path / "link.txt").symlink_to("a.txt")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    done = senti(*line.split(), cwd=tmp_path)
+    assert done.code == 2, done.err
+    assert "is read, and would be replaced; name another" in done.err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_groups_without_a_sentence_are_left_out_of_a_corpus(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text('text,label,group\n" ",0,1\ngood,1,2\n"    ",1,2\ngood one,1,2\n')
+    done = senti("data", "dump", "p.csv", "-o", "s.txt", "--group-column", "group", cwd=tmp_path)
+    assert (done.code, (tmp_path / "s.txt").read_text()) == (0, "good one\n"), done.err
+    assert "1 of 4 phrases" in done.out
+
+
 @posix
 def test_devices_and_pipes_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -5,6 +5,9 @@ commands use. Exit codes are those of `sentitok`: 0 done; 1 it ran and the answe
 is no, or the work failed; 2 wrong call, file or configuration; 130 Ctrl-C.
 """
 
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,6 +38,7 @@ __all__ = [
     "UsageError",
     "examples",
     "on_terminal",
+    "refuse_input",
     "size",
 ]
 
@@ -44,6 +48,21 @@ JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object p
 
 # What some commands need, and others, such as `predict`, do without.
 _OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")
+
+
+def refuse_input(out: Path | None, inputs: Iterable[str | Path]) -> None:
+    """Refuses to write to a file that is read, by whatever name: what it holds would be lost.
+
+    Raises:
+        UsageError: naming both.
+    """
+    if out is None:
+        return
+    for one in inputs:
+        with suppress(OSError):  # one of them is not there
+            if out.samefile(one):
+                same = "" if str(one) == str(out) else f", which is {one},"
+                raise UsageError(f"--out {out}: this file{same} is read, and would be replaced; name another")
 
 
 class Command(_Command):

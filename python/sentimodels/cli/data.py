@@ -11,7 +11,18 @@ import typer
 
 from sentitok.cli.output import number
 
-from .command import AnswerIsNoError, AsJson, Command, Group, Output, Quiet, Traceback, UsageError, examples
+from .command import (
+    AnswerIsNoError,
+    AsJson,
+    Command,
+    Group,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    examples,
+    refuse_input,
+)
 from .data_dump import dump
 from .data_stats import label_counts, label_grid, stats
 from .tables import (
@@ -203,9 +214,12 @@ def split(
     )  # fmt: skip
     # 2026-11-23: checked above
     parts = divide(table, numbers, seed, by=by, stratify=stratify)  # type: ignore[arg-type]
+    files = {name: out / f"{name}.{write_as}" for name in parts}
+    for path in files.values():
+        refuse_input(path, [file])
     rows, written = [], {}
     for name, part in parts.items():
-        path = out / f"{name}.{write_as}"
+        path = files[name]
         write_table(part, path)
         groups = 0 if part.groups is None else len(set(part.groups))
         written[name] = {
@@ -263,6 +277,7 @@ def sst(
 
     if phrases and binary:
         raise UsageError("--phrases and --binary exclude each other")
+    refuse_input(out, [*trees, *([kaggle_test] if kaggle_test is not None else [])])
     output = Output("senti.data.sst/1", as_json=as_json, quiet=quiet)
     form = "sst-phrases" if phrases or kaggle_test else "sst-binary" if binary else "sst"
     tables = [read_table(path, format=form, unescape=unescape) for path in trees]

@@ -10,7 +10,7 @@ import typer
 
 from sentitok.cli.output import counted, lines, number
 
-from .command import AsJson, Output, Quiet, Traceback
+from .command import AsJson, Output, Quiet, Traceback, refuse_input
 from .tables import Encoding, Format, GroupColumn, Limit, MaxLineBytes, Skip, TextColumn, read
 
 __all__ = ["dump"]
@@ -42,6 +42,7 @@ def dump(
     from ..data.writers import write_atomically
 
     output = Output("senti.data.dump/1", as_json=as_json, quiet=quiet)
+    refuse_input(out, [file])
     table = read(
         output, file, text_column=text_column, group_column=group_column, format=format, limit=limit,
         skip=skip, encoding=encoding, max_line_bytes=max_line_bytes,

@@ -19,7 +19,7 @@ import typer
 from sentitok.cli.output import counted, json_line, number
 from sentitok.cli.process import complain, to_stdout
 
-from .command import Command, JsonLines, Output, Traceback, UsageError, examples, size
+from .command import Command, JsonLines, Output, Traceback, UsageError, examples, refuse_input, size
 from .predict import lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
 
@@ -159,6 +159,7 @@ def generate(
         raise UsageError(f"--out {out}: writes .jsonl or .txt")
     if out is not None and out.is_dir():
         raise UsageError(f"--out {out}: a folder; name a file in it")
+    refuse_input(out, file or ())
     longest = size(max_line_bytes, "--max-line-bytes")
     sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
     model = LanguageModel.load(run, device or "cpu")

@@ -19,7 +19,7 @@ from sentitok.bounded_lines import MAX_LINE, lines
 from sentitok.cli.output import Progress, counted, json_line
 from sentitok.cli.process import stdin, to_stdout
 
-from .command import Command, JsonLines, Output, Quiet, Traceback, UsageError, examples, size
+from .command import Command, JsonLines, Output, Quiet, Traceback, UsageError, examples, refuse_input, size
 from .tables import Clean, Device, Encoding, Format, Limit, MaxLineBytes, Skip, TextColumn, read
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def predict(
     suffix = "" if out is None else out.suffix
     if out is not None and suffix not in (".csv", ".tsv", ".jsonl"):
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    refuse_input(out, [file])
     if file == "-":
         _refuse_of_files(
             {

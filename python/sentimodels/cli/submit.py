@@ -10,7 +10,7 @@ import typer
 
 from sentitok.cli.output import counted
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, refuse_input
 from .evaluate import Run, answers
 from .tables import Encoding, Format, MaxLineBytes, TextColumn, Where, read
 
@@ -50,6 +50,7 @@ def submit(
 
     if form not in SUBMISSIONS:
         raise UsageError(f"--form {form}: expected one of {', '.join(SUBMISSIONS)}")
+    refuse_input(out, [file, *([memory] if memory is not None else [])])
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
     table = read(
         output,

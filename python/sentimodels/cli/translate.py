@@ -14,7 +14,7 @@ import typer
 from sentitok.cli.output import json_line, lines, number
 from sentitok.cli.process import to_stdout
 
-from .command import AsJson, Command, Group, JsonLines, Output, Quiet, Traceback, examples, size
+from .command import AsJson, Command, Group, JsonLines, Output, Quiet, Traceback, examples, refuse_input, size
 from .options import with_options
 from .predict import at_once, chunks, lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
@@ -102,6 +102,7 @@ def text(
 
     output = Output("senti.translate/1", as_json=as_json, quiet=quiet)
     longest = size(max_line_bytes, "--max-line-bytes")
+    refuse_input(out, [file])
     translator = Translator.load(run, device=device or "cpu")
     given: dict[str, Any] = {"beam": beam, "alpha": alpha, "n_best": n_best}
     beam_options(translator.config.task, **given)  # refused before the texts are read
@@ -187,6 +188,7 @@ def evaluate(
     from ..lm.evaluate_translation import evaluate_translation
 
     output = Output("senti.translate-evaluate/1", as_json=as_json, quiet=quiet)
+    refuse_input(out, files)
     pairs = read_parallel(
         files, source_column=source_column, target_column=target_column, encoding=encoding,
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),

@@ -13,6 +13,8 @@ __all__ = ["sentences"]
 def sentences(table: Table) -> list[str]:
     """Returns the longest text of each group, in the order of the groups; of equals the first.
 
+    A group of blank texts alone has none.
+
     Raises:
         DataError: if the table has no groups.
     """
@@ -22,6 +24,6 @@ def sentences(table: Table) -> list[str]:
         )
     longest: dict[str, str] = {}
     for text, group in zip(table.texts, table.groups, strict=True):
-        if len(text) > len(longest.setdefault(group, "")):
+        if text.strip() and len(text) > len(longest.get(group, "")):
             longest[group] = text
     return list(longest.values())

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from ..heads.cross_entropy import IGNORED
 from .model import CausalModel
+from .sampling import not_numbers
 
 __all__ = ["Pooling", "TextScore", "pooled_states", "row_log_probs"]
 
@@ -52,8 +53,11 @@ class TextScore:
     @property
     def perplexity(self) -> float:
         """Of a token; NaN where none has a probability. Comparable with one tokenizer alone."""
-        n = int(np.isfinite(self.log_probs).sum())
-        return math.exp(-self.log_prob / n) if n else math.nan
+        n = int((~np.isnan(self.log_probs)).sum())
+        try:
+            return math.exp(-self.log_prob / n) if n else math.nan
+        except OverflowError:
+            return math.inf
 
     @property
     def bits_per_byte(self) -> float:
@@ -80,6 +84,9 @@ def row_log_probs(
         model: a causal model in evaluation mode.
         rows: ids of each text.
         context: tokens that the model reads at most; `None`: any number.
+
+    Raises:
+        CheckpointError: if one is NaN, as with weights that are not finite.
     """
     out = [np.zeros(max(0, len(row) - 1)) for row in rows]
     filled = [0] * len(rows)
@@ -96,6 +103,8 @@ def row_log_probs(
             begin = filled[window.row]
             out[window.row][begin : begin + len(scored)] = -scored
             filled[window.row] = begin + len(scored)
+    if any(np.isnan(one).any() for one in out):
+        raise not_numbers("logits")
     return out
 
 
@@ -111,6 +120,9 @@ def pooled_states(
         context: tokens that the model reads at most; a longer row is read in parts.
         pooling: which states.
         width: D.
+
+    Raises:
+        CheckpointError: if one is NaN, as with weights that are not finite.
     """
     out = np.zeros((len(rows), width), np.float64)
     counts = np.array([len(row) for row in rows], np.float64)
@@ -125,6 +137,8 @@ def pooled_states(
             elif pooling == "last" or not begun[window.row]:
                 out[window.row] = of[n - 1 if pooling == "last" else 0]
             begun[window.row] = True
+    if np.isnan(out).any():
+        raise not_numbers("states")
     return out.astype(np.float32)
 
 

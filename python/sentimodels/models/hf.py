@@ -7,6 +7,8 @@ for generation: `senti import` reads GPT-2 as a model of ours.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -50,14 +52,17 @@ class Hf(Backbone):
             raise ConfigError("model.pooling cls: a model of transformers has none; take first or mean")
         made = _settings(config.settings)
         self.n_ids = int(made.vocab_size)
-        if inputs.vocab_size > self.n_ids + 1:  # one more is padding, which has no vector there
+        # Padding alone may have no vector there.
+        if inputs.vocab_size > self.n_ids + (inputs.pad_id == self.n_ids):
             raise ConfigError(
-                f"the tokenizer has {inputs.vocab_size} ids, the model {self.n_ids}: "
-                "they do not belong together"
+                f"the tokenizer has {inputs.vocab_size} ids, the model {self.n_ids}: they do not belong "
+                "together; where tokens were added, give the model vectors for them in transformers "
+                "(resize_token_embeddings) and save it anew"
             )
         self.embedding = None
         self.d_out = int(made.hidden_size)
-        self.model = auto_class().from_config(made)
+        with _naming():
+            self.model = auto_class().from_config(made)
         if getattr(self.model, "pooler", None) is not None:
             self.model.pooler = None  # the head pools states; this part would never learn
 
@@ -78,6 +83,15 @@ class Hf(Backbone):
         states: Tensor = answer.last_hidden_state
         return states
 
+    def looks_ahead(self) -> bool:
+        """Whether the state of the first token depends on the one after it."""
+        ids = torch.tensor([[0, 0], [0, self.n_ids - 1]], device=next(self.parameters()).device)
+        was = self.training
+        with torch.no_grad():
+            first, other = self.eval()(ids)[:, 0]
+        self.train(was)
+        return not torch.equal(first, other)
+
 
 def auto_class() -> Any:
     """Returns transformers' `AutoModel`.
@@ -94,18 +108,32 @@ def auto_class() -> Any:
     return AutoModel
 
 
+@contextmanager
+def _naming() -> Iterator[None]:
+    """Lets an error of transformers about a `config.json` say what it is about.
+
+    Raises:
+        ConfigError: for any of them.
+    """
+    from huggingface_hub.errors import StrictDataclassError
+
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
+        said = " ".join(str(error).split()).partition(" Should contain one of")[0]  # hundreds of names follow
+        raise ConfigError(
+            f"model.settings: no config.json of transformers: {said or type(error).__name__}"
+        ) from error
+
+
 def _settings(text: str) -> Any:
     """Returns transformers' configuration of the text of a `config.json`."""
     auto_class()
     from transformers import AutoConfig
 
-    try:
+    with _naming():
         given = json.loads(text)
         made = AutoConfig.for_model(**given)
-    except (ValueError, TypeError, KeyError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        said = said.partition(" Should contain one of")[0]  # hundreds of names follow
-        raise ConfigError(f"model.settings: no config.json of transformers: {said}") from error
     made.dtype = torch.float32  # whatever the weights are kept in
     if getattr(made, "is_encoder_decoder", False) or not hasattr(made, "hidden_size"):
         raise ConfigError(

@@ -29,6 +29,11 @@ __all__ = [
     "without_folder",
 ]
 
+# Models whose places begin after that of padding, so that they have as many fewer.
+_AFTER_PADDING = (
+    "altclip_text_model", "camembert", "data2vec-text", "esm", "ibert", "layoutlmv3", "lilt", "longformer",
+    "luke", "markuplm", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+)  # fmt: skip
 # The name of a tensor with a number in it, as that of a layer; what is said of the tensor may follow.
 _NUMBERED = re.compile(r"([^ ]*?\.)(\d+)(\..*)")
 
@@ -97,8 +102,8 @@ def _reach(given: Any) -> int | None:
     reach = given.get("max_position_embeddings") or given.get("n_positions")
     if not isinstance(reach, int):
         return None
-    if given.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
-        reach -= (given.get("pad_token_id") or 1) + 1  # their places begin after that of padding
+    if given.get("model_type") in _AFTER_PADDING:
+        reach -= (given.get("pad_token_id") or 1) + 1
     return reach if reach > 0 else None
 
 
@@ -124,6 +129,7 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
 
     Raises:
         CheckpointError: if there are no safetensors, or they are of another model.
+        ConfigError: if the head would read the first state of a model that reads from left to right.
     """
     folder, backbone = _folder(arch), getattr(module, "backbone", None)
     if folder is None:
@@ -154,6 +160,10 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
         raise CheckpointError(f"{folder}: no tensor {missing[0]}; is config.json of the same model?")
     tensors = theirs.state_dict()
     backbone.model.load_state_dict({name: tensors[name] for name in own})
+    if backbone.config.pooling == "first" and not backbone.looks_ahead():
+        raise ConfigError(
+            "model.pooling 'first' of a model that reads from left to right sees one token: use last or mean"
+        )
     said = [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
     unused = sorted({*info["unexpected_keys"], *(set(tensors) - set(info["missing_keys"]))} - set(own))
     if unused:
