@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import texts_of, whole
 from .errors import DataError
 from .evaluation.diversity import Copies, distinct_n
 from .evaluation.translation import text_bleu, translation_scores
@@ -52,10 +53,12 @@ class Continued:
             `distinct_2` and `copied` of the continuations, and the same of the rests under `rests`.
 
         Raises:
-            ConfigError: if sacrebleu is not installed.
+            TypeError: if `training` is no list of texts.
+            ConfigError: if sacrebleu is not installed, or `n_copied` is out of range.
         """
+        n_copied = whole("n_copied", n_copied, "a whole number from 1 on", least=1)
+        copies = Copies(texts_of("training", training), n_copied)
         scored = translation_scores(self.answers, self.rests)
-        copies = Copies(training, n_copied)
 
         def said(texts: list[str]) -> dict[str, float]:
             return {
@@ -103,19 +106,22 @@ def continue_texts(
         temperature: see `LanguageModel.generate`.
 
     Raises:
-        DataError: if no text is long enough, or the context has no room for beginning and continuation.
+        TypeError: if `texts` is no list of texts, or a number is none.
+        DataError: if no text can be continued, or the context has no room for beginning and continuation.
         ConfigError: if a number is out of range, or the model cannot write.
     """
-    for name, tokens in (("prompt_tokens", prompt_tokens), ("new_tokens", new_tokens)):
-        if tokens < 1:
-            raise DataError(f"{name} {tokens}: expected a whole number from 1 on")
-    # The last token of a continuation is not read.
-    if model.context is not None and prompt_tokens + new_tokens - 1 > model.context:
+    texts = texts_of("continue_texts", texts)
+    prompt_tokens = whole("prompt_tokens", prompt_tokens, "a whole number from 1 on", least=1)
+    new_tokens = whole("new_tokens", new_tokens, "a whole number from 1 on", least=1)
+    # The last token of a text is not read, the token that it begins after is: of one window, as all of a rest
+    # is to be scored after its whole beginning.
+    read = prompt_tokens + new_tokens - (model.end is None)
+    if model.context is not None and read > model.context:
         raise DataError(
             f"prompt_tokens {prompt_tokens}, new_tokens {new_tokens}: the model reads {model.context} "
             "tokens; give fewer of one or both"
         )
-    prompts, rests, whole = [], [], []
+    prompts, rests, wholes, divided = [], [], [], 0
     for text in texts:
         ends = model.tokenizer.encode(text, add_special_tokens=False).offsets("chars")[:, 1].tolist()
         if len(ends) <= prompt_tokens:
@@ -123,10 +129,16 @@ def continue_texts(
         begin, end = ends[prompt_tokens - 1], ends[min(len(ends), prompt_tokens + new_tokens) - 1]
         alone = model.tokenizer.encode(text[:begin], add_special_tokens=False)
         if begin == end or len(alone) > prompt_tokens:  # a character is divided
+            divided += 1
             continue
         prompts.append(text[:begin])
         rests.append(text[begin:end])
-        whole.append(text[:end])
+        wholes.append(text[:end])
+    if divided and not prompts:
+        raise DataError(
+            f"the first {prompt_tokens} tokens of {divided:,} texts end within a character, and no other "
+            "text has more; give another prompt_tokens"
+        )
     if not prompts:
         raise DataError(
             f"no text has more than {prompt_tokens} tokens; give longer texts, or a smaller prompt_tokens"
@@ -134,7 +146,7 @@ def continue_texts(
     answers = model.generate(prompts, max_new_tokens=new_tokens, temperature=temperature, seed=seed)
     log_probs: list[float] = []
     n_bytes = 0
-    for score, prompt, rest in zip(model.score(whole), prompts, rests, strict=True):
+    for score, prompt, rest in zip(model.score(wholes), prompts, rests, strict=True):
         of_rest = score.offsets[:, 1] > len(prompt)
         log_probs += score.log_probs[of_rest].tolist()
         n_bytes += len(rest.encode("utf-8", "surrogatepass"))

@@ -11,7 +11,7 @@ import pytest
 from language_runs import TEXTS, language_run
 from sentimodels import LanguageModel
 from sentimodels.continuation import Continued, continue_texts
-from sentimodels.errors import DataError
+from sentimodels.errors import ConfigError, DataError
 from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.evaluation.translation import can_score, text_bleu
 
@@ -65,6 +65,8 @@ def test_scores() -> None:
     assert same.better_than(other) == 1
     assert other.better_than(same) == 0
     assert text_bleu(rests, rests) == pytest.approx([100, 100])
+    with pytest.raises(TypeError, match="training takes a list of texts, not one text"):
+        same.scores("so the cat sat")
     with pytest.raises(DataError, match="continuations of different texts"):
         same.better_than(Continued(["x"], rests[:1], rests[:1], 0, 1.0, 1.0))
     with pytest.raises(DataError, match="2 translations, but 1 references"):
@@ -73,11 +75,17 @@ def test_scores() -> None:
 
 def test_what_cannot_be_continued(model: LanguageModel) -> None:
     with pytest.raises(DataError, match="no text has more than 60 tokens; give longer texts"):
-        continue_texts(model, SOME, prompt_tokens=60, new_tokens=5)
+        continue_texts(model, SOME, prompt_tokens=60, new_tokens=4)
     for name in ("prompt_tokens", "new_tokens"):
-        with pytest.raises(DataError, match=f"{name} 0: expected a whole number from 1 on"):
+        with pytest.raises(ConfigError, match=f"{name} 0: expected a whole number from 1 on"):
             continue_texts(model, SOME, **{name: 0})
-    for prompt, new in ((80, 1), (60, 6)):  # of a rest that the model cannot reach BLEU would tell nothing
+        with pytest.raises(TypeError, match=f"{name} 4.0: expected a whole number from 1 on"):
+            continue_texts(model, SOME, **{name: 4.0})  # type: ignore[arg-type]  # 2026-11-29: refused
+    with pytest.raises(TypeError, match="continue_texts takes a list of texts, not one text"):
+        continue_texts(model, SOME[0])
+    with pytest.raises(DataError, match="the first 2 tokens of 1 texts end within a character, and no other"):
+        continue_texts(model, ["\U0001f63a" * 9], prompt_tokens=2, new_tokens=5)
+    for prompt, new in ((80, 1), (60, 5)):  # of a rest that the model cannot reach BLEU would tell nothing
         said = f"prompt_tokens {prompt}, new_tokens {new}: the model reads 64 tokens; give fewer"
         with pytest.raises(DataError, match=said):
             continue_texts(model, [" ".join(SOME * 9)], prompt_tokens=prompt, new_tokens=new)

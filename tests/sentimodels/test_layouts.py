@@ -22,6 +22,7 @@ from sentimodels.lm.directory import load_language_model
 from sentimodels.lm.layouts.folder import export_model, import_model
 from sentimodels.lm.model import CausalModel, MaskedModel
 from sentimodels.runs.verify import verify
+from sentitok import train_bpe
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
@@ -262,6 +263,9 @@ def test_pickles_are_not_read(tmp_path: Path) -> None:
         ({"activation_function": "tanh"}, "activation 'tanh' is not known here"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx True of GPT-2"),
         ({"n_layer": 3}, r"no tensor transformer\.h\.2\."),
+        ({"n_layer": 1}, r"config\.json: 1 layers, but the weights have 2; is it of the same model"),
+        ({"resid_pdrop": None}, "resid_pdrop None: expected a number from 0 to less than 1"),
+        ({"layer_norm_epsilon": "x"}, "layer_norm_epsilon 'x': expected a number from 0 to less than 1"),
         ({"n_inner": 9}, "expected"),
         ({"n_inner": 2_000_000_000}, "expected"),  # refused before memory is taken
         ({"n_layer": 10_000_000}, r"config\.json: 10,000,000 layers, but the weights have \d+ tensors"),
@@ -289,6 +293,25 @@ def test_a_head_of_its_own_is_no_bert_of_ours(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("kind", ["BertModel", "BertForSequenceClassification"])
+def test_a_bert_without_a_head_for_masked_tokens_is_called_that(kind: str, tmp_path: Path) -> None:
+    saved(tmp_path / "theirs", kind)
+    with pytest.raises(ConfigError, match=r"no head for masked tokens \(cls\.predictions\).* --arch hf:PATH"):
+        import_model(tmp_path / "theirs", tmp_path / "run")
+
+
+def test_special_tokens_of_any_name_keep_their_roles(tmp_path: Path) -> None:
+    names = ["<s>", "<pad>", "</s>", "<|mask|>"]
+    named = train_bpe(texts=["the cat sat"] * 9, vocab_size=270, special_tokens=names)
+    language_run(tmp_path / "run", "bert", 40, named)
+    export_model(load_language_model(tmp_path / "run"), tmp_path / "theirs")
+    about = json.loads((tmp_path / "theirs" / "tokenizer_config.json").read_text())
+    roles = {"cls": "<s>", "sep": "</s>", "mask": "<|mask|>", "pad": "<pad>"}
+    assert {name[:-6]: token for name, token in about.items() if name.endswith("_token")} == roles
+    theirs = transformers.BertForMaskedLM.from_pretrained(tmp_path / "theirs")
+    assert theirs.config.pad_token_id == named.token_to_id("<pad>")
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [("config.json", "[" * 200_000), ("model.safetensors.index.json", '{"weight_map": {"a": 1}}')],
@@ -297,6 +320,9 @@ def test_a_head_of_its_own_is_no_bert_of_ours(tmp_path: Path) -> None:
 def test_json_that_is_no_description_of_a_model(name: str, content: str, tmp_path: Path) -> None:
     saved(tmp_path / "theirs", "GPT2LMHeadModel")
     (tmp_path / "theirs" / name).write_text(content)
+    if name.endswith("index.json"):  # which is read only where there is no whole file
+        import_model(tmp_path / "theirs", tmp_path / "whole")
+        (tmp_path / "theirs" / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=rf"{re.escape(name)}: unreadable"):
         import_model(tmp_path / "theirs", tmp_path / "run")
 

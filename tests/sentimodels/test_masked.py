@@ -135,4 +135,8 @@ def test_halves_follow_each_other_or_are_of_two_documents(corpus: Path, tmp_path
     alone |= {"valid_share": 0.4, "split_seed": 1}
     with pytest.raises(ConfigError, match=r"the validation part has one document.*--valid-share 0\.2"):
         pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
+    few.write_text("\n\n".join(["the cat sat " * 400, *["a dog ran"] * 12]))
+    alone |= {"valid_share": 0.3, "context": 64}
+    with pytest.raises(ConfigError, match=r"part has the same document in all its rows.*rows \(--context\)"):
+        pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
     assert not (tmp_path / "alone").exists()  # so that the same folder can be named again

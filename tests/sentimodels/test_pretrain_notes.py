@@ -66,8 +66,8 @@ def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> N
     assert any("loses parts of texts" in note for note in said)
 
 
-def test_a_tokenizer_that_adds_what_no_model_reads_is_named(corpus: Path, tmp_path: Path) -> None:
-    """Where classifiers are given `[CLS]`, a causal model has read none."""
+def test_a_tokenizer_that_adds_what_the_model_does_not_read_is_named(corpus: Path, tmp_path: Path) -> None:
+    """Where classifiers are given `[CLS]`, a causal model has read none; where not, a masked one has."""
     train_wordpiece(corpus, vocab_size=200).save(tmp_path / "bert.json")
     named = {"tokenizer": str(tmp_path / "bert.json")}
     told = {}
@@ -78,7 +78,24 @@ def test_a_tokenizer_that_adds_what_no_model_reads_is_named(corpus: Path, tmp_pa
         pretrain(config, tmp_path / kind, on_note=said.append)
         told[kind] = [note for note in said if "to a text that is classified" in note]
     assert told["masked"] == []
+    said = []
+    bare = config_of(corpus, arch="bert", data={"tokenizer_model": "bpe"}, train={"max_steps": 1})
+    pretrain(bare, tmp_path / "bare", on_note=said.append)
+    assert sum("the tokenizer adds no [CLS] and [SEP] to a text that is" in note for note in said) == 1
     assert [note.split(" to a text")[0] for note in told["next-token"]] == ["the tokenizer adds [CLS]"]
+
+
+def test_short_documents_and_long_rows_of_two_halves_are_named(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("".join(f"the {n} cat sat on mat {n}\n" for n in range(300)))
+    for context, told in ((64, True), (8, False)):
+        said: list[str] = []
+        data, train = {"context": context, "valid_share": 0.2}, {"max_steps": 1, "batch_size": 2}
+        config = config_of(lines, arch="bert", task={"next_sentence": True}, data=data, train=train)
+        pretrain(config, tmp_path / str(context), on_note=said.append)
+        notes = [note for note in said if "a row of two halves holds one document" in note]
+        assert len(notes) == told, said
+        assert not told or "so lower --context, or leave out --next-sentence" in notes[0]
 
 
 def test_documents_end_as_those_of_the_base(corpus: Path, tmp_path: Path) -> None:

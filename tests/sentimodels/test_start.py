@@ -165,6 +165,26 @@ def test_a_few_names_in_common_are_no_start(folder: Path, tmp_path: Path) -> Non
     assert any("1 of 1 tensors are where the model starts" in note for note in notes)
 
 
+def test_a_place_before_the_text_is_named_where_the_base_has_none(folder: Path, tmp_path: Path) -> None:
+    model = {"positions": "learned", "pooling": "mean"}
+    base = tree("bert", folder / "reviews.csv", model=model, train={"epochs": 1, "max_steps": 1})
+    train(resolve(base), tmp_path / "base", baseline=False)
+    given = small(folder, tmp_path / "base", "reviews.csv", model={"pooling": "cls"})
+    with pytest.raises(ConfigError, match=r'here model\.pooling "cls" only here, a place of its own before'):
+        train(resolve(*as_base(given)), tmp_path / "run", baseline=False)
+
+
+def test_weights_that_a_model_computes_are_not_taken_over(folder: Path, tmp_path: Path) -> None:
+    train(resolve(tree("tfidf", folder / "three.csv")), tmp_path / "base", baseline=False)
+    notes: list[str] = []
+    given = small(folder, tmp_path / "base", "reviews.csv")
+    train(resolve(*as_base(given)), tmp_path / "run", baseline=False, on_note=notes.append)
+    (note,) = (note for note in notes if note.startswith(str(tmp_path / "base")))
+    assert note.endswith(": its tokenizer alone is used; tfidf computes its weights from the texts")
+    base, run = (load_run(tmp_path / name).encoder.fingerprint for name in ("base", "run"))
+    assert base == run
+
+
 def test_all_tensors_are_named() -> None:
     names = [f"blocks.{n}.{part}.weight" for n in (0, 1, 2, 3, 7) for part in ("norm", "attn")]
     assert tensor_names(["head.bias", *names]) == (

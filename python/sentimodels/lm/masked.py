@@ -25,13 +25,15 @@ from .model import MaskedModel
 from .parts import Part
 from .special import MaskedTokens
 
-__all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask"]
+__all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask", "share_read"]
 
 _Ids = NDArray[np.int64]
 # Of the chosen tokens this share is masked, and this much more replaced by any token; the rest stays.
 _MASKED, _REPLACED = 0.8, 0.1
 # Draws of a second half from another document before the first one's own is taken.
 _TRIES = 8
+# Rows of a part that are looked at for halves of other documents, evenly spread.
+_LOOKED_AT = 1024
 # What stands for the epoch where validation rows are drawn.
 _VALID = 1 << 32
 
@@ -90,15 +92,55 @@ def check_halves(config: MaskedConfig, corpus: Corpus) -> None:
     """Refuses to tell halves apart where none is of another document.
 
     Raises:
-        ConfigError: naming the part that has one document.
+        ConfigError: naming the part that has one document, or one in all its rows.
     """
-    for part, n in zip(("training", "validation"), corpus.facts.documents, strict=True):
-        if config.next_sentence and n < 2:
-            more = "" if part == "training" else "hold out more (--valid-share 0.2), "
+    if not config.next_sentence:
+        return
+    for name, part, n in zip(
+        ("training", "validation"), (corpus.train, corpus.valid), corpus.facts.documents, strict=True
+    ):
+        if n < 2 or _of_one_document(corpus, part):
+            more = "" if name == "training" else "hold out more (--valid-share 0.2), "
+            of = "has one document" if n < 2 else "has the same document in all its rows"
             raise ConfigError(
-                f"task.next_sentence: the {part} part has one document, so no half is of another; cut it "
-                f"into more, as with --format paragraphs, {more}or leave out --next-sentence"
+                f"task.next_sentence: the {name} part {of}, so no half is of another; cut it into more, as "
+                f"with --format paragraphs, or into shorter rows (--context), {more}or leave out "
+                "--next-sentence"
             )
+
+
+def _of_one_document(corpus: Corpus, part: Part) -> bool:
+    """Whether what is read of the rows of a part, of those that are looked at, is of one document."""
+    found: set[int] = set()
+    for row in _some_rows(part):
+        found.add(_piece(corpus, part, row)[1])
+        if len(found) > 1:
+            return False
+    return True
+
+
+def share_read(corpus: Corpus) -> float:
+    """Returns the share of the training part's tokens that rows of two halves read, 0 to 1."""
+    part = corpus.train
+    rows = _some_rows(part)
+    there = sum(len(part.read(part.start(row), part.stride)) for row in rows)
+    return sum(len(_piece(corpus, part, row)[0]) for row in rows) / there
+
+
+def _some_rows(part: Part) -> range:
+    """Returns rows of a part, evenly spread, and of a large one not all."""
+    return range(0, part.n_rows, max(1, part.n_rows // _LOOKED_AT))
+
+
+def _piece(corpus: Corpus, part: Part, row: int) -> tuple[_Ids, int]:
+    """Returns the longest piece of one document in a row, and the document's number."""
+    start = part.start(row)
+    tokens = part.read(start, part.stride)
+    ends = np.concatenate(([-1], np.flatnonzero(tokens == part.end), [len(tokens)]))
+    longest = int(np.argmax(np.diff(ends)))
+    first = int(ends[longest]) + 1
+    piece = tokens[first : int(ends[longest + 1])]
+    return piece, corpus.dataset.document_at(part.corpus_place(start + first))
 
 
 class MaskedToken:
@@ -183,7 +225,7 @@ class MaskedToken:
         segments = np.zeros_like(ids)
         follows = np.zeros(len(numbers), np.int64)
         for place, row in enumerate(numbers):
-            whole, document = self._piece(part, row)
+            whole, document = _piece(self.corpus, part, row)
             cut = int(drawn.integers(len(whole) // 4, 3 * len(whole) // 4 + 1)) if len(whole) > 1 else 1
             first, second = whole[: max(1, cut)], whole[max(1, cut) :]
             if drawn.random() < 0.5 or not len(second):
@@ -196,20 +238,10 @@ class MaskedToken:
             segments[place, len(first) + 2 : len(made)] = 1
         return self._masked(ids, segments, follows, drawn)
 
-    def _piece(self, part: Part, row: int) -> tuple[_Ids, int]:
-        """Returns the longest piece of one document in a row, and the document's number."""
-        start = part.start(row)
-        tokens = part.read(start, part.stride)
-        ends = np.concatenate(([-1], np.flatnonzero(tokens == part.end), [len(tokens)]))
-        longest = int(np.argmax(np.diff(ends)))
-        first = int(ends[longest]) + 1
-        piece = tokens[first : int(ends[longest + 1])]
-        return piece, self.corpus.dataset.document_at(part.corpus_place(start + first))
-
     def _other(self, part: Part, document: int, drawn: np.random.Generator) -> _Ids | None:
         """Returns a piece of another document; `None` if none was drawn."""
         for _ in range(_TRIES):
-            piece, other = self._piece(part, int(drawn.integers(part.n_rows)))
+            piece, other = _piece(self.corpus, part, int(drawn.integers(part.n_rows)))
             if other != document and len(piece):
                 return piece[len(piece) // 2 :]
         return None
@@ -229,6 +261,8 @@ class MaskedToken:
         whole = getattr(model, "_orig_mod", model)
         assert isinstance(whole, MaskedModel)
         loss = whole.head.loss(states, batch.targets.to(device), whole.backbone).sum()
+        if not batch.n_targets:  # a way back all the same: processes that share parameters take it together
+            loss = loss + 0 * states.sum()
         if whole.next_sentence is None or batch.follows is None:
             return loss, torch.zeros((), device=device), 0
         logits, follows = whole.next_sentence(states).float(), batch.follows.to(device)

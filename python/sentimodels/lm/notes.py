@@ -18,9 +18,13 @@ from ..runs.manifest import read_json
 from .corpus import Corpus
 from .directory import end_of_start, tokenizer_of_start
 from .documents import kind_of
+from .masked import share_read
+from .special import masked_tokens
 
 __all__ = ["notes_of"]
 
+# The share of the tokens under which it is said that rows of two halves read no more.
+_MUCH = 0.7
 # What decides which documents of files validate, beside how the files are read.
 _DIVIDING = ("limit", "valid_share", "split_seed")
 
@@ -61,6 +65,23 @@ def notes_of(
             f"the tokenizer adds {' and '.join(unread)} to a text that is classified, which this model does "
             "not read; if classifiers are to start from it, use a tokenizer that adds nothing"
         )
+    if config.task.kind == "masked":
+        tokenizer, known = masked_tokens(tokenizer)
+        if not {known.cls, known.sep} <= set(around.ids.tolist()):
+            first, last = (tokenizer.id_to_token(id) for id in (known.cls, known.sep))
+            yield (
+                f"the tokenizer adds no {first} and {last} to a text that is classified, between which this "
+                "model reads; if classifiers are to start from it, use a tokenizer that adds them"
+            )
+    if config.task.kind == "masked" and config.task.next_sentence:
+        share = share_read(corpus)
+        if share < _MUCH:
+            yield (
+                f"a row of two halves holds one document, the longest that it finds in {config.data.context} "
+                f"tokens: {share:.0%} of the tokens are read, and what is left of a row is padding; "
+                f"documents have {train_tokens // train:,} tokens on average, so lower --context, or leave "
+                "out --next-sentence"
+            )
     start = config.train.init_from
     if not resumed and (of_start := tokenizer_of_start(config)) is not None:
         end, known = tokenizer.id_to_token(facts.end), end_of_start(config, of_start)

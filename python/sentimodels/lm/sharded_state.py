@@ -54,6 +54,9 @@ def save_sharded(
         random: states of the generators of all processes.
         progress: where the loop stands.
         rows: of a batch, of all processes together.
+
+    Raises:
+        CheckpointError: if a process cannot write its part.
     """
     shards = folder / f"state-{progress['step']}"
     if processes.main:
@@ -64,8 +67,11 @@ def save_sharded(
         f"{part}:{name}": value.detach() for part, values in parts.items() for name, value in values.items()
     }
     writer = HuggingFaceStorageWriter(str(shards), save_distributed=True)
-    with _alone_or_not():
-        save(tensors, storage_writer=writer, no_dist=processes.world == 1)
+    try:
+        with _alone_or_not():
+            save(tensors, storage_writer=writer, no_dist=processes.world == 1)
+    except (SafetensorError, OSError, CheckpointException) as error:  # a full disk, for one
+        raise CheckpointError(f"{shards}: the state cannot be written: {_reasons(error)}") from error
     if processes.main:
         save_state(folder / STATE, {"random": random}, {**progress, _SHARDS: shards.name, _ROWS: rows})
         drop_shards(folder, but=shards.name)
@@ -96,7 +102,7 @@ def load_sharded(
         with _alone_or_not():
             load(tensors, storage_reader=reader, no_dist=not dist.is_initialized())
     except (SafetensorError, OSError, ValueError, KeyError, CheckpointException) as error:
-        raise CheckpointError(f"{shards}: unreadable state: {str(error).strip()}") from error
+        raise CheckpointError(f"{shards}: unreadable state: {_reasons(error)}") from error
     parts: dict[str, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         part, _, name = key.partition(":")
@@ -111,6 +117,14 @@ def rows_of_state(folder: Path) -> int:
         CheckpointError: if there is no state.
     """
     return int(load_state(folder / STATE)[1][_ROWS])
+
+
+def _reasons(error: BaseException) -> str:
+    """Returns what an error says, without the tracebacks that torch puts into it."""
+    if not isinstance(error, CheckpointException):
+        return str(error).strip()
+    each = {rank: str(failure) or type(failure).__name__ for rank, (failure, _) in error.failures.items()}
+    return "; ".join(f"process {rank}: {said}" for rank, said in each.items())
 
 
 @contextmanager

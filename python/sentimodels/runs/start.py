@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from ..config import LanguageConfig, RunConfig
 from ..errors import CheckpointError, ConfigError
+from ..models import Fits
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml, written
@@ -155,6 +156,8 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
     base = None if start is None else _config_of(Path(start))
     known = base is not None and same_arch(base.arch, config.arch)
     said = [] if known else load_pretrained(module, config.arch)
+    if known and isinstance(module, Fits):
+        return [f"{start}: its tokenizer alone is used; {config.arch} computes its weights from the texts"]
     return said if start is None else [*said, *start_from(module, config, encoder)]
 
 
@@ -282,7 +285,11 @@ def _differences(path: Path, config: RunConfig | LanguageConfig, without: Collec
     here, there = config.model.plain(), base.model.plain()
     left_out = {*OWN, "pooling", "settings", *without}
     keys = [key for key in there if key in here and key not in left_out and here[key] != there[key]]
-    return [f"model.{key} {written(here[key])} (there {written(there[key])})" for key in keys]
+    differ = [f"model.{key} {written(here[key])} (there {written(there[key])})" for key in keys]
+    if (here.get("pooling") == "cls") != (there.get("pooling") == "cls"):
+        only = "here" if here.get("pooling") == "cls" else "there"
+        differ.append(f'model.pooling "cls" only {only}, a place of its own before the text')
+    return differ
 
 
 def _sizes(path: Path, config: RunConfig | LanguageConfig) -> str:

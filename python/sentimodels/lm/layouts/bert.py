@@ -10,7 +10,7 @@ from ...config import LanguageConfig, MaskedConfig
 from ...errors import ConfigError
 from ...models.bert import BertConfig
 from .layout import Layout
-from .settings import check_fixed, check_theirs, size_of
+from .settings import check_fixed, check_theirs, share_of, size_of
 from .tensors import Pair, weight_and_bias
 
 __all__ = ["BERT"]
@@ -69,7 +69,7 @@ def _to_theirs(config: LanguageConfig, vocab_size: int) -> dict[str, Any]:
 
 def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     check_theirs(given, _THEIRS, _LAYOUT)
-    _check_tied(tensors)
+    _check_head(tensors)
     model = {
         **{name: list(v[0]) if isinstance(v[0], tuple) else v[0] for name, v in _FIXED.items()},
         "max_len": size_of(given, "max_position_embeddings", 512),
@@ -78,20 +78,25 @@ def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dic
         "n_heads": size_of(given, "num_attention_heads", 12),
         "d_ff": size_of(given, "intermediate_size", 3072),
         "n_segments": size_of(given, "type_vocab_size", 2),
-        "init_std": float(given.get("initializer_range", 0.02)),
-        "dropout": float(given.get("hidden_dropout_prob", 0.1)),
-        "attention_dropout": float(given.get("attention_probs_dropout_prob", 0.1)),
+        "init_std": share_of(given, "initializer_range", 0.02),
+        "dropout": share_of(given, "hidden_dropout_prob", 0.1),
+        "attention_dropout": share_of(given, "attention_probs_dropout_prob", 0.1),
         "embedding_dropout": 0.0,
     }
     return {"model": model, "task": {"kind": "masked", "next_sentence": f"{_FOLLOWS}.weight" in tensors}}
 
 
-def _check_tied(tensors: Mapping[str, Tensor]) -> None:
-    """Refuses a head whose table or bias is not the one that our head reads.
+def _check_head(tensors: Mapping[str, Tensor]) -> None:
+    """Refuses a model without a head for masked tokens, or with a table or bias that ours does not read.
 
     Raises:
-        ConfigError: naming the tensor.
+        ConfigError: naming the head or the tensor.
     """
+    if not any(name.startswith(f"{_HEAD}.") for name in tensors):
+        raise ConfigError(
+            f"no head for masked tokens ({_HEAD}), which a {_LAYOUT} of senti pretrain has; "
+            "senti train --arch hf:PATH fine-tunes the model as it is"
+        )
     for own, shared in (("decoder.weight", _TABLE), ("decoder.bias", f"{_HEAD}.bias")):
         head, read = tensors.get(f"{_HEAD}.{own}"), tensors.get(shared)
         if head is not None and read is not None and not torch.equal(head, read):
@@ -136,6 +141,7 @@ BERT = Layout(
     arch="bert",
     prefix="bert.",
     table="embeddings.word_embeddings.weight",
+    layer=r"bert\.encoder\.layer\.(\d+)\.",
     # Numbers of places, and a head that is the table and the bias once more.
     ignored=r"\.position_ids$|^cls\.predictions\.decoder\.(weight|bias)$",
     to_theirs=_to_theirs,

@@ -31,21 +31,15 @@ from ...runs.manifest import to_json
 from ...text.saved import as_saved
 from ..directory import LoadedModel, begin_language_run
 from ..model import build_language_model, language_model_shape
-from ..special import known_end, special_ids
+from ..special import known_end, masked_tokens, special_ids
 from . import LAYOUTS, Layout
 from .tensors import of_ours, to_ours
 
 __all__ = ["export_model", "import_model"]
 
 _WEIGHTS = "model.safetensors"
-# transformers' roles of special tokens: what the tokens are usually called.
-_ROLES = {
-    "unk_token": ("[UNK]", "<unk>"),
-    "pad_token": ("[PAD]", "<pad>"),
-    "cls_token": ("[CLS]",),
-    "sep_token": ("[SEP]",),
-    "mask_token": ("[MASK]", "<mask>"),
-}
+# transformers' roles of special tokens that no model of ours decides: what the tokens are usually called.
+_ROLES = {"unk_token": ("[UNK]", "<unk>"), "pad_token": ("[PAD]", "<pad>")}
 
 
 def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
@@ -69,11 +63,18 @@ def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
         raise ConfigError(f"arch {config.arch}: transformers has no layout for it; there is one for {known}")
     settings = layout.to_theirs(config, tokenizer.vocab_size)
     tensors = of_ours(layout.pairs(config), loaded.module.state_dict())
-    end = known_end(tokenizer, config.data.end, loaded.about)
-    if config.task.kind == "next-token":
+    if config.task.kind == "masked":
+        _, known = masked_tokens(tokenizer)
+        ids = {"cls": known.cls, "sep": known.sep, "mask": known.mask, "pad": known.pad}
+        there = {role: id for role, id in ids.items() if id < tokenizer.vocab_size}
+        settings |= {"pad_token_id": there.get("pad")}
+        roles = {f"{role}_token": tokenizer.id_to_token(id) for role, id in there.items()}
+    else:
+        end = known_end(tokenizer, config.data.end, loaded.about)
         id = None if end is None else tokenizer.token_to_id(end)
         settings |= {"bos_token_id": id, "eos_token_id": id}
-    about = _tokenizer_config(tokenizer, end, config.data.context)
+        roles = {} if end is None else {"bos_token": end, "eos_token": end}
+    about = _tokenizer_config(tokenizer, roles, config.data.context)
     files = {
         "config.json": to_json({**settings, "dtype": "float32"}),
         _WEIGHTS: save(tensors, metadata={"format": "pt"}),
@@ -89,16 +90,15 @@ def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
     return [folder / name for name in ("config.json", _WEIGHTS, "tokenizer.json", "tokenizer_config.json")]
 
 
-def _tokenizer_config(tokenizer: Tokenizer, end: str | None, context: int) -> dict[str, Any]:
+def _tokenizer_config(tokenizer: Tokenizer, roles: Mapping[str, str | None], context: int) -> dict[str, Any]:
     special = special_ids(tokenizer)
-    about: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": context}
-    if end is not None:
-        about |= {"bos_token": end, "eos_token": end}
-    for role, names in _ROLES.items():
-        there = [name for name in names if name in special]
-        if there:
-            about[role] = there[0]
-    return about
+    there = {role: [name for name in names if name in special] for role, names in _ROLES.items()}
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": context,
+        **{role: names[0] for role, names in there.items() if names},
+        **roles,
+    }
 
 
 def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
@@ -136,6 +136,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
             f"{len(tensors):,} tensors in all; is it of the same model?"
         )
     pairs, notes = layout.pairs(config), []
+    _check_layers(tensors, layout, sections["model"]["n_layers"], folder)
     used = {name for pair in pairs for name in pair.theirs}
     unused = sorted(name for name in tensors if name not in used and not re.search(layout.ignored, name))
     if unused:
@@ -170,7 +171,7 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     """Reads the weights, of one file or of parts, in float32."""
     names = [_WEIGHTS]
     index = folder / f"{_WEIGHTS}.index.json"
-    if index.is_file():
+    if index.is_file() and not (folder / _WEIGHTS).is_file():  # as transformers: a whole file comes first
         try:
             names = sorted(set(json.loads(read_small(index))["weight_map"].values()))
             if not all(isinstance(name, str) for name in names):
@@ -194,6 +195,20 @@ def _weights(folder: Path) -> dict[str, Tensor]:
         except (OSError, SafetensorError) as error:
             raise CheckpointError(f"{folder / name}: unreadable: {error}") from error
     return {name: value.float() for name, value in weights.items()}
+
+
+def _check_layers(tensors: Mapping[str, Tensor], layout: Layout, n_layers: int, folder: Path) -> None:
+    """Refuses weights of more layers than the settings have; fewer are missed by name.
+
+    Raises:
+        CheckpointError: naming both numbers.
+    """
+    numbers = [int(found[1]) for name in tensors if (found := re.match(layout.layer, name))]
+    if numbers and max(numbers) >= n_layers:
+        raise CheckpointError(
+            f"{folder / 'config.json'}: {n_layers:,} layers, but the weights have {max(numbers) + 1:,}; "
+            "is it of the same model?"
+        )
 
 
 def _named(tensors: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from ...config import LanguageConfig, NextTokenConfig
 from ...models.gpt import GptConfig
 from .layout import Layout
-from .settings import ACTIVATIONS, activation_of, check_fixed, check_theirs, size_of
+from .settings import ACTIVATIONS, activation_of, check_fixed, check_theirs, share_of, size_of
 from .tensors import Pair, weight_and_bias
 
 __all__ = ["GPT_2"]
@@ -76,10 +76,10 @@ def _from_theirs(given: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dic
         "n_heads": size_of(given, "n_head", 12),
         "d_ff": 4 * width if given.get("n_inner") is None else size_of(given, "n_inner", 4 * width),
         "activation": activation_of(given.get("activation_function", "gelu_new")),
-        "norm_eps": float(given.get("layer_norm_epsilon", 1e-5)),
-        "dropout": float(given.get("resid_pdrop", 0.1)),
-        "embedding_dropout": float(given.get("embd_pdrop", 0.1)),
-        "attention_dropout": float(given.get("attn_pdrop", 0.1)),
+        "norm_eps": share_of(given, "layer_norm_epsilon", 1e-5),
+        "dropout": share_of(given, "resid_pdrop", 0.1),
+        "embedding_dropout": share_of(given, "embd_pdrop", 0.1),
+        "attention_dropout": share_of(given, "attn_pdrop", 0.1),
     }
     return {"model": model, "task": {"kind": "next-token", "tied": tied}}
 
@@ -111,6 +111,7 @@ GPT_2 = Layout(
     arch="gpt",
     prefix="transformer.",
     table="wte.weight",
+    layer=r"transformer\.h\.(\d+)\.",
     # Masks that older files hold, and a head that is the table once more.
     ignored=r"\.attn\.(bias|masked_bias)$|^lm_head\.weight$",
     to_theirs=_to_theirs,

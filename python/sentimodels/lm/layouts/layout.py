@@ -27,6 +27,7 @@ class Layout:
         arch: our architecture.
         prefix: what names of tensors begin with where the model has its heads.
         table: the name of the table of tokens, without the prefix.
+        layer: regular expression of the beginning of the names of a layer, with its number.
         ignored: regular expression of names of theirs that hold no weights.
         to_theirs: `config.json` of a configuration and the number of tokens; raises `ConfigError`
             where the layout has no place for it.
@@ -41,6 +42,7 @@ class Layout:
     arch: str
     prefix: str
     table: str
+    layer: str
     ignored: str
     to_theirs: Callable[[LanguageConfig, int], dict[str, Any]]
     from_theirs: Callable[[Values, Mapping[str, Tensor]], dict[str, Any]]

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import CheckpointError, ConfigError
 from ...runs.config import written
 
-__all__ = ["ACTIVATIONS", "activation_of", "check_fixed", "check_theirs", "size_of"]
+__all__ = ["ACTIVATIONS", "activation_of", "check_fixed", "check_theirs", "share_of", "size_of"]
 
 # Ours: transformers' names, the first one for writing.
 ACTIVATIONS = {
@@ -36,6 +36,18 @@ def size_of(given: Mapping[str, Any], name: str, default: int) -> int:
     if not isinstance(value, int) or not 1 <= value <= _MOST:
         raise CheckpointError(f"config.json: {name} {value!r}: expected a whole number from 1 to {_MOST:,}")
     return value
+
+
+def share_of(given: Mapping[str, Any], name: str, default: float) -> float:
+    """Returns a number of theirs from 0 to less than 1, such as the share that dropout drops.
+
+    Raises:
+        CheckpointError: if it is none.
+    """
+    value = given.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise CheckpointError(f"config.json: {name} {value!r}: expected a number from 0 to less than 1")
+    return float(value)
 
 
 def activation_of(theirs: str) -> str:
