@@ -82,7 +82,7 @@ ROOMS: dict[str, set[str]] = {
         "evaluation", "runs",
     },
     "language_model": {"errors", "arguments", "config", "training", "lm"},
-    "continuation": {"errors", "evaluation", "language_model"},
+    "continuation": {"arguments", "errors", "evaluation", "language_model"},
     "classifier": {"arguments", "config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "distillation": {"errors", "config", "data", "evaluation", "runs", "predictor"},  # a classifier teaches

@@ -205,7 +205,7 @@ def test_weights_of_another_shape_are_named(folder: Path, tmp_path: Path) -> Non
 
 
 # What of a config.json is wrong, and what is said of it.
-DAMAGED = [
+DAMAGED: list[tuple[dict[str, Any], str]] = [
     ({"hidden_size": "x"}, "hidden_size"),
     ({"num_attention_heads": 3}, "hidden size .* multiple of the number of"),
     ({"hidden_act": "foo"}, "foo"),

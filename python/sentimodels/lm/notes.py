@@ -52,27 +52,7 @@ def notes_of(
             f"{facts.left_out:,} {were} left out for being sentences of SST dev or test, which nothing may "
             "train on"
         )
-    if config.task.kind == "next-token" and not tokenizer.is_lossless:
-        yield (
-            "the tokenizer loses parts of texts, which bits per byte then leave out; compare them only with "
-            "those of the same tokenizer"
-        )
-    around = tokenizer.encode("")
-    unread = [name for name, id in zip(around.tokens, around.ids, strict=True) if id != facts.end]
-    # The rows of masked tokens have them.
-    if config.task.kind == "next-token" and unread:
-        yield (
-            f"the tokenizer adds {' and '.join(unread)} to a text that is classified, which this model does "
-            "not read; if classifiers are to start from it, use a tokenizer that adds nothing"
-        )
-    if config.task.kind == "masked":
-        tokenizer, known = masked_tokens(tokenizer)
-        if not {known.cls, known.sep} <= set(around.ids.tolist()):
-            first, last = (tokenizer.id_to_token(id) for id in (known.cls, known.sep))
-            yield (
-                f"the tokenizer adds no {first} and {last} to a text that is classified, between which this "
-                "model reads; if classifiers are to start from it, use a tokenizer that adds them"
-            )
+    yield from _of_tokenizer(config, tokenizer, facts.end)
     if config.task.kind == "masked" and config.task.next_sentence:
         share = share_read(corpus)
         if share < _MUCH:
@@ -92,6 +72,31 @@ def notes_of(
             )
     if start is not None and not resumed:
         yield from _known_to(Path(start), config, own_sources(facts.sources))
+
+
+def _of_tokenizer(config: LanguageConfig, tokenizer: Tokenizer, end: int) -> Iterator[str]:
+    """Yields what a tokenizer loses of texts, and where classifiers would read other tokens around them."""
+    around = tokenizer.encode("")
+    if config.task.kind == "masked":
+        _, special = masked_tokens(tokenizer)
+        if not {special.cls, special.sep} <= set(around.ids.tolist()):
+            first, last = (tokenizer.id_to_token(id) for id in (special.cls, special.sep))
+            yield (
+                f"the tokenizer adds no {first} and {last} to a text that is classified, between which this "
+                "model reads; if classifiers are to start from it, use a tokenizer that adds them"
+            )
+        return
+    if not tokenizer.is_lossless:
+        yield (
+            "the tokenizer loses parts of texts, which bits per byte then leave out; compare them only with "
+            "those of the same tokenizer"
+        )
+    unread = [name for name, id in zip(around.tokens, around.ids, strict=True) if id != end]
+    if unread:
+        yield (
+            f"the tokenizer adds {' and '.join(unread)} to a text that is classified, which this model does "
+            "not read; if classifiers are to start from it, use a tokenizer that adds nothing"
+        )
 
 
 def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]]) -> Iterator[str]:

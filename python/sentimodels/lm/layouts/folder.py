@@ -64,8 +64,8 @@ def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
     settings = layout.to_theirs(config, tokenizer.vocab_size)
     tensors = of_ours(layout.pairs(config), loaded.module.state_dict())
     if config.task.kind == "masked":
-        _, known = masked_tokens(tokenizer)
-        ids = {"cls": known.cls, "sep": known.sep, "mask": known.mask, "pad": known.pad}
+        _, special = masked_tokens(tokenizer)
+        ids = {"cls": special.cls, "sep": special.sep, "mask": special.mask, "pad": special.pad}
         there = {role: id for role, id in ids.items() if id < tokenizer.vocab_size}
         settings |= {"pad_token_id": there.get("pad")}
         roles = {f"{role}_token": tokenizer.id_to_token(id) for role, id in there.items()}
