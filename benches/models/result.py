@@ -50,6 +50,8 @@ MATTERS = (
     "evaluation/calibration.py", "evaluation/metrics.py", "evaluation/phrase_memory.py",
     "evaluation/predictions.py", "evaluation/selection.py", "runs/refit.py", "runs/train.py",
 )  # fmt: skip
+# Files in there that measure speed, and make no other number.
+APART = ("training/throughput.py",)
 # Of these folders only what those files import, and what that imports: a change of attention leaves an LSTM's
 # results alone, and one of a language model's head leaves those of all classifiers.
 IMPORTED = ("layers", "heads")
@@ -71,6 +73,7 @@ def files_that_matter(arch: str, *, taught: bool = False, package: Path = PACKAG
     for name in MATTERS + TAUGHT * taught:
         path = package / name
         paths += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    paths = [path for path in paths if path.relative_to(package).as_posix() not in APART]
     return paths + sorted(imported(paths))
 
 
