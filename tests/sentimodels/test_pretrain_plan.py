@@ -1,5 +1,6 @@
 """`senti pretrain --dry-run`: what would be built, about what it would take, and which parameters work."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,17 @@ def test_a_table_that_a_head_reads_counts_as_work() -> None:
     tied, untied = (build_language_model(config_of(Path(), task={"tied": on}), 300) for on in (True, False))
     blocks = sum(p.numel() for name, p in tied.named_parameters() if "embedding" not in name)
     assert working_parameters(tied) == working_parameters(untied) == blocks + 300 * 16
+
+
+def test_a_head_counts_for_the_tokens_that_it_reads() -> None:
+    """A masked model's reads those that are masked; nobody multiplies by a table of places or segments."""
+    config = config_of(Path(), "bert", task={"rate": 0.25, "next_sentence": True})
+    module = build_language_model(config, 300)
+    sizes = {name: p.numel() for name, p in module.named_parameters()}
+    of_head = sum(n for name, n in sizes.items() if name.startswith("head."))
+    blocks = sum(n for name, n in sizes.items() if re.search(r"transformer\.(?!positions)", name))
+    assert sizes["backbone.transformer.positions.weight"] > 0
+    assert working_parameters(module) == round(blocks + 0.25 * (of_head + sizes["backbone.embedding.weight"]))
 
 
 def test_the_plan_counts_without_reading(tmp_path: Path) -> None:

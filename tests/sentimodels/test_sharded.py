@@ -22,7 +22,7 @@ from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.lm.pretrain import _shared_anew, pretrain, resume_pretraining
-from sentimodels.lm.sharded import check_sharded
+from sentimodels.lm.sharded import check_sharded, go_on_drawing
 from sentimodels.lm.sharded_state import save_sharded
 from sentimodels.runs.language import resolve_language
 from sentimodels.training.distributed import Distributed
@@ -216,6 +216,19 @@ def test_damaged_states(damage: str, folder: Path, tmp_path: Path) -> None:
         expected = r"of the [\d,]+ numbers of .*the file of a process is missing"
     with pytest.raises(CheckpointError, match=expected):
         resume_pretraining(run)
+
+
+def test_a_process_that_comes_later_draws_of_its_own() -> None:
+    torch.manual_seed(5)
+    saved = {"cpu": torch.get_rng_state()}
+    drawn = []
+    for rank in (0, 1):
+        go_on_drawing(saved, Distributed(torch.device("cpu"), rank, 2), seed=5)
+        drawn.append(torch.rand(3))
+    torch.manual_seed(5)
+    assert torch.equal(drawn[0], torch.rand(3))
+    torch.manual_seed(5 + 1)
+    assert torch.equal(drawn[1], torch.rand(3))
 
 
 def test_a_part_that_cannot_be_written_is_an_error_of_ours(

@@ -69,12 +69,18 @@ class MaskedModel(nn.Module):
         backbone: one that reads both ways.
         head: from states of masked tokens to logits.
         next_sentence: from the first state to two classes, or `None`.
+        rate: share of the tokens that are masked; the head reads no others.
     """
 
     def __init__(
-        self, backbone: Backbone, head: MaskedTokenHead, next_sentence: NextSentenceHead | None = None
+        self,
+        backbone: Backbone,
+        head: MaskedTokenHead,
+        next_sentence: NextSentenceHead | None = None,
+        rate: float = 1.0,
     ) -> None:
         super().__init__()
+        self.shares_read = {"head.": rate, "next_sentence.": 0.0}  # for `training.throughput`
         self.backbone = backbone
         self.head = head
         self.next_sentence = next_sentence
@@ -121,7 +127,7 @@ def build_language_model(config: LanguageConfig, vocab_size: int) -> LanguageMod
         if second and getattr(backbone, "segments", None) is None:
             raise ConfigError(f"task.next_sentence: {config.arch} has no segments; take bert")
         next_sentence = NextSentenceHead(backbone.d_out) if second else None
-        return MaskedModel(backbone, MaskedTokenHead(backbone, vocab_size), next_sentence)
+        return MaskedModel(backbone, MaskedTokenHead(backbone, vocab_size), next_sentence, config.task.rate)
     try:
         head = NextTokenHead(backbone, vocab_size, tied=config.task.tied)
     except ValueError as error:

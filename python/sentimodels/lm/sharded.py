@@ -9,7 +9,7 @@ call. Not for whole copies in each process (`training/distributed.py`), nor for 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from ..training.task import Cuts, Evaluation, NotFiniteError, Task
 from ..training.trainer import Trainer, _Run
 from .sharded_state import Parts, load_sharded, save_sharded
 
-__all__ = ["Sharded", "ShardedTrainer", "check_sharded", "whole_weights"]
+__all__ = ["Sharded", "ShardedTrainer", "check_sharded", "go_on_drawing", "whole_weights"]
 
 
 def check_sharded(config: LanguageConfig, world: int) -> None:
@@ -154,6 +154,14 @@ class _TogetherInPieces(_Together):
         return self.task.pieces(batch, device)
 
 
+def go_on_drawing(random: Mapping[str, Tensor], processes: Distributed, seed: int) -> None:
+    """Puts the generators of this process back; one that was not among those that saved begins its own."""
+    if processes.rank and f"cpu@{processes.rank}" not in random:
+        torch.manual_seed(seed + processes.rank)
+    else:
+        restore_random(processes.own(random))
+
+
 class _ShardedRun(_Run):
     """One call of `fit` of which each process keeps its part: weights, average, best weights, state."""
 
@@ -175,7 +183,7 @@ class _ShardedRun(_Run):
         if self.ema is not None:
             self.ema.load(parts["ema"])
         self.best = parts.get("best", {})
-        restore_random(self.all.own(random))
+        go_on_drawing(random, self.all, self.config.seed)
         self.history.rewind()
 
     def save(self) -> None:

@@ -1,13 +1,14 @@
 """How fast a run is: tokens per second, and the share of the device's arithmetic it uses (MFU).
 
 MFU = 6 N tokens / (seconds x peak), as PaLM counts it (Chowdhery et al. 2022, appendix B) without
-the attention term: N are the parameters that every token goes through, so tables of rows that ids
-choose are left out, unless a head reads them whole; 6 operations each, 2 forward and 4 backward. The
-peak is that of the maker's data sheet for dense bfloat16 or float32, without sparsity. A device that is
-not in the table has no MFU.
+the attention term: N are the parameters that every token goes through, so tables of rows that ids or
+places choose are left out, unless a head reads them whole, and a head that reads some of the tokens
+counts by their share; 6 operations each, 2 forward and 4 backward. The peak is that of the maker's data
+sheet for dense bfloat16 or float32, without sparsity. A device that is not in the table has no MFU.
 """
 
 import re
+from collections.abc import Mapping
 
 from torch import device, nn
 from torch.cuda import get_device_name
@@ -37,13 +38,27 @@ _PEAKS = {
 }
 
 
+# Tables of vectors that are added to tokens.
+_ADDED = re.compile(r"\b(positions|segments)\.weight$")
+
+
 def working_parameters(module: nn.Module) -> int:
-    """Returns how many parameters every token goes through."""
+    """Returns how many parameters a token goes through, on average.
+
+    Args:
+        module: a model; where a part of it reads some of the tokens alone, `shares_read` has their share by
+            the beginning of the names of its parameters, as that of a masked model's `head.`.
+    """
+    shares: Mapping[str, float] = getattr(module, "shares_read", {})
     tied = {id(p) for part in module.modules() if getattr(part, "tied", False) for p in part.parameters()}
-    counted = (
-        value.numel() for name, value in module.named_parameters() if not is_table(name) or id(value) in tied
-    )
-    return sum(counted)
+    counted = 0.0
+    for name, value in module.named_parameters():
+        if (is_table(name) and id(value) not in tied) or _ADDED.search(name):
+            continue
+        reader = "head." if id(value) in tied else name
+        share = next((part for begin, part in shares.items() if reader.startswith(begin)), 1.0)
+        counted += share * value.numel()
+    return round(counted)
 
 
 def peak_of(on: device, bfloat16: bool) -> float | None:
