@@ -121,7 +121,7 @@ def continue_texts(
             f"prompt_tokens {prompt_tokens}, new_tokens {new_tokens}: the model reads {model.context} "
             "tokens; give fewer of one or both"
         )
-    prompts, rests, wholes, divided = [], [], [], 0
+    prompts, rests, wholes, divided = [], [], [], False
     for text in texts:
         ends = model.tokenizer.encode(text, add_special_tokens=False).offsets("chars")[:, 1].tolist()
         if len(ends) <= prompt_tokens:
@@ -129,15 +129,15 @@ def continue_texts(
         begin, end = ends[prompt_tokens - 1], ends[min(len(ends), prompt_tokens + new_tokens) - 1]
         alone = model.tokenizer.encode(text[:begin], add_special_tokens=False)
         if begin == end or len(alone) > prompt_tokens:  # a character is divided
-            divided += 1
+            divided = True
             continue
         prompts.append(text[:begin])
         rests.append(text[begin:end])
         wholes.append(text[:end])
     if divided and not prompts:
         raise DataError(
-            f"the first {prompt_tokens} tokens of {divided:,} texts end within a character, and no other "
-            "text has more; give another prompt_tokens"
+            f"the first {prompt_tokens} tokens of every text that has more end within a character; give "
+            "another prompt_tokens"
         )
     if not prompts:
         raise DataError(

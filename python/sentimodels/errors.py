@@ -50,6 +50,19 @@ class ExportError(SentiError):
     """An exported model that answers otherwise than the run it was made of."""
 
 
+def not_numbers(what: str, or_else: str = "") -> CheckpointError:
+    """Returns the error of a model that answers NaN.
+
+    Args:
+        what: what is NaN.
+        or_else: what else may be the reason.
+    """
+    return CheckpointError(
+        f"the model's {what} are not numbers: its weights are not finite{or_else}; take another run, or "
+        "train it with a lower learning rate"
+    )
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Returns `did you mean gpt? `, where a known name is near; else nothing."""
     near = difflib.get_close_matches(name, list(known), n=1)

@@ -41,7 +41,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
     If the body raises, `path` stays as it was and nothing is left.
 
     Raises:
-        OSError: naming the file.
+        OSError: naming the file; at once where it is a folder, or a link to one.
     """
     path = Path(path)
     if path.is_dir():  # found before the body has worked for hours

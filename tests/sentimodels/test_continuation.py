@@ -83,7 +83,7 @@ def test_what_cannot_be_continued(model: LanguageModel) -> None:
             continue_texts(model, SOME, **{name: 4.0})  # type: ignore[arg-type]  # 2026-11-29: refused
     with pytest.raises(TypeError, match="continue_texts takes a list of texts, not one text"):
         continue_texts(model, SOME[0])
-    with pytest.raises(DataError, match="the first 2 tokens of 1 texts end within a character, and no other"):
+    with pytest.raises(DataError, match="of every text that has more end within a character; give another"):
         continue_texts(model, ["\U0001f63a" * 9], prompt_tokens=2, new_tokens=5)
     for prompt, new in ((80, 1), (60, 5)):  # of a rest that the model cannot reach BLEU would tell nothing
         said = f"prompt_tokens {prompt}, new_tokens {new}: the model reads 64 tokens; give fewer"

@@ -133,7 +133,7 @@ def test_halves_follow_each_other_or_are_of_two_documents(corpus: Path, tmp_path
         pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
     few.write_text("\n\n".join(["the cat sat " * 40, "a dog ran " * 40, "a bird flew " * 40]))
     alone |= {"valid_share": 0.4, "split_seed": 1}
-    with pytest.raises(ConfigError, match=r"the validation part has one document.*--valid-share 0\.2"):
+    with pytest.raises(ConfigError, match=r"the validation part has one document.*\(--valid-share\)"):
         pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
     few.write_text("\n\n".join(["the cat sat " * 400, *["a dog ran"] * 12]))
     alone |= {"valid_share": 0.3, "context": 64}

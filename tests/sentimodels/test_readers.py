@@ -286,18 +286,18 @@ def test_texts_are_written_as_they_come_and_appear_together(tmp_path: Path) -> N
         for place in range(n):
             (beside,) = (one for one in tmp_path.iterdir() if one != path)
             sizes.append(beside.stat().st_size)
-            yield f"{place}" * 99_999 + "\n"
+            yield f"{place}" * 3_999_999 + "\n"
         if fail:
             raise DataError("the fourth text is bad")
 
     write_texts(path, texts(3))
     assert sizes[0] == 0
-    assert sizes[2] >= 100_000  # no text waits for the last one
+    assert sizes[2] >= 4_000_000  # no text waits for the last one
     assert [line[-1] for line in path.read_text().splitlines()] == ["0", "1", "2"]
     with pytest.raises(DataError, match="fourth"):
         write_texts(path, texts(3, fail=True))
     assert list(tmp_path.iterdir()) == [path]
-    assert path.stat().st_size == 300_000
+    assert path.stat().st_size == 12_000_000
 
 
 def test_a_file_that_cannot_be_written_is_found_before_the_first_text(tmp_path: Path) -> None:

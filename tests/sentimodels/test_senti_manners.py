@@ -47,19 +47,22 @@ OVER_ITSELF = [
     "data dump a.csv -o a.csv",
     "data sst a.csv -o a.csv",
     "data split train.csv -o .",
+    "evaluate run a.csv -o a.csv",
+    "evaluate run a.csv --memory b.csv -o b.csv",
+    "evaluate run confusion.csv --plots .",
 ]
 
 
 @pytest.mark.parametrize("line", OVER_ITSELF)
 def test_no_command_replaces_what_it_reads(line: str, tmp_path: Path) -> None:
     rows = "".join(f"text {n},{n % 2},{n}\n" for n in range(20))
-    for name in ("a.csv", "b.csv", "train.csv", "a.txt"):
+    for name in ("a.csv", "b.csv", "train.csv", "confusion.csv", "a.txt"):
         (tmp_path / name).write_text("text,label,group\n" + rows)
     (tmp_path / "link.txt").symlink_to("a.txt")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     done = senti(*line.split(), cwd=tmp_path)
     assert done.code == 2, done.err
-    assert "is read, and would be replaced; name another" in done.err
+    assert "that is read; name another file to write" in done.err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -180,7 +180,7 @@ def test_weights_that_a_model_computes_are_not_taken_over(folder: Path, tmp_path
     given = small(folder, tmp_path / "base", "reviews.csv")
     train(resolve(*as_base(given)), tmp_path / "run", baseline=False, on_note=notes.append)
     (note,) = (note for note in notes if note.startswith(str(tmp_path / "base")))
-    assert note.endswith(": its tokenizer alone is used; tfidf computes its weights from the texts")
+    assert note.endswith(": none of its weights are used: tfidf computes its own from the texts")
     base, run = (load_run(tmp_path / name).encoder.fingerprint for name in ("base", "run"))
     assert base == run
 

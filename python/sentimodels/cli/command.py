@@ -51,7 +51,7 @@ _OF_THE_EXTRA = ("matplotlib", "scipy", "sklearn", "tomlkit")
 
 
 def refuse_input(out: Path | None, inputs: Iterable[str | Path]) -> None:
-    """Refuses to write to a file that is read, by whatever name: what it holds would be lost.
+    """Refuses to write to a file that is read, by whatever name: what it holds could be lost.
 
     Raises:
         UsageError: naming both.
@@ -61,8 +61,8 @@ def refuse_input(out: Path | None, inputs: Iterable[str | Path]) -> None:
     for one in inputs:
         with suppress(OSError):  # one of them is not there
             if out.samefile(one):
-                same = "" if str(one) == str(out) else f", which is {one},"
-                raise UsageError(f"--out {out}: this file{same} is read, and would be replaced; name another")
+                same = "the file" if str(one) == str(out) else f"the same file as {one}, the one"
+                raise UsageError(f"{out}: {same} that is read; name another file to write")
 
 
 class Command(_Command):

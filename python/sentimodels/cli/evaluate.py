@@ -15,7 +15,7 @@ import typer
 
 from sentitok.cli.output import counted, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, examples, refuse_input
 from .errors import error_grid
 from .tables import (
     Clean,
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from ..data import Table
     from ..evaluation.phrase_memory import PhraseMemory
     from ..evaluation.predictions import Predictions, Predictor
+
+# The table in the folder of --plots.
+_CONFUSION = "confusion.csv"
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")]
@@ -165,6 +168,8 @@ def evaluate(
     from ..evaluation.predictions import binary_view
     from ..runs.report import report
 
+    for path in (out, None if plots is None else plots / _CONFUSION):
+        refuse_input(path, [file, *([] if memory is None else [memory])])
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
@@ -212,8 +217,8 @@ def _draw(folder: Path, name: str, predictions: "Predictions") -> list[str]:
     ]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    write_atomically(folder / "confusion.csv", text.getvalue().encode())
-    return [str(folder / file) for file in [*made, "confusion.csv"]]
+    write_atomically(folder / _CONFUSION, text.getvalue().encode())
+    return [str(folder / file) for file in [*made, _CONFUSION]]
 
 
 def _page(value: dict[str, Any]) -> list[Any]:

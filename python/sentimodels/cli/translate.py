@@ -132,7 +132,6 @@ def text(
 
     if out is not None:
         write_texts(out, translated())
-        output.note(f"{out}: written")
     else:
         for part in translated():
             with to_stdout():
@@ -140,6 +139,8 @@ def text(
                 sys.stdout.flush()
     if n_long > 1:
         output.note(f"{n_long:,} of {n_read:,} lines are longer than that")
+    if out is not None:
+        output.note(f"{out}: written")
 
 
 def _written(output: Output, source: str, ranked: "Sequence[Translation]", *, scored: bool) -> str:

@@ -55,7 +55,8 @@ def write_texts(path: Path, texts: Iterable[str]) -> None:
     """Writes texts one after another, each as it comes: they need not fit in memory together.
 
     Raises:
-        OSError: naming the file; one that cannot be written is found before the first text is asked for.
+        OSError: naming the file; one that cannot be written is found before the first text is asked for. An
+            error of the texts that names no file, such as of a pipe, names this one too.
     """
     with writing(path) as beside, open(beside, "wb") as file:
         for text in texts:

@@ -7,6 +7,7 @@ so it is the same when a run is resumed. Special tokens are never chosen.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ _Ids = NDArray[np.int64]
 _MASKED, _REPLACED = 0.8, 0.1
 # Draws of a second half from another document before the first one's own is taken.
 _TRIES = 8
-# Rows of a part that are looked at for halves of other documents, evenly spread.
+# Rows of a part that stand for all, evenly spread.
 _LOOKED_AT = 1024
 # What stands for the epoch where validation rows are drawn.
 _VALID = 1 << 32
@@ -100,7 +101,7 @@ def check_halves(config: MaskedConfig, corpus: Corpus) -> None:
         ("training", "validation"), (corpus.train, corpus.valid), corpus.facts.documents, strict=True
     ):
         if n < 2 or _of_one_document(corpus, part):
-            more = "" if name == "training" else "hold out more (--valid-share 0.2), "
+            more = "" if name == "training" else "hold out more (--valid-share), "
             of = "has one document" if n < 2 else "has the same document in all its rows"
             raise ConfigError(
                 f"task.next_sentence: the {name} part {of}, so no half is of another; cut it into more, as "
@@ -110,9 +111,9 @@ def check_halves(config: MaskedConfig, corpus: Corpus) -> None:
 
 
 def _of_one_document(corpus: Corpus, part: Part) -> bool:
-    """Whether what is read of the rows of a part, of those that are looked at, is of one document."""
+    """Whether what is read of the rows of a part is of one document."""
     found: set[int] = set()
-    for row in _some_rows(part):
+    for row in chain(_some_rows(part), range(part.n_rows)):  # most often the first few tell
         found.add(_piece(corpus, part, row)[1])
         if len(found) > 1:
             return False
@@ -155,8 +156,8 @@ class MaskedToken:
         bfloat16: whether validation computes in bfloat16.
 
     Raises:
-        ConfigError: if halves are asked for, and a part has one document, or if no validation token is
-            masked.
+        ConfigError: if halves are asked for, and a part has one document, alone or in all its rows, or if no
+            validation token is masked.
     """
 
     def __init__(

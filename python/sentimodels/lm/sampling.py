@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from ..arguments import ABOVE_0, number, whole
-from ..errors import CheckpointError
+from ..errors import not_numbers
 
-__all__ = ["Draws", "Sampling", "not_numbers"]
+__all__ = ["Draws", "Sampling"]
 
 # Likeliest tokens that top-p looks at before it sorts the whole vocabulary.
 _NEAR = 1024
@@ -137,19 +137,6 @@ class Sampling:
         if bool(reached.isnan().any()):
             penalty = f", or the repetition penalty {self.repetition_penalty:g} is too far from 1"
             raise not_numbers("logits", penalty * self.penalizes)
-
-
-def not_numbers(what: str, or_else: str = "") -> CheckpointError:
-    """Returns the error of a model that answers NaN.
-
-    Args:
-        what: what is NaN.
-        or_else: what else may be the reason.
-    """
-    return CheckpointError(
-        f"the model's {what} are not numbers: its weights are not finite{or_else}; take another run, or "
-        "train it with a lower learning rate"
-    )
 
 
 def _nucleus(scores: Tensor, ids: Tensor | None, top_p: float) -> tuple[Tensor, Tensor]:

@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..errors import not_numbers
 from ..heads.cross_entropy import IGNORED
 from .model import CausalModel
-from .sampling import not_numbers
 
 __all__ = ["Pooling", "TextScore", "pooled_states", "row_log_probs"]
 

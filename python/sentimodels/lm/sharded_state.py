@@ -71,6 +71,8 @@ def save_sharded(
         with _alone_or_not():
             save(tensors, storage_writer=writer, no_dist=processes.world == 1)
     except (SafetensorError, OSError, CheckpointException) as error:  # a full disk, for one
+        if processes.main:
+            shutil.rmtree(shards, ignore_errors=True)
         raise CheckpointError(f"{shards}: the state cannot be written: {_reasons(error)}") from error
     if processes.main:
         save_state(folder / STATE, {"random": random}, {**progress, _SHARDS: shards.name, _ROWS: rows})

@@ -7,6 +7,7 @@ for generation: `senti import` reads GPT-2 as a model of ours.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -85,10 +86,10 @@ class Hf(Backbone):
 
     def looks_ahead(self) -> bool:
         """Whether the state of the first token depends on the one after it."""
-        ids = torch.tensor([[0, 0], [0, self.n_ids - 1]], device=next(self.parameters()).device)
-        was = self.training
+        device, was = next(self.parameters()).device, self.training
+        self.eval()
         with torch.no_grad():
-            first, other = self.eval()(ids)[:, 0]
+            first, other = (self(torch.tensor([[0, id]], device=device))[0, 0] for id in (0, self.n_ids - 1))
         self.train(was)
         return not torch.equal(first, other)
 
@@ -119,8 +120,12 @@ def _naming() -> Iterator[None]:
 
     try:
         yield
-    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
-        said = " ".join(str(error).split()).partition(" Should contain one of")[0]  # hundreds of names follow
+    except (
+        ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, ImportError,
+        StrictDataclassError,
+    ) as error:  # fmt: skip
+        # Hundreds of names may follow.
+        said = re.sub(" (Should contain|Model type should be) one of.*", "", " ".join(str(error).split()))
         raise ConfigError(
             f"model.settings: no config.json of transformers: {said or type(error).__name__}"
         ) from error

@@ -20,6 +20,7 @@ from ..errors import CheckpointError, ConfigError
 from ..models.hf import PREFIX, Hf, auto_class
 
 __all__ = [
+    "check_pooling",
     "check_reach",
     "from_anywhere",
     "load_pretrained",
@@ -29,11 +30,17 @@ __all__ = [
     "without_folder",
 ]
 
-# Models whose places begin after that of padding, so that they have as many fewer.
-_AFTER_PADDING = (
-    "altclip_text_model", "camembert", "data2vec-text", "esm", "ibert", "layoutlmv3", "lilt", "longformer",
-    "luke", "markuplm", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
-)  # fmt: skip
+# Models whose places begin after that of padding, so that they have as many fewer: the id of padding where
+# config.json does not say it.
+_AFTER_PADDING = {
+    **dict.fromkeys((
+        "altclip_text_model", "bridgetower_text_model", "camembert", "clap_text_model", "data2vec-text",
+        "esm", "ibert", "layoutlmv3", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
+        "xlm-roberta", "xlm-roberta-xl", "xmod",
+    ), 1),
+    "lilt": 0,
+    "markuplm": 0,
+}  # fmt: skip
 # The name of a tensor with a number in it, as that of a layer; what is said of the tensor may follow.
 _NUMBERED = re.compile(r"([^ ]*?\.)(\d+)(\..*)")
 
@@ -102,8 +109,9 @@ def _reach(given: Any) -> int | None:
     reach = given.get("max_position_embeddings") or given.get("n_positions")
     if not isinstance(reach, int):
         return None
-    if given.get("model_type") in _AFTER_PADDING:
-        reach -= (given.get("pad_token_id") or 1) + 1
+    if (usual := _AFTER_PADDING.get(str(given.get("model_type")))) is not None:
+        pad = given.get("pad_token_id")
+        reach -= (pad if isinstance(pad, int) else usual) + 1
     return reach if reach > 0 else None
 
 
@@ -121,6 +129,19 @@ def check_reach(settings: str, longest: int) -> None:
         )
 
 
+def check_pooling(module: nn.Module) -> None:
+    """Refuses to classify by the first state of a model of transformers that reads from left to right.
+
+    Raises:
+        ConfigError: naming the setting.
+    """
+    backbone = getattr(module, "backbone", None)
+    if isinstance(backbone, Hf) and backbone.config.pooling == "first" and not backbone.looks_ahead():
+        raise ConfigError(
+            "model.pooling 'first' of a model that reads from left to right sees one token: use last or mean"
+        )
+
+
 def load_pretrained(module: nn.Module, arch: str) -> list[str]:
     """Puts the weights of the folder into the backbone of a module.
 
@@ -129,7 +150,6 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
 
     Raises:
         CheckpointError: if there are no safetensors, or they are of another model.
-        ConfigError: if the head would read the first state of a model that reads from left to right.
     """
     folder, backbone = _folder(arch), getattr(module, "backbone", None)
     if folder is None:
@@ -160,10 +180,6 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
         raise CheckpointError(f"{folder}: no tensor {missing[0]}; is config.json of the same model?")
     tensors = theirs.state_dict()
     backbone.model.load_state_dict({name: tensors[name] for name in own})
-    if backbone.config.pooling == "first" and not backbone.looks_ahead():
-        raise ConfigError(
-            "model.pooling 'first' of a model that reads from left to right sees one token: use last or mean"
-        )
     said = [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
     unused = sorted({*info["unexpected_keys"], *(set(tensors) - set(info["missing_keys"]))} - set(own))
     if unused:

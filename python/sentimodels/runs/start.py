@@ -27,7 +27,7 @@ from .config import merge, read_toml, written
 from .directory import WEIGHTS, HasFingerprint, check_there, load_config
 from .language import is_language, is_translation, resolve_language
 from .manifest import MANIFEST, check_unchanged
-from .pretrained import load_pretrained, same_arch, tensor_names
+from .pretrained import check_pooling, load_pretrained, same_arch, tensor_names
 
 __all__ = ["OWN", "as_base", "as_grown", "encoder_of_start", "first_weights", "start_from"]
 
@@ -150,14 +150,15 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
         What was used and what was not, one sentence each.
 
     Raises:
-        SentiError: as `load_pretrained` and `start_from` do.
+        SentiError: as `check_pooling`, `load_pretrained` and `start_from` do.
     """
     start = config.train.init_from
     base = None if start is None else _config_of(Path(start))
     known = base is not None and same_arch(base.arch, config.arch)
+    check_pooling(module)
     said = [] if known else load_pretrained(module, config.arch)
     if known and isinstance(module, Fits):
-        return [f"{start}: its tokenizer alone is used; {config.arch} computes its weights from the texts"]
+        return [f"{start}: none of its weights are used: {config.arch} computes its own from the texts"]
     return said if start is None else [*said, *start_from(module, config, encoder)]
 
 
