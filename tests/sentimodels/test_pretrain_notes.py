@@ -93,7 +93,7 @@ def test_short_documents_and_long_rows_of_two_halves_are_named(tmp_path: Path) -
         data, train = {"context": context, "valid_share": 0.2}, {"max_steps": 1, "batch_size": 2}
         config = config_of(lines, arch="bert", task={"next_sentence": True}, data=data, train=train)
         pretrain(config, tmp_path / str(context), on_note=said.append)
-        notes = [note for note in said if "a row of two halves holds one document" in note]
+        notes = [note for note in said if "--next-sentence reads the longest document" in note]
         assert len(notes) == told, said
         assert not told or "so lower --context, or leave out --next-sentence" in notes[0]
 

@@ -315,8 +315,8 @@ def nystrom(
 ) -> Tensor:
     """Nystrom attention with segment means.
 
-    Where a text has no more tokens than landmarks it is softmax attention, but for the inverse, which is
-    approximated: outputs are about 0.01 apart.
+    Where a text has no more tokens than landmarks it is softmax attention, up to the error of the
+    inverse, which is approximated.
 
     Raises:
         ValueError: if it is to be causal or cached.

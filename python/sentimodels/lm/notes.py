@@ -23,7 +23,7 @@ from .special import masked_tokens
 
 __all__ = ["notes_of"]
 
-# The share of the tokens under which it is said that rows of two halves read no more.
+# Where rows of two halves read a smaller share of the tokens than this, a note says so.
 _MUCH = 0.7
 # What decides which documents of files validate, beside how the files are read.
 _DIVIDING = ("limit", "valid_share", "split_seed")
@@ -57,10 +57,10 @@ def notes_of(
         share = share_read(corpus)
         if share < _MUCH:
             yield (
-                f"a row of two halves holds one document, the longest that it finds in {config.data.context} "
-                f"tokens: {share:.0%} of the tokens are read, and what is left of a row is padding; "
-                f"documents have {train_tokens // train:,} tokens on average, so lower --context, or leave "
-                "out --next-sentence"
+                f"--next-sentence reads the longest document of each {config.data.context} tokens and pads "
+                f"the rest: about {share:.0%} of the tokens are read; documents have "
+                f"{train_tokens // train:,} tokens on average, so lower --context, or leave out "
+                "--next-sentence"
             )
     start = config.train.init_from
     if not resumed and (of_start := tokenizer_of_start(config)) is not None:

@@ -30,7 +30,7 @@ __all__ = [
     "without_folder",
 ]
 
-# Models whose places begin after that of padding, so that they have as many fewer: the id of padding where
+# Models that number their places from the id of padding on, which takes the first ones: that id, where
 # config.json does not say it.
 _AFTER_PADDING = {
     **dict.fromkeys((

@@ -130,13 +130,8 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
     data = {"context": sections["model"]["max_len"], "end": known_end(tokenizer, content, {})}
     data = {name: value for name, value in data.items() if value is not None}
     config = resolve_language({"arch": layout.arch, "data": data, **sections})
-    if sections["model"]["n_layers"] > len(tensors):
-        raise CheckpointError(
-            f"{folder / 'config.json'}: {sections['model']['n_layers']:,} layers, but the weights have "
-            f"{len(tensors):,} tensors in all; is it of the same model?"
-        )
+    _check_layers(tensors, layout, sections["model"]["n_layers"], folder)  # before their names are made
     pairs, notes = layout.pairs(config), []
-    _check_layers(tensors, layout, sections["model"]["n_layers"], folder)
     used = {name for pair in pairs for name in pair.theirs}
     unused = sorted(name for name in tensors if name not in used and not re.search(layout.ignored, name))
     if unused:
@@ -198,15 +193,20 @@ def _weights(folder: Path) -> dict[str, Tensor]:
 
 
 def _check_layers(tensors: Mapping[str, Tensor], layout: Layout, n_layers: int, folder: Path) -> None:
-    """Refuses weights of more layers than the settings have; fewer are missed by name.
+    """Refuses weights of more layers than the settings have, or far fewer; a few are missed by name.
 
     Raises:
         CheckpointError: naming both numbers.
     """
     numbers = [int(found[1]) for name in tensors if (found := re.match(layout.layer, name))]
-    if numbers and max(numbers) >= n_layers:
+    there = ""
+    if n_layers > len(tensors):
+        there = f"{len(tensors):,} tensors in all"
+    elif numbers and max(numbers) >= n_layers:
+        there = f"{max(numbers) + 1:,}"
+    if there:
         raise CheckpointError(
-            f"{folder / 'config.json'}: {n_layers:,} layers, but the weights have {max(numbers) + 1:,}; "
+            f"{folder / 'config.json'}: {n_layers:,} layers, but the weights have {there}; "
             "is it of the same model?"
         )
 
