@@ -113,8 +113,8 @@ def continue_texts(
     texts = texts_of("continue_texts", texts)
     prompt_tokens = whole("prompt_tokens", prompt_tokens, "a whole number from 1 on", least=1)
     new_tokens = whole("new_tokens", new_tokens, "a whole number from 1 on", least=1)
-    # A text is read but for its last token, after the end token where there is one. It must fit one window: in
-    # a second one its rest would be scored without its whole beginning.
+    # A text is read but for its last token, after the end token where there is one. It must fit one window:
+    # in a second one its rest would be scored without its whole beginning.
     read = prompt_tokens + new_tokens - (model.end is None)
     if model.context is not None and read > model.context:
         raise DataError(
