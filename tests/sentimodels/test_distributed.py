@@ -16,6 +16,7 @@ from sentimodels.config import ClassificationConfig, OptimConfig, TrainConfig
 from sentimodels.errors import CheckpointError
 from sentimodels.tasks.classification import Classification
 from sentimodels.training.distributed import Distributed
+from sentimodels.training.state import random_state, restore_random
 from sentimodels.training.trainer import Trainer
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -130,3 +131,39 @@ def test_a_process_alone_gets_back_what_it_gave() -> None:
     assert not alone.any(False)
     tensors = {"cpu": torch.ones(2)}
     assert alone.own(alone.gather(tensors)) == tensors
+
+
+@pytest.mark.parametrize("device", ["cuda", "auto", "cuda:1"])
+def test_a_process_takes_its_own_gpu_alone(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    tried: list[str] = []
+
+    def device_of(name: str) -> torch.device:
+        tried.append(name)
+        return torch.device(name)
+
+    for name, value in (("WORLD_SIZE", "2"), ("LOCAL_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sentimodels.training.distributed.device_of", device_of)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: tried.append(str(device)))
+    monkeypatch.setattr(
+        torch.distributed, "init_process_group", lambda backend, timeout: tried.append(backend)
+    )
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    assert Distributed.start(device) == Distributed(torch.device("cuda:1"), 1, 2)
+    assert tried == ["cuda:1", "cuda:1", "nccl"]
+
+
+def test_random_numbers_go_on_with_another_number_of_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs are imitated: each has a state, which is a number."""
+    states = {i: torch.tensor([i]) for i in range(12)}
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(states))
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda i: states[i])
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, i: states.update({i: state}))
+    saved = random_state()
+    for n in (12, 2, 14):
+        states.clear()
+        states.update({i: torch.tensor([-1]) for i in range(n)})
+        restore_random(saved)
+        assert [int(states[i]) for i in range(n)] == [i if i < 12 else -1 for i in range(n)]

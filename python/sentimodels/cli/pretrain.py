@@ -168,7 +168,7 @@ def register(app: typer.Typer, whole: bool = True) -> None:
         no_args_is_help=True,
         epilog=examples(
             "senti pretrain books.txt --preset nano --steps 200 --out runs/lm",
-            "senti pretrain books.txt --arch bert --preset nano --next-sentence --epochs 1 --out runs/bert",
+            "senti pretrain books.txt --format paragraphs --arch bert --next-sentence --epochs 1 -o runs/mlm",
             "senti pretrain --resume runs/lm",
         ),
     )(with_options(pretrain, options if whole else None))

@@ -56,11 +56,12 @@ class Distributed:
         """
         joined = dist.is_available() and dist.is_initialized()
         world = dist.get_world_size() if joined else int(os.environ.get("WORLD_SIZE", "1"))
-        own_device = device_of(device)
         if world == 1:
-            return cls(own_device)
-        if own_device.type == "cuda" and ":" not in device:
-            own_device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+            return cls(device_of(device))
+        if device == "cuda" or (device == "auto" and torch.cuda.is_available()):
+            device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        own_device = device_of(device)
+        if own_device.type == "cuda":
             torch.cuda.set_device(own_device)
         if not joined:
             try:

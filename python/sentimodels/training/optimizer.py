@@ -18,7 +18,17 @@ from ..config import OptimConfig
 from .muon import Muon
 from .table_rows import put, take
 
-__all__ = ["Optimizers", "RowAdam", "clip", "depth_of", "divide", "is_table", "make_sparse", "norm_of"]
+__all__ = [
+    "Optimizers",
+    "RowAdam",
+    "clip",
+    "depth_of",
+    "divide",
+    "is_added",
+    "is_table",
+    "make_sparse",
+    "norm_of",
+]
 
 
 # Names of our own models and of those that `hf:` takes from transformers.
@@ -35,7 +45,7 @@ def is_table(name: str) -> bool:
     return _TABLE.search(name) is not None
 
 
-def _added(name: str) -> bool:
+def is_added(name: str) -> bool:
     """Whether a parameter is a table of vectors that are added to tokens: positions, segments."""
     return re.search(r"\b(positions|segments)\.weight$", name) is not None
 
@@ -137,7 +147,7 @@ class Optimizers:
         rows, matrices, others = _Groups(), _Groups(), _Groups()
         for name, parameter in module.named_parameters():
             factor = config.layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
-            between = parameter.ndim == 2 and not is_table(name) and not _added(name)
+            between = parameter.ndim == 2 and not is_table(name) and not is_added(name)
             if name in sparse:
                 rows.add(parameter, factor=factor, base=config.lr * config.embedding_lr_scale)
             elif config.name == "muon" and between and not name.startswith("head."):

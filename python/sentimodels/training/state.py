@@ -89,14 +89,14 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
 def random_state() -> dict[str, Tensor]:
     """Returns the states of torch's generators."""
     out = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        out |= {f"cuda{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
+    for i in range(torch.cuda.device_count()):
+        out[f"cuda{i}"] = torch.cuda.get_rng_state(i)
     return out
 
 
 def restore_random(states: Mapping[str, Tensor]) -> None:
-    """Puts torch's generators back."""
+    """Puts torch's generators back; a GPU whose state was not saved keeps its own."""
     torch.set_rng_state(states["cpu"])
-    on_cuda = [states[key] for key in sorted(states) if key.startswith("cuda")]
-    if on_cuda and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(on_cuda)
+    for i in range(torch.cuda.device_count()):
+        if (state := states.get(f"cuda{i}")) is not None:
+            torch.cuda.set_rng_state(state, i)

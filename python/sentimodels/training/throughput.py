@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from torch import device, nn
 from torch.cuda import get_device_name
 
-from .optimizer import _added, is_table
+from .optimizer import is_added, is_table
 
 __all__ = ["FORMULA", "mfu", "peak_of", "working_parameters"]
 
@@ -49,7 +49,7 @@ def working_parameters(module: nn.Module) -> int:
     tied = {id(p) for part in module.modules() if getattr(part, "tied", False) for p in part.parameters()}
     counted = 0.0
     for name, value in module.named_parameters():
-        if (is_table(name) and id(value) not in tied) or _added(name):
+        if (is_table(name) and id(value) not in tied) or is_added(name):
             continue
         reader = "head." if id(value) in tied else name
         share = next((part for begin, part in shares.items() if reader.startswith(begin)), 1.0)
