@@ -335,7 +335,7 @@ def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> N
     ):
         page.text.fill("the cat")
         page.text.press("Control+Enter")
-        page.page.locator(".piece").nth(2).wait_for()
+        page.page.locator(".piece").nth(2).wait_for(state="attached")  # a line break has no width
         page.page.get_by_role("button", name="Stop").click()
         count = page.page.locator(".piece").count()
         page.page.wait_for_timeout(400)
@@ -344,7 +344,7 @@ def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> N
         assert go.is_enabled()
         go.focus()
         page.page.keyboard.press("Enter")
-        page.page.locator(".piece").nth(1).wait_for()
+        page.page.locator(".piece").nth(1).wait_for(state="attached")
         assert stop.evaluate("node => node === document.activeElement")
         page.page.keyboard.press("Escape")
         page.panel("lm").get_by_text("stopped", exact=True).wait_for()

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from typing import Self
 
 import torch
@@ -64,6 +65,9 @@ class Distributed:
         if own_device.type == "cuda":
             torch.cuda.set_device(own_device)
         if not joined:
+            # The defaults of its functions are the group there is at its import, which an optimizer may be
+            # the first to ask for: a group held by them outlives `end`, and its threads may then abort Python.
+            import_module("torch.distributed.nn.functional")
             try:
                 dist.init_process_group("nccl" if own_device.type == "cuda" else "gloo", timeout=_PATIENCE)
             except ValueError as error:
