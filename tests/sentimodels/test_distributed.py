@@ -25,9 +25,13 @@ N_ROWS = 75
 HEAD = """
 from pathlib import Path
 from sentimodels.training.distributed import Distributed
-from test_distributed import train
+from test_distributed import threads, train
 folder = Path({folder!r})
 processes = Distributed.start("cpu")
+"""
+TAIL = """
+processes.end()
+assert "gloo_tcp_loop" not in threads()  # which may abort a process that ends
 """
 
 
@@ -52,6 +56,11 @@ def train(
     (folder / f"rank{processes.rank}-{fit.stop}.json").write_text(json.dumps(told), "utf-8")
 
 
+def threads() -> set[str]:
+    """Returns the names of the threads of this process, where the system says them."""
+    return {task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")}
+
+
 def together(folder: Path, code: str) -> None:
     """Runs code in two processes, as `torchrun` would start them."""
     with socket.socket() as free:
@@ -60,7 +69,7 @@ def together(folder: Path, code: str) -> None:
     path = os.pathsep.join([str(TESTS), str(TESTS / "sentimodels"), os.environ.get("PYTHONPATH", "")])
     common = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     common |= {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    call = HEAD.format(folder=str(folder)) + code + "processes.end()\n"
+    call = HEAD.format(folder=str(folder)) + code + TAIL
     started = [
         subprocess.Popen(
             [sys.executable, "-c", call], env={**common, "RANK": str(rank)}, stderr=subprocess.PIPE

@@ -65,8 +65,8 @@ class Distributed:
         if own_device.type == "cuda":
             torch.cuda.set_device(own_device)
         if not joined:
-            # The defaults of its functions are the group there is at its import, which an optimizer may be
-            # the first to ask for: a group held by them outlives `end`, and its threads may then abort Python.
+            # The defaults of its functions are the group that there is when they are imported, as the first
+            # optimizer does: held by them, a group outlives `end`, and its threads may abort Python's exit.
             import_module("torch.distributed.nn.functional")
             try:
                 dist.init_process_group("nccl" if own_device.type == "cuda" else "gloo", timeout=_PATIENCE)
