@@ -196,7 +196,7 @@ def test_all_can_be_done_by_keyboard(page: Watched) -> None:
     assert detail.inner_text() != before
     page.tab_to("Continue")
     page.page.keyboard.press("Enter")
-    page.panel("lm").locator(".piece").first.wait_for()
+    page.panel("lm").locator(".piece").first.wait_for(state="attached")  # a line break has no width
 
 
 def test_a_screen_reader_finds_what_is_there(page: Watched, folder: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> N
     ):
         page.text.fill("the cat")
         page.text.press("Control+Enter")
-        page.page.locator(".piece").nth(2).wait_for(state="attached")  # a line break has no width
+        page.page.locator(".piece").nth(2).wait_for(state="attached")
         page.page.get_by_role("button", name="Stop").click()
         count = page.page.locator(".piece").count()
         page.page.wait_for_timeout(400)

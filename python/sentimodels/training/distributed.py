@@ -65,8 +65,9 @@ class Distributed:
         if own_device.type == "cuda":
             torch.cuda.set_device(own_device)
         if not joined:
-            # The defaults of its functions are the group that there is when they are imported, as the first
-            # optimizer does: held by them, a group outlives `end`, and its threads may abort Python's exit.
+            # Its functions take the group that exists when it is imported as a default argument, and the
+            # first optimizer imports it. Imported now, it keeps no group alive after `end`, whose threads
+            # may abort the process as Python exits.
             import_module("torch.distributed.nn.functional")
             try:
                 dist.init_process_group("nccl" if own_device.type == "cuda" else "gloo", timeout=_PATIENCE)
