@@ -103,13 +103,13 @@ def page(folder: Path, target: Path) -> list[str]:
 
 
 def accuracy(_: Path, target: Path) -> list[str]:
-    """Rows of the Kaggle phrases whose results still count; CPU seconds of one core."""
+    """Rows of the Kaggle phrases, as measured last; CPU seconds of one core."""
     from sentimodels.plots import Asked, drawing, save
     from sentimodels.plots.reached import Reached
 
     rows: dict[str, list[dict[str, Any]]] = {}
     for result in measured():
-        rows.setdefault(result["row"], []).append(result)
+        rows.setdefault(result["row"].removeprefix("kaggle:"), []).append(result)
     points = {}
     for name, results in rows.items():
         reached = interval(results)
@@ -117,27 +117,17 @@ def accuracy(_: Path, target: Path) -> list[str]:
         parameters = results[0]["cost"]["parameters"]
         points[name] = Reached(*reached, parameters, seconds, "a sealed fifth of the sentences")
     save(drawing("accuracy")(points, Asked("seconds", on="Kaggle movie-review phrases")), target)
-    return [f"result files of benches/models/results/kaggle: {', '.join(points)}"]
+    return [f"rows of benches/models/results.jsonl: {', '.join(points)}"]
 
 
 def measured() -> Iterator[dict[str, Any]]:
-    """Yields the results of rows trained on train alone that are of today's code and configuration."""
+    """Yields the last results of rows that were trained on train alone."""
     sys.path.insert(0, str(ROOT / "benches" / "models"))
-    from result import RESULTS, read, stale
+    from result import latest
     from rows import KAGGLE
 
-    from sentimodels.runs.config import resolve
-
-    trees = {row.name: row.tree for row in KAGGLE}
-    for path in sorted((RESULTS / "kaggle").glob("*.json")):
-        result = read(path)
-        if result["row"] not in trees:
-            continue
-        # The data sets need not be there: what the result says of them is taken as it is.
-        if reasons := stale(result, resolve(trees[result["row"]]), result["data"]):
-            print(f"left out {path.relative_to(ROOT)}: {'; '.join(reasons)}", file=sys.stderr)
-        else:
-            yield result
+    names = {f"kaggle:{row.name}" for row in KAGGLE}
+    yield from (result for (row, _), result in latest().items() if row in names)
 
 
 def interval(results: list[dict[str, Any]]) -> tuple[float, float, float]:

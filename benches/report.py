@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import aims
 import calls
 import corpora
 import decoding
@@ -346,7 +345,6 @@ def main(wanted: Sequence[str]) -> None:
             else:
                 print(f"\n{text}")
     if to_page:
-        path.write_text(aims.written(path.read_text(encoding="utf-8")), encoding="utf-8")
         front_page.write()
         print(path)
 

@@ -1,11 +1,9 @@
 """The page of benchmarks, whose sections take the places of their former selves, and the README's figures."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-import aims
 import front_page
 import page
 
@@ -33,14 +31,6 @@ def test_the_page_is_made_of_sections() -> None:
     assert page.updated(text, "") == text
 
 
-def test_each_section_has_a_script_that_writes_it() -> None:
-    """A section that nothing measures any more grows old on the page."""
-    root = Path(__file__).parents[1]
-    scripts = "".join(path.read_text("utf-8") for path in sorted((root / "benches").rglob("*.py")))
-    titles = [line for line in front_page.PAGE.read_text("utf-8").splitlines() if line.startswith("## ")]
-    assert [title for title in titles if not re.search(rf"{re.escape(title)}(?=[\\\"])", scripts)] == []
-
-
 def test_the_readme_has_the_figures_of_the_page() -> None:
     readme, text = (path.read_text("utf-8") for path in (front_page.README, front_page.PAGE))
     assert front_page.written(readme, text) == readme
@@ -57,45 +47,3 @@ def test_only_equal_results_are_rivals() -> None:
     titles = "".join(f"\n### {name}: 1 MB\n\n{table}" for name in TEXTS)
     text = text.replace(front_page.section(text, "Training"), titles)
     assert "| BPE: 1 MB | 1.0 s, 1 MB | - | b 3.0 s, 1 MB |" in front_page.training(text)
-
-
-def test_the_aims_are_of_the_page() -> None:
-    text = front_page.PAGE.read_text("utf-8")
-    assert aims.written(text) == text
-    lines = [line for line in text.splitlines() if line.startswith("| gpt2 | English")]
-    ours, rival = (next(line for line in lines if name in line) for name in ("sentitok", "gigatoken"))
-    # Nobody is a rival of oneself.
-    assert aims.written(text.replace(ours, ours.replace("| 1.00 |", "| 0.01 |"))) == text.replace(
-        ours, ours.replace("| 1.00 |", "| 0.01 |")
-    )
-    ratio = rival.split(" | ")[5]
-    slower = text.replace(rival, rival.replace(f"| {ratio} |", "| 0.01 |"))
-    assert "| decoding, by the fastest rival | at least 2 | 0.01 to" in aims.written(slower)
-
-
-@pytest.mark.parametrize(
-    ("figures", "least", "shown"),
-    [
-        ([2.0, 1.5], True, ["at least 1.5", "1.50 to 2.00", "met"]),
-        ([1.5, 1.0], True, ["at least 1.5", "1.00 to 1.50", "met in 1 of 2"]),
-        ([1.0], True, ["at least 1.5", "1.00", "**missed**"]),
-        ([1.0, 1.5], False, ["at most 1.5", "1.00 to 1.50", "met"]),
-        ([1.51], False, ["at most 1.5", "1.51", "**missed**"]),
-        ([9.0, None], True, ["at least 1.5", "-", "not measured"]),
-        ([], True, ["at least 1.5", "-", "not measured"]),
-    ],
-)
-def test_a_missed_aim_says_so(figures: list[float | None], least: bool, shown: list[str]) -> None:
-    aim = aims.Aim("what", 1.5, lambda _: figures, least)
-    assert aim.row("") == ["what", *shown]
-
-
-def test_columns_of_one_name_are_told_apart() -> None:
-    text = "\nwords\n\n| a | x | x |\n|---|---|---|\n| 1 | 2 | 3 |\n\n"
-    text += "### T, 16 MB\n\n| b |\n|---|\n| 1,234.5 ms |\n"
-    assert list(aims.tables(text)) == [
-        ("", [{"a": "1", "x": "2", "x #2": "3"}]),
-        ("T, 16 MB", [{"b": "1,234.5 ms"}]),
-    ]
-    assert aims.number("1,234.5 ms") == 1234.5
-    assert aims.number("**missed**") is None

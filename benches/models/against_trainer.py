@@ -6,7 +6,8 @@ Model, tokenizer, rows and machine are the same; each side runs as a process of 
 turns, and the median counts. The Trainer stands with its default settings (batches of 8 in
 random order, padded to the longest row) and once more with ours (batches of 128, grouped by
 length). Both include all that a step costs: reading, forward, backward, optimiser; ours also
-the averaged weights. Writes a result file, which docs/results.md shows.
+the averaged weights. Appends to `results.jsonl`; exits with 1 if ours is less than TIMES times as fast as the
+Trainer with its defaults.
 """
 
 import json
@@ -18,18 +19,17 @@ import time
 from importlib.util import find_spec
 from typing import Any
 
-from bars import TRAINER, TRAINER_TIMES
-from parts import fingerprints, kaggle
-from result import RESULTS, data_folder, digest, load, settings, stamp, write
+from parts import kaggle
+from result import append, data_folder, verdict
 
-TARGET = RESULTS / "trainer-speed.json"
+TIMES = 3.0
 COMMAND = "python benches/models/against_trainer.py"
 ROWS = 12_000
 ROUNDS = 3
 # Side: what it is called, and settings of the Trainer above its defaults (`None`: ours).
 SIDES: dict[str, tuple[str, dict[str, Any] | None]] = {
     "ours": ("sentimodels, defaults", None),
-    "default": (TRAINER, {}),
+    "default": ("transformers Trainer, defaults", {}),
     "grouped": (
         "transformers Trainer, batches of 128 by length",
         {"per_device_train_batch_size": 128, "train_sampling_strategy": "group_by_length"},
@@ -121,7 +121,6 @@ def main() -> int:
     if find_spec("accelerate") is None or find_spec("transformers") is None:
         print("needs transformers and accelerate: pip install transformers accelerate", file=sys.stderr)
         return 2
-    before = load()
     by_side: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     for _ in range(ROUNDS):
         for side in SIDES:
@@ -133,26 +132,14 @@ def main() -> int:
     speed = {
         side: statistics.median(r["tokens"] / r["seconds"] for r in runs) for side, runs in by_side.items()
     }
-    from sentimodels.runs.config import resolve
-
-    tree = settings(resolve({"arch": "encoder"}))
-    sides = [
-        {"name": SIDES[side][0], "tokens_per_second": speed[side], "times": speed["ours"] / speed[side]}
+    scores = {
+        SIDES[side][0]: {"tokens_per_second": speed[side], "times": speed["ours"] / speed[side]}
         for side in SIDES
-    ]
-    write(
-        TARGET,
-        {
-            "rows": ROWS,
-            "stamp": stamp("encoder", COMMAND, before),
-            "config": tree,
-            "config_sha256": digest(tree),
-            "data": fingerprints("kaggle", data_folder()),
-            "sides": sides,
-        },
-    )
-    print(f"written: {TARGET}; {speed['ours'] / speed['default']:.1f} times the default Trainer")
-    return 0 if speed["ours"] >= TRAINER_TIMES * speed["default"] else 1
+    }
+    append("trainer-speed", COMMAND, {"arch": "encoder", "rows": ROWS}, scores)
+    times = speed["ours"] / speed["default"]
+    print(f"{times:.1f} times the default Trainer: {verdict(times, least=TIMES)}")
+    return 0 if times >= TIMES else 1
 
 
 if __name__ == "__main__":

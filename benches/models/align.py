@@ -10,8 +10,9 @@ The base is a `gpt` that is pre-trained on training reviews, the reward a `bow` 
 same ones; openings to train on are theirs as well. A seed draws the weights of the base, the order of what it
 reads and all that alignment draws; the reward is one. A tenth of the training reviews, which neither has
 seen, judges while settings are chosen. `--test` judges on openings of the test reviews, which no choice has
-seen, and writes a result file. The bars are of the mean reward, of KL and of distinct-2 (`bars.py`), in the
-mean over seeds. Needs the data of `SENTITOK_DATA`.
+seen, and appends to `results.jsonl`. Bars, in the mean over seeds: the reward is up by REWARD deviations of
+the start, KL is at most KL nats, and DISTINCT of the start's distinct pairs of words are left. Needs the data
+of `SENTITOK_DATA`.
 """
 
 import argparse
@@ -19,14 +20,13 @@ import json
 import shutil
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import torch
-from bars import KL, SEEDS
-from judged import asks, judged_of
 from parts import FILES
-from result import RESULTS, data_folder, earlier, load, occasion, origin, write
+from result import append, data_folder, verdict
 from steps import AGAIN, after, aligned, cpu_seconds, pretrained, trained
 
 from sentimodels.alignment.judge import Judged, compare, judge, samples_of
@@ -47,7 +47,8 @@ from sentimodels.lm.special import known_end
 from sentimodels.runs.config import resolve, set_value
 from sentimodels.runs.language import resolve_language
 
-TARGET = RESULTS / "alignment.json"
+SEEDS = 3
+REWARD, KL, DISTINCT = 1.5, 10.0, 0.8
 N_JUDGED = 512
 # Of openings of the test reviews, answers are drawn by a seed that nothing else uses.
 SEED = 20_000_000
@@ -144,8 +145,13 @@ def settings(run: Path, folder: Path) -> dict[str, Any]:
 def tell(result: dict[str, Any]) -> None:
     for one in result["seeds"]:
         print(json.dumps(one, indent=1))
-    for judged in judged_of("alignment", result):
-        print(f"{judged.word}: {asks(judged.bar)}")
+    tests = [one["test"] for one in result["seeds"]]
+    reward = fmean(one["gain_in_std"] or 0.0 for one in tests)
+    kl = fmean(one["after"]["kl"] for one in tests)
+    distinct = fmean(one["after"]["distinct_2"] / one["before"]["distinct_2"] for one in tests)
+    print(f"reward up by {reward:.2f} deviations: {verdict(reward, least=REWARD)}")
+    print(f"KL {kl:.2f} nats: {verdict(kl, most=KL)}")
+    print(f"distinct-2 {distinct:.3f} of the start: {verdict(distinct, least=DISTINCT)}")
 
 
 def judged(run: Path, file: Path) -> tuple[Judged, Judged, AlignConfig]:
@@ -174,8 +180,8 @@ def judged(run: Path, file: Path) -> tuple[Judged, Judged, AlignConfig]:
     )
 
 
-def test(asked: argparse.Namespace, load_before: float | None) -> None:
-    """Judges all seeds on openings of the test reviews, and writes the result."""
+def test(asked: argparse.Namespace) -> None:
+    """Judges all seeds on openings of the test reviews, and appends the result."""
     of_seeds, won = [], []
     samples: list[dict[str, Any]] = []
     for seed in range(SEEDS):
@@ -200,18 +206,9 @@ def test(asked: argparse.Namespace, load_before: float | None) -> None:
     gain = of_score(lambda weights: weights @ np.stack(won).T / weights.sum(1, keepdims=True), len(won[0]))
     tree = settings(asked.out / named(asked.name, 0), asked.out)
     command = f"python benches/models/align.py --out {asked.out} --name {asked.name} --test"
-    result = {
-        "set": "imdb-openings", "row": "ppo", **origin(tree, [FILES["imdb"]]), "seeds": of_seeds,
-        "gain": asdict(gain), "samples": samples, "earlier": earlier(TARGET, judged_before),
-        **occasion(command, load_before),
-    }  # fmt: skip
-    write(TARGET, result)
+    result = {"seeds": of_seeds, "gain": asdict(gain)}
+    append("alignment", command, tree, result, samples=samples)
     tell(result)
-
-
-def judged_before(result: dict[str, Any]) -> dict[str, Any]:
-    """Returns what is remembered of a result that a new one takes the place of."""
-    return {"gain": [one["test"]["gain"] for one in result["seeds"]]}
 
 
 def main() -> None:
@@ -229,10 +226,10 @@ def main() -> None:
     for name in ("again", "test"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
-    asked.stop, before = after(asked.seconds), load()
+    asked.stop = after(asked.seconds)
     torch.set_num_threads(asked.threads)
     if asked.test:
-        test(asked, before)
+        test(asked)
         return
     for seed in range(SEEDS) if asked.seed is None else (asked.seed,):
         run = asked.out / named(asked.name, seed)

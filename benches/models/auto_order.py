@@ -1,10 +1,10 @@
 """What the order of `--arch auto` rests on: accuracy and CPU seconds of its models on texts of many kinds.
 
-    python benches/models/auto_order.py                  # what is missing or stale; a quarter of an hour
+    python benches/models/auto_order.py                  # all cells, a quarter of an hour
     python benches/models/auto_order.py tweets           # cells whose name has this
-    python benches/models/auto_order.py --pages          # writes the table of docs/senti-data.md alone
+    python benches/models/auto_order.py --table          # prints what was measured
 
-Not for the rows of `run_all.py`. Models learn from a part of a set's training rows and are scored on its dev
+Models learn from a part of a set's training rows and are scored on its dev
 part; sealed parts are not read. One seed, one thread: the table is for an order, not for a verdict. Models
 of long texts that take far longer than the default budget are left out, and shown as "-".
 """
@@ -12,27 +12,22 @@ of long texts that take far longer than the default budget are left out, and sho
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import result
-from markdown import table
 from parts import FILES, Parts, cut, imdb, kaggle, tweets, yelp
+from result import Result, append, data_folder, latest
 from rows import Tree
-from run_all import fewer
+from run import fewer
+from table import table
 from train_one import configured, scored, trained
 
 from sentimodels.classifier import Classifier
 from sentimodels.data import read_table
 from sentimodels.data.folds import folds
 from sentimodels.evaluation.predictions import predict
-from sentimodels.runs.config import resolve
 
-TARGET = result.RESULTS / "auto-order.json"
-PAGE = result.ROOT / "docs" / "senti-data.md"
-BEGIN, END = "<!-- auto order: begin -->", "<!-- auto order: end -->"
 COMMAND = "python benches/models/auto_order.py"
 ARCHS = ("tfidf", "bow", "nb", "cnn", "gru")
 LINEAR = ARCHS[:3]
@@ -100,9 +95,9 @@ def tree_of(texts: Texts, arch: str) -> Tree:
     return {"arch": arch, **(UNSPACED.get(arch, {}) if texts.of_set == "chinese" else {})}
 
 
-def measure(texts: Texts, arch: str, data: Path) -> result.Result:
-    """Trains one model and scores it on dev."""
-    parts, before = material(texts, data), result.load()
+def measure(texts: Texts, arch: str, data: Path) -> Result:
+    """Trains one model, scores it on dev and appends the result."""
+    parts = material(texts, data)
     config = configured(tree_of(texts, arch), 0, data)
     with tempfile.TemporaryDirectory() as folder:
         trained(config, fewer(parts, 100), Path(folder) / "first")  # what is imported is not counted
@@ -110,55 +105,19 @@ def measure(texts: Texts, arch: str, data: Path) -> result.Result:
         trained(config, parts, Path(folder))
         seconds = time.process_time() - began
         accuracy = scored(predict(Classifier.load(Path(folder) / "run"), parts.dev))["accuracy"]
-    return {
-        "accuracy": accuracy, "cpu_seconds": seconds, "rows": len(parts.train), "dev_rows": len(parts.dev),
-        **result.origin(result.settings(config), [FILES[texts.of_set]]),
-        "stamp": result.stamp(arch, COMMAND, before),
-    }  # fmt: skip
+    return append(
+        f"auto-order:{texts.title}: {arch}", COMMAND, config.tree(), {"dev": {"accuracy": accuracy}},
+        seed=0, seconds=seconds, rows=len(parts.train), dev_rows=len(parts.dev),
+    )  # fmt: skip
 
 
-def counts(cell: result.Result, texts: Texts, arch: str) -> bool:
-    """Whether a cell is of today's code and defaults."""
-    settings = result.settings(resolve(tree_of(texts, arch)))
-    return not result.outdated(cell, settings, [FILES[texts.of_set]]) and result.links(
-        cell["stamp"]["code"], result.code_hash(arch), result.unchanged()
-    )
-
-
-def shown(cells: result.Result, texts: Texts, arch: str) -> str:
+def shown(texts: Texts, arch: str, found: dict[tuple[str, int | None], Result]) -> str:
     if arch not in texts.archs:
         return "-"
-    cell = cells.get(f"{texts.title}: {arch}")
-    if cell is None or not counts(cell, texts, arch):
-        return "not measured"
-    return f"{cell['accuracy']:.3f} ({cell['cpu_seconds']:.{0 if cell['cpu_seconds'] >= 2 else 1}f})"
-
-
-def span(values: Iterable[Any]) -> list[Any]:
-    """Returns the least and the greatest, or the one that both are."""
-    distinct = sorted(set(values))
-    return [distinct[0], *distinct[1:][-1:]] if distinct else []
-
-
-def part(cells: result.Result) -> str:
-    """Returns the table and what it was made of, from the result file alone."""
-    rows = [[texts.title, *(shown(cells, texts, arch) for arch in ARCHS)] for texts in TEXTS]
-    made = table(["training rows", *(f"`{arch}`" for arch in ARCHS)], rows)
-    stamps = [cell["stamp"] for cell in cells.values()]
-    dates = " to ".join(span(one["date"][:10] for one in stamps))
-    commits = ", ".join(sorted({str(one["commit"])[:9] for one in stamps}))
-    sizes = " to ".join(f"{n:,}" for n in span(cell["dev_rows"] for cell in cells.values()))
+    cell = found.get((f"auto-order:{texts.title}: {arch}", 0))
     return (
-        f"Accuracy on parts held out for development, {sizes or 'no'} rows, with CPU seconds of training in "
-        "brackets; one seed, one thread. Differences of up to two points on 500 to 1,000 rows are noise. "
-        f'"-": takes far longer than the default budget.\n\n{made}\n\n{dates}, commit {commits}. `{COMMAND}`.'
+        "not measured" if cell is None else f"{cell['scores']['dev']['accuracy']:.3f} ({cell['seconds']:.0f})"
     )
-
-
-def write_page(cells: result.Result) -> None:
-    before, rest = PAGE.read_text("utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{part(cells)}\n{END}{after}", encoding="utf-8")
 
 
 def main() -> None:
@@ -168,25 +127,18 @@ def main() -> None:
     parser.add_argument(
         "cells", nargs="*", help="parts of names of cells, as in tweets or ': nb'; all by default"
     )
-    parser.add_argument("--pages", action="store_true", help="measure nothing")
+    parser.add_argument("--table", action="store_true", help="print what was measured, measure nothing")
     asked = parser.parse_args()
-    measured = result.read(TARGET) if TARGET.is_file() else {"cells": {}}
-    for texts in [] if asked.pages else TEXTS:
+    for texts in [] if asked.table else TEXTS:
         for arch in texts.archs:
             name = f"{texts.title}: {arch}"
-            if asked.cells and not any(some in name for some in asked.cells):
-                continue
-            if name in measured["cells"] and counts(measured["cells"][name], texts, arch):
-                continue
-            if touched := result.changed(arch):
-                raise SystemExit(
-                    f"auto_order.py: {', '.join(touched)}: changed since the commit; type: git commit"
-                )
-            cell = measure(texts, arch, result.data_folder())
-            print(f"{name}: dev {cell['accuracy']:.4f}, {cell['cpu_seconds']:.1f} CPU s", flush=True)
-            measured["cells"][name] = cell
-            result.write(TARGET, measured)
-    write_page(measured["cells"])
+            if not asked.cells or any(some in name for some in asked.cells):
+                cell = measure(texts, arch, data_folder())
+                accuracy = cell["scores"]["dev"]["accuracy"]
+                print(f"{name}: dev {accuracy:.4f}, {cell['seconds']:.1f} CPU s", flush=True)
+    found = latest()
+    rows = [[texts.title, *(shown(texts, arch, found) for arch in ARCHS)] for texts in TEXTS]
+    print(table(("training rows", *ARCHS), rows))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ Models are pre-trained on the training reviews of IMDB and the training sentence
 written and cut as the phrases are. Each becomes classifiers of phrases or reviews, and so does the same model
 with the weights it is drawn with: same shape, tokenizer and settings. For each by itself, dev chooses one of
 RATES and one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
-seeds of fine-tuning and over rows. `--test` judges on the sealed part, and writes a result file for each
-architecture and, of IMDB, a submission. Not for published checkpoints (`senti train --arch hf:PATH`).
+seeds of fine-tuning and over rows. `--test` judges on the sealed part, appends a line for each
+architecture to `results.jsonl` and, of IMDB, writes a submission. Not for published checkpoints
+(`senti train --arch hf:PATH`).
 """
 
 import argparse
@@ -24,14 +25,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pretrained_page
 import torch
 from numpy.typing import NDArray
-from parts import fingerprints, reported
-from pretrained_page import target_of
+from parts import reported
 from pretrained_rows import BASES, KINDS, by_arch, chosen, of_arch, other_base, recipe, wanted
 from pretrained_steps import Bench, about
-from result import RESULTS, data_folder, digest, earlier, load, occasion, unpack, write
+from result import append, data_folder, unpack, verdict
 from steps import AGAIN, after, cpu_seconds
 from train_one import by_group, elsewhere, scored
 
@@ -45,6 +44,8 @@ from sentimodels.runs.directory import finished
 from sentitok import Tokenizer
 
 # Upper ends of the bins of the histogram of lengths, in tokens.
+# Accuracy that pre-training must be worth, and the CPU seconds it may take.
+GAIN, SECONDS = 0.01, 1800.0
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -77,8 +78,9 @@ def say(place: str, reached: dict[str, Any]) -> None:
         accuracies = [one["accuracy"] for one in of_seeds]
         print(f"{place}, {kind}: {np.mean(accuracies):.4f}, of {len(accuracies)} seeds")
     for kind, gain in reached["gain"].items():
-        print(f"{place}, {kind} less {other_base(kind)}: {100 * gain['value']:+.2f} points "
-              f"({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})", flush=True)  # fmt: skip
+        said = f"{100 * gain['value']:+.2f} points ({100 * gain['low']:+.2f} to {100 * gain['high']:+.2f})"
+        met = verdict(gain["value"], least=GAIN)
+        print(f"{place}, {kind} less {other_base(kind)}: {said}: {met}", flush=True)
 
 
 def lengths(table: Table, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -117,9 +119,9 @@ def submitted(bench: Bench, runs: dict[str, list[Path]], table: Table) -> str:
     return best.name
 
 
-def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, command: str) -> None:
-    """Judges the kinds of one architecture on the sealed part, and writes the result."""
-    before, parts = load(), bench.parts(of_set)
+def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], command: str, to: Path | None) -> None:
+    """Judges the kinds of one architecture on the sealed part, and appends the result."""
+    parts = bench.parts(of_set)
     of_dev, sealed = judged(runs, parts.dev), parts.sealed()
     of_sealed = judged(runs, sealed)
     say("sealed", of_sealed)
@@ -127,23 +129,20 @@ def test(bench: Bench, of_set: str, runs: dict[str, list[Path]], target: Path, c
     tried = {kind: bench.tried(of_set, kind) or {} for kind in runs}
     trees = {kind: bench.config(of_set, kind, chosen(reached), 0).tree() for kind, reached in tried.items()}
     tokenizer = Tokenizer.from_file(bench.base_folder(names[0]) / "tokenizer.json")
-    write(target, {
-        "set": of_set, "row": "pre-trained", "recipe": recipe(of_set, KINDS[next(iter(runs))].arch),
-        "config": trees, "config_sha256": digest(trees),
-        "data": fingerprints(of_set, data_folder()), "dev": of_dev, "sealed": of_sealed,
-        "commonest_label": max(Counter(sealed.labelled()).values()) / len(sealed),
-        "beside": beside(bench, runs) if of_set == "kaggle" else {},
-        "tried": {kind: {str(trial): value for trial, value in reached.items()}
-                  for kind, reached in tried.items()},
-        "parameters": {kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
-        "cpu_seconds": {kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
-        "bases": {name: of_base(bench.base_folder(name)) for name in names},
-        "earlier": earlier(target, lambda one: {"gain": one["sealed"]["gain"]}),
-        "starts": {kind: KINDS[kind].base for kind in runs if KINDS[kind].starts},
-        "lengths": lengths(parts.train, tokenizer),
-        "submission": submitted(bench, runs, sealed) if of_set == "imdb" else None,
-        **occasion(command, before),
-    })  # fmt: skip
+    bases = {name: of_base(bench.base_folder(name)) for name in names}
+    for name, base in bases.items():
+        print(f"pre-training, {name}: {verdict(base['cpu_seconds'], most=SECONDS)} CPU seconds")
+    arch = KINDS[next(iter(runs))].arch
+    append(
+        f"pretrained:{of_set}:{arch}", command, trees, {"dev": of_dev, "sealed": of_sealed}, to=to,
+        recipe=recipe(of_set, arch), commonest_label=max(Counter(sealed.labelled()).values()) / len(sealed),
+        beside=beside(bench, runs) if of_set == "kaggle" else {},
+        tried={kind: {str(trial): value for trial, value in some.items()} for kind, some in tried.items()},
+        parameters={kind: about(folders[0])["parameters"] for kind, folders in runs.items()},
+        cpu_seconds={kind: [cpu_seconds(run) for run in folders] for kind, folders in runs.items()},
+        bases=bases, lengths=lengths(parts.train, tokenizer),
+        submission=submitted(bench, runs, sealed) if of_set == "imdb" else None,
+    )  # fmt: skip
 
 
 def of_base(run: Path) -> dict[str, Any]:
@@ -189,7 +188,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--small", action="store_true", help="few rows and small sizes; judges on dev")
     parser.add_argument("--list", action="store_true", help="show what is there, and train nothing")
-    parser.add_argument("--test", action="store_true", help="judge on the sealed part, and write the result")
+    parser.add_argument("--test", action="store_true", help="judge on the sealed part, and append the result")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if not data_folder().is_dir():
@@ -215,11 +214,9 @@ def main() -> None:
                 say(f"{of_set}, dev", judged(of_kinds, bench.parts(of_set).dev))
                 continue
             for arch, some in by_arch(of_kinds).items():
-                target = target_of(out if asked.small else RESULTS, of_set, arch)
+                to = out / "results.jsonl" if asked.small else None
                 command = f"python benches/models/bert.py {of_set}:{arch} --test"
-                test(bench, of_set, {kind: of_kinds[kind] for kind in some}, target, command)
-        if asked.small:
-            print(pretrained_page.part(out))
+                test(bench, of_set, {kind: of_kinds[kind] for kind in some}, command, to)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benches/models/generate.py                    # needs transformers
     python benches/models/generate.py --quick            # fewer tokens and rounds
-    python benches/models/generate.py --write --only small    # sizes into the result file of docs/results.md
+    python benches/models/generate.py --write --only small    # appends sizes to results.jsonl
 
 One model is built with drawn weights and written in both layouts, so that all sides compute the
 same logits; the greedy tokens of all sides are compared in the same run, and the run fails where
@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bars import GENERATION
-from result import RESULTS, ROOT, load, occasion, origin, read, write
+from result import ROOT, append
 
 from sentimodels import LanguageModel
 from sentimodels.lm.directory import LoadedModel
@@ -35,7 +34,8 @@ from sentimodels.lm.sampling import Sampling
 from sentimodels.runs.language import resolve_language
 from sentitok import train_bpe
 
-TARGET, COMMAND = RESULTS / "generation.json", "python benches/models/generate.py"
+COMMAND = "python benches/models/generate.py"
+BARS = {"with_cache": 5.0, "against_transformers": 1.0}
 GPT_2 = {"norm": "layer", "activation": "gelu-tanh", "biases": True, "positions": "learned"}
 GREEDY = Sampling(temperature=0)
 CORPUS = "tests/data/corpus/sherlock-holmes.txt"
@@ -176,14 +176,6 @@ def settings_of(name: str) -> dict[str, Any]:
             "prompt": N_PROMPT, "new_tokens": N_NEW, **GPT_2}  # fmt: skip
 
 
-def keep(cases: dict[str, dict[str, float]], command: str, before: float | None, threads: int) -> None:
-    """Puts sizes into the result file, beside those that are there."""
-    old = read(TARGET)["cases"] if TARGET.is_file() else {}
-    about = {**occasion(command, before), "threads": threads}
-    new = {name: {**one, **about, **origin(settings_of(name), [CORPUS])} for name, one in cases.items()}
-    write(TARGET, {"cases": {**old, **new}})
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="64 new tokens and one round")
@@ -193,9 +185,8 @@ def main() -> None:
         "--cpu", action="store_true", help="count CPU time, for a machine that is not quiet; with --threads 1"
     )
     parser.add_argument("--only", default="", help="part of a case's name")
-    parser.add_argument("--write", action="store_true", help="put the figures into the result file")
+    parser.add_argument("--write", action="store_true", help="append the figures to results.jsonl")
     given = parser.parse_args()
-    before = load()
     logging.disable(logging.WARNING)
     if given.threads:
         torch.set_num_threads(given.threads)
@@ -207,8 +198,9 @@ def main() -> None:
     }
     if given.write:
         command = f"{COMMAND} --rounds {rounds} --only {given.only!r} --write"
-        keep(measured, command, before, torch.get_num_threads())
-    if not all(one[score] >= bar for one in measured.values() for score, bar in GENERATION.items()):
+        for name, one in measured.items():
+            append(f"generation:{name}", command, settings_of(name), one, threads=torch.get_num_threads())
+    if not all(one[score] >= bar for one in measured.values() for score, bar in BARS.items()):
         sys.exit("a bar is missed")
     print("equal tokens on all sides; both bars are met")
 

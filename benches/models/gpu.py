@@ -1,6 +1,6 @@
 """Training tokens per second of a GPT of 124 million parameters on one GPU, in bfloat16 and compiled.
 
-    python benches/models/gpu.py --write    # minutes; a result file, of which docs/results.md is made
+    python benches/models/gpu.py --write    # minutes; appends to results.jsonl
     python benches/models/gpu.py --small    # seconds on any device: that all of it runs
 
 The model is `--preset large --tied` with 50,257 tokens and rows of 1,024, trained by `senti pretrain`'s own
@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bars import GPU, GPU_TOKENS
-from markdown import MET, MISSED
-from result import RESULTS, ROOT, load, occasion, origin, write
+from result import ROOT, append, verdict
 
 from sentimodels.lm.pretrain import pretrain
 from sentimodels.runs.language import resolve_language
 from sentitok import train_bpe
 
-TARGET, COMMAND = RESULTS / "gpu_speed.json", "python benches/models/gpu.py"
+COMMAND = "python benches/models/gpu.py"
+# Tokens a second, and the GPU that the bar is for.
+TOKENS, GPU = 350_000, "H200"
 CORPUS = ROOT / "tests" / "data" / "corpus"
 NOVELS = [CORPUS / f"{name}.txt" for name in ("pride-and-prejudice", "sherlock-holmes")]
-FILES = [path.relative_to(ROOT).as_posix() for path in NOVELS]
 VOCABULARY = 50_257
 
 
@@ -90,17 +89,15 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64, help="rows of a step")
     parser.add_argument("--optimizer", choices=("adamw", "muon"), default="adamw")
     parser.add_argument("--small", action="store_true", help="a small model, not compiled, on any device")
-    parser.add_argument("--write", action="store_true", help="write the result file")
+    parser.add_argument("--write", action="store_true", help="append the figures to results.jsonl")
     asked = parser.parse_args()
     if not asked.small and not torch.cuda.is_available():
         parser.error("no GPU here; --small tries the benchmark on any device")
-    before = load()
     measured = measure(asked)
     for name, value in measured.items():
         print(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
     if GPU in str(measured["device"]):
-        word = MET if measured["tokens_per_second"] >= GPU_TOKENS else MISSED
-        print(f"bar {GPU_TOKENS:,} on one {GPU}: {word}")
+        print(f"tokens a second of one {GPU}: {verdict(measured['tokens_per_second'], least=TOKENS)}")
     else:
         print(f"the bar is of one {GPU}; this is another device")
     if asked.write:
@@ -108,8 +105,7 @@ def main() -> None:
             f"{COMMAND} --steps {asked.steps} --batch {asked.batch} --optimizer {asked.optimizer} --write"
         )
         sizes = {"steps": asked.steps, "batch": asked.batch, "optimizer": asked.optimizer}
-        about = origin({**sizes, "vocabulary": VOCABULARY}, FILES)
-        write(TARGET, {**measured, **about, **occasion(command, before)})
+        append("gpu-speed", command, {**sizes, "vocabulary": VOCABULARY}, measured)
 
 
 if __name__ == "__main__":

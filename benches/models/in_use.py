@@ -1,17 +1,15 @@
 """What people wait for: how soon `senti predict` answers, how fast the page does, what a verdict takes.
 
-    python benches/models/in_use.py          # all sections of docs/benchmarks.md, up to a minute each
+    python benches/models/in_use.py          # all sections, up to a minute each
     python benches/models/in_use.py predict  # one
-    python benches/models/in_use.py --pages  # measure nothing, write the sections
 
 Bars: `senti predict` begins within 1.5 s, and answers 10,000 short texts with `bow` within 2 s; the page
 of a tiny `gpt` answers within 50 ms of a keystroke and its server within 10 ms in the median, answers
 1,000 requests of 100 clients without an error while memory stays, and has at most 60 kB; what
 `sentitok serve` imports takes 0.3 s, and so does `--help` of both programs. `senti train` with no option but
 the file comes to a verdict on 10,000 rows in no more than the ten minutes that it took when it always trained
-an LSTM. Whole processes, several rounds: a bar (`bars.py`) is judged on the median, and the least is shown
-beside it. What was measured is written to results/in-use.json, and the sections are made from that
-(`in_use_page.py`). Not for the speed of training.
+an LSTM. Whole processes, several rounds: a bar is judged on the median, and the least is shown
+next to it. `--write` appends the figures to `results.jsonl`.
 """
 
 import argparse
@@ -27,11 +25,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import in_use_page
 import result
-from in_use_page import GAPS, KEYS, N_CLIENTS, N_REQUESTS, N_TEXTS, REVIEWS, ROUNDS, TARGET, TWEETS
 
 from sentimodels.data import Table, read_table
 from sentimodels.data.writers import write_table
@@ -40,12 +37,30 @@ from sentitok.web.server import bind
 sys.path.insert(0, str(result.ROOT / "tests"))
 from terminal import on_terminal
 
+REVIEWS, TWEETS = "tests/data/sentences/yelp_labelled.txt", "tweet-sentiment/train.csv.xz"
+ROUNDS = 5
+N_TEXTS, N_REQUESTS, N_CLIENTS = 10_000, 1_000, 100
+# Keys that are typed without a pause, and milliseconds between two of them: quick typists take 60 to 120.
+KEYS, GAPS = 5, (30, 60, 90, 120)
+# What people wait for: each is at most this, in the median.
+BARS: dict[str, tuple[float, str]] = {
+    "predict one text": (1.5, "s"),
+    "predict 10,000 texts": (2.0, "s"),
+    "verdict on 10,000 rows": (600.0, "s"),
+    "from keystroke to bars": (50, "ms"),
+    "answer of the server": (10, "ms"),
+    "errors of 1,000 requests": (0, "errors"),
+    "memory of 1,000 requests": (4, "MB"),
+    "size of the page": (60, "kB"),
+    "import of the server": (0.3, "s"),
+    "help": (0.3, "s"),
+}
 PAGE_FILES = result.ROOT / "python" / "sentitok" / "web" / "page"
 Row = dict[str, Any]
 
 
 def row(what: str, figures: list[float], bar: str | None = None) -> Row:
-    """What was measured, each time; its bar is one of `bars.IN_USE`."""
+    """What was measured, each time; `bar` names one of `BARS`."""
     return {"what": what, "bar": bar, "figures": figures}
 
 
@@ -254,29 +269,36 @@ SECTIONS: dict[str, Callable[[Path], list[Row]]] = {
 }
 
 
+def line(row: Row) -> str:
+    """Returns the median and the least of a row, and whether its bar is met."""
+    if not row["figures"]:
+        return f"{row['what']}: not measured"
+    most, unit = BARS.get(row["bar"], (None, "s"))
+    reached = median(row["figures"])
+    said = "" if most is None else f": {result.verdict(reached, most=most)}"
+    return f"{row['what']}: {reached:.2f} {unit}, least {min(row['figures']):.2f}{said}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all without it")
-    parser.add_argument("--pages", action="store_true", help="measure nothing")
+    parser.add_argument("--write", action="store_true", help="append the figures to results.jsonl")
     asked = parser.parse_args()
     if unknown := set(asked.sections) - set(SECTIONS):
         parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     threading.stack_size(1 << 20)  # a hundred clients
-    measured = result.read(TARGET) if TARGET.is_file() else {"sections": {}}
-    for name in [] if asked.pages else asked.sections or SECTIONS:
-        load = result.load()
+    for name in asked.sections or SECTIONS:
         with tempfile.TemporaryDirectory() as folder:
             os.environ |= with_bytecode(Path(folder))
             rows = SECTIONS[name](Path(folder))
-        measured["sections"][name] = {
-            "rows": rows, **in_use_page.origin_of(name), "changed": result.changed_below("python", "rust"),
-            **result.occasion(f"python benches/models/in_use.py {name}", load),
-        }  # fmt: skip
-        print(in_use_page.section(name, measured["sections"][name]))
-        result.write(TARGET, measured)
-    in_use_page.write(measured)
+        for one in rows:
+            print(line(one))
+        if asked.write:
+            settings = {"rounds": ROUNDS, "texts": N_TEXTS, "requests": N_REQUESTS, "clients": N_CLIENTS}
+            command = f"python benches/models/in_use.py {name} --write"
+            result.append(f"in-use:{name}", command, settings, {one["what"]: one["figures"] for one in rows})
 
 
 if __name__ == "__main__":

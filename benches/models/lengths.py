@@ -1,13 +1,13 @@
 """Time and memory of attention kinds and Mamba against the length of a text, and where they cross.
 
-    python benches/models/lengths.py                # minutes on one core; prints what is there already
-    python benches/models/lengths.py --seconds 90   # begins no point after so long; type it again to go on
-    senti plot --kind growth benches/models/results/growth.jsonl -o growth.svg
+    python benches/models/lengths.py --out lengths.jsonl               # minutes on one core
+    python benches/models/lengths.py --out lengths.jsonl --seconds 90  # begins no point later; resumes
+    senti plot --kind growth lengths.jsonl -o growth.svg
 
 Blocks of width 128 with about as many parameters read one text of 128 to 16,384 tokens: a forward and
 backward pass, as in training, float32, one thread. CPU seconds count, of the quickest of some tries, and the
-peak of memory above what is in use before, where /proc tells it. Each point is a line of growth.jsonl, so a
-stopped measurement goes on where it was.
+peak of memory above what is in use before, where /proc tells it. Each point is a line of a file of its own,
+whose points a later call skips, and with `--write` of `results.jsonl`.
 """
 
 import argparse
@@ -17,19 +17,17 @@ import json
 import sys
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
-from result import RESULTS, git, load, origin
+from result import append
 
 from sentimodels.models import build_backbone
 from sentimodels.runs.config import resolve
-from sentimodels.runs.directory import versions
 from sentimodels.text.inputs import Inputs
 
-TARGET = RESULTS / "growth.jsonl"
+TARGET = Path("runs/lengths.jsonl")
 COMMAND = "python benches/models/lengths.py"
 LENGTHS = [128 * 2**power for power in range(8)]
 VOCABULARY = 1000
@@ -154,6 +152,7 @@ def main() -> int:
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS), metavar="KIND")
     parser.add_argument("--out", type=Path, default=TARGET)
+    parser.add_argument("--write", action="store_true", help="append the points to results.jsonl too")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     began, left = time.monotonic(), 0
@@ -166,15 +165,13 @@ def main() -> int:
             if asked.seconds is not None and time.monotonic() - began > asked.seconds:
                 left += 1
                 continue
-            before = load()
-            point = measure(kind, length) | origin(settings_of(kind, length)) | {
-                "commit": git("rev-parse", "HEAD"), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
-                "load": [before, load()], "torch": versions()["torch"],
-            }  # fmt: skip
+            point = measure(kind, length)
             points[kind, length] = point
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             with asked.out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(point) + "\n")
+            if asked.write:
+                append(f"lengths:{kind}, {length}", COMMAND, settings_of(kind, length), point)
             shown = "-" if point["bytes"] is None else f"{point['bytes'] / 1e6:.0f} MB"
             print(f"{kind:24}{length:7,}{point['seconds']:10.4f} s{shown:>10}", flush=True)
     for kind in KINDS:

@@ -1,8 +1,7 @@
 """Whether ONNX graphs answer as the runs they were exported from: 10,000 real texts, every architecture.
 
-    python benches/models/onnx_equal.py            # minutes; architectures that are measured are kept
-    python benches/models/onnx_equal.py gpt --again
-    python benches/models/onnx_equal.py --pages    # writes the section of docs/benchmarks.md alone
+    python benches/models/onnx_equal.py            # minutes
+    python benches/models/onnx_equal.py gpt        # one architecture
 
 Bar: the same label for every text and probabilities within 1e-4. The texts are of the data folder, in two
 scripts and of one word to hundreds; each run is trained on other rows for some steps, since equality is
@@ -17,9 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import result
 import torch
 from parts import FILES
+from result import append, data_folder
 
 from sentimodels.data import Table, read_table
 from sentimodels.data.writers import write_table
@@ -29,12 +28,6 @@ from sentimodels.onnx.graph import HOLDS
 from sentimodels.runs.config import resolve
 from sentimodels.runs.train import train
 
-sys.path.insert(0, str(result.ROOT / "benches"))
-import page
-from measure import markdown
-
-TARGET = result.RESULTS / "onnx.json"
-PAGE = result.ROOT / "docs" / "benchmarks.md"
 COMMAND = "python benches/models/onnx_equal.py"
 # Texts that are asked, from the end of each file; those that are trained on, from the beginning.
 ASKED = {
@@ -72,34 +65,6 @@ def measured(arch: str, rows: Table, asked: list[str]) -> dict[str, Any]:
     return {**about["compared"], "seconds": time.perf_counter() - began, "bytes": size}
 
 
-def section(record: dict[str, Any]) -> str:
-    """Returns the section of the page, from the result file alone."""
-    rows = []
-    for arch in HOLDS:
-        one = record["archs"].get(arch)
-        if one is None or "failed" in one:
-            rows.append([f"`{arch}`", "-", "-", "-", "not measured" if one is None else "**missed**"])
-            continue
-        met = one["worst"] <= TOLERANCE and not one["labels_differ"]
-        rows.append(
-            [f"`{arch}`", f"{one['texts']:,}", str(one["labels_differ"]), f"{one['worst']:.1e}",
-             "met" if met else "**missed**"]
-        )  # fmt: skip
-    names = ", ".join(f"{n:,} of {Path(name).parent}" for name, n in ASKED.items())
-    words = (
-        f"Each run is trained for {STEPS} steps, exported by `senti export --onnx`, and asked {names} in "
-        "batches of 1 to 32. A label counts as another where the two likeliest are further apart than "
-        f"twice the tolerance, {TOLERANCE:g}. Bar: no other label, no probability further off than the "
-        "tolerance.\n\n"
-    )
-    head = ["architecture", "texts", "other labels", "largest difference of a probability", "bar"]
-    stamps = [one["stamp"] for one in record["archs"].values()]
-    commits = ", ".join(sorted({str(one["commit"])[:9] for one in stamps}))
-    dates = ", ".join(sorted({one["date"][:10] for one in stamps}))
-    said = f"{dates}, commit {commits}. onnxruntime {record['onnxruntime']}. `{COMMAND}`."
-    return f"## ONNX graphs\n\n{said}\n\n{words}{markdown(head, rows)}"
-
-
 def main() -> int:
     import onnxruntime
 
@@ -107,26 +72,17 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("archs", nargs="*", choices=[*HOLDS, []], help="architectures; all without it")
-    parser.add_argument("--again", action="store_true", help="measure those that are there already")
-    parser.add_argument("--pages", action="store_true", help="measure nothing")
     given = parser.parse_args()
-    record = result.read(TARGET) if TARGET.is_file() else {"archs": {}}
     torch.set_num_threads(1)
-    wanted = [] if given.pages else list(given.archs or HOLDS)
-    wanted = [one for one in wanted if given.again or one not in record["archs"]]
-    if wanted:
-        rows, asked = texts(result.data_folder())
-    for arch in wanted:
-        load = result.load()
+    rows, asked = texts(data_folder())
+    code = 0
+    for arch in given.archs or HOLDS:
         one = measured(arch, rows, asked)
-        record["archs"][arch] = {
-            **one, **result.origin(settings_of(arch), ASKED), "stamp": result.stamp(arch, COMMAND, load),
-        }  # fmt: skip
-        record["onnxruntime"] = onnxruntime.__version__
-        result.write(TARGET, record)
-        print(arch, one, flush=True)
-    PAGE.write_text(page.updated(PAGE.read_text("utf-8"), section(record)), encoding="utf-8")
-    return int(any("failed" in one for one in record["archs"].values()))
+        is_equal = "failed" not in one and one["worst"] <= TOLERANCE and not one["labels_differ"]
+        append(f"onnx:{arch}", COMMAND, settings_of(arch), one, onnxruntime=onnxruntime.__version__)
+        print(arch, "equal" if is_equal else "DIFFERS", one, flush=True)
+        code = code if is_equal else 1
+    return code
 
 
 if __name__ == "__main__":

@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from parts import FILES, imdb
-from result import RESULTS, data_folder, earlier, load, occasion, origin, write
+from parts import imdb
+from result import append, data_folder
 from steps import AGAIN, after, arguments, cpu_seconds, pretrained
 
 from sentimodels import LanguageModel
 from sentimodels.runs.language import resolve_language
 from sentitok import train_bpe
 
-TARGET = RESULTS / "optimizers.json"
 SEEDS = range(3)
 RATES = (1e-3, 3e-3, 6e-3, 1.2e-2, 2.4e-2)
 # The settings of TinyLLM are those that docs/senti-lm.md gives as options.
@@ -113,7 +112,6 @@ def side_of(side: str, asked: argparse.Namespace) -> dict[str, Any] | None:
 def main() -> None:
     asked = arguments(__doc__, "runs/optimizers").parse_args()
     asked.stop = after(asked.seconds)
-    before = load()
     torch.set_num_threads(asked.threads)
     sides = {}
     for side in SIDES:
@@ -125,12 +123,12 @@ def main() -> None:
         texts = list(imdb(data_folder())[0].sealed().texts[:JUDGE])
         for side, one in sides.items():
             one["test"] = [judged(folder_of(asked.out, side, one["rate"], seed), texts) for seed in SEEDS]
-        then = earlier(TARGET, lambda one: {name: side["test"] for name, side in one["sides"].items()})
-        write(TARGET, {
-            "set": "imdb", "row": "optimizers", **origin(settings_of(), [FILES["imdb"]]), "sides": sides,
-            "earlier": then,
-            **occasion(f"python benches/models/optimizers.py --out {asked.out} --test", before),
-        })  # fmt: skip
+        append(
+            "optimizers",
+            f"python benches/models/optimizers.py --out {asked.out} --test",
+            settings_of(),
+            sides,
+        )
     print(json.dumps(sides, indent=1))
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from sentimodels.data import Table, read_table, split, training_table
-from sentimodels.data.opening import hash_rows
 from sentimodels.data.sst.kaggle import with_rebuilt_labels
 
 SEED = 42
@@ -117,19 +116,3 @@ def reported(data: Path) -> dict[str, Table]:
     phrases = [read_table(path, format="sst-phrases") for path in trees.values()]
     test = with_rebuilt_labels(read_table(data / "kaggle-movie-reviews" / "test.tsv.xz"), phrases)
     return {"kaggle": test, "sst5": read_table(trees["test"], format="sst")}
-
-
-def fingerprint(table: Table) -> dict[str, int | str]:
-    """Rows of a part and the hash of their texts and labels, as read."""
-    return {"rows": len(table), "sha256": hash_rows(table.texts, table.labels)}
-
-
-@cache
-def fingerprints(name: str, data: Path) -> dict[str, dict[str, int | str]]:
-    """The parts of a set, of each fold where it has folds."""
-    by_part = {}
-    for place, parts in enumerate(made := SETS[name](data)):
-        suffix = f"-{place}" if len(made) > 1 else ""
-        for part, table in (("train", parts.train), ("dev", parts.dev), ("sealed", parts.sealed())):
-            by_part[part + suffix] = fingerprint(table)
-    return by_part

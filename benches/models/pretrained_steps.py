@@ -27,7 +27,7 @@ from pretrained_rows import (
     trials,
 )  # fmt: skip
 from result import data_folder
-from run_all import fewer
+from run import fewer
 from steps import Stop, pretrained, trained
 
 from sentimodels.config import RunConfig

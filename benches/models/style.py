@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from result import RESULTS, data_folder, earlier, load, occasion, origin, write
+from result import append, data_folder
 from steps import AGAIN, after, arguments, pretrained
 
 from sentimodels import LanguageModel
 from sentimodels.continuation import Continued, continue_texts
 from sentimodels.runs.language import resolve_language
 
-TARGET = RESULTS / "style.json"
 SONNETS, PLAYS = (f"corpora/{name}.txt.xz" for name in ("shakespeare-sonnets", "tinyshakespeare"))
 SEEDS = range(5)
 # Tokens of a beginning, and of what is made of it.
@@ -160,7 +159,6 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=12, help="of the base")
     asked = parser.parse_args()
     asked.stop = after(asked.seconds)
-    before = load()
     torch.set_num_threads(asked.threads)
     parts = parted(sonnets_of(text_of(SONNETS)))
     # A document is some lines of a play, as a scene has no mark.
@@ -185,15 +183,19 @@ def main() -> None:
             ]
             for name in ("base", "tuned")
         }
-        tree = settings_of(asked.preset, asked.epochs)
-        write(TARGET, {
-            "set": "sonnets", "row": "style", **origin(tree, [SONNETS, PLAYS]),
-            "test": comparison,
-            "valid": {name: [one["valid"] for one in every] for name, every in about.items()},
-            "fits": {name: [one["fit"] for one in every] for name, every in about.items()},
-            "earlier": earlier(TARGET, lambda one: {"better": one["test"]["better"]}),
-            **occasion(f"python benches/models/style.py --out {asked.out} --test", before),
-        })  # fmt: skip
+        kept = {
+            what: {name: [one[what] for one in every] for name, every in about.items()}
+            for what in ("valid", "fit")
+        }
+        command = f"python benches/models/style.py --out {asked.out} --test"
+        append(
+            "style",
+            command,
+            settings_of(asked.preset, asked.epochs),
+            {"test": comparison},
+            valid=kept["valid"],
+            fit=kept["fit"],
+        )
 
 
 if __name__ == "__main__":

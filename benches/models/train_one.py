@@ -1,6 +1,6 @@
 """Trains one row with one seed on one set, and scores it on the sealed part.
 
-A process of its own, so that peak memory is this model's alone; `run_all.py` starts it. The sealed part
+`run.py` starts it in its own process, so that peak memory is this model's alone. The sealed part
 is read when the model is finished: nothing of it can be chosen on. Kaggle's test labels are rebuilt
 from the SST trees for scoring only: the loaders refuse to train on them.
 """
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from parts import SETS, Parts, fingerprints, reported
-from result import digest, load, pack, settings, stamp, write
+from parts import SETS, Parts, reported
+from result import pack
 from rows import AGAIN, Tree
 
 from sentimodels.classifier import Classifier
@@ -173,30 +173,15 @@ def joined(folds: list[Predictions]) -> Predictions:
 
 
 def main() -> None:
-    """Reads a job as JSON from the first argument; writes its result to the file of the second."""
-    job, out = json.loads(sys.argv[1]), Path(sys.argv[2])
-    data, of_set, row, seed = Path(job["data"]), job["set"], job["row"], job["seed"]
-    before = load()
-    config = configured(job["tree"], seed, data)
+    """Reads a job as JSON from the first argument; prints its result as one line of JSON."""
+    job = json.loads(sys.argv[1])
+    data, of_set, row = Path(job["data"]), job["set"], job["row"]
+    config = configured(job["tree"], job["seed"], data)
     answers = Path(job["answers"]) if job.get("answers") else None
     if answers is not None:
         answers.parent.mkdir(parents=True, exist_ok=True)
     beside: Callable[[], dict[str, Table]] = (lambda: reported(data)) if of_set == "kaggle" else dict
-    result = one(config, SETS[of_set](data), answers, row.endswith(AGAIN), beside)
-    tree = settings(resolve(job["tree"]))
-    write(
-        out,
-        {
-            "set": of_set,
-            "row": row,
-            "seed": seed,
-            "stamp": stamp(config.arch, job["command"], before),
-            "config": tree,
-            "config_sha256": digest(tree),
-            "data": fingerprints(of_set, data),
-            **result,
-        },
-    )
+    print(json.dumps(one(config, SETS[of_set](data), answers, row.endswith(AGAIN), beside)))
 
 
 if __name__ == "__main__":

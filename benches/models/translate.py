@@ -8,43 +8,75 @@
     python benches/models/translate.py wmt --seconds 600  # stops there; type it again to go on
     python benches/models/translate.py wmt --search       # alpha and beam, on dev
     python benches/models/translate.py wmt --test         # once, when nothing is left to choose
-    python benches/models/translate.py wmt --test --join  # with seeds that another machine has scored
     python benches/models/translate.py wmt --speed 120    # speed alone, and epochs an hour buys
 
 The recipe is `multi30k.toml`, on a GPU `multi30k-gpu.toml`; weights and search are chosen on the validation
-pairs. Needs the data of `SENTITOK_DATA` and sacrebleu. `--test` scores all seeds that have finished, and
-writes a result file with the signatures; a bar is judged once all are there. With `--join`, seeds of the
-result file that are not in the folder of runs stay in it as they were scored; without, they go.
+pairs. Needs the data of `SENTITOK_DATA` and sacrebleu. `--test` scores all seeds that have finished, appends
+a line for each to `results.jsonl`, with the signatures, and says whether the bars are met in their mean.
 """
 
 import argparse
 import json
 import tempfile
 import time
-from dataclasses import asdict
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
 import torch
-from judged import asks, judged_of
-from numpy.typing import NDArray
-from result import RESULTS, data_folder, earlier, load, occasion, origin, outdated, read, write
+from result import append, data_folder, verdict
 from steps import AGAIN, after, cpu_seconds, translated
-from translations import ROWS, Row
 
-from sentimodels.config import Seq2SeqConfig, TranslationConfig
+from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
-from sentimodels.evaluation.joint_intervals import Score, of_score
+from sentimodels.evaluation.joint_intervals import of_score
 from sentimodels.evaluation.translation import bleu_of_drawn, translation_scores
 from sentimodels.lm.evaluate_translation import evaluate_translation
 from sentimodels.lm.translation import train_translation
 from sentimodels.lm.translation_config import load_translation_config, resolve_translation
-from sentimodels.lm.translator import Translator, beam_options
+from sentimodels.lm.translator import Translator
 from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
 
+SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model on a set of pairs.
+
+    Attributes:
+        files: of each part, its files below the data, `{}` for the side. Without files for validation, a
+            share of the training pairs is held out.
+        prompted: whether a causal model reads the source in a prompt, instead of an encoder-decoder.
+        recipe: the name of its recipe, a `.toml` file next to this one.
+        seeds: how many are trained.
+        bleu: the bar of BLEU on the test pairs, in the mean over seeds.
+        seconds: the bar of CPU seconds of training.
+    """
+
+    files: dict[str, str]
+    prompted: bool = False
+    recipe: str = "multi30k"
+    seeds: int = SEEDS
+    bleu: float | None = None
+    seconds: float | None = None
+
+
+MULTI30K = {
+    "train": "multi30k-en-de/train.{}.gz", "valid": "multi30k-en-de/val.{}.gz",
+    "test": "multi30k-en-de/test_2016_flickr.{}.gz",
+}  # fmt: skip
+# Of WMT's news and debates, 10,000 pairs; the 50 beside them judge.
+WMT = {"train": "wmt-en-de-10k/train.{}.xz", "test": "wmt-en-de-10k/val.{}.xz"}
+ROWS = {
+    "multi30k": Row(MULTI30K, bleu=30.0, seconds=3600.0),
+    "multi30k-gpu": Row(MULTI30K, recipe="multi30k-gpu", bleu=38.0),
+    "multi30k-gpt": Row(MULTI30K, prompted=True),
+    "wmt": Row(WMT),
+    "wmt-gpt": Row(WMT, prompted=True),
+}
 # As many parameters as the encoder-decoder of the recipe, in one stack.
 PROMPTED = {"d_model": 256, "n_layers": 5, "n_heads": 4, "d_ff": 1024, "dropout": 0.2}
 
@@ -135,8 +167,8 @@ def run_of(folder: Path, seed: int) -> Path:
     return folder / f"seed-{seed}"
 
 
-def test(name: str, folder: Path, before: float | None, command: str, *, join: bool, **given: Any) -> None:
-    """Scores finished seeds on the test pairs, searched as dev has it best, and writes the result."""
+def test(name: str, folder: Path, command: str, **given: Any) -> None:
+    """Scores finished seeds on the test pairs, with the search that dev chose, and appends the results."""
     row = ROWS[name]
     pairs = read_parallel(files(row, "test"))
     there = [seed for seed in range(row.seeds) if finished(run_of(folder, seed))]
@@ -144,9 +176,8 @@ def test(name: str, folder: Path, before: float | None, command: str, *, join: b
         raise SystemExit(
             f"translate.py: no run of {name} has finished in {folder}; type the same without --test"
         )
-    tree, target = settings(load_translation_config(run_of(folder, there[0]))), RESULTS / f"{row.result}.json"
-    others = scored_before(target, tree, row, there, given) if join else []
-    of_seeds, translations = [], []
+    tree = settings(load_translation_config(run_of(folder, there[0])))
+    bleu, seconds, translations = [], [], []
     for seed in there:
         run = run_of(folder, seed)
         about = json.loads((run / "run.json").read_text("utf-8"))
@@ -154,84 +185,28 @@ def test(name: str, folder: Path, before: float | None, command: str, *, join: b
         print(f"test, seed {seed}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}; "
               f"signatures: {scores['signatures']}", flush=True)  # fmt: skip
         translations.append(texts)
-        of_seeds.append({
-            "seed": seed, "dev": about["valid"], "test": scores, "fit": about["fit"],
-            "parameters": about["parameters"], "cpu_seconds": cpu_seconds(run),
-            "device": device_name(about["device"]),
-        })  # fmt: skip
-    score = beside(bleu_of_drawn(translations, pairs.targets), [one["test"]["bleu"] for one in others])
-    bleu = of_score(score, len(pairs.targets))
-    result = {
-        "set": name, "row": tree["arch"], **origin(tree, row.read()),
-        "seeds": sorted(of_seeds + others, key=lambda one: int(one["seed"])), "bleu": asdict(bleu),
-        "earlier": earlier(target, judged_before), **occasion(command, before),
-    }  # fmt: skip
-    write(target, result)
-    for judged in judged_of(row.result, result):
-        print(f"{judged.word}: {asks(judged.bar)}")
-
-
-def scored_before(
-    target: Path, tree: dict[str, Any], row: Row, here: list[int], given: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Returns the seeds that a result file has beside those here, each with when it was scored.
-
-    Args:
-        target: the result file.
-        tree: the settings here, which must be those there.
-        row: what is measured; its files must be those there.
-        here: the seeds that are to be scored.
-        given: of the search.
-    """
-    there = read(target) if target.is_file() else {"seeds": []}
-    others = [one for one in there["seeds"] if one["seed"] not in here]
-    if not others:
-        raise SystemExit(f"translate.py: {target.name} has no other seed to join; leave out --join")
-    search = asdict(beam_options(Seq2SeqConfig.model_validate(tree["task"]), **given))
-    reasons = outdated(there, tree, row.read())
-    for one in others:
-        reasons += [
-            f"{name} was {was} and is {search[name]}"
-            for name, was in one["test"]["search"].items()
-            if was != search[name]
-        ]
-        if f"version:{version('sacrebleu')}" not in one["test"]["signatures"]["bleu"].split("|"):
-            reasons.append(f"sacrebleu is {version('sacrebleu')}, not that of seed {one['seed']}")
-    if reasons:
-        seeds = " and ".join(f"seed {one['seed']}" for one in others)
-        raise SystemExit(
-            f"translate.py: {seeds} of {target.name} cannot be joined: {'; '.join(dict.fromkeys(reasons))}; "
-            "without --join the file loses them"
-        )
-    when = {"date": there["date"], "commit": there["git"]}
-    return [{"scored": when, **one} for one in others]
-
-
-def beside(here: Score, others: list[float]) -> Score:
-    """Returns a score with seeds whose translations are not here, only what they score on all pairs.
-
-    On drawn pairs they are taken to gain and lose what the seeds here do in their mean.
-    """
-    if not others:
-        return here
-
-    def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        drawn, whole = here(weights), here(np.ones((1, weights.shape[1])))
-        moved = drawn.mean(axis=1, keepdims=True) - whole.mean()
-        return np.concatenate([drawn, np.maximum(moved + np.array(others), 0.0)], axis=1)
-
-    return score
+        bleu.append(scores["bleu"])
+        seconds.append(cpu_seconds(run))
+        append(
+            f"translation:{name}", command, tree, {"dev": about["valid"], "test": scores}, seed=seed,
+            seconds=seconds[-1], fit=about["fit"], parameters=about["parameters"],
+            device=device_name(about["device"]),
+        )  # fmt: skip
+    interval = of_score(bleu_of_drawn(translations, pairs.targets), len(pairs.targets))
+    print(
+        f"BLEU {fmean(bleu):.2f} of {len(there)} seeds, {interval.low:.2f} to {interval.high:.2f} "
+        "over seeds and pairs"
+    )
+    if row.bleu is not None:
+        print(f"BLEU: {verdict(fmean(bleu), least=row.bleu)}")
+    if row.seconds is not None:
+        print(f"CPU seconds {fmean(seconds):.0f}: {verdict(fmean(seconds), most=row.seconds)}")
 
 
 def device_name(device: str) -> str:
     """Returns what a run was trained on: the name of a GPU that is here, else what the run says."""
     here = device.startswith("cuda") and torch.cuda.is_available()
     return torch.cuda.get_device_name() if here else device
-
-
-def judged_before(result: dict[str, Any]) -> dict[str, Any]:
-    """Returns what is remembered of a result that a new one takes the place of."""
-    return {"bleu": [one["test"]["bleu"] for one in result["seeds"]]}
 
 
 def main() -> None:
@@ -249,12 +224,10 @@ def main() -> None:
     )
     parser.add_argument("--beam", type=int, help="of --test, as --search found it; else the recipe's")
     parser.add_argument("--alpha", type=float, help="as --beam")
-    for name in ("search", "test", "join"):
+    for name in ("search", "test"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args()
-    if asked.join and not asked.test:
-        parser.error("--join belongs to --test")
-    before, row, out = load(), ROWS[asked.row], asked.out or Path("runs") / asked.row
+    row, out = ROWS[asked.row], asked.out or Path("runs") / asked.row
     seeds = range(row.seeds) if asked.seed is None else (asked.seed,)
     if asked.speed is not None:
         speed(configured(row, seeds[0], asked.threads, asked.set), asked.speed)
@@ -263,10 +236,9 @@ def main() -> None:
         search(run, dev(row, load_translation_config(run)))
     elif asked.test:
         command = f"python benches/models/translate.py {asked.row} --out {out} --test"
-        command += " --join" * asked.join
         given = {"beam": asked.beam, "alpha": asked.alpha}
         command += "".join(f" --{name} {value:g}" for name, value in given.items() if value is not None)
-        test(asked.row, out, before, command, join=asked.join, **given)
+        test(asked.row, out, command, **given)
     else:
         stop = after(asked.seconds)
         for seed in seeds:

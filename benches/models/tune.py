@@ -1,6 +1,6 @@
 """Chooses the learning rate of every row on dev, by the same small budget for each.
 
-    python benches/models/tune.py            # what is missing; minutes a row
+    python benches/models/tune.py            # rows without a rate; minutes a row
 
 A variant that was only ever run at the rate of its default might lose by that alone. So every row that
 is trained by steps, defaults too, is trained on a quarter of its training rows with half, once and
@@ -9,16 +9,14 @@ rate gains more than MARGIN, about what a seed changes: what wins by less wins b
 part is never read. Not for other settings: those are the row's name.
 """
 
-import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from parts import FILES, Parts, kaggle
-from result import data_folder, load, origin, settings, stamp
-from rows import BY_STEPS, TUNING, Row
-from run_all import fewer
+from parts import Parts, kaggle
+from result import append, data_folder
+from rows import BY_STEPS, LATEST, Row
+from run import fewer
 from train_one import configured, trained
 
 from sentimodels.classifier import Classifier
@@ -50,26 +48,18 @@ def chosen(reached: dict[float, float]) -> float:
 def main() -> int:
     (whole,) = kaggle(data_folder())
     few = Parts(fewer(whole, len(whole.train) // SHARE).train, whole.dev, whole.sealed)
-    tuned: dict[str, Any] = json.loads(TUNING.read_text("utf-8"))["rows"] if TUNING.is_file() else {}
     for row in BY_STEPS:
         config = resolve(row.tree)
-        if row.name in tuned:
+        if (f"tune:{row.name}", 0) in LATEST:
             continue
-        before = load()
         lr = config.optim.lr
         reached = {factor: dev_accuracy(row, factor * lr, few) for factor in FACTORS}
         factor = chosen(reached)
-        tuned[row.name] = {
-            "lr": factor * lr,
-            "factor": factor,
-            "dev": {str(factor * lr): accuracy for factor, accuracy in reached.items()},
-            **origin(settings(config), [FILES["kaggle"]]),
-            "stamp": stamp(config.arch, "python benches/models/tune.py", before),
-        }
-        TUNING.parent.mkdir(parents=True, exist_ok=True)
-        TUNING.write_text(
-            json.dumps({"margin": MARGIN, "share": 1 / SHARE, "rows": tuned}, indent=1) + "\n", "utf-8"
-        )
+        dev = {str(factor * lr): accuracy for factor, accuracy in reached.items()}
+        append(
+            f"tune:{row.name}", "python benches/models/tune.py", config.tree(), {"dev": dev},
+            seed=0, lr=factor * lr, factor=factor, margin=MARGIN, share=1 / SHARE,
+        )  # fmt: skip
         tried = ", ".join(f"{factor * lr:g}: {accuracy:.4f}" for factor, accuracy in reached.items())
         print(f"{row.name}: {tried}; takes {factor * lr:g}", flush=True)
     return 0

@@ -5,7 +5,6 @@ import importlib
 import itertools
 import json
 import lzma
-import re
 import signal
 import sys
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import labelled_reviews
@@ -121,19 +119,19 @@ def test_alignment_stops_anywhere_and_goes_on(
             break
     assert 6 <= len(said) < 24
     assert all((tmp_path / f"ppo-seed-{seed}" / "samples.jsonl").is_file() for seed in range(2))
-    monkeypatch.setattr(align, "TARGET", tmp_path / "alignment.json")
+    monkeypatch.setattr(bench("result"), "RESULTS", tmp_path / "results.jsonl")
     monkeypatch.setattr(sys, "argv", [*call, "--test"])
     align.main()
-    found = json.loads((tmp_path / "alignment.json").read_text("utf-8"))
-    assert "not measured: " in capsys.readouterr().out  # two seeds of three
-    named = [found["config"]["base"], found["config"]["task"]["reward_run"], found["config"]["data"]["train"]]
+    (found,) = bench("result").results(tmp_path / "results.jsonl")
+    config, found = found["settings"], found["scores"]
+    assert "KL " in capsys.readouterr().out
+    named = [config["base"], config["task"]["reward_run"], config["data"]["train"]]
     assert named == ["base-seed-0", "reward", "train.csv"]  # no folder of this machine
     first, second = (one["test"] for one in found["seeds"])
     assert first["before"]["reward_mean"] != second["before"]["reward_mean"]  # a base of its own
     gained = (first["gain"] + second["gain"]) / 2
     assert found["gain"]["value"] == pytest.approx(gained)
     assert found["gain"]["low"] < gained < found["gain"]["high"]
-    assert bench("language_page").alignment(found).startswith("PPO on openings")
 
 
 def test_reviews_are_written_and_cut_as_phrases_are(bench: Callable[[str], Any]) -> None:
@@ -155,7 +153,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The small version of `bert.py`, of one model on one set, from the corpus to the page."""
+    """The small version of `bert.py`, of one model on one set, from the corpus to the result."""
     shared_data.folder()
     bert = bench("bert")
     call = ["bert.py", "kaggle:gpt", "--small", "--out", str(tmp_path)]
@@ -164,15 +162,14 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     assert bert.AGAIN in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", call)
     bert.main()
-    page = capsys.readouterr().out
-    for line in ("| gpt, next token | ", "points over the same model from nothing", "Not measured; type"):
-        assert line in page
-    result = json.loads((tmp_path / "pretrained-kaggle-gpt.json").read_text("utf-8"))
-    assert set(result["dev"]["scores"]) == {"gpt", "gpt, next token"}
-    assert all(len(of_seeds) == 2 for of_seeds in result["dev"]["scores"].values())
+    assert "sealed, gpt, next token less gpt: " in capsys.readouterr().out
+    (result,) = bench("result").results(tmp_path / "results.jsonl")
+    of_dev = result["scores"]["dev"]["scores"]
+    assert set(of_dev) == {"gpt", "gpt, next token"}
+    assert all(len(of_seeds) == 2 for of_seeds in of_dev.values())
     # The same shape, tokenizer and settings, but for where the weights start.
     base = tmp_path / "bases" / "next-token"
-    tree, other = (result["config"][kind] for kind in ("gpt", "gpt, next token"))
+    tree, other = (result["settings"][kind] for kind in ("gpt", "gpt, next token"))
     assert other["train"].pop("init_from") == str(base)
     assert tree["data"].pop("tokenizer") == str(base / "tokenizer.json")
     assert [tree[name] for name in ("model", "data", "task")] == [
@@ -181,7 +178,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     assert result["parameters"]["gpt"] == result["parameters"]["gpt, next token"]
     for kind, reached in result["tried"].items():
         assert len(reached) == 2
-        config = result["config"][kind]
+        config = result["settings"][kind]
         way = f"embedding dropout {config['model']['embedding_dropout']:g}"
         assert reached[f"{config['optim']['lr']:g}, {way}"] == max(reached.values())
     monkeypatch.setattr(sys, "argv", [*call, "--list"])
@@ -246,7 +243,7 @@ def translating(
                 packed = gzip.compress if path.suffix == ".gz" else lzma.compress
                 path.write_bytes(packed("".join(f"{line}\n" for line in lines).encode()))
     monkeypatch.setenv("SENTITOK_DATA", str(tmp_path))
-    monkeypatch.setattr(translate, "RESULTS", tmp_path)
+    monkeypatch.setattr(bench("result"), "RESULTS", tmp_path / "results.jsonl")
     small = ("data.vocab_size=300", "model.d_model=16", "model.n_layers=1", "model.n_heads=2",
              "train.precision=float32", "train.batch_tokens=300", "train.max_steps=5")  # fmt: skip
     given = ["--out", str(tmp_path / "run"), "--threads", "1", *(f"--set={one}" for one in small)]
@@ -280,76 +277,11 @@ def test_translation_stops_goes_on_and_is_scored(
     call("--seed", "1")
     assert call("--search").count("dev: beam") == 6
     call("--test", "--beam", "1")
-    found = json.loads((tmp_path / f"{translate.ROWS[row].result}.json").read_text("utf-8"))
-    assert (found["set"], found["row"]) == (row, "gpt" if row.endswith("gpt") else "seq2seq")
-    assert [one["seed"] for one in found["seeds"]] == [0, 1]
-    for one in found["seeds"]:
-        assert (one["test"]["pairs"], one["dev"]["pairs"]) == (20, n_dev)
-    mean = sum(one["test"]["bleu"] for one in found["seeds"]) / 2
-    assert found["bleu"]["value"] == pytest.approx(mean)
-    assert found["bleu"]["low"] <= mean <= found["bleu"]["high"]
-    assert "| 2 of 3 |" in bench("translations").part(tmp_path)
-    read = [translate.ROWS[row].files["train"].format(side) for side in ("en", "de")]
-    assert found["config"]["data"]["train"] == read
-    assert found["command"].endswith("--test --beam 1")
-
-
-def test_seeds_of_another_machine_are_joined(
-    bench: Callable[[str], Any],
-    translating: Callable[..., str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """They stay as they were scored; what was measured otherwise is refused before anything is scored."""
-    call, file = partial(translating, "multi30k"), tmp_path / "translation.json"
-    call("--seed", "0")
-    with pytest.raises(SystemExit, match="has no other seed to join; leave out --join"):
-        call("--test", "--beam", "1", "--join")
-    call("--test", "--beam", "1")
-    found = json.loads(file.read_text("utf-8"))
-    (one,) = found["seeds"]
-
-    def elsewhere(**changed: Any) -> None:
-        """Seed 1 alone, as of another machine, with a score of its own."""
-        scored = {**one, "seed": 1, "test": {**one["test"], "bleu": 50.0}, **changed.pop("seed", {})}
-        file.write_text(json.dumps({**found, **changed, "seeds": [scored]}), "utf-8")
-
-    config = {**found["config"], "arch": "mamba"}
-    signed = {**one["test"], "signatures": {"bleu": "tok:13a|version:1.0.0", "chrf": ""}}
-    for changed, search, said in (
-        ({}, "2", "seed 1 of translation.json cannot be joined: beam was 1 and is 2; without --join the"),
-        ({"config": config, "config_sha256": bench("result").digest(config)}, "1", "mamba"),
-        ({"seed": {"test": signed}}, "1", "sacrebleu is .*, not that of seed 1"),
-    ):
-        elsewhere(**changed)
-        capsys.readouterr()
-        with pytest.raises(SystemExit, match=said):
-            call("--test", "--beam", search, "--join")
-        assert "BLEU" not in capsys.readouterr().out
-    elsewhere(seed={"device": "NVIDIA H100"})
-    call("--test", "--beam", "1", "--join")
-    joined = json.loads(file.read_text("utf-8"))
-    assert [("scored" in each, each["seed"]) for each in joined["seeds"]] == [(False, 0), (True, 1)]
-    assert joined["seeds"][1]["scored"] == {"date": found["date"], "commit": found["git"]}
-    assert joined["bleu"]["seeds"] == 2
-    assert joined["bleu"]["value"] == pytest.approx((one["test"]["bleu"] + 50) / 2)
-    assert joined["bleu"]["low"] < joined["bleu"]["value"] < joined["bleu"]["high"]
-    assert joined["command"].endswith("--test --join --beam 1")
-    page = bench("translations").part(tmp_path)
-    assert "| 2 of 3 |" in page
-    assert "50.00 is of seed 1, scored before" in page
-    assert re.search(r"\| \d+ of a CPU, \d+ of NVIDIA H100 \|", page)
-    assert bench("bars").cpu_seconds(joined | {"seeds": joined["seeds"] * 2}) is None
-
-
-def test_a_seed_scored_before_moves_with_those_here(bench: Callable[[str], Any]) -> None:
-    """On drawn pairs it gains what the mean of those here gains; on all pairs it is what it was."""
-    values = np.array([[1.0, 3.0], [2.0, 6.0], [4.0, 5.0]])  # (pairs, seeds here)
-
-    def mean(weights: np.ndarray) -> np.ndarray:
-        return np.asarray(weights @ values / weights.sum(axis=1, keepdims=True))
-
-    score = bench("translate").beside(mean, [7.0])
-    drawn = np.array([[1.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
-    assert np.allclose(score(drawn), [[7 / 3, 14 / 3, 7.0], [1.0, 3.0, 7.0 + 2.0 - 3.5]])
-    assert bench("translate").beside(mean, []) is mean
+    found = list(bench("result").results(tmp_path / "results.jsonl"))
+    assert [(one["row"], one["seed"]) for one in found] == [(f"translation:{row}", seed) for seed in (0, 1)]
+    for one in found:
+        assert one["settings"]["arch"] == ("gpt" if row.endswith("gpt") else "seq2seq")
+        assert (one["scores"]["test"]["pairs"], one["scores"]["dev"]["pairs"]) == (20, n_dev)
+        read = [translate.ROWS[row].files["train"].format(side) for side in ("en", "de")]
+        assert one["settings"]["data"]["train"] == read
+        assert one["command"].endswith("--test --beam 1")

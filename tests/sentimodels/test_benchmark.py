@@ -13,6 +13,6 @@ def test_the_small_benchmark_reaches_its_bars(
     rows: tuple[str, ...], bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shared_data.folder()
-    monkeypatch.setattr(sys, "argv", ["run_all.py", "--small", *rows])
-    assert bench.run_all.main() == 0
-    assert capsys.readouterr().out.count(", seed 0: dev 0.") == len(rows)
+    monkeypatch.setattr(sys, "argv", ["run.py", "--small", *rows])
+    assert bench.run.main() == 0
+    assert capsys.readouterr().out.count(", small: dev 0.") == len(rows)
