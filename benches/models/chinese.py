@@ -3,10 +3,10 @@
     python benches/models/chinese.py      # minutes
     python benches/models/chinese.py 0    # fold 0 alone
 
-Each fold is split off first and read only by the scores. `senti` holds a
-tenth of the other rows out, so LinearSVC is trained on the same rows as `senti` and on all of them. The
-bar is to be at most BEHIND below the best of these recipes. The strength of the penalty of `senti` was chosen by
-cross-validation within the rows outside fold 0, so fold 0 alone has chosen nothing.
+Each fold is split off first and read only by the scores. `senti` holds a tenth of the other rows out, so
+LinearSVC is trained on the same rows as `senti` and on all of them. The bar is to be at most BEHIND below the
+best of these recipes. The strength of the penalty of `senti` was chosen by cross-validation within the rows
+outside fold 0, so fold 0 alone has chosen nothing.
 """
 
 import argparse

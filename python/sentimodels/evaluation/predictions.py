@@ -128,7 +128,7 @@ class Predictions:
         data = io.BytesIO()
         # The stub cannot tell the columns from the flag `allow_pickle`.
         # 2026-11-23: mypy takes **columns for allow_pickle
-        np.savez_compressed(data, **columns)  # type: ignore[arg-type]  # 2026-11-29: numpy types keyword columns as a flag
+        np.savez_compressed(data, **columns)  # type: ignore[arg-type]
         write_atomically(path, data.getvalue())
 
     @classmethod
