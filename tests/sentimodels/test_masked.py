@@ -12,6 +12,7 @@ from sentimodels.errors import ConfigError
 from sentimodels.lm.batches import RowOrder
 from sentimodels.lm.corpus import open_corpus, prepare
 from sentimodels.lm.masked import MaskedToken, mask
+from sentimodels.lm.model import build_language_model
 from sentimodels.lm.pretrain import pretrain
 from sentimodels.lm.special import masked_tokens
 from sentitok import train_bpe, train_wordpiece
@@ -28,7 +29,7 @@ def test_tokens_are_masked_as_bert_does(rate: float) -> None:
     tokenizer, tokens = masked_tokens(tokenizer)
     special = sorted(tokens.special)
     ids = np.random.default_rng(0).integers(0, 1000, (400, 500))
-    read, targets = mask(ids, rate, tokens, 1000, np.random.default_rng(1))
+    read, targets = mask(ids, rate, tokens, 1000, np.random.default_rng(1).spawn(400))
     chosen = targets != -100
     ordinary = ~np.isin(ids, special)
     assert not chosen[~ordinary].any()
@@ -41,7 +42,7 @@ def test_tokens_are_masked_as_bert_does(rate: float) -> None:
     assert other.sum() / chosen.sum() == pytest.approx(0.1, abs=0.01)
     assert not np.isin(read[other], special).any()
     assert len(np.unique(read[other])) > 900
-    again, _ = mask(ids, rate, tokens, 1000, np.random.default_rng(1))
+    again, _ = mask(ids, rate, tokens, 1000, np.random.default_rng(1).spawn(400))
     assert (again == read).all()
 
 
@@ -71,7 +72,7 @@ def masked_task(corpus: Path, folder: Path, *, next_sentence: bool) -> MaskedTok
 
 def test_masked_rows_are_framed_and_drawn_anew_for_each_epoch(corpus: Path, tmp_path: Path) -> None:
     task = masked_task(corpus, tmp_path / "rows", next_sentence=False)
-    found = task.rows(task.corpus.train, [0, 1, 2], 0, 5)
+    found = task.rows(task.corpus.train, [0, 1, 2], 0)
     ids = torch.where(found.targets == -100, found.ids, found.targets)
     assert ids.shape == (3, 32)
     assert (ids[:, 0] == task.tokens.cls).all()
@@ -81,11 +82,41 @@ def test_masked_rows_are_framed_and_drawn_anew_for_each_epoch(corpus: Path, tmp_
         assert ids[row, 1:-1].tolist() == expected
     assert (found.mask, found.segments, found.follows) == (None, None, None)
     assert found.n_targets == int((found.targets != -100).sum())
-    same, other = (task.rows(task.corpus.train, [0, 1, 2], epoch, 5) for epoch in (0, 1))
+    same, other = (task.rows(task.corpus.train, [0, 1, 2], epoch) for epoch in (0, 1))
     assert torch.equal(same.ids, found.ids)
     assert not torch.equal(other.targets, found.targets)
     first, again = (next(task.batches(2, 3, 0, 1)) for _ in range(2))
     assert torch.equal(first.ids, again.ids)
+
+
+@pytest.mark.parametrize("next_sentence", [False, True])
+def test_masks_and_scores_do_not_depend_on_the_batch(
+    corpus: Path, tmp_path: Path, next_sentence: bool
+) -> None:
+    task = masked_task(corpus, tmp_path / "rows", next_sentence=next_sentence)
+    whole = task.rows(task.corpus.train, [4, 1, 7, 2], 3)
+    for at, row in enumerate([4, 1, 7, 2]):
+        alone = task.rows(task.corpus.train, [row], 3)
+        assert torch.equal(alone.ids[0], whole.ids[at])
+        assert torch.equal(alone.targets[0], whole.targets[at])
+    torch.manual_seed(0)
+    model = build_language_model(task.order.config, task.vocab_size)
+    scores = []
+    for size in (1, 3, 4, 64):
+        train = task.order.config.train.model_copy(update={"batch_size": size})
+        task.order = RowOrder(task.order.config.model_copy(update={"train": train}), task.order.n_rows)
+        scores.append(task.evaluate(model).scores)
+    for one in scores[1:]:
+        assert one == pytest.approx(scores[0], abs=1e-5)
+
+
+def test_masks_do_not_depend_on_the_number_of_processes(corpus: Path, tmp_path: Path) -> None:
+    task = masked_task(corpus, tmp_path / "rows", next_sentence=False)
+    one = [next(task.batches(1, place, 0, 1)) for place in (0, 1)]
+    two = [next(task.batches(1, 0, rank, 2)) for rank in (0, 1)]
+    for alone, shared in zip(one, two, strict=True):
+        assert torch.equal(alone.ids, shared.ids)
+        assert torch.equal(alone.targets, shared.targets)
 
 
 def test_a_validation_part_without_masked_tokens_is_refused(corpus: Path, tmp_path: Path) -> None:
@@ -103,7 +134,7 @@ def test_halves_follow_each_other_or_are_of_two_documents(corpus: Path, tmp_path
     text = " ".join(map(str, stream))
     n_next = n_other = n_broken = 0
     for batch in range(20):
-        found = task.rows(train, list(range(batch * 4, batch * 4 + 4)), 0, batch)
+        found = task.rows(train, list(range(batch * 4, batch * 4 + 4)), 0)
         ids = torch.where(found.targets == -100, found.ids, found.targets)
         assert found.segments is not None
         assert found.follows is not None

@@ -2,11 +2,12 @@
 
 A row is [CLS], tokens, [SEP]; with next-sentence prediction [CLS], a half, [SEP], another half, [SEP],
 where the second half goes on in half of the rows and is of another document in the others (Devlin et al.
-2019, 3.1). What is masked is drawn anew for each epoch from seed, epoch and place (Liu et al. 2019, 4.1),
-so it is the same when a run is resumed. Special tokens are never chosen.
+2019, 3.1). Each row draws its masks and its second half from the seed, the epoch and the number of the row
+(Liu et al. 2019, 4.1), so neither the size of a batch, nor the number of processes, nor a resumed run
+changes them. Special tokens are never chosen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -65,25 +66,27 @@ class MaskedRows(NamedTuple):
 
 
 def mask(
-    ids: _Ids, rate: float, tokens: MaskedTokens, vocab_size: int, drawn: np.random.Generator
+    ids: _Ids, rate: float, tokens: MaskedTokens, vocab_size: int, drawn: Sequence[np.random.Generator]
 ) -> tuple[_Ids, _Ids]:
     """Chooses tokens to be predicted.
 
     Args:
-        ids: of any shape.
+        ids: (B, T).
         rate: share of the tokens that are chosen, special ones apart.
         tokens: the mask, and what is special.
         vocab_size: V, ids run below it.
-        drawn: where chance comes from.
+        drawn: a generator for each row.
 
     Returns:
         What the model reads, and what it is to say, `IGNORED` where nothing was chosen.
     """
     special = np.array(sorted(tokens.special), np.int64)
-    chosen = (drawn.random(ids.shape) < rate) & ~np.isin(ids, special)
-    kind = drawn.random(ids.shape)
     ordinary = np.setdiff1d(np.arange(vocab_size), special)
-    replaced = ordinary[drawn.integers(0, len(ordinary), ids.shape)]
+    width = ids.shape[1]
+    chosen = np.stack([one.random(width) for one in drawn]) < rate
+    chosen &= ~np.isin(ids, special)
+    kind = np.stack([one.random(width) for one in drawn])
+    replaced = ordinary[np.stack([one.integers(0, len(ordinary), width) for one in drawn])]
     read = np.where(chosen & (kind < _MASKED), tokens.mask, ids)
     read = np.where(chosen & (kind >= _MASKED) & (kind < _MASKED + _REPLACED), replaced, read)
     return read, np.where(chosen, ids, IGNORED)
@@ -179,8 +182,8 @@ class MaskedToken:
 
     def _valid(self) -> Iterator[MaskedRows]:
         """Yields the batches of the validation part, masked the same way each time."""
-        for place, numbers in enumerate(self.order.in_order(self.corpus.valid.n_rows)):
-            yield self.rows(self.corpus.valid, numbers, _VALID, place)
+        for numbers in self.order.in_order(self.corpus.valid.n_rows):
+            yield self.rows(self.corpus.valid, numbers, _VALID)
 
     def course(self, world: int) -> Course:
         """Returns the batches of an epoch and the steps in all."""
@@ -188,12 +191,12 @@ class MaskedToken:
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[MaskedRows]:
         """Yields this process's rows of each batch."""
-        for place, numbers in enumerate(self.order.batches(epoch, position, rank, world), position):
-            yield self.rows(self.corpus.train, numbers, epoch, place * world + rank)
+        for numbers in self.order.batches(epoch, position, rank, world):
+            yield self.rows(self.corpus.train, numbers, epoch)
 
-    def rows(self, part: Part, numbers: list[int], *keys: int) -> MaskedRows:
-        """Returns rows of a part, masked by chance that the keys determine."""
-        drawn = np.random.default_rng([self.order.config.train.seed, *keys])
+    def rows(self, part: Part, numbers: list[int], epoch: int) -> MaskedRows:
+        """Returns rows of a part; seed, epoch and its number determine what a row masks."""
+        drawn = [np.random.default_rng([self.order.config.train.seed, epoch, row]) for row in numbers]
         if self.config.next_sentence:
             return self._pairs(part, numbers, drawn)
         t = self.tokens
@@ -204,7 +207,7 @@ class MaskedToken:
         return self._masked(ids, None, None, drawn)
 
     def _masked(
-        self, ids: _Ids, segments: _Ids | None, follows: _Ids | None, drawn: np.random.Generator
+        self, ids: _Ids, segments: _Ids | None, follows: _Ids | None, drawn: Sequence[np.random.Generator]
     ) -> MaskedRows:
         read, targets = mask(ids, self.config.rate, self.tokens, self.vocab_size, drawn)
         real = ids != self.tokens.pad
@@ -217,18 +220,18 @@ class MaskedToken:
             int((targets != IGNORED).sum()),
         )
 
-    def _pairs(self, part: Part, numbers: list[int], drawn: np.random.Generator) -> MaskedRows:
+    def _pairs(self, part: Part, numbers: list[int], drawn: Sequence[np.random.Generator]) -> MaskedRows:
         """Returns rows of two halves."""
         t = self.tokens
         ids = np.full((len(numbers), part.stride + 3), t.pad, np.int64)
         segments = np.zeros_like(ids)
         follows = np.zeros(len(numbers), np.int64)
-        for place, row in enumerate(numbers):
+        for place, (row, chance) in enumerate(zip(numbers, drawn, strict=True)):
             whole, document = _piece(self.corpus, part, row)
-            cut = int(drawn.integers(len(whole) // 4, 3 * len(whole) // 4 + 1)) if len(whole) > 1 else 1
+            cut = int(chance.integers(len(whole) // 4, 3 * len(whole) // 4 + 1)) if len(whole) > 1 else 1
             first, second = whole[: max(1, cut)], whole[max(1, cut) :]
-            if drawn.random() < 0.5 or not len(second):
-                other = self._other(part, document, drawn)
+            if chance.random() < 0.5 or not len(second):
+                other = self._other(part, document, chance)
                 if other is not None:
                     room = part.stride - len(first)
                     second, follows[place] = other[:room], 1
