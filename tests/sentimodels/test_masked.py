@@ -107,7 +107,7 @@ def test_masks_and_scores_do_not_depend_on_the_batch(
         task.order = RowOrder(task.order.config.model_copy(update={"train": train}), task.order.n_rows)
         scores.append(task.evaluate(model).scores)
     for one in scores[1:]:
-        assert one == pytest.approx(scores[0], abs=1e-5)
+        assert one == pytest.approx(scores[0], rel=1e-5)
 
 
 def test_masks_do_not_depend_on_the_number_of_processes(corpus: Path, tmp_path: Path) -> None:

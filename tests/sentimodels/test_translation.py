@@ -184,7 +184,7 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
 ) -> None:
     pytest.importorskip("sacrebleu", reason="scores are its")
 
-    def broken_off(*_: Any) -> None:
+    def broken_off(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

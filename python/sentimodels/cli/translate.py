@@ -166,6 +166,15 @@ def evaluate(
     ],
     beam: Beam = None,
     alpha: Alpha = None,
+    bleu_tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            "--bleu-tokenizer",
+            help="Tokenizer of sacrebleu that cuts texts into words for BLEU; auto chooses by the script of "
+            "the references. [default: that of the run]",
+            metavar="NAME",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="File to write the translations to, one a line."),
@@ -194,7 +203,9 @@ def evaluate(
         files, source_column=source_column, target_column=target_column, encoding=encoding,
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
     )  # fmt: skip
-    scores, translations = evaluate_translation(run, pairs, device=device or "cpu", beam=beam, alpha=alpha)
+    scores, translations = evaluate_translation(
+        run, pairs, device=device or "cpu", bleu_tokenizer=bleu_tokenizer, beam=beam, alpha=alpha
+    )
     if scores["seen"]:
         output.note(f"{scores['seen']:,} of {scores['pairs']:,} pairs are training pairs as well")
     search = scores["search"]

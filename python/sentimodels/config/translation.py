@@ -13,7 +13,12 @@ from .run import Written
 from .section import MaxLineBytes, Section, TextEncoding, flag
 from .train import Course, LoopConfig
 
-__all__ = ["ParallelConfig", "Seq2SeqConfig", "TranslationConfig", "TranslationTrainConfig"]
+__all__ = [
+    "BleuTokenizer", "ParallelConfig", "Seq2SeqConfig", "TranslationConfig", "TranslationTrainConfig",
+]  # fmt: skip
+
+# Sacrebleu's tokenizers that need no download.
+BleuTokenizer = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"]
 
 
 class ParallelConfig(Section):
@@ -102,6 +107,12 @@ class Seq2SeqConfig(Section):
         description="Validation score that decides which weights are kept: loss or bleu (of greedy "
         "translations).",
         json_schema_extra=flag("--monitor", "NAME"),
+    )
+    bleu_tokenizer: BleuTokenizer = Field(
+        default="auto",
+        description="Tokenizer of sacrebleu that cuts texts into words for BLEU: auto (zh, ja-mecab, "
+        "ko-mecab or char for Korean and scripts without spaces, else 13a), or its name.",
+        json_schema_extra=flag("--bleu-tokenizer", "NAME"),
     )
     beam: int = Field(
         default=5,

@@ -5,11 +5,12 @@ Not for the scores themselves (`evaluation/translation.py`).
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from ..config.translation import BleuTokenizer
 from ..data.parallel import ParallelText
 from ..data.record import TrainingRecord
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 from ..evaluation.translation import check_scorable, translation_scores
 from .translator import Translator, beam_options
 
@@ -17,7 +18,12 @@ __all__ = ["evaluate_translation"]
 
 
 def evaluate_translation(
-    run: Path | str, pairs: ParallelText, *, device: str = "cpu", **given: Any
+    run: Path | str,
+    pairs: ParallelText,
+    *,
+    device: str = "cpu",
+    bleu_tokenizer: str | None = None,
+    **given: Any,
 ) -> tuple[dict[str, Any], list[str]]:
     """Translates the sources of pairs and scores them against their targets.
 
@@ -25,6 +31,7 @@ def evaluate_translation(
         run: the run directory.
         pairs: sources and references.
         device: where it computes.
+        bleu_tokenizer: sacrebleu's name of a tokenizer, or `auto`; `None`: that of the run.
         given: `beam`, `norm`, `alpha` or `early_stop`, where they differ from those of the run.
 
     Returns:
@@ -33,10 +40,15 @@ def evaluate_translation(
 
     Raises:
         DataError: if the run, or one that it started from, was trained on a file of them.
-        SentiError: if the run cannot be loaded, or sacrebleu is not there.
+        ConfigError: if sacrebleu or the tokenizer is not installed, or there is no such tokenizer.
+        SentiError: if the run cannot be loaded.
     """
-    check_scorable()
     translator = Translator.load(run, device=device)
+    words = bleu_tokenizer or translator.config.task.bleu_tokenizer
+    if words not in get_args(BleuTokenizer):
+        names = ", ".join(get_args(BleuTokenizer))
+        raise ConfigError(f"--bleu-tokenizer {words}: no such tokenizer; expected one of {names}")
+    check_scorable(words)
     record, table = TrainingRecord.load(Path(run)), pairs.table()
     for read in (table, *pairs.sides()):
         if record.learned_from(read).any():
@@ -47,6 +59,6 @@ def evaluate_translation(
     translations = [ranked[0].text for ranked in translator.translate(pairs.sources, **given)]
     seconds = time.perf_counter() - began
     searched = {"beam": options.beam, "norm": options.norm, "alpha": options.alpha}
-    scores = translation_scores(translations, pairs.targets)
+    scores = translation_scores(translations, pairs.targets, tokenizer=words)
     seen = int(record.seen(table).sum())
     return {**scores, "seen": seen, "search": searched, "seconds": seconds}, translations

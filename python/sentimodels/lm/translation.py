@@ -131,8 +131,8 @@ def resume_translation(
 def _check_installed(config: TranslationConfig) -> None:
     """Refuses what needs an extra that is not there, before minutes are spent on it."""
     check_tracker(config.train.track)
-    if config.task.monitor == "bleu":
-        check_scorable()
+    if config.task.monitor == "bleu" or can_score():
+        check_scorable(config.task.bleu_tokenizer)
 
 
 def _from_anywhere(config: TranslationConfig) -> TranslationConfig:
@@ -174,10 +174,12 @@ def _train(
     valid, checked = validation_pairs(config, format, module, tokenizer, valid, told.on_note)
     trainer = Trainer(config.optim, config.train, distributed=processes, should_stop=told.should_stop)
 
+    def scores_of(translations: list[str]) -> dict[str, Any]:
+        return translation_scores(translations, valid.targets, tokenizer=config.task.bleu_tokenizer)
+
     def bleu(model: nn.Module) -> float:
-        score: float = translation_scores(
-            _translations(config, model, tokenizer, valid, beam=1), valid.targets
-        )["bleu"]
+        translations = _translations(config, model, tokenizer, valid, beam=1)
+        score: float = scores_of(translations)["bleu"]
         return score
 
     task = Seq2Seq(config.task, config.train, format, pairs, checked, bleu=bleu)
@@ -220,9 +222,7 @@ def _train(
     about["valid"] = {name.removeprefix("val_"): value for name, value in evaluation.scores.items()}
     if fit.stop not in ("stopped", "not finite"):
         if can_score():
-            about["valid"] |= translation_scores(
-                _translations(config, module, tokenizer, valid), valid.targets
-            )
+            about["valid"] |= scores_of(_translations(config, module, tokenizer, valid))
         elif told.on_note is not None:
             told.on_note('no BLEU of the validation pairs without sacrebleu: pip install "sentitok[lm]"')
     finish_run(out, module.cpu(), tokenizer, about, keeps_state=fit.stop == "stopped")
