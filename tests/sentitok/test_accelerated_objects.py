@@ -4,9 +4,11 @@ Not for what its calls answer (`test_acceleration.py`).
 """
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +121,95 @@ def test_what_the_class_makes_is_untouched(tmp_path: Path) -> None:
         assert type(made) is type(first)
         assert made.backend_tokenizer.to_str() == first.backend_tokenizer.to_str()
         assert made.chat_template == "{{ messages }}"
+
+
+class Own(transformers.PreTrainedTokenizerFast):  # type: ignore[misc, name-defined]  # 2026-11-29: transformers has no types there
+    """A class that datasets pickles by name."""
+
+
+HASHING = """
+import sys, sentitok, transformers
+from datasets.fingerprint import Hasher
+fast = transformers.PreTrainedTokenizerFast(tokenizer_file=sys.argv[1], pad_token="</s>")
+print(Hasher.hash(sentitok.accelerate(fast)))
+"""
+
+
+@pytest.mark.parametrize("family", ["BERT", "RoBERTa", "XLM-R"])
+def test_datasets_hashes_it_the_same_before_and_after_calls(family: str, tmp_path: Path) -> None:
+    hasher = pytest.importorskip("datasets.fingerprint", reason="datasets is not installed").Hasher
+    file = tmp_path / "tokenizer.json"
+    file.write_text(file_of(family), "utf-8")
+    second = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), pad_token="</s>")
+    sentitok.accelerate(second)
+
+    def rows_of(rows: Any) -> Any:
+        return second(rows["text"])
+
+    start = time.perf_counter()
+    before, of_rows = hasher.hash(second), hasher.hash(rows_of)
+    assert time.perf_counter() - start < 5  # walking through transformers takes a minute
+    second(TEXTS, truncation=True, max_length=5, padding=True)
+    second.decode([1, 2])
+    assert hasher.hash(second) == before
+    assert hasher.hash(rows_of) == of_rows
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", HASHING, str(file)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "7"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == before
+    second.add_tokens(["another one"])
+    assert hasher.hash(second) != before
+
+
+def test_datasets_hashes_other_classes_otherwise() -> None:
+    hasher = pytest.importorskip("datasets.fingerprint", reason="datasets is not installed").Hasher
+    file = file_of("BERT")
+
+    class Local(transformers.PreTrainedTokenizerFast):  # type: ignore[misc, name-defined]  # 2026-11-29: transformers has no types there
+        pass
+
+    kinds = (transformers.PreTrainedTokenizerFast, Own, Local)
+    made = [sentitok.accelerate(kind(tokenizer_object=tokenizers.Tokenizer.from_str(file))) for kind in kinds]
+    hashes = [hasher.hash(tokenizer) for tokenizer in made]
+    assert len({*hashes}) == 3
+    assert [hasher.hash(tokenizer) for tokenizer in made] == hashes
+
+
+def test_a_cached_map_is_found(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    _, second = pair_of("BERT", pad_token="[PAD]")
+    data = datasets.Dataset.from_dict({"text": TEXTS})
+    data.save_to_disk(tmp_path / "data")
+    names = []
+    for _ in range(2):
+        loaded = datasets.load_from_disk(tmp_path / "data")
+        mapped = loaded.map(lambda rows: second(rows["text"], truncation=True, max_length=9), batched=True)
+        names.append([Path(file["filename"]).name for file in mapped.cache_files])
+    assert names[0] == names[1]
+
+
+def test_a_panic_inside_tokenizers_does_not_escape(caplog: pytest.LogCaptureFixture) -> None:
+    """The normalizer leaves nothing of an added token, and tokenizers panics at a text that has it."""
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0, "a": 1}, "[UNK]"))
+    backend.normalizer = tokenizers.normalizers.BertNormalizer()
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    token = tokenizers.AddedToken("\u200b", normalized=True)
+    added = tokenizers.Tokenizer.from_str(backend.to_str())
+    added.add_tokens([token])
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=added, unk_token="[UNK]")
+    assert sentitok.accelerate(fast)("a a")["input_ids"] == [1, 1]
+    assert not runs(fast)
+    assert "runs in transformers as before" in caplog.text
+    # Added to one that runs here.
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+    sentitok.accelerate(fast).add_tokens([token])
+    for _ in range(3):
+        assert fast("a a")["input_ids"] == [1, 1]
+    assert not runs(fast)
 
 
 def test_again_is_the_same() -> None:

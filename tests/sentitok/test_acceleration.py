@@ -7,6 +7,7 @@ order, arrays and their types, encodings, and what is left set in the backend.
 import dataclasses
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -306,6 +307,68 @@ def test_what_is_changed_later_is_seen(change: str) -> None:
     assert plain(before)[:-2] == encodings[:-2]
     if change not in ("side", "token that pads", "special tokens as text"):
         assert plain(before) == encodings
+
+
+# What is set between a call and the first look at its encodings.
+SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "side that is padded": lambda t: setattr(t, "padding_side", "left"),
+    "side that is cut": lambda t: setattr(t, "truncation_side", "left"),
+    "token that pads": lambda t: setattr(t, "pad_token", "<unk>"),
+    "type id of pads": lambda t: setattr(t, "_pad_token_type_id", 3),
+    "special tokens as text": lambda t: setattr(t, "split_special_tokens", True),
+    "another call": lambda t: t(TEXTS, truncation=True, max_length=3, padding="max_length"),
+    "call of special tokens as text": lambda t: t(TEXTS, split_special_tokens=True),
+    "backend": lambda t: t.backend_tokenizer.enable_padding(length=100),
+    "tokens": lambda t: t.add_tokens(["quick brown", "nai"]),
+    "template": lambda t: setattr(
+        t.backend_tokenizer,
+        "post_processor",
+        tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)]),
+    ),
+    "another backend": lambda t: setattr(t, "_tokenizer", tokenizers.Tokenizer.from_str(file_of("BLOOM"))),
+    "model": lambda t: setattr(t.backend_tokenizer.model, "dropout", 1.0),
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_encodings_are_those_of_the_call(setting: str) -> None:
+    calls: list[Callable[[Any], Any]] = [
+        lambda t: t(TEXTS, padding=True),
+        lambda t: t(TEXTS, truncation=True, max_length=6),
+        lambda t: t(
+            TEXTS, truncation=True, max_length=6, stride=2, return_overflowing_tokens=True, padding=True
+        ),
+        lambda t: t(TEXTS[0], TEXTS[6], truncation=True, max_length=12),
+        lambda t: t(WORDS, WORDS[::-1], is_split_into_words=True, padding="max_length", max_length=50),
+        lambda t: t(TEXTS[0], add_special_tokens=False),
+    ]
+    first, second = pair_of("RoBERTa", pad_token="<pad>", bos_token="<s>", eos_token="</s>")
+    batches = [(call(first), call(second)) for call in calls]
+    assert runs(second)
+    for tokenizer in (first, second):
+        SETTINGS[setting](tokenizer)
+    for expected, found in batches:
+        assert plain(found) == plain(expected)
+
+
+def test_encodings_of_threads_are_their_own() -> None:
+    second = pair_of("RoBERTa", pad_token="<pad>")[1]
+    wrong: list[Any] = []
+
+    def work(length: int) -> None:
+        options = {"truncation": True, "max_length": length, "padding": "max_length"}
+        for _ in range(100):
+            batch = second(TEXTS, **options)
+            for row, ids in enumerate(batch["input_ids"]):
+                if batch[row].ids != ids or len(batch.word_ids(row)) != length:
+                    wrong.append((length, row))
+
+    threads = [threading.Thread(target=work, args=(length,)) for length in (3, 5, 7, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_a_backend_that_is_held_may_change_at_any_time() -> None:

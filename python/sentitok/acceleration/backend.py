@@ -5,6 +5,7 @@ out since the last call, and at each call while somebody else holds it; else not
 changed it, which two comparisons say. Not for parts of a backend that were taken out before.
 """
 
+import copyreg
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +15,12 @@ from threading import get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
+import tokenizers
 
 from .._sentitok import QuickDecode, SentitokError, Tokenizer
 from ..messages import shown, told
 
-__all__ = ["BROKEN", "Known", "Running", "kept_settings"]
+__all__ = ["BROKEN", "Known", "Running"]
 
 LOGGER = logging.getLogger("sentitok.acceleration")
 
@@ -90,6 +92,8 @@ class Known:
         types_are_places: whether the first text has type 0, and the second of a pair type 1. Where
             not, tokenizers gives these to windows all the same, but for the first of a text.
         tokens: the tokens of the ids that were asked for, as the backend spells them.
+        file: the backend as JSON.
+        copies: copies of the backend that no thread uses at the moment.
     """
 
     seen: int
@@ -103,6 +107,23 @@ class Known:
     has_offsets: bool = False
     types_are_places: bool = False
     tokens: dict[int, str] = field(default_factory=dict)
+    file: str = ""
+    copies: list[Any] = field(default_factory=list)
+
+    @contextmanager
+    def copy_of_backend(self) -> Iterator[Any]:
+        """Lends a copy of the backend as it was, which the caller may set as it likes.
+
+        A list of free copies is enough, because taking from it and adding to it are atomic.
+        """
+        try:
+            backend = self.copies.pop()
+        except IndexError:
+            backend = tokenizers.Tokenizer.from_str(self.file)
+        try:
+            yield backend
+        finally:
+            self.copies.append(backend)
 
 
 class Running:
@@ -124,6 +145,10 @@ class Running:
         self._wait, self._waited = 0, 0
         self._known: Known | None = None
         self.look(tokenizer.__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles nothing, so that the hash of a tokenizer does not depend on its calls."""
+        return _Unpickled, ()
 
     def give(self, attributes: dict[str, Any]) -> Any:
         """Hands out the backend of the tokenizer with these attributes."""
@@ -182,7 +207,9 @@ class Running:
         before, backend = self._known, attributes["_tokenizer"]
         try:
             seal = _seal(backend)
-        except Exception as error:  # a part written in Python cannot be told apart from its successor
+        except BaseException as error:  # a part written in Python cannot be told apart from its successor
+            if not _is_of_backend(error):
+                raise
             self._tell(f"its parts cannot be compared: {error}")
             return self._know(Known(seen, id(backend), None))
         if before is None:
@@ -213,13 +240,17 @@ class Running:
             if any(getattr(backend.model, name, None) for name in _DRAWS):
                 self._tell("its model draws at random")
                 return refused
-            tokenizer = Tokenizer.from_hf(backend)
+            file = backend.to_str()
+            tokenizer = Tokenizer.from_bytes(file.encode())
             text, ids = _first_differences(tokenizer, backend)
+            has_offsets = _has_offsets(tokenizer, backend)
         except SentitokError as error:
             self._tell(str(error))
             return refused
-        except Exception as error:  # tokenizers raises `Exception` itself
-            self._tell(f"its file cannot be made: {error}")
+        except BaseException as error:
+            if not _is_of_backend(error):
+                raise
+            self._tell(f"tokenizers fails at its file or at a text: {error}")
             return refused
         if text is not None:
             self._tell(f"it gives other ids for {shown(text)}")
@@ -235,8 +266,9 @@ class Running:
             joins_bytes=_joins_bytes(backend),
             is_bpe=type(backend.model).__name__ == "BPE",
             is_of_type_0=not any(tokenizer.encode(text).type_ids.any() for text in ("", "a")),
-            has_offsets=_has_offsets(tokenizer, backend),
+            has_offsets=has_offsets,
             types_are_places=np.array_equal(pair.type_ids[is_text], pair.sequence_ids[is_text]),
+            file=file,
         )
 
     def _tell(self, reason: str) -> None:
@@ -249,11 +281,24 @@ class Running:
             LOGGER.log(level, "%s", sentence)
 
 
+class _Unpickled:
+    """What `Running` and its decoder become where `datasets` pickles a tokenizer's attributes to hash it."""
+
+
+# 2026-11-29: typeshed wants a function that makes a `QuickDecode` again
+copyreg.pickle(QuickDecode, lambda _: (_Unpickled, ()))  # type: ignore[arg-type, return-value]
+
+
+def _is_of_backend(error: BaseException) -> bool:
+    """Whether tokenizers raised it: a panic there is a `PanicException`, which is not an `Exception`."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
 def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, list[int] | None]:
     """The first text of a few that has other ids, and the first ids that have another text."""
     added = backend.get_added_tokens_decoder()
     texts = (*_PROBES, " ".join(token.content for token in added.values()))
-    with kept_settings(backend):
+    with _kept_settings(backend):
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = False
@@ -287,8 +332,11 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any) -> bool:
     )
     if any(name in stages for name in _MOVES_OFFSETS):
         return False
+    # Each byte of an unknown character has its own place here, and that of the whole run in tokenizers.
+    if type(backend.model).__name__ == "Unigram" and backend.model.byte_fallback:
+        return False
     rows = tokenizer.encode_batch(_PROBES, specials="all", offsets=True)
-    with kept_settings(backend):
+    with _kept_settings(backend):
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = False
@@ -297,7 +345,7 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any) -> bool:
 
 
 @contextmanager
-def kept_settings(backend: Any) -> Iterator[None]:
+def _kept_settings(backend: Any) -> Iterator[None]:
     """Lets a backend be set otherwise, and then sets it as it was."""
     truncation, padding, whole = backend.truncation, backend.padding, backend.encode_special_tokens
     try:

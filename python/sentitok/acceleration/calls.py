@@ -7,7 +7,6 @@ Source of what the options mean: transformers 5, `tokenization_utils_tokenizers.
 and tokenizers 0.23, `utils/padding.rs`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from logging import INFO
@@ -22,7 +21,7 @@ from transformers.utils.generic import PaddingStrategy
 from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
 from ..messages import shown
 from .backend import Known, Running
-from .encodings import EncodingsOnDemand
+from .encodings import Call, EncodingsOnDemand
 from .versions import IGNORED, SETS_SIDE
 
 __all__ = ["encoded"]
@@ -52,12 +51,38 @@ class _Given:
     is_batch: bool
     are_words: bool
 
+    def call(self, tokenizer: Any, options: dict[str, Any]) -> Call:
+        """Returns the call with all that is set now, because another thread may change it at any time."""
+        option = options.get
+        truncation, padding = _strategy(options, "truncation"), _strategy(options, "padding")
+        side = option("padding_side")
+        return Call(
+            texts=self.texts,
+            pairs=self.pairs,
+            are_words=self.are_words,
+            adds_special_tokens=bool(option("add_special_tokens", True)),
+            has_windows=bool(option("return_overflowing_tokens")),
+            truncation=None if truncation is None else {
+                "max_length": option("max_length"),
+                "stride": option("stride", 0),
+                "strategy": truncation,
+                "direction": tokenizer.truncation_side,
+            },
+            padding=None if padding is None else {
+                "length": option("max_length") if padding == "max_length" else None,
+                "direction": tokenizer.padding_side if side is None else side,
+                "pad_id": tokenizer.pad_token_id,
+                "pad_token": tokenizer.pad_token,
+                "pad_type_id": tokenizer.pad_token_type_id,
+                "pad_to_multiple_of": option("pad_to_multiple_of"),
+            },
+        )  # fmt: skip
+
 
 def encoded(
     tokenizer: Any,
     running: Running,
     known: Known,
-    original: Callable[[_Rows, _Rows | None], Any],
     text: Any,
     text_pair: Any,
     options: dict[str, Any],
@@ -68,7 +93,6 @@ def encoded(
         tokenizer: the tokenizer of transformers, for what is set in it.
         running: what tells of options that no call here has.
         known: what is known of its backend, with the tokenizer that runs.
-        original: answers a batch of texts and of pairs as transformers does, with the same options.
         text: as `_encode_plus` takes it.
         text_pair: the same.
         options: its other arguments.
@@ -82,21 +106,22 @@ def encoded(
     given = _given(text, text_pair, bool(option("is_split_into_words")))
     if given is None:
         return None
+    call = given.call(tokenizer, options)
     _set(tokenizer, running, options)
     try:
-        rows = _rows(tokenizer, cast(Tokenizer, known.tokenizer), given, options)
+        rows = _rows(tokenizer, cast(Tokenizer, known.tokenizer), given, call, options)
     except (SentitokError, TypeError, ValueError, OverflowError):
         return None
     if rows is None:
         return None
-    data = _data(tokenizer, known, rows, given, options, tensors)
+    data = _data(tokenizer, known, rows, call, options, tensors)
     if data is None:
         return None
     ids: Any = data["input_ids"]
     if option("max_length") is None:
         for row in ids:
             tokenizer._eventual_warn_about_too_long_sequence(row, None, option("verbose", True))
-    encodings = EncodingsOnDemand(lambda: original(given.texts, given.pairs), len(ids), running.quiet)
+    encodings = EncodingsOnDemand(call, known, len(ids))
     n_sequences = 1 if given.pairs is None else 2
     if given.is_batch or tensors is not None or option("return_overflowing_tokens"):
         return BatchEncoding(data, cast(Any, encodings), tensor_type=tensors, n_sequences=n_sequences)
@@ -191,27 +216,27 @@ def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
 
 
 def _rows(
-    tokenizer: Any, ours: Tokenizer, given: _Given, options: dict[str, Any]
+    tokenizer: Any, ours: Tokenizer, given: _Given, call: Call, options: dict[str, Any]
 ) -> Encoding | EncodingBatch | None:
     """What the texts become, before padding: an `Encoding` for one text."""
-    adds = bool(options.get("add_special_tokens", True))
-    truncation = cast(_Truncation, _strategy(options, "truncation") or "longest_first")
-    limit: int | None = options.get("max_length")
+    adds = call.adds_special_tokens
+    cuts = call.truncation or {}
+    limit: int | None = cuts.get("max_length")
     n_around = tokenizer.__dict__["_tokenizer"].num_special_tokens_to_add(given.pairs is not None)
-    if _strategy(options, "truncation") is None:
-        limit = None
-    elif limit is None or limit <= n_around:
+    if cuts and (limit is None or limit <= n_around):
         return None
-    if options.get("return_overflowing_tokens") and limit is not None:
+    truncation = cast(_Truncation, cuts.get("strategy", "longest_first"))
+    side = cuts.get("direction", "right")
+    if call.has_windows and limit is not None:
         return ours.windows_batch(
             given.texts,
             limit,
-            options.get("stride", 0),
+            cuts["stride"],
             given.pairs,
             add_special_tokens=adds,
             specials="all",
             truncation=truncation,
-            truncation_side=tokenizer.truncation_side,
+            truncation_side=side,
             is_split_into_words=given.are_words,
             errors="strict",
         )
@@ -223,7 +248,7 @@ def _rows(
             specials="all",
             max_tokens=limit,
             truncation=truncation,
-            truncation_side=tokenizer.truncation_side,
+            truncation_side=side,
             errors="strict",
         )
     return ours.encode_batch(
@@ -233,7 +258,7 @@ def _rows(
         specials="all",
         max_tokens=limit,
         truncation=truncation,
-        truncation_side=tokenizer.truncation_side,
+        truncation_side=side,
         is_split_into_words=given.are_words,
         errors="strict",
         offsets=bool(options.get("return_offsets_mapping")),
@@ -244,7 +269,7 @@ def _data(
     tokenizer: Any,
     known: Known,
     rows: Encoding | EncodingBatch,
-    given: _Given,
+    call: Call,
     options: dict[str, Any],
     tensors: str | None,
 ) -> dict[str, Any] | None:
@@ -253,7 +278,7 @@ def _data(
     with_types = _is_asked("token_type_ids", tokenizer, options)
     with_mask = _is_asked("attention_mask", tokenizer, options)
     lengths = [len(rows)] if isinstance(rows, Encoding) else np.diff(rows.row_offsets).tolist()
-    padded = _Padded(lengths, tokenizer, options) if _strategy(options, "padding") else None
+    padded = None if call.padding is None else _Padded(lengths, call.padding)
     target = lengths if padded is None else padded.lengths
     if tensors is not None and len(set(target)) != 1:
         return None
@@ -268,7 +293,7 @@ def _data(
         ids = _ints(1 << greatest.bit_length())[ids]
     data: dict[str, Any] = {"input_ids": field(ids, 0 if padded is None else padded.id)}
     if with_types:
-        is_0 = given.pairs is None and known.is_of_type_0
+        is_0 = call.pairs is None and known.is_of_type_0
         types = np.zeros(sum(lengths), np.uint32) if is_0 else rows.type_ids
         data["token_type_ids"] = field(types, 0 if padded is None else padded.type_id)
     if with_mask:
@@ -298,17 +323,15 @@ def _data(
 class _Padded:
     """How rows are padded: to which lengths, on which side, by what."""
 
-    def __init__(self, lengths: list[int], tokenizer: Any, options: dict[str, Any]) -> None:
-        longest = _strategy(options, "padding") == "longest"
-        target = max(lengths) if longest else options["max_length"]
-        multiple = options.get("pad_to_multiple_of")
+    def __init__(self, lengths: list[int], padding: dict[str, Any]) -> None:
+        target = max(lengths) if padding["length"] is None else padding["length"]
+        multiple = padding["pad_to_multiple_of"]
         if multiple and target % multiple:
             target += multiple - target % multiple
-        side = options.get("padding_side")
         self.lengths = [max(length, target) for length in lengths]
-        self.is_left = (tokenizer.padding_side if side is None else side) == "left"
-        self.id: int = tokenizer.pad_token_id
-        self.type_id: int = tokenizer.pad_token_type_id
+        self.is_left = padding["direction"] == "left"
+        self.id: int = padding["pad_id"]
+        self.type_id: int = padding["pad_type_id"]
 
 
 @cache

@@ -17,10 +17,10 @@ from typing import Any, cast
 import numpy as np
 import transformers
 
-from .._sentitok import SentitokError, Tokenizer
-from .backend import BROKEN, Known, Running, kept_settings
+from .._sentitok import SentitokError
+from .backend import BROKEN, Known, Running
 from .calls import encoded
-from .versions import IS_4, IS_KNOWN, rows_of_4
+from .versions import IS_4, IS_KNOWN
 
 __all__ = ["run_here"]
 
@@ -62,12 +62,27 @@ def run_here(tokenizer: Any) -> None:
         attributes["decode"] = running.quick.decode
 
 
+class _MethodOf:
+    """A class method of another class.
+
+    An object of this class, because dill pickles the members of a class that no module holds, and pickles
+    a bound method with every function and global that the method reads.
+    """
+
+    def __init__(self, own: Any, name: str) -> None:
+        self.own = own
+        self.name = name
+
+    def __get__(self, instance: object, owner: object = None) -> Any:
+        return getattr(self.own, self.name)
+
+
 @cache
 def _class_over(own: Any) -> type[Any]:
     """The class of accelerated tokenizers of a class."""
     members = {name: getattr(own, name) for name in ("__module__", "__qualname__", "__doc__")}
     # What makes tokenizers looks into `__dict__` of the class: it is asked of the class that has one.
-    members |= {name: staticmethod(getattr(own, name)) for name in _MAKERS}
+    members |= {name: _MethodOf(own, name) for name in _MAKERS}
     kind: Any = AcceleratedOf4 if IS_4 else Accelerated
     bases = (kind,) if own is _Fast else (own, kind)
     return type(own.__name__, bases, {**members, "_own": own})
@@ -146,27 +161,7 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
         running = attributes.get(_KEY)
         if running is None or (known := running.current(attributes)) is None:
             return None
-
-        def original(texts: list[Any], pairs: list[Any] | None) -> Any:
-            """The original's answer, as long as the tokenizer is what it was."""
-            now = running.current(attributes)
-            is_same = now is not None and now.tokenizer is known.tokenizer
-            source: Any = self if is_same else self._with_backend(known.tokenizer)
-            with kept_settings(source.__dict__["_tokenizer"]):
-                return source._originally(texts, pairs, options)
-
-        return encoded(self, running, known, original, text, text_pair, options)
-
-    def _originally(self, texts: list[Any], pairs: list[Any] | None, options: dict[str, Any]) -> Any:
-        """The original's answer for the rows of a batch."""
-        return super()._encode_plus(texts, pairs, **options)
-
-    def _with_backend(self, tokenizer: Tokenizer) -> Any:
-        """A copy of this tokenizer as it was, for batches made before it was changed."""
-        plain = self._untouched()
-        plain._tokenizer = tokenizer.to_hf()
-        plain.__class__ = type(self)
-        return plain
+        return encoded(self, running, known, text, text_pair, options)
 
     def tokenize(self, text: Any, pair: Any = None, add_special_tokens: bool = False, **options: Any) -> Any:
         """As transformers' own, whose tokens are not those of ids: unknown text stays."""
@@ -296,9 +291,6 @@ class AcceleratedOf4(Accelerated):
             is_batch = isinstance(rows[0], (list, tuple))
         batch = self._batch(rows, None, options) if is_batch else None
         return super()._batch_encode_plus(rows, *arguments, **options) if batch is None else batch
-
-    def _originally(self, texts: list[Any], pairs: list[Any] | None, options: dict[str, Any]) -> Any:
-        return super()._batch_encode_plus(rows_of_4(texts, pairs), **options)
 
     def tokenize(self, *given: Any, **options: Any) -> Any:
         return _Fast.tokenize(self, *given, **options)

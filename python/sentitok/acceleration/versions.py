@@ -11,7 +11,7 @@ from typing import Any
 
 import transformers
 
-__all__ = ["IGNORED", "IS_4", "IS_KNOWN", "SETS_SIDE", "rows_of_4"]
+__all__ = ["IGNORED", "IS_4", "IS_KNOWN", "SETS_SIDE"]
 
 _FAST: Any = transformers.PreTrainedTokenizerFast
 
@@ -23,8 +23,3 @@ IS_4 = hasattr(_FAST, "_batch_encode_plus")
 IGNORED = frozenset[str]() if IS_4 else frozenset({"sanitize_control_tokens"})
 # Whether the side that is padded can be set for one call: since 4.45.
 SETS_SIDE = IS_KNOWN and "padding_side" in signature(_FAST.set_truncation_and_padding).parameters
-
-
-def rows_of_4(texts: list[Any], pairs: list[Any] | None) -> list[Any]:
-    """Texts and their pairs as `_batch_encode_plus` takes them."""
-    return texts if pairs is None else list(zip(texts, pairs, strict=True))
