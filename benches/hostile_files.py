@@ -149,6 +149,11 @@ def _stages() -> dict[str, Callable[[], File]]:
             staged_bytes(added_tokens=added(["a" * n for n in range(2, 300)], 20, normalized=True)),
             "a",
         ),
+        "added tokens, one far longer": lambda: (
+            "tokenizer.json",
+            staged_bytes(added_tokens=added(["a", "a" * 40_000 + "b"], 20, normalized=True)),
+            "a",
+        ),
         "added tokens, with flags": lambda: (
             "tokenizer.json",
             staged_bytes(

@@ -1,13 +1,18 @@
 //! Strings found in a text: the leftmost, of those the longest.
 //!
-//! `aho-corasick` makes the quickest automaton by itself for few strings, in time
-//! quadratic in one that repeats itself; so long ones get the next best. Where
-//! there are thousands, its automaton takes long to make and leaves the processor's
-//! caches at each byte. If none is long, the longest that begins at a place is found
-//! in a trie instead, at places where one may begin ([`Beginnings`]): a look takes no
-//! more steps than a string has bytes. If some are, the automaton walks from such
-//! places, and only until it is back at its start, so each byte is seen once by each.
+//! `aho-corasick` builds the quickest automaton for few strings, in time quadratic in a string
+//! that repeats itself; so long ones get the next best. For thousands of strings its automaton
+//! takes long to build and misses the processor's caches at each byte. If none is long, the longest
+//! that begins at a position is found in a trie instead, at positions where one may begin
+//! ([`Beginnings`]), in no more steps than a string has bytes. If some are, the automaton walks from
+//! such positions, and only until it is back at its start.
+//!
+//! Cost: a search reads on after a match, because a longer one may follow, and the next search
+//! begins at the end of the match. So time is linear if few bytes are read again. How many can be
+//! is a property of the strings ([`most_read_again`]); where more than [`MOST_READ_AGAIN`] can, the
+//! text is read from right to left instead ([`Backward`]), which reads each byte at most twice.
 
+mod backward;
 mod prefixes;
 
 use std::ops::Range;
@@ -16,6 +21,7 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, BuildError, MatchKind};
 
+use self::backward::{Backward, Position};
 use self::prefixes::Prefixes;
 use crate::trie::Trie;
 
@@ -24,12 +30,47 @@ const QUICK_BYTES: usize = 1 << 12;
 /// First bytes of which `aho-corasick` finds the next by vector instructions.
 const FEW_FIRST_BYTES: usize = 3;
 
+/// Bytes that a search may read after the end of its match.
+const MOST_READ_AGAIN: usize = 48;
+/// The longest string that `aho-corasick` compares with the text at each position, by vector
+/// instructions; with longer ones that repeat themselves a single search would not be linear.
+const MOST_COMPARED: usize = 256;
+
 /// The automaton of some strings; a match is told by its place among them.
-pub(crate) fn leftmost_longest<S: AsRef<[u8]>>(strings: &[S]) -> Result<AhoCorasick, BuildError> {
+fn leftmost_longest<S: AsRef<[u8]>>(strings: &[S]) -> Result<AhoCorasick, BuildError> {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
         .kind((n_bytes(strings) > QUICK_BYTES).then_some(AhoCorasickKind::ContiguousNFA))
+        .prefilter(longest(strings) <= MOST_COMPARED)
         .build(strings)
+}
+
+fn longest<S: AsRef<[u8]>>(strings: &[S]) -> usize {
+    strings.iter().map(|string| string.as_ref().len()).max().unwrap_or(0)
+}
+
+/// An automaton that is walked byte by byte.
+fn walked<S: AsRef<[u8]>>(strings: &[S]) -> Result<NFA, BuildError> {
+    NFA::builder().match_kind(MatchKind::LeftmostLongest).prefilter(false).build(strings)
+}
+
+/// The most bytes that a search reads between the end of its match and the byte that ends it.
+///
+/// While a search has a match and reads on, what it read since the start of some string is a
+/// beginning of that string, which starts no later than the match. So walking each string alone
+/// shows the last match at each of its bytes.
+fn most_read_again<S: AsRef<[u8]>>(automaton: &NFA, strings: &[S]) -> usize {
+    let Ok(start) = automaton.start_state(Anchored::No) else { return 0 };
+    let mut most = 0;
+    for string in strings {
+        let (mut state, mut since_match) = (start, None);
+        for &byte in string.as_ref() {
+            state = automaton.next_state(Anchored::No, state, byte);
+            since_match = if automaton.is_match(state) { Some(0) } else { since_match.map(|n: usize| n + 1) };
+            most = most.max(since_match.unwrap_or(0));
+        }
+    }
+    most
 }
 
 fn n_bytes<S: AsRef<[u8]>>(strings: &[S]) -> usize {
@@ -83,11 +124,20 @@ pub(crate) enum Strings {
         /// Says where that is.
         prefixes: Prefixes,
     },
+    /// Some of them are found after reading far beyond others.
+    Backward(Box<Backward>),
 }
 
 impl Strings {
     /// What finds these strings.
     pub(crate) fn new<S: AsRef<[u8]>>(strings: &[S]) -> Result<Self, BuildError> {
+        let longest = longest(strings);
+        if longest > MOST_READ_AGAIN
+            && most_read_again(&walked(strings)?, strings) > MOST_READ_AGAIN
+            && let Some(backward) = Backward::new(strings)
+        {
+            return Ok(Self::Backward(Box::new(backward)));
+        }
         if n_bytes(strings) <= QUICK_BYTES {
             return leftmost_longest(strings).map(Self::Whole);
         }
@@ -98,7 +148,6 @@ impl Strings {
         let first: Vec<u8> = (0..=u8::MAX).filter(|&byte| is_first[usize::from(byte)]).collect();
         let few = first.len() <= FEW_FIRST_BYTES;
         let prefixes = if few { None } else { Prefixes::new(strings) };
-        let longest = strings.iter().map(|string| string.as_ref().len()).max().unwrap_or(0);
         if longest <= MOST_LOOKED_UP && (few || prefixes.is_some()) {
             let keys = strings.iter().map(AsRef::as_ref).zip(0..).collect();
             // A trie refuses more strings than an automaton does.
@@ -110,34 +159,29 @@ impl Strings {
         }
         match prefixes {
             None => leftmost_longest(strings).map(Self::Whole),
-            Some(prefixes) => {
-                let automaton =
-                    NFA::builder().match_kind(MatchKind::LeftmostLongest).prefilter(false).build(strings)?;
-                Ok(Self::Walked { automaton: Box::new(automaton), prefixes })
-            }
+            Some(prefixes) => Ok(Self::Walked { automaton: Box::new(walked(strings)?), prefixes }),
         }
     }
 
-    /// The strings that stand in a text, by their places among the strings, from
+    /// The strings that are in a text, by their places among the strings, from
     /// left to right; they do not overlap.
-    pub(crate) fn find_iter(&self, text: &str) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let (mut whole, mut at) = (None, 0);
+    pub(crate) fn find_iter(&self, text: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let (mut whole, mut at, mut position) = (None, 0, Position::default());
         if let Self::Whole(automaton) = self {
             whole = Some(automaton.find_iter(text));
         }
-        std::iter::from_fn(move || match (self, &mut whole) {
-            (Self::LookedUp { trie, beginnings }, _) => {
-                let found = look_up(trie, beginnings, text.as_bytes(), at)?;
-                at = found.1.end;
-                Some(found)
-            }
-            (Self::Walked { automaton, prefixes }, _) => {
-                let found = walk(automaton, prefixes, text.as_bytes(), at)?;
-                at = found.1.end;
-                Some(found)
-            }
-            (_, Some(found)) => found.next().map(|found| (found.pattern().as_usize(), found.range())),
-            _ => None,
+        std::iter::from_fn(move || {
+            let found = match self {
+                Self::Whole(_) => {
+                    let found = whole.as_mut()?.next()?;
+                    return Some((found.pattern().as_usize(), found.range()));
+                }
+                Self::Backward(backward) => return backward.next_match(text, &mut position),
+                Self::LookedUp { trie, beginnings } => look_up(trie, beginnings, text, at)?,
+                Self::Walked { automaton, prefixes } => walk(automaton, prefixes, text, at)?,
+            };
+            at = found.1.end;
+            Some(found)
         })
     }
 }
@@ -232,15 +276,86 @@ mod tests {
                 let expected: Vec<_> =
                     few.find_iter(&text).map(|found| (found.pattern().as_usize(), found.range())).collect();
                 n += expected.len();
-                assert_eq!(looked_up.find_iter(&text).collect::<Vec<_>>(), expected, "{text}");
-                assert_eq!(walked.find_iter(&text).collect::<Vec<_>>(), expected, "{text}");
+                assert_eq!(looked_up.find_iter(text.as_bytes()).collect::<Vec<_>>(), expected, "{text}");
+                assert_eq!(walked.find_iter(text.as_bytes()).collect::<Vec<_>>(), expected, "{text}");
                 let framed: Vec<_> =
                     few_framed.find_iter(&text).map(|m| (m.pattern().as_usize(), m.range())).collect();
-                assert_eq!(by_byte.find_iter(&text).collect::<Vec<_>>(), framed, "{text}");
+                assert_eq!(by_byte.find_iter(text.as_bytes()).collect::<Vec<_>>(), framed, "{text}");
             }
             assert!(n > 1000, "{least}: {n} strings found");
         }
         let few = Strings::new(&["ab", "b"]).unwrap();
-        assert_eq!(few.find_iter("abbc").collect::<Vec<_>>(), [(0, 0..2), (1, 2..3)]);
+        assert_eq!(few.find_iter(b"abbc").collect::<Vec<_>>(), [(0, 0..2), (1, 2..3)]);
+    }
+
+    /// Reads of a byte, and what is found, by the leftmost longest string at each position.
+    fn find_slowly(strings: &[String], text: &str) -> Vec<(usize, Range<usize>)> {
+        let (mut at, mut found) = (0, Vec::new());
+        while at < text.len() {
+            let here = strings
+                .iter()
+                .enumerate()
+                .filter(|(_, string)| text.as_bytes()[at..].starts_with(string.as_bytes()));
+            match here.max_by_key(|&(index, string)| (string.len(), std::cmp::Reverse(index))) {
+                Some((index, string)) => {
+                    found.push((index, at..at + string.len()));
+                    at += string.len();
+                }
+                None => at += 1,
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn backward_finds_the_leftmost_longest() {
+        let mut state = 7_u32;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as usize % n
+        };
+        for round in 0..600 {
+            let mut word =
+                |len: usize| -> String { (0..len).map(|_| ["a", "b", "é"][below(2 + round % 2)]).collect() };
+            let strings: Vec<String> = (0..1 + round % 7).map(|n| word(1 + (n * round) % 9)).collect();
+            let mut backward = Backward::new(&strings).unwrap();
+            // Blocks end everywhere.
+            backward.shorten_blocks();
+            let text = word(round % 60);
+            let mut position = Position::default();
+            let found: Vec<_> =
+                std::iter::from_fn(|| backward.next_match(text.as_bytes(), &mut position)).collect();
+            assert_eq!(found, find_slowly(&strings, &text), "{strings:?} in {text}");
+            let chosen = Strings::new(&strings).unwrap();
+            assert_eq!(chosen.find_iter(text.as_bytes()).collect::<Vec<_>>(), found);
+        }
+    }
+
+    /// Sets whose searches would read most of a text again and again: steps grow as the text does.
+    #[test]
+    fn hostile_sets_take_linear_time() {
+        let sets: [fn(usize) -> Vec<String>; 5] = [
+            |n| vec!["a".into(), "a".repeat(n) + "b"],
+            |n| vec!["a".into(), "aa".into(), "ba".into(), "a".repeat(n) + "b", "ab".repeat(n / 2) + "c"],
+            |n| vec!["b".into(), "a".repeat(n / 2) + "b" + &"a".repeat(n / 2) + "c", "a".into()],
+            |n| (1..60).map(|k| "a".repeat(k)).chain(["a".repeat(n) + "b"]).collect(),
+            |n| (0..400).map(|k| format!("a{k}")).chain(["a".into(), "a".repeat(n) + "b"]).collect(),
+        ];
+        for (index, set) in sets.iter().enumerate() {
+            for n in [1_000, 40_000] {
+                let strings = Strings::new(&set(n)).unwrap();
+                assert!(matches!(strings, Strings::Backward(_)), "set {index}");
+                for text in ["a".repeat(2 * n), "ab".repeat(n), "a".repeat(n) + "b" + &"a".repeat(n)] {
+                    let steps = crate::steps::of(|| assert!(strings.find_iter(text.as_bytes()).count() > 0));
+                    assert!(steps as usize <= 5 * text.len(), "set {index}, {n}: {steps} steps");
+                }
+            }
+        }
+        // A search ends where a match does if no string is in another.
+        for strings in [vec!["<s>".to_owned(), "x".repeat(500)], (1..300).map(|n| "a".repeat(n)).collect()] {
+            assert_eq!(most_read_again(&walked(&strings).unwrap(), &strings), 0);
+        }
+        let nested = ["b".to_owned(), format!("ab{}", "c".repeat(100))];
+        assert_eq!(most_read_again(&walked(&nested).unwrap(), &nested), 99);
     }
 }

@@ -91,7 +91,7 @@ impl Matcher {
     }
 
     fn find_in(&self, text: &str) -> impl Iterator<Item = Found> {
-        self.strings.find_iter(text).map(|(pattern, Range { start, end })| Found {
+        self.strings.find_iter(text.as_bytes()).map(|(pattern, Range { start, end })| Found {
             place: self.tokens[pattern],
             start,
             end,

@@ -12,14 +12,14 @@
 //! `bpe_model` of google/sentencepiece 0.2.3.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::merge::{PassOver, Symbols};
 use super::pairs::{Merged, PairTable};
 use super::{Bpe, BpeOptions, Dropout, Unit, chars, orders, resegment, runs};
-use crate::automaton::leftmost_longest;
+use crate::automaton::Strings;
 use crate::error::{Error, Result};
 use crate::vocab::{TokenId, Vocab};
 
@@ -38,7 +38,7 @@ pub(super) struct Scored {
     /// Those of the others.
     others: FxHashMap<char, TokenId>,
     /// The user's pieces, and their ids by number of pattern.
-    user_defined: Option<(AhoCorasick, Vec<TokenId>)>,
+    user_defined: Option<(Arc<Strings>, Vec<TokenId>)>,
     /// Pieces that are taken apart again: unused ones of more than a character.
     pub(super) unused: FxHashSet<TokenId>,
 }
@@ -126,10 +126,10 @@ impl Scored {
     pub(super) fn push_symbols(&self, piece: &[u8], symbols: &mut Symbols) {
         let Some((matcher, ids)) = &self.user_defined else { return self.push_chars(piece, symbols) };
         let mut at = 0;
-        for found in matcher.find_iter(piece) {
-            self.push_chars(&piece[at..found.start()], symbols);
-            symbols.push(ids[found.pattern().as_usize()], found.len() as u32);
-            at = found.end();
+        for (string, range) in matcher.find_iter(piece) {
+            self.push_chars(&piece[at..range.start], symbols);
+            symbols.push(ids[string], range.len() as u32);
+            at = range.end;
         }
         self.push_chars(&piece[at..], symbols);
     }
@@ -196,15 +196,15 @@ impl Scored {
 }
 
 /// The user's pieces; the leftmost is found, of those the longest.
-fn matcher(vocab: &Vocab, options: &BpeOptions) -> Result<Option<(AhoCorasick, Vec<TokenId>)>> {
+fn matcher(vocab: &Vocab, options: &BpeOptions) -> Result<Option<(Arc<Strings>, Vec<TokenId>)>> {
     if options.user_defined.is_empty() {
         return Ok(None);
     }
     let patterns: Vec<&[u8]> =
         options.user_defined.iter().map(|&id| vocab.bytes(id).unwrap_or_default()).collect();
-    let matcher = leftmost_longest(&patterns)
-        .map_err(|error| Error::format("user-defined pieces", error.to_string()))?;
-    Ok(Some((matcher, options.user_defined.clone())))
+    let matcher =
+        Strings::new(&patterns).map_err(|error| Error::format("user-defined pieces", error.to_string()))?;
+    Ok(Some((Arc::new(matcher), options.user_defined.clone())))
 }
 
 /// The greatest score first; equal scores have one rank.

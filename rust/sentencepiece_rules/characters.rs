@@ -5,12 +5,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
 
 use super::PieceOptions;
 use super::rules::Class;
-use crate::automaton::leftmost_longest;
+use crate::automaton::Strings;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 
@@ -88,7 +87,7 @@ impl Characters {
 /// Counted words as text, with special tokens cut out.
 pub(crate) struct CountedWords<'a> {
     words: Vec<(&'a str, u64)>,
-    specials: Option<AhoCorasick>,
+    specials: Option<Strings>,
 }
 
 impl<'a> CountedWords<'a> {
@@ -111,7 +110,7 @@ impl<'a> CountedWords<'a> {
         let specials = match texts.is_empty() {
             true => None,
             false => Some(
-                leftmost_longest(&texts)
+                Strings::new(&texts)
                     .map_err(|error| Error::Internal(format!("automaton of special tokens: {error}")))?,
             ),
         };
@@ -127,9 +126,9 @@ impl<'a> CountedWords<'a> {
     /// ends the word.
     pub(super) fn parts(&self, word: &'a str, mut f: impl FnMut(&'a str, bool)) {
         let mut start = 0;
-        for found in self.specials.iter().flat_map(|specials| specials.find_iter(word)) {
-            f(&word[start..found.start()], false);
-            start = found.end();
+        for (_, found) in self.specials.iter().flat_map(|specials| specials.find_iter(word.as_bytes())) {
+            f(&word[start..found.start], false);
+            start = found.end;
         }
         f(&word[start..], true);
     }
