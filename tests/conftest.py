@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -73,6 +74,15 @@ def pytest_report_header() -> list[str]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest files first; all else stays as it was."""
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_comparison() -> Iterator[None]:
+    """Has `--arch auto` take the first architecture that fits: comparing takes the whole budget each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not MISSING:
+            patch.setattr("sentimodels.runs.auto._FEWEST", 10**9)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ LINKING = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 posix = pytest.mark.skipif(os.name == "nt", reason="the commands are lines for a POSIX shell")
 # Seconds that a newcomer waits for a page of their own, after the install; of a machine that does other
 # work as well.
-NEWCOMER = 120
+NEWCOMER = 300
 # The same with the install, which builds the package and fetches PyTorch.
 NEWCOMER_WITH_INSTALL = 1200
 

@@ -13,6 +13,7 @@ from senti_in_process import senti
 from sentimodels.config import RunConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
+from sentimodels.runs import auto
 from sentimodels.runs.auto import Texts, choose, estimate, order
 from sentimodels.runs.config import resolve
 from sentimodels.runs.tables import Tables
@@ -82,16 +83,78 @@ def test_the_first_that_fits_is_taken(folder: Path) -> None:
         "gru: about 90 s of CPU, over the budget",
         "cnn: about 40 s of CPU, chosen",
     ]
+    assert found.accuracies == {}
     assert chosen(folder, seconds, {"budget": 100.0})[0].arch == "gru"
     assert resolve(found.tree()) == found
     assert tomllib.loads(found.to_toml())["estimates"] == found.estimates
+
+
+# (estimates, accuracies on folds, budget, what is chosen, what is compared)
+COMPARED: list[tuple[dict[str, float], dict[str, float], float, str, set[str]]] = [
+    ({"gru": 2.0}, {"gru": 0.9, "nb": 0.8}, 60.0, "gru", {"gru", "cnn", "nb", "bow", "tfidf"}),
+    ({"gru": 2.0}, {"gru": 0.8, "nb": 0.9}, 60.0, "nb", {"gru", "cnn", "nb", "bow", "tfidf"}),
+    # A tie keeps the order; what costs too much is not compared.
+    ({"gru": 2.0, "cnn": 50.0}, {"gru": 0.9, "nb": 0.9}, 60.0, "gru", {"gru", "nb", "bow", "tfidf"}),
+    ({"gru": 30.0}, {"gru": 0.9, "nb": 0.95}, 60.0, "gru", set()),  # it fits once, so the order decides
+    ({"gru": 90.0, "cnn": 80.0}, {"nb": 0.8, "tfidf": 0.9}, 60.0, "tfidf", {"nb", "bow", "tfidf"}),
+]
+
+
+@pytest.mark.parametrize(("seconds", "accuracies", "budget", "best", "compared"), COMPARED)
+def test_what_fits_several_times_is_compared(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: dict[str, float],
+    accuracies: dict[str, float],
+    budget: float,
+    best: str,
+    compared: set[str],
+) -> None:
+    monkeypatch.setattr(auto, "_FEWEST", 2)
+    monkeypatch.setattr(auto, "_REST", ())
+    trained: list[str] = []
+
+    def on_fold(config: RunConfig, _: Any, held: list[int]) -> tuple[float, float]:
+        trained.append(config.arch)
+        return accuracies.get(config.arch, 0.5), 0.8 * seconds.get(config.arch, 1.0)
+
+    monkeypatch.setattr(auto, "_on_fold", on_fold)
+    found, notes = chosen(folder, dict.fromkeys(ARCHITECTURES, 1.0) | seconds, {"budget": budget})
+    assert (found.arch, set(found.accuracies)) == (best, compared)
+    assert resolve(found.tree()) == found
+    assert tomllib.loads(found.to_toml()).get("accuracies", {}) == found.accuracies
+    assert next(line for line in notes if line.endswith(", chosen")).startswith(f"{best}: ")
+    # Whatever is clearly behind takes no further folds.
+    assert all(trained.count(name) < 5 for name in compared if accuracies.get(name, 0.5) == 0.5)
+
+
+def test_a_comparison_trains_on_other_rows_than_it_judges(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "_FEWEST", 2)
+    rows = tables(folder)
+    seen: list[tuple[set[str], set[str]]] = []
+    from sentimodels.runs.train import train as real
+
+    def train(config: RunConfig, out: Path, **given: Any) -> dict[str, Any]:
+        made = given["tables"]
+        seen.append((set(made.train.texts), set(made.test.texts)))
+        assert made.valid is rows.valid
+        return real(config, out, **given)
+
+    monkeypatch.setattr(auto, "train", train)
+    found = choose({"budget": 100.0, "model": {"char_ngrams": [2, 3], "c": 2.0}}, tables=rows)
+    assert found.arch == "nb"
+    assert len(seen) >= 5
+    assert all(not judged & trained for trained, judged in seen)
+    assert set.union(*(judged for _, judged in seen[:5])) == set(rows.train.texts)
 
 
 def test_where_none_fits_the_quickest_is_taken(folder: Path) -> None:
     seconds = {"gru": 90.0, "cnn": 80.0, "nb": 63.0, "bow": 61.0, "tfidf": 62.0}
     found, notes = chosen(folder, seconds)
     assert found.arch == "bow"
-    assert notes[-1] == "none fits within 60 s of CPU; choosing bow, the fastest"
+    assert "none fits within 60 s of CPU; choosing bow, the fastest" in notes
 
 
 # (tree, what is taken)

@@ -33,6 +33,9 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     if about.get("estimates"):
         tried = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in about["estimates"].items())
         pairs.append(("estimated", f"{tried} of CPU, by arch auto"))
+    if about.get("accuracies"):
+        compared = ", ".join(f"{name} {accuracy:.3f}" for name, accuracy in about["accuracies"].items())
+        pairs.append(("compared", f"{compared}, accuracy in cross-validation on training rows"))
     if counts:
         unlabelled = about["rows"]["train"] - sum(counts.values())
         without = f"; {counted(unlabelled, 'row')} without label" if unlabelled else ""

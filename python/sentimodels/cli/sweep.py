@@ -81,7 +81,8 @@ def sweep(
             refuse(out)
         tables = read_tables(chosen)
     if "arch" not in tried[0] and "arch" not in merge(base):
-        base = [*base, {"arch": chosen.arch, "budget": chosen.budget, "estimates": dict(chosen.estimates)}]
+        base = [*base, {"arch": chosen.arch, "budget": chosen.budget, "estimates": dict(chosen.estimates),
+                       "accuracies": dict(chosen.accuracies)}]  # fmt: skip
     if dry_run:
         from ..runs.plan_group import plan_sweep
 

@@ -75,14 +75,19 @@ class RunConfig(Written):
     budget: float | None = Field(
         default=None,
         gt=0,
-        description="Estimated CPU time that a run of --arch auto may take, in seconds; the option also "
-        "takes 5m or 2h. [default: 60s]",
+        description="CPU time for --arch auto, in seconds: it compares architectures by cross-validation and "
+        "trains the best; the option also takes 5m or 2h. [default: 60s]",
         json_schema_extra=flag("--budget", "TIME"),
     )
     estimates: dict[str, float] = Field(
         default={},
         description="CPU time in seconds that --arch auto estimated for the architectures it tried; "
         "senti train writes it.",
+    )
+    accuracies: dict[str, float] = Field(
+        default={},
+        description="Accuracy in cross-validation on the training rows of the architectures that --arch auto "
+        "compared; senti train writes it.",
     )
     data: DataConfig
     model: SerializeAsAny[Section]

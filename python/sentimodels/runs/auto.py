@@ -1,24 +1,29 @@
-"""`choose`: the architecture of a run that names none: the best that is trained within a budget.
+"""`choose`: picks the architecture of a run that names none, within a budget of computing time.
 
-Not for settings of an architecture (`defaults.py`), nor for a search by training (`sweep.py`): what is
-best is a table of measured facts, by rows, lengths and script, and only time is measured here. A few
-steps, or a fit of some of the rows, tell what all would take; the first in the order that fits is
-taken. Choice and estimates are kept in the run's configuration, so that the same run can be had again.
+A few steps, or a fit of some of the rows, estimate the time that each architecture takes. Those whose
+training fits several times into the budget are compared by cross-validation on the training rows, fold after
+fold; whatever is clearly behind is dropped (racing, Maron and Moore 1994). Where the budget is too small for
+that, the first that fits is taken, in an order that was measured (`order`). The choice, estimates and
+accuracies are kept in the run's configuration, so that the same run can be trained again.
 """
 
+import math
+import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 import torch
 
 from ..config import RunConfig
+from ..data.folds import folds
 from ..data.scripts import n_words, stands_alone
 from ..data.table import Table
-from ..errors import CheckpointError, ConfigError
+from ..errors import CheckpointError, ConfigError, DataError, SentiError
 from ..models import ARCHITECTURES, Fits, build
 from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
@@ -31,6 +36,7 @@ from .directory import load_config
 from .start import encoder_of_start
 from .tables import Tables
 from .tasks import settled_task, task_of
+from .train import train
 
 __all__ = [
     "AUTO",
@@ -58,7 +64,7 @@ _LINEAR = ("nb", "bow", "tfidf")
 # are many to a text and overlap. Chosen by four folds within four fifths of Chinese reviews: accuracy
 # 0.831 at 3 (the section's own), 0.838 at 1, 0.839 at 0.6.
 _UNSPACED: Mapping[str, Tree] = {"nb": {"model": {"c": 1.0}}}
-# Taken only where the keys that were given suit none of the first.
+# Compared where the budget leaves time, or where the keys that were given suit none of the first.
 _REST = ("gru", "lstm", "cnn", "encoder", "bert", "mamba", "gpt", "linear", "rnn")
 # Keys of models that learn by steps: who gives one means such a model.
 _OF_STEPS = ("epochs", "max_steps", "batch_size", "accumulate", "ema", "evaluate_every", "patience")
@@ -69,6 +75,10 @@ _STEP_TOKENS = 8_192
 _STEPS = 3
 # A step forward is about so much of a step of training.
 _FORWARD = 0.3
+# Folds of the training rows, and how many must fit into the budget for an architecture to be compared.
+_FOLDS, _FEWEST = 5, 2
+# Standard errors behind the best from which on an architecture is dropped.
+_BEHIND = 2.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +120,21 @@ def order(texts: Texts) -> tuple[str, ...]:
     )
 
 
+@dataclass
+class _Candidate:
+    """An architecture that suits what was given.
+
+    Attributes:
+        config: its configuration.
+        seconds: what one training on all rows takes, estimated, then measured on folds.
+        accuracies: on each fold so far.
+    """
+
+    config: RunConfig
+    seconds: float
+    accuracies: list[float] = field(default_factory=list)
+
+
 def choose(
     *trees: Mapping[str, Any], tables: Tables, on_note: Callable[[str], None] | None = None
 ) -> RunConfig:
@@ -118,7 +143,7 @@ def choose(
     Args:
         trees: what was given, as `resolve` takes it, without `arch` or with "auto".
         tables: the rows.
-        on_note: told of the budget, first, then of each estimate.
+        on_note: called with the budget first, then with what is known of each architecture.
 
     Raises:
         ConfigError: if what was given suits no architecture.
@@ -128,35 +153,142 @@ def choose(
     budget = float(given.get("budget") or BUDGET)
     texts = Texts.of(tables.train)
     suited: Mapping[str, Tree] = {} if texts.spaced else _UNSPACED
-
-    def named(name: str, estimates: Mapping[str, float]) -> RunConfig:
-        chosen = {"arch": name, "budget": budget, "estimates": dict(estimates)}
-        return resolve(suited.get(name, {}), given, chosen)
-
     say(f"arch auto: choosing the best for {texts} within {_said(budget)} (--budget)")
     refused: ConfigError | None = None
-    estimates: dict[str, float] = {}
-    for names in _candidates(given, texts):
-        for name in names:
-            try:
-                config = named(name, {name: 0.0})
-                seconds = estimate(config, tables)
-            except ConfigError as error:
-                refused = refused or error
-                continue
-            estimates[name] = round(seconds, 1)
-            fits = seconds <= budget
-            say(f"{name}: about {_said(seconds)}{', chosen' if fits else ', over the budget'}")
-            if fits:
-                return named(name, estimates)
-        if estimates:
+    found: dict[str, _Candidate] = {}
+    untried: list[str] = []
+    began, comparison = time.process_time(), None
+    first, rest = _candidates(given, texts)
+    for name in (*first, *rest):
+        left = budget - (time.process_time() - began)
+        # One of the rest is looked at only where there is time to compare it, or nothing else suits.
+        if name in rest and found and (comparison is None or left < 2 * comparison.champion.seconds):
+            untried.append(name)
+            continue
+        about = {"arch": name, "budget": budget, "estimates": {name: 0.0}}
+        try:
+            config = resolve(suited.get(name, {}), given, about)
+            found[name] = one = _Candidate(config, estimate(config, tables))
+        except ConfigError as error:
+            refused = refused or error
+            continue
+        left = budget - (time.process_time() - began)
+        if comparison is None and one.seconds * (1 + _FEWEST) <= left:
+            comparison = _Comparison(tables, one)
+        elif comparison is None and one.seconds <= budget:
+            best = one
             break
-    if not estimates:
-        assert refused is not None
-        raise refused
-    quickest = min(estimates, key=lambda name: estimates[name])
-    say(f"none fits within {_said(budget)}; choosing {quickest}, the fastest")
-    return named(quickest, estimates)
+        if comparison is not None and not comparison.meet(one, left):
+            untried.append(name)
+    else:
+        if not found:
+            assert refused is not None
+            raise refused
+        if comparison is not None:
+            best = comparison.champion
+        else:
+            best = min(found.values(), key=lambda one: one.seconds)
+            say(f"none fits within {_said(budget)}; choosing {best.config.arch}, the fastest")
+    for name, one in found.items():
+        say(f"{name}: {_known(one, budget)}{', chosen' if one is best else ''}")
+    if untried:
+        say(f"not compared: {', '.join(untried)}; a larger --budget compares more")
+    estimates = {name: round(one.seconds, 1) for name, one in found.items()}
+    accuracies = {name: round(fmean(one.accuracies), 4) for name, one in found.items() if one.accuracies}
+    return best.config.model_copy(update={"estimates": estimates, "accuracies": accuracies})
+
+
+def _known(one: _Candidate, budget: float) -> str:
+    """Writes what is known of a candidate."""
+    about = f"about {_said(one.seconds)}"
+    if not one.accuracies:
+        return f"{about}, over the budget" if one.seconds > budget else about
+    n = len(one.accuracies)
+    accuracy = fmean(one.accuracies)
+    return f"accuracy {accuracy:.3f} in {n} {'fold' if n == 1 else 'folds'} of training rows, {about}"
+
+
+class _Comparison:
+    """Cross-validation of one candidate after another against the best so far, on the same folds.
+
+    Attributes:
+        champion: the best candidate so far; the earlier one of those that are equal.
+    """
+
+    def __init__(self, tables: Tables, champion: _Candidate) -> None:
+        self.champion = champion
+        self._tables = tables
+        # What models that learn by steps took, as a share of their estimate: most of them stop early.
+        self._pace: list[float] = []
+        try:
+            self._folds = folds(tables.train, _FOLDS, seed=0)
+        except DataError:  # fewer rows or groups than folds: the order decides
+            self._folds = []
+
+    def meet(self, one: _Candidate, left: float) -> bool:
+        """Trains a candidate fold by fold until it is clearly behind, all folds are done or time ends.
+
+        Args:
+            one: the candidate.
+            left: seconds of the budget that are left; training the best on all rows is part of it.
+
+        Returns:
+            Whether it was compared.
+        """
+        by_steps = not is_fitted(one.config)
+        expected = one.seconds * (min(1.0, median(self._pace)) if by_steps and self._pace else 1.0)
+        share = 1 - 1 / _FOLDS
+        for held in self._folds:
+            reserve = max(expected, self.champion.seconds)
+            folds_ahead = max(1, _FEWEST - len(one.accuracies))
+            if left < folds_ahead * share * expected + reserve:
+                break
+            try:
+                accuracy, taken = _on_fold(one.config, self._tables, held)
+            except SentiError:  # such as a class that only this fold has
+                return False
+            one.accuracies.append(accuracy)
+            left -= taken
+            if len(one.accuracies) == 1:  # the first training of a kind also imports what it needs
+                expected = min(expected, taken / share)
+                if by_steps:
+                    self._pace.append(expected / one.seconds)
+            else:
+                one.seconds = expected = taken / share
+            if self._is_behind(one):
+                break
+        if one is not self.champion and one.accuracies and self._gain(one) > 0:
+            self.champion = one
+        return bool(one.accuracies)
+
+    def _gain(self, one: _Candidate) -> float:
+        """Returns how much better a candidate is than the best so far, on the folds that both have."""
+        n = min(len(one.accuracies), len(self.champion.accuracies))
+        return fmean(one.accuracies[:n]) - fmean(self.champion.accuracies[:n]) if n else 0.0
+
+    def _is_behind(self, one: _Candidate) -> bool:
+        """Whether a candidate is behind the best so far by more than chance explains."""
+        n = min(len(one.accuracies), len(self.champion.accuracies))
+        accuracy = fmean(one.accuracies)
+        rows = sum(map(len, self._folds[:n]))
+        return self._gain(one) < -_BEHIND * math.sqrt(max(accuracy * (1 - accuracy), 0.01) / max(1, rows))
+
+
+def _on_fold(config: RunConfig, tables: Tables, held: list[int]) -> tuple[float, float]:
+    """Trains on all training rows but some; returns the accuracy on those, and the seconds it took."""
+    out = set(held)
+    made = tables.some(row for row in range(len(tables.train)) if row not in out)
+    made.valid, made.test = tables.valid, tables.train.take(held)
+    settings = config.train.model_copy(update={"threads": 1, "track": "none", "refit": False})
+    clock, threads = _clock(config), torch.get_num_threads()
+    began = clock()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            alone = config.model_copy(update={"train": settings})
+            about = train(alone, Path(folder) / "run", baseline=False, tables=made)
+    finally:
+        torch.set_num_threads(threads)
+    return about["test"]["accuracy"], clock() - began
 
 
 def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:
@@ -176,17 +308,17 @@ def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:
     raise refused
 
 
-def _candidates(given: Mapping[str, Any], texts: Texts) -> list[tuple[str, ...]]:
-    """Returns architectures to try in order, and those to try where none of them can be."""
+def _candidates(given: Mapping[str, Any], texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns architectures in the order to try, and those to try where time is left or none suits."""
     start = given.get("train", {}).get("init_from")
     if start is not None and Path(start).is_dir():
         try:
-            return [(load_config(Path(start)).arch,)]
+            return (load_config(Path(start)).arch,), ()
         except CheckpointError as error:
             raise ConfigError(f"train.init_from: {error}") from error
     by_steps = bool(given.get("optim")) or any(key in given.get("train", {}) for key in _OF_STEPS)
     suit = [name for name in order(texts) if not (by_steps and name in _LINEAR)]
-    return [tuple(suit), tuple(name for name in _REST if name not in suit)]
+    return tuple(suit), tuple(name for name in _REST if name not in suit)
 
 
 def _said(seconds: float) -> str:
@@ -258,10 +390,10 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     encoding = (clock() - began) / len(table) * len(tables.train)
     course = config.train.course(len(tables.train))
     size = max(1, min(course.batch_size, len(table) // _STEPS, int(_STEP_TOKENS / encoded.lengths.mean())))
-    train = config.train.model_copy(
+    settings = config.train.model_copy(
         update={"batch_size": size, "max_steps": _STEPS, "epochs": 1, "accumulate": 1, "log_every": 1}
     )
-    tried = config.model_copy(update={"train": train, "task": settled_task(config, tables.labels.names)})
+    tried = config.model_copy(update={"train": settings, "task": settled_task(config, tables.labels.names)})
     task = task_of(tried, some, encoded, some.classes(table), None, None, None)
     module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
     check_possible(module, config.optim)
@@ -272,7 +404,7 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     def timed(record: Record) -> None:
         seen.append((clock(), int(record["tokens"])))
 
-    Trainer(config.optim, train, on_record=timed).fit(module, task)
+    Trainer(config.optim, settings, on_record=timed).fit(module, task)
     (start, before), (end, after) = seen[0], seen[-1]  # the first step prepares what the others use
     a_token = (end - start) / max(1, after - before)
     epochs = course.steps * config.train.accumulate / max(1, course.n_batches)

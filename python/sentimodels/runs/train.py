@@ -255,6 +255,7 @@ def _train(
         "labels": tables.counts(),
         **_drawn(task, tables),
         **({"estimates": dict(config.estimates)} if config.estimates else {}),
+        **({"accuracies": dict(config.accuracies)} if config.accuracies else {}),
         "rows": {
             "train": len(tables.train),
             "valid": 0 if tables.valid is None else len(tables.valid),
