@@ -58,10 +58,10 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def read_small(path: Path) -> str:
-    """Reads a file of settings or results, which is never large.
+    """Reads a file of settings or results, which is never large; a byte order mark is not part of its text.
 
     Raises:
-        DataError: if it goes on and on, as a device does.
+        DataError: if it goes on and on, as a device does, or is UTF-16 or UTF-32 by its mark.
         OSError: if it cannot be read.
         UnicodeDecodeError: if it is not UTF-8.
     """
@@ -69,7 +69,10 @@ def read_small(path: Path) -> str:
         data = file.read(_SMALL + 1)
     if len(data) > _SMALL:
         raise DataError(f"{path}: goes on after {_SMALL} bytes, the most that such a file has")
-    return data.decode("utf-8")
+    for mark, name in _OTHER_MARKS.items():
+        if data.startswith(mark):
+            raise DataError(f"{path}: begins with the mark of {name}; save it as UTF-8")
+    return data.decode("utf-8-sig")
 
 
 class _Hashing(io.RawIOBase):

@@ -5,6 +5,7 @@ turns names into the order of the labels, `numbers` is what the loss and the sam
 """
 
 import csv
+import io
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -60,7 +61,7 @@ def _of_file(path: Path) -> Given:
             value = tomllib.loads(text)
             value = value.get("class_weights", value)
         else:
-            rows = [row for row in csv.reader(text.splitlines()) if row]
+            rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
             # A header is a line whose second field is no number.
             value = {name: float(weight) for name, weight in rows[_headers(rows) :]}
         if isinstance(value, Mapping):

@@ -1,0 +1,52 @@
+"""A byte order mark is no part of a file: settings, weights and pairs read the same with it and without."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sentimodels.alignment.preferences import read_preferences
+from sentimodels.config import AlignDataConfig
+from sentimodels.data.opening import read_small
+from sentimodels.errors import DataError
+from sentimodels.runs.config import read_toml
+from sentimodels.tasks.class_weights import given
+
+MARK = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("w.csv", "neg,1\npos,2\n"),
+        ("w.csv", "label,weight\nneg,1\npos,2\n"),
+        ("w.json", '{"neg": 1, "pos": 2}'),
+        ("w.toml", "neg = 1\npos = 2\n"),
+        ("w.toml", "[class_weights]\nneg = 1\npos = 2\n"),
+    ],
+)
+def test_class_weights_may_begin_with_a_mark(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(MARK + content.encode())
+    assert given(str(path)) == {"neg": 1.0, "pos": 2.0}
+
+
+def test_settings_may_begin_with_a_mark(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_bytes(MARK + b'arch = "bow"\n[train]\nseed = 3\n')
+    assert read_toml(path) == {"arch": "bow", "train": {"seed": 3}}
+
+
+def test_pairs_may_begin_with_a_mark(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(MARK + json.dumps({"prompt": "a", "chosen": " b", "rejected": " c"}).encode())
+    pairs, _ = read_preferences(path, AlignDataConfig())
+    assert pairs[0].prompt == "a"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_another_mark_is_named(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("[train]", encoding)
+    with pytest.raises(DataError, match=rf"run\.toml.*{encoding}.*UTF-8"):
+        read_small(path)
