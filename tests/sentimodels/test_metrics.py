@@ -119,6 +119,30 @@ def test_the_temperature_is_found(true_temperature: float) -> None:
     assert fit_temperature(log_probs(softmax(overconfident)), truth) == pytest.approx(found, rel=1e-3)
 
 
+@pytest.mark.parametrize("n_rows", [2, 4, 10, 20])
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 4.0])
+def test_a_temperature_of_few_rows_does_no_harm(n_rows: int, n_classes: int, scale: float) -> None:
+    """The model is calibrated, so any temperature except 1 costs log loss."""
+    rng = np.random.default_rng(n_rows)
+    logits = rng.normal(size=(20_000, n_classes)) * scale
+    truth = (rng.random((len(logits), 1)) > softmax(logits).cumsum(axis=1)).sum(axis=1)
+
+    def loss(temperature: float) -> float:
+        return float(-np.log(softmax(logits / temperature)[np.arange(len(truth)), truth]).mean())
+
+    drawn = [rng.integers(0, len(logits), n_rows) for _ in range(20)]
+    harm = [loss(fit_temperature(logits[rows], truth[rows])) - loss(1.0) for rows in drawn]
+    assert np.mean(harm) < 0.05
+    assert max(harm) < 0.2
+
+
+def test_few_rows_that_are_all_right_leave_the_temperature_near_1() -> None:
+    logits = np.log(np.array([[0.6, 0.4], [0.3, 0.7], [0.55, 0.45], [0.2, 0.8]]))
+    assert 0.5 < fit_temperature(logits, logits.argmax(axis=1)) < 1
+    assert 1 < fit_temperature(logits, logits.argmin(axis=1)) < 2
+
+
 def test_a_temperature_changes_no_answer_and_can_be_undone() -> None:
     probs = random_predictions(1, 200, 5).probs
     cooled = with_temperature(probs, 0.4)
