@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from sentimodels import resolve
-from sentimodels.data.scripts import PLAIN_WORD, WORD, finder, n_words, stands_alone
+from sentimodels.data.scripts import n_words, stands_alone
 from sentimodels.inference import text_logits
 from sentimodels.models import Fits, build
 from sentimodels.text.encoder import encoder_for
-from sentitok import PreTokenizer
+from sentimodels.text.open_vocabulary import OpenVocabulary
+from sentimodels.text.word_cutter import WordCutter
 
 # (text, words)
 CUT = [
@@ -20,10 +21,10 @@ CUT = [
     ("这个很好!", ["这", "个", "很", "好", "!"]),
     ("买iPhone13很值", ["买", "iPhone13", "很", "值"]),
     ("ありがとう", list("ありがとう")),
-    ("ดีมาก", list("ดีมาก")),
-    ("ល្អណាស់", list("ល្អណាស់")),
-    ("ကောင်း", list("ကောင်း")),
-    ("ດີ", list("ດີ")),
+    ("ดีมาก", ["ดี", "ม", "า", "ก"]),
+    ("ល្អណាស់", ["ល្", "អ", "ណា", "ស់"]),
+    ("ကောင်း", ["ကော", "င်း"]),
+    ("ດີ", ["ດີ"]),
     ("좋은 영화", ["좋은", "영화"]),
     ("𠀀a", ["𠀀", "a"]),
     ("", []),
@@ -32,24 +33,25 @@ CUT = [
 
 @pytest.mark.parametrize(("text", "words"), CUT)
 def test_words(text: str, words: list[str]) -> None:
-    assert finder(WORD)(text) == re.findall(WORD, text) == words
-    # The open vocabulary cuts by the same pattern with another engine.
-    assert [piece for piece in PreTokenizer(pattern=WORD).pieces(text) if piece.strip()] == words
+    assert WordCutter(None).cut(text) == words
+    assert OpenVocabulary([]).cut(text) == words
 
 
-def test_texts_with_spaces_are_cut_as_before() -> None:
+def test_texts_with_spaces_are_cut_as_by_a_plain_pattern() -> None:
+    plain = re.compile(r"'?\w+(?:'\w+)*|[^\w\s]")
     source = random.Random(1)
     letters = "ab'é_1 \n.ß한-"
     for _ in range(2000):
         text = "".join(source.choices(letters, k=12))
         assert not stands_alone(text)
-        assert finder(WORD)(text) == re.findall(WORD, text) == re.findall(PLAIN_WORD, text)
+        assert WordCutter(None).cut(text) == plain.findall(text)
 
 
 def test_lengths_count_what_models_read() -> None:
     assert n_words("two words") == n_words("两字") == 2
     assert n_words("很好 good,  fine 吧") == 5
     assert n_words("  ") == 0
+    assert n_words("ดีมาก ok") == 5
 
 
 @pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])

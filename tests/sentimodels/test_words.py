@@ -24,6 +24,7 @@ from sentimodels.runs.config import resolve
 from sentimodels.text.encoder import encoder_for
 from sentimodels.text.hashed_ngrams import HashedNgrams
 from sentimodels.text.ngrams import ngrams
+from sentimodels.text.word_cutter import WordCutter
 from sentimodels.text.words import NgramConfig, WordNgrams
 
 TEXTS = [text for text, _ in rows(120)] + ["The THE the", "", "it's a film, a film", "Größe naïve 42"]
@@ -131,9 +132,7 @@ def plain_bag(
     words: HashedNgrams, text: str, known: set[tuple[str, ...]]
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Known words, and the n-grams with their ends that the training texts had, by loops."""
-    import re
-
-    pieces = re.findall(HASHED.token_pattern, text.lower())
+    pieces = WordCutter(None).cut(text.lower())
     bounded = ["\n", *pieces, "\n"]
     grams = [
         tuple(bounded[i : i + size])
@@ -160,9 +159,7 @@ def test_hashed_ngrams_are_words_and_ngrams_with_their_ends() -> None:
 
 
 def _all(text: str) -> set[tuple[str, ...]]:
-    import re
-
-    bounded = ["\n", *re.findall(HASHED.token_pattern, text.lower()), "\n"]
+    bounded = ["\n", *WordCutter(None).cut(text.lower()), "\n"]
     return {tuple(bounded[i : i + size]) for size in (2, 3) for i in range(len(bounded) - size + 1)}
 
 

@@ -32,8 +32,9 @@ def is_bag(module: nn.Module) -> bool:
 
 def attribute_bag(classifier: Classifier, text: str) -> Attribution:
     """Returns what each word adds to the score of each class; see `attribute`."""
-    tokens, _ = read_tokens(classifier.encoder, text)
-    ngrams, n_words = occurrences(classifier.encoder.encoder, text)
+    encoder = classifier.encoder
+    tokens, _ = read_tokens(encoder, text)
+    ngrams, n_words = occurrences(encoder.encoder, encoder.prepare(text))
     if n_words != len(tokens):
         raise DataError("model.token_pattern finds words across lines, which cannot be taken apart")
     places: dict[int, list[Occurrence]] = defaultdict(list)

@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..data.scripts import stands_alone
+from ..data.scripts import is_character
 from ..text.encoder import Encoder
 from ..text.hashed_ngrams import HashedNgrams
 from ..text.ngrams import ngrams
@@ -37,9 +37,9 @@ class Occurrence:
 
 
 def occurrences(encoder: Encoder, text: str) -> tuple[list[Occurrence], int]:
-    """Returns the n-grams of a text that a bag knows, and how many words the bag reads in it."""
+    """Returns the n-grams of a prepared text that a bag knows, and how many words the bag reads in it."""
     if isinstance(encoder, WordNgrams):
-        words = encoder._words(text.lower() if encoder.config.lowercase else text)
+        words = encoder.cutter.cut(text.lower() if encoder.config.lowercase else text)
         sequences = _of_words(encoder, words)
         known = encoder._ids
         kept = [Occurrence(known[one], _named(one), *place) for one, *place in sequences if one in known]
@@ -66,9 +66,7 @@ def _of_words(encoder: WordNgrams, words: list[str]) -> Iterator[tuple[str, int,
             for place in range(len(padded) - size + 1):
                 yield " ".join(padded[place : place + size]), *_inside(place - before, size, n)
     if config.char_run > high:
-        for alone, run in groupby(
-            enumerate(padded), lambda pair: len(pair[1]) == 1 and stands_alone(pair[1])
-        ):
+        for alone, run in groupby(enumerate(padded), lambda pair: is_character(pair[1])):
             chars = list(run) if alone else []
             for size in range(high + 1, config.char_run + 1):
                 for first in range(len(chars) - size + 1):

@@ -141,6 +141,12 @@ class DataConfig(Section):
         default=None,
         description="Pre-tokenizer of a tokenizer trained here. [default: the usual one of its model]",
     )
+    normalize: bool | None = Field(
+        default=None,
+        description="Read texts that look the same as the same: compose accents, leave out invisible "
+        "characters, read typographic apostrophes, quotes and blanks as those of the keyboard. [default: "
+        "true for a vocabulary built here, false for a tokenizer file]",
+    )
     lowercase: bool | None = Field(
         default=None,
         description="Lowercase the texts. [default: true for a vocabulary built here, false for a "

@@ -1,17 +1,16 @@
 """Scripts that write words without spaces: there each character stands alone.
 
-Chinese, Japanese, Thai, Lao, Burmese and Khmer. What a text is cut into, for models that
-read words and for lengths in words, is the same everywhere: `WORD`. Not for finding the
-words of such a script, which takes a dictionary: n-grams of characters do as well for
-classification (Zhang and LeCun 2017, arXiv 1708.02657).
+Chinese, Japanese, Thai, Lao, Burmese and Khmer. To find the words of such a script takes a
+dictionary; n-grams of characters do as well for classification (Zhang and LeCun 2017, arXiv
+1708.02657).
 """
 
 import re
-from collections.abc import Callable
+import unicodedata
 
-__all__ = ["ALONE", "PLAIN_WORD", "WORD", "finder", "n_words", "stands_alone"]
+__all__ = ["ALONE", "is_character", "n_words", "stands_alone"]
 
-# Ranges of code points for a character class; marks of Thai and its like are among them.
+# Ranges of code points for a character class.
 ALONE = "".join(
     f"{chr(first)}-{chr(last)}"
     for first, last in (
@@ -27,11 +26,21 @@ ALONE = "".join(
         (0x20000, 0x3FFFF),
     )
 )
-# A quote within a word or before one belongs to it (n't, 's).
-PLAIN_WORD = r"'?\w+(?:'\w+)*|[^\w\s]"
-WORD = rf"[{ALONE}]|'?[^\W{ALONE}]+(?:'[^\W{ALONE}]+)*|[^\w\s]"
-
+# Marks that stay with their character, of these scripts.
+_MARKS = "".join(
+    chr(code)
+    for first, last in (
+        (0x0300, 0x036F),
+        (0x0E00, 0x0EFF),
+        (0x1000, 0x109F),
+        (0x1780, 0x17FF),
+        (0x3099, 0x309A),
+    )
+    for code in range(first, last + 1)
+    if unicodedata.category(chr(code))[0] == "M"
+)
 _ALONE = re.compile(f"[{ALONE}]")
+_CHARACTER = re.compile(f"[{ALONE}][{_MARKS}]*")
 
 
 def stands_alone(text: str) -> bool:
@@ -39,17 +48,9 @@ def stands_alone(text: str) -> bool:
     return _ALONE.search(text) is not None
 
 
-def finder(pattern: str) -> Callable[[str], list[str]]:
-    """Returns what finds the matches of a pattern; for `WORD` a quicker one where it does as well.
-
-    Raises:
-        re.error: if it is not a valid regular expression.
-    """
-    whole = re.compile(pattern)
-    if WORD not in pattern:
-        return whole.findall
-    plain = re.compile(pattern.replace(WORD, PLAIN_WORD))
-    return lambda text: (whole if stands_alone(text) else plain).findall(text)
+def is_character(word: str) -> bool:
+    """Whether a word is one character of such a script, with its marks."""
+    return _ALONE.match(word) is not None and all(unicodedata.category(char)[0] == "M" for char in word[1:])
 
 
 def n_words(text: str) -> int:
@@ -57,4 +58,4 @@ def n_words(text: str) -> int:
     if not stands_alone(text):
         return len(text.split())
     # Spaces around each character; what is left between spaces is words.
-    return len(_ALONE.sub(r" \g<0> ", text).split())
+    return len(_CHARACTER.sub(r" \g<0> ", text).split())

@@ -19,7 +19,7 @@ from ..config import CharNgrams, Section
 from ..layers.bag import bag
 from ..text.hashed_ngrams import HashedNgrams
 from ..text.inputs import Inputs
-from ..text.words import WORD
+from ..text.words import TOKEN_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,10 +53,7 @@ class BowConfig(Section):
     min_count: int = Field(
         default=1, ge=1, description="Minimum number of occurrences that a word must have."
     )
-    token_pattern: str = Field(
-        default=WORD,
-        description="Regular expression that matches a word; by default a Chinese character is a word.",
-    )
+    token_pattern: str | None = Field(default=None, description=TOKEN_PATTERN)
     lowercase: bool = Field(default=True, description="Whether to lowercase the texts.")
     fit_epochs: int = Field(
         default=2, ge=1, description="Number of passes over the training rows when the model is fitted."

@@ -100,6 +100,7 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
         "labels": list(classifier.labels.names),
         "temperature": classifier.temperature,
         "vocabulary": encoder.file_name,
+        "normalize": encoder.normalized,
         "lowercase": encoder.lowercase,
         "max_tokens": encoder.data.max_tokens,
         "long": encoder.data.long,

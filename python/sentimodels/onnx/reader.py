@@ -21,6 +21,7 @@ from ..data.encoded import Encoded, encode_texts
 from ..data.opening import read_small
 from ..errors import CheckpointError
 from ..text.ngrams import NgramIndex
+from ..text.normalization import prepared
 from ..text.open_vocabulary import OpenVocabulary
 from ..text.vocabulary import Subwords, Vocabulary
 
@@ -79,10 +80,12 @@ class OnnxReader:
 
     def feed(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Returns the inputs of the graph for some texts, at least one."""
-        prepared = [text.lower() for text in texts] if self.about["lowercase"] else list(texts)
+        # Exports of versions without `normalize` read texts as they are.
+        normalized, lowercase = self.about.get("normalize", False), self.about["lowercase"]
+        read = [prepared(text, normalized=normalized, lowercase=lowercase) for text in texts]
         reader = self.vocabulary.reader()
         encoded = encode_texts(
-            prepared, reader, self.about["max_tokens"], self.about["long"], pad_id=self.vocabulary.pad_id
+            read, reader, self.about["max_tokens"], self.about["long"], pad_id=self.vocabulary.pad_id
         )
         return self._padded(replace(encoded, unknown=tuple(reader.unknown)))
 

@@ -29,8 +29,7 @@ def vocabulary_facts(predictor: object, texts: Sequence[str]) -> dict[str, list[
     if not isinstance(encoder, TextEncoder):
         return {}
     if isinstance(encoder.encoder, Tokenizer):
-        read = [text.lower() for text in texts] if encoder.lowercase else list(texts)
-        batch = encoder.encoder.encode_batch(read, add_special_tokens=False)
+        batch = encoder.encoder.encode_batch(list(map(encoder.prepare, texts)), add_special_tokens=False)
         counts = np.diff(batch.row_offsets).tolist()
         return {"tokens a word": [_fertility(n, text) for n, text in zip(counts, texts, strict=True)]}
     return {"unknown words": [_unknown(encoder, text) for text in texts]}
@@ -43,13 +42,15 @@ def _fertility(n_tokens: int, text: str) -> str:
 
 def _unknown(encoder: TextEncoder, text: str) -> str:
     own = encoder.encoder
-    read = text.lower() if encoder.lowercase else text
+    read = encoder.prepare(text)
     if isinstance(own, OpenVocabulary):
         new = [word not in own.ids for word in own.cut(read)]
     elif isinstance(own, HashedNgrams):
-        new = (own._located(own._pieces([text]))[0] < 0)[1:-1].tolist()
+        new = (own._located(own._pieces([read]))[0] < 0)[1:-1].tolist()
     else:
         assert not isinstance(own, Tokenizer)
-        new = [word not in own._ids for word in own._words(text.lower() if own.config.lowercase else text)]
+        new = [
+            word not in own._ids for word in own.cutter.cut(read.lower() if own.config.lowercase else read)
+        ]
     share = sum(new) / max(1, len(new))
     return "none" if not share else "up to a quarter" if share <= 0.25 else "over a quarter"

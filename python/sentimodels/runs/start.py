@@ -136,8 +136,11 @@ def encoder_of_start(config: RunConfig) -> TextEncoder | None:
     there = _config_of(Path(path)) or load_config(Path(path))  # which says what else it is
     if not same_arch(there.arch, config.arch):
         return None
-    lowercase = there.data.lowercase if isinstance(there, RunConfig) else bool(config.data.lowercase)
-    data = config.data.model_copy(update={"lowercase": lowercase})
+    if isinstance(there, RunConfig):
+        update = {"normalize": there.data.normalize, "lowercase": there.data.lowercase}
+    else:
+        update = {"normalize": bool(config.data.normalize), "lowercase": bool(config.data.lowercase)}
+    data = config.data.model_copy(update=update)
     return load_encoder(Path(path), config.model_copy(update={"data": data}))
 
 

@@ -25,8 +25,8 @@ __all__ = ["about_sweep", "combinations", "configs_of", "sweep"]
 
 # Keys of [data] that say how rows are read by a model; all others say which rows there are.
 _OF_TEXT = {
-    "tokenizer", "vocab_size", "tokenizer_model", "pre_tokenizer", "lowercase", "max_tokens", "long",
-    "stride", "vectors",
+    "tokenizer", "vocab_size", "tokenizer_model", "pre_tokenizer", "normalize", "lowercase", "max_tokens",
+    "long", "stride", "vectors",
 }  # fmt: skip
 # A grid of more is a mistake of typing.
 _AT_MOST = 10_000

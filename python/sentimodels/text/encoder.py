@@ -25,6 +25,7 @@ from ..errors import CheckpointError, ConfigError, DataError
 from .hashed_ngrams import HashedNgrams
 from .inputs import Inputs
 from .ngrams import NgramIndex
+from .normalization import prepared
 from .open_vocabulary import OpenVocabulary
 from .saved import as_saved
 from .vocabulary import Subwords, Vocabulary
@@ -101,9 +102,18 @@ class TextEncoder:
         return NgramIndex.of(texts, given.ngram_range, given.char_buckets)
 
     @property
+    def normalized(self) -> bool:
+        """Whether texts are normalized first; not in runs of versions without this setting."""
+        return bool(self.data.normalize)
+
+    @property
     def lowercase(self) -> bool:
         """Whether texts are lower-cased first."""
         return bool(self.data.lowercase)
+
+    def prepare(self, text: str) -> str:
+        """Returns a text as it is cut into tokens."""
+        return prepared(text, normalized=self.normalized, lowercase=self.lowercase)
 
     @property
     def fingerprint(self) -> str:
@@ -127,11 +137,10 @@ class TextEncoder:
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Encodes texts as the model reads them."""
-        prepared = [text.lower() for text in texts] if self.lowercase else list(texts)
         vocabulary = self.vocabulary
         reader = vocabulary.reader()
         encoded = encode_texts(
-            prepared,
+            [self.prepare(text) for text in texts],
             reader,
             self.data.max_tokens if vocabulary.in_order else _WHOLE,
             self.data.long,
@@ -169,26 +178,30 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
     if isinstance(config.model, HasFeatures):
         if data.tokenizer is not None:
             raise ConfigError(f"{config.arch} cuts words by itself: leave out data.tokenizer")
-        settled = data.model_copy(update={"lowercase": None})  # the architecture has its own
-        return TextEncoder(config.model.features(texts), settled)
+        normalized = data.normalize is not False
+        settled = data.model_copy(update={"normalize": normalized, "lowercase": None})  # it has its own
+        read = [prepared(text, normalized=normalized, lowercase=False) for text in texts]
+        return TextEncoder(config.model.features(read), settled)
     if data.tokenizer is not None:
-        settled = data.model_copy(update={"lowercase": bool(data.lowercase)})
+        update = {"normalize": bool(data.normalize), "lowercase": bool(data.lowercase)}
+        settled = data.model_copy(update=update)
         return TextEncoder(as_saved(Tokenizer.from_file(data.tokenizer)), settled, _char_ngrams(config))
-    lowercase = data.lowercase is not False
-    prepared = [text.lower() for text in texts] if lowercase else list(texts)
+    normalized, lowercase = data.normalize is not False, data.lowercase is not False
+    read = [prepared(text, normalized=normalized, lowercase=lowercase) for text in texts]
     trained: Encoder
     if data.tokenizer_model == "words":
-        trained = OpenVocabulary.fit(prepared, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
+        trained = OpenVocabulary.fit(read, vocab_size=data.vocab_size, pre_tokenizer=data.pre_tokenizer)
     else:
-        trained = as_saved(_trained(prepared, data, lowercase))
-    return TextEncoder(trained, data.model_copy(update={"lowercase": lowercase}), _char_ngrams(config))
+        trained = as_saved(_trained(read, data))
+    settled = data.model_copy(update={"normalize": normalized, "lowercase": lowercase})
+    return TextEncoder(trained, settled, _char_ngrams(config))
 
 
 def _char_ngrams(config: RunConfig) -> HasCharNgrams | None:
     return config.model if isinstance(config.model, HasCharNgrams) else None
 
 
-def _trained(texts: Sequence[str], data: DataConfig, lowercase: bool) -> Tokenizer:
+def _trained(texts: Sequence[str], data: DataConfig) -> Tokenizer:
     """Trains the tokenizer of a run."""
     size, splitter = data.vocab_size, data.pre_tokenizer
     match data.tokenizer_model:
@@ -196,8 +209,9 @@ def _trained(texts: Sequence[str], data: DataConfig, lowercase: bool) -> Tokeniz
             splitter = splitter or "gpt2-prefix-space"
             return train_bpe(texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2)
         case "wordpiece":
+            # Texts are lower-cased already; BERT's lower case would also strip the vowel signs of Hindi.
             return train_wordpiece(
-                texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2, lowercase=lowercase
+                texts=texts, vocab_size=size, pre_tokenizer=splitter, min_frequency=2, lowercase=False
             )
         case _:
             return train_unigram(texts=texts, vocab_size=size, pre_tokenizer=splitter)

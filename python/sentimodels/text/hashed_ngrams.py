@@ -11,7 +11,6 @@ take about a second. Not lossless.
 import base64
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -20,9 +19,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.scripts import finder
-from ..errors import CheckpointError, ConfigError
+from ..errors import CheckpointError
 from .ngrams import NgramTable, hash_texts, ngram_table, ngrams
+from .word_cutter import WordCutter
 from .words import BagVocabulary, IdBatch, IdRow, reading, saved
 
 __all__ = ["HashedNgrams"]
@@ -48,7 +47,7 @@ class HashedNgrams(BagVocabulary):
         word_ngrams: longest n-gram of words.
         char_ngrams: shortest and longest n-gram of characters; (0, 0) for none.
         n_buckets: buckets to hash into.
-        pattern: regular expression of a word.
+        pattern: regular expression of a word; `None`: words by the rules of Unicode.
         lowercase: whether texts are lower-cased.
     """
 
@@ -60,7 +59,7 @@ class HashedNgrams(BagVocabulary):
         word_ngrams: int,
         char_ngrams: tuple[int, int],
         n_buckets: int,
-        pattern: str,
+        pattern: str | None,
         lowercase: bool,
     ) -> None:
         self.words = list(words)
@@ -70,11 +69,7 @@ class HashedNgrams(BagVocabulary):
         self.n_buckets = n_buckets
         self.pattern = pattern
         self.lowercase = lowercase
-        try:
-            # A line end parts texts; so whole lists are cut by one call.
-            self._cut = finder(rf"\n|{pattern}")
-        except re.error as error:
-            raise ConfigError(f"model.token_pattern {pattern!r} is not a valid pattern: {error}") from error
+        self.cutter = WordCutter(pattern)
         self._ids = _Known({word: place + 1 for place, word in enumerate(self.words)})
         self._ids["\n"] = 0
         self._hashes = hash_texts(["", *self.words])
@@ -90,7 +85,7 @@ class HashedNgrams(BagVocabulary):
         char_ngrams: tuple[int, int],
         n_buckets: int,
         min_count: int,
-        pattern: str,
+        pattern: str | None,
         lowercase: bool,
     ) -> Self:
         """Finds the words and buckets of the training texts."""
@@ -118,8 +113,11 @@ class HashedNgrams(BagVocabulary):
 
     def _pieces(self, texts: Sequence[str]) -> list[str]:
         """Returns the words of all texts, a line end before the first and after each."""
-        joined = "\n".join([text.replace("\n", " ") if "\n" in text else text for text in texts])
-        pieces: list[str] = self._cut(f"\n{joined.lower() if self.lowercase else joined}\n")
+        pieces = ["\n"]
+        for text in texts:
+            line = text.replace("\n", " ")
+            pieces += self.cutter.cut(line.lower() if self.lowercase else line)
+            pieces.append("\n")
         return pieces
 
     def _located(self, pieces: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from sentitok import PreTokenizer
 
-from ..data.scripts import WORD
 from ..errors import ConfigError
+from .word_cutter import WORD
 from .words import IdBatch, IdRow, reading, saved
 
 __all__ = ["OpenVocabulary", "Reader"]

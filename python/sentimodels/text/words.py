@@ -8,9 +8,8 @@ Id 0 is no n-gram. Not lossless, not for models that read order. O(n) in the wor
 
 import hashlib
 import json
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,14 +21,28 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ..config import CharNgrams, NgramRange, Section
-from ..data.scripts import WORD, finder, stands_alone
+from ..data.scripts import is_character
 from ..errors import CheckpointError, ConfigError
 from .ngrams import ngrams
+from .word_cutter import WordCutter
 
-__all__ = ["WORD", "BagVocabulary", "IdBatch", "IdRow", "NgramConfig", "WordNgrams", "reading", "saved"]
+__all__ = [
+    "TOKEN_PATTERN",
+    "BagVocabulary",
+    "IdBatch",
+    "IdRow",
+    "NgramConfig",
+    "WordNgrams",
+    "reading",
+    "saved",
+]
 
 _FORMAT = "sentimodels.words/3"
-# Before n-grams of characters, and for the ends of a text: no text of use has them.
+TOKEN_PATTERN = (
+    "Regular expression that matches a word. [default: words by the rules of Unicode; a character of "
+    "Chinese, Japanese, Thai, Lao, Burmese or Khmer is a word]"
+)
+# Before n-grams of characters, and for the ends of a text: `normalize` leaves none of them in a text.
 _CHARS, _BEGIN, _END = "\x01", "\x02", "\x03"
 
 
@@ -114,10 +127,7 @@ class NgramConfig(Section):
         description="Longest n-gram of characters of scripts without spaces between words: Chinese, "
         "Japanese, Thai, ...",
     )
-    token_pattern: str = Field(
-        default=WORD,
-        description="Regular expression that matches a word; by default a Chinese character is a word.",
-    )
+    token_pattern: str | None = Field(default=None, description=TOKEN_PATTERN)
     lowercase: bool = Field(default=True, description="Whether to lowercase the texts.")
     ends: bool = Field(
         default=False, description="Whether the beginning and the end of a text count as words in n-grams."
@@ -139,7 +149,7 @@ class WordNgrams(BagVocabulary):
     def __init__(self, ngrams: Sequence[str], config: NgramConfig) -> None:
         self.ngrams = list(ngrams)
         self.config = config
-        self._words = _finder(config.token_pattern)
+        self.cutter = WordCutter(config.token_pattern)
         self._ids = {ngram: place + 1 for place, ngram in enumerate(self.ngrams)}
 
     @classmethod
@@ -160,7 +170,7 @@ class WordNgrams(BagVocabulary):
 
     def _found(self, text: str, spelled: dict[str, list[str]]) -> Iterator[str]:
         """The n-grams of a text; `spelled` keeps those of the characters of words seen before."""
-        words = self._words(text.lower() if self.config.lowercase else text)
+        words = self.cutter.cut(text.lower() if self.config.lowercase else text)
         low, high = self.config.ngram_range
         if low == 1:
             yield from words
@@ -174,16 +184,21 @@ class WordNgrams(BagVocabulary):
         if len(words) > 2 or not self.config.ends:  # an empty text has no n-grams
             for size in range(max(low, 2), high + 1):
                 yield from (" ".join(words[i : i + size]) for i in range(len(words) - size + 1))
-        if self.config.char_run > high:
+        if self.config.char_run > high and not text.isascii():
             yield from self._runs(words, high)
 
     def _runs(self, words: Sequence[str], high: int) -> Iterator[str]:
         """N-grams longer than those of words, of characters that stand alone one after the other."""
-        for alone, run in groupby(words, lambda word: len(word) == 1 and stands_alone(word)):
+        for alone, run in groupby(words, is_character):
             if alone:
                 chars = list(run)
                 for size in range(high + 1, self.config.char_run + 1):
                     yield from (" ".join(chars[i : i + size]) for i in range(len(chars) - size + 1))
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether texts are lower-cased."""
+        return self.config.lowercase
 
     @property
     def vocab_size(self) -> int:
@@ -227,10 +242,3 @@ class WordNgrams(BagVocabulary):
         with reading("vocabulary of word n-grams"):
             tree = saved(data, _FORMAT)
             return cls(tree["ngrams"], NgramConfig.model_validate(tree["config"]))
-
-
-def _finder(pattern: str) -> Callable[[str], list[str]]:
-    try:
-        return finder(pattern)
-    except re.error as error:
-        raise ConfigError(f"model.token_pattern {pattern!r} is not a valid pattern: {error}") from error

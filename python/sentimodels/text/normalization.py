@@ -1,0 +1,131 @@
+"""`normalize`: texts that look the same become the same characters, before a model cuts them into words.
+
+Accents are composed (NFC), invisible characters go (zero-width characters, soft hyphens, byte order marks,
+variation selectors such as U+FE0F, marks of direction, controls), and blanks, apostrophes, quotes and
+hyphens that a program typed for a person become those of the keyboard. Emoji keep what joins them.
+`align` says where each character of the normalized text comes from. Tokenizers that a user gives read
+texts as they are.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+__all__ = ["Aligned", "align", "normalize", "prepared"]
+
+# Default_Ignorable_Code_Point of Unicode and controls, less white space, U+200D and tags: see `_STRAY`.
+_INVISIBLE = (
+    (0x00, 0x08), (0x0E, 0x1B), (0x7F, 0x84), (0x86, 0x90), (0x95, 0x9F), (0xAD, 0xAD), (0x034F, 0x034F),
+    (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200C),
+    (0x200E, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
+    (0xE0000, 0xE001F), (0xE0080, 0xE0FFF),
+)  # fmt: skip
+# What else is replaced. Code points 0x91 to 0x94 are the quotes of Windows-1252 in a file read as Latin-1.
+_KEYBOARD = {
+    " ": "\x1c\x1d\x1e\x1f\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000",
+    "\n": "\x85\u2028\u2029",
+    "'": "\x91\x92\u02bb\u02bc\u2018\u2019\u201b\uff07",
+    '"': "\x93\x94\u201c\u201d\u201f",
+    "-": "\u2010\u2011",
+}
+_TABLE: dict[int, str | None] = {
+    **{code: None for first, last in _INVISIBLE for code in range(first, last + 1)},
+    **{ord(char): typed for typed, chars in _KEYBOARD.items() for char in chars},
+}
+_REPLACED = re.compile(f"[{re.escape(''.join(map(chr, _TABLE)))}\u200d\U000e0020-\U000e007f]")
+_EMOJI = "\u2190-\u2bff\u3030\U0001f000-\U0001faff"
+# U+200D joins emoji (a family), tags follow a flag (Scotland's); anywhere else they are invisible.
+_STRAY = re.compile(
+    f"(?<![{_EMOJI}])\u200d|\u200d(?![{_EMOJI}])"
+    "|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007f]+"
+)
+
+
+def normalize(text: str) -> str:
+    """Returns the text as models with a vocabulary of their own read it."""
+    if _REPLACED.search(text):
+        text = _STRAY.sub("", text.translate(_TABLE))
+    return text if text.isascii() else _composed(text)
+
+
+def prepared(text: str, *, normalized: bool, lowercase: bool) -> str:
+    """Returns a text as a run cuts it into tokens: normalized and lower-cased where its settings say so."""
+    if normalized:
+        text = normalize(text)
+    return text.lower() if lowercase else text
+
+
+def _composed(text: str) -> str:
+    """Returns NFC; a dotted capital I (Turkish) is an I, so that its lower case has one dot."""
+    text = unicodedata.normalize("NFC", text)
+    if "\u0130" in text or "i\u0307" in text:
+        text = text.replace("\u0130", "I").replace("i\u0307", "i")
+        return unicodedata.normalize("NFC", text)
+    return text
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A text as a model reads it.
+
+    Attributes:
+        text: what is read.
+        starts: for each of its characters, where that begins in the original text.
+        ends: where it ends there; the invisible characters behind it are part of it.
+    """
+
+    text: str
+    starts: list[int]
+    ends: list[int]
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Returns where a part of the text that is read begins and ends in the original."""
+        if start < end:
+            return self.starts[start], self.ends[end - 1]
+        place = self.starts[start] if start < len(self.starts) else self.ends[-1] if self.ends else 0
+        return place, place
+
+
+def align(text: str, *, normalized: bool, lowercase: bool) -> Aligned:
+    """Returns what is read of a text, and where it comes from; in Python, for texts that are shown."""
+    pieces = _normalized_pieces(text) if normalized else [(char, place) for place, char in enumerate(text)]
+    if lowercase:
+        pieces = [(char.lower(), place) for char, place in pieces]
+    starts = [place for piece, place in pieces for _ in piece]
+    ends, end, after = [0] * len(starts), len(text), len(text)
+    for i in range(len(starts) - 1, -1, -1):
+        if starts[i] < after:
+            end, after = after, starts[i]
+        ends[i] = end
+    read = prepared(text, normalized=normalized, lowercase=lowercase)
+    assert len(read) == len(starts), "a text is normalized and lower-cased character by character"
+    return Aligned(read, starts, ends)
+
+
+def _normalized_pieces(text: str) -> list[tuple[str, int]]:
+    """Returns the characters of the normalized text, each with where it begins in the original."""
+    seen = [
+        (char, place) for place, one in enumerate(text) if (char := _TABLE.get(ord(one), one)) is not None
+    ]
+    joined = "".join(char for char, _ in seen)
+    for stray in reversed(list(_STRAY.finditer(joined))):
+        del seen[stray.start() : stray.end()]
+    pieces: list[tuple[str, int]] = []
+    for begin, end in _clusters([char for char, _ in seen]):
+        places = [place for _, place in seen[begin:end]]
+        whole = _composed("".join(char for char, _ in seen[begin:end]))
+        if len(whole) != len(places):  # composed: each part comes from the whole
+            places = [places[0]] * len(whole)
+        pieces += zip(whole, places, strict=True)
+    return pieces
+
+
+def _clusters(chars: list[str]) -> list[tuple[int, int]]:
+    """Cuts characters where nothing composes: before all but marks, and vowels and finals of Hangul."""
+    begins = [
+        place
+        for place, char in enumerate(chars)
+        if not place or not (unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff")
+    ]
+    return list(zip(begins, [*begins[1:], len(chars)], strict=False))
