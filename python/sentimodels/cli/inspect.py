@@ -138,6 +138,9 @@ def _defaults(arch: str | None, preset: str | None, task: str) -> "Written":
 
 def verify(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
+    data: Annotated[
+        bool, typer.Option("--data", help="Check the files it was trained and judged on too.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -151,11 +154,14 @@ def verify(
     from ..runs.directory import UNFINISHED
     from ..runs.ensemble import members_of, verify_ensemble
     from ..runs.manifest import MANIFEST
-    from ..runs.verify import verify
+    from ..runs.verify import changed_data, verify
 
     output = Output("senti.verify/1", as_json=as_json, quiet=quiet)
     members = members_of(run)
     wrong = verify(run) if members is None else verify_ensemble(run)
+    if data:
+        for folder in members or [run]:
+            wrong += changed_data(folder)
     others = (MANIFEST, *UNFINISHED)  # which no manifest names
     paths = [path for folder in members or [run] for path in folder.iterdir()]
     there = [path for path in paths if path.is_file() and path.name not in others]
@@ -181,5 +187,7 @@ def register(app: typer.Typer) -> None:
         "verify",
         cls=Command,
         no_args_is_help=True,
-        epilog=examples("senti verify runs/first", "senti verify runs/first --json"),
+        epilog=examples(
+            "senti verify runs/first", "senti verify runs/first --data", "senti verify runs/first --json"
+        ),
     )(verify)

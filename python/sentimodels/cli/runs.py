@@ -4,6 +4,7 @@ Not for training (`train.py`) nor for a comparison on the same rows (`compare.py
 """
 
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -35,8 +36,8 @@ def runs(
     classifiers, models, translations = leaderboard(folder, output.note)
     by_rows: dict[Any, list[dict[str, Any]]] = {}
     for one in classifiers:
-        by_rows.setdefault(one["data"], []).append(one)
-    parts: list[Any] = [_table(some) for some in by_rows.values()]
+        by_rows.setdefault(("folds", one["folds_of"]) if "fold" in one else one["data"], []).append(one)
+    parts: list[Any] = [_folds(some) if "fold" in some[0] else _table(some) for some in by_rows.values()]
     if len(by_rows) > 1:
         parts.append(
             "Runs of different tables have different validation rows: their scores cannot be compared."
@@ -131,6 +132,21 @@ def _table(some: list[dict[str, Any]]) -> Any:
     title = f"Runs on {counted(rows_of, 'validation row')}" if rows_of else "Runs without validation rows"
     head = ["run", "arch", "state", "macro F1", "95 %", "accuracy"]
     return grid(title, [*head, *(["test macro F1"] if tested else []), "parameters", "seconds"], rows)
+
+
+def _folds(some: list[dict[str, Any]]) -> Any:
+    """Returns a table of the folds of one cross-validation, with their means."""
+    some = sorted(some, key=lambda one: one["fold"])
+    keys = ("accuracy", "macro_f1")
+    rows = [
+        [one["run"], one["arch"], one["state"], *(shown(one.get("test", {}).get(key)) for key in keys)]
+        for one in some
+    ]
+    done = [one["test"] for one in some if "test" in one]
+    if done:
+        rows.append(["mean", "", "", *(shown(fmean(one[key] for one in done)) for key in keys)])
+    head = ["run", "arch", "state", "test accuracy", "test macro F1"]
+    return grid(f"Folds of {some[0]['folds_of']}, each scored on the rows it left out", head, rows)
 
 
 def register(app: typer.Typer) -> None:

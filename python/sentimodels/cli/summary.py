@@ -10,6 +10,7 @@ from typing import Any
 from sentitok.cli.output import counted, lines, number, sized, table
 
 # Of hundreds of classes nobody reads the counts.
+_CLASSES_SHOWN = 20
 _LABELS_SHOWN = 12
 # What the part that judges is, by its name in `run.json`.
 JUDGED = {
@@ -71,8 +72,30 @@ def summary(about: dict[str, Any], folder: Path) -> str:
             "\nthe refitted model is not judged, since it was trained on the validation rows; "
             "--test-share 0.1 holds out rows to judge it on"
         )
-    ending = lines([("written", sized(folder)), ("next", f'echo "great fun" | senti predict {folder}')])
+    if classes := _per_class(about):
+        text += f"\n\n{classes}"
+    ending = lines(
+        [
+            ("written", sized(folder)),
+            ("next", f'echo "{about.get("example", "great fun")}" | senti predict {folder}'),
+        ]
+    )
     return f"{text}\n\n{ending}"
+
+
+def _per_class(about: dict[str, Any]) -> str:
+    """Returns a table with the scores of each class on the test rows, else on the validation rows."""
+    part = next((name for name in ("test", "valid") if about.get(name, {}).get("per_class")), None)
+    if part is None:
+        return ""
+    classes = about[part]["per_class"]
+    rows = [
+        [one["label"], *(f"{one[key]:.4f}" for key in ("precision", "recall", "f1")), number(one["support"])]
+        for one in classes[:_CLASSES_SHOWN]
+    ]
+    more = len(classes) - len(rows)
+    ending = f"\nand {number(more)} more classes: per_class in run.json" if more else ""
+    return table([f"{part}, by class", "precision", "recall", "F1", "rows"], rows) + ending
 
 
 def beside_teacher(about: dict[str, Any]) -> str:

@@ -155,14 +155,14 @@ def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
 
 def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns file, assignments and flags, rising in weight."""
-    from ..runs.config import read_toml, set_value
+    from ..runs.config import read_toml, set_value, with_files
 
     if config is not None and config.is_dir():
         raise UsageError(f"--config {config}: a folder; name a file of it, such as {config / 'config.toml'}")
     assigned: dict[str, Any] = {}
     for assignment in assignments:
         set_value(assigned, assignment)
-    return [*([] if config is None else [read_toml(config)]), assigned, flags]
+    return [*([] if config is None else [with_files(read_toml(config), config.parent)]), assigned, flags]
 
 
 def settled(

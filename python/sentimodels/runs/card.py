@@ -53,6 +53,7 @@ def card(folder: Path) -> dict[str, Any]:
         "kind": "classifier",
         "name": folder.resolve().name,
         "arch": without_folder(config.arch),
+        "example": about.get("example", "great fun"),
         "parameters": about["parameters"],
         "labels": {label: about.get("labels", {}).get(label) for label in labels},
         "data": [

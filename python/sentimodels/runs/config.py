@@ -30,7 +30,7 @@ from ..models.hf import HfConfig
 from .defaults import defaults
 from .pretrained import check_reach, of_folder
 
-__all__ = ["checked", "merge", "read_toml", "resolve", "set_value", "written"]
+__all__ = ["checked", "merge", "read_toml", "resolve", "set_value", "with_files", "written"]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -43,6 +43,39 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_small(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+
+
+# Keys whose values name files, by section.
+_FILES = {
+    "data": ("train", "valid", "test", "tokenizer", "vectors", "corpus", "held_out"),
+    "task": ("teacher", "reward_run"),
+    "train": ("init_from",),
+}
+
+
+def with_files(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Returns a configuration whose files are found next to it where they are not found as they are named.
+
+    A configuration that was moved together with its data still finds them: first by the path as it is
+    written, then from the folder of the configuration, then by the name alone in that folder.
+    """
+
+    def found(value: Any) -> Any:
+        if isinstance(value, list):
+            return [found(one) for one in value]
+        if not isinstance(value, str) or Path(value).exists():
+            return value
+        beside = (folder / value, folder / Path(value).name)
+        return next((str(path) for path in beside if path.exists()), value)
+
+    made = dict(tree)
+    for section, keys in _FILES.items():
+        values = made.get(section)
+        if isinstance(values, Mapping):
+            made[section] = {key: found(one) if key in keys else one for key, one in values.items()}
+    if isinstance(made.get("base"), str):
+        made["base"] = found(made["base"])
+    return made
 
 
 def set_value(tree: dict[str, Any], assignment: str) -> None:

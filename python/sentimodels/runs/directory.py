@@ -212,7 +212,8 @@ def finish_run(
     metadata = {"sentimodels": json.dumps({"format": _FORMAT, "tokenizer_sha256": encoder.fingerprint})}
     tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
     write_atomically(folder / WEIGHTS, save(tensors, metadata=metadata))
-    whole = {"format": _FORMAT, **about, "versions": versions(), "git": git_state()}
+    threads = {"threads": torch.get_num_threads()}
+    whole = {"format": _FORMAT, **about, **threads, "versions": versions(), "git": git_state()}
     write_atomically(folder / "run.json", to_json(whole))
     write_manifest(folder)
     if not keeps_state:

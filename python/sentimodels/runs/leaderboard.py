@@ -96,6 +96,9 @@ def _entry(folder: Path, run: Path) -> dict[str, Any]:
         "arch": config.arch, "seed": config.train.seed, "state": state,
         "data": _data(run / FIRST if (run / FIRST).is_dir() else run),
     }  # fmt: skip
+    if config.data.fold is not None:  # folds of one table are shown together
+        of = run.parent.relative_to(folder).as_posix() if run != folder else run.parent.name
+        entry |= {"folds_of": of, "fold": config.data.fold}
     if not (run / "run.json").is_file():
         return entry
     about = read_json(run / "run.json")

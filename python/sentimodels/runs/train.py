@@ -29,7 +29,7 @@ from ..data.table import Table
 from ..errors import CheckpointError, ConfigError, TrainingError
 from ..evaluation.calibration import fit_temperature
 from ..evaluation.intervals import intervals
-from ..evaluation.metrics import scores
+from ..evaluation.metrics import per_class, scores
 from ..evaluation.predictions import of_logits
 from ..inference import text_logits
 from ..models import Fits, build
@@ -46,6 +46,7 @@ from .advice import advice
 from .baselines import baselines
 from .crossfit import CrossFit
 from .directory import STATE, begin_run, finish_run, finished, from_anywhere, goes_on, load_config, refuse_run
+from .example import example_of
 from .lineage import check_unlearned, record_of
 from .processes import check_together
 from .start import encoder_of_start, first_weights
@@ -263,6 +264,7 @@ def _train(
         },
         "fit": asdict(fit),
         "device": str(trainer.device),
+        "example": example_of(tables.train.texts),
         "seconds": {"encode": encoded_s, "fit": fitted_s, "steps": fit.seconds},
         "temperature": temperature,
         **({"chosen": dict(chosen)} if chosen else {}),
@@ -362,4 +364,6 @@ def _scores(tables: Tables, table: Table, logits: NDArray[np.float32], temperatu
     answered = of_logits(tables.labels, logits, table, temperature)
     ends = intervals(answered, n_replicates=_REPLICATES)
     kept = {name: list(ends[name]) for name in ("accuracy", "macro_f1")}
-    return {**scores(answered), "ece_before": before["ece"], "intervals": kept}
+    return {
+        **scores(answered), "ece_before": before["ece"], "intervals": kept, "per_class": per_class(answered),
+    }  # fmt: skip

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from sentitok import Tokenizer
 
+from ..data.opening import hash_file
+from ..data.readers import read_table
+from ..data.record import TrainingRecord
 from ..text.encoder import load_encoder
 from .config import read_toml
 from .directory import FIRST, STATE, UNFINISHED, WEIGHTS, check_there, load_config, metadata_of
 from .language import is_language, is_translation
 from .manifest import MANIFEST, listed, sha256_of
 
-__all__ = ["verify"]
+__all__ = ["changed_data", "verify"]
 
 
 def verify(folder: Path) -> list[str]:
@@ -44,6 +47,26 @@ def verify(folder: Path) -> list[str]:
     if (folder / FIRST).is_dir():
         wrong += [f"{FIRST}/{line}" for line in verify(folder / FIRST)]
     return wrong
+
+
+def changed_data(folder: Path) -> list[str]:
+    """Compares the files that a run was trained and judged on with their hashes.
+
+    Returns:
+        What is missing or changed, one sentence each.
+
+    Raises:
+        CheckpointError: if the run's record of its data is missing or damaged.
+        OSError: if a file cannot be read.
+    """
+    wrong = []
+    for source in {(one.source, one.sha256, one.format) for one in TrainingRecord.load(folder).sources}:
+        path, sha256, format = Path(source[0]), source[1], source[2]
+        if not path.exists():
+            wrong.append(f"{path}: missing, so it cannot be compared")
+        elif (hash_file(path) if path.is_file() else read_table(path, format=format).sha256) != sha256:
+            wrong.append(f"{path}: changed since the run was trained")
+    return sorted(wrong)
 
 
 def _mismatch(folder: Path) -> list[str]:

@@ -31,7 +31,7 @@ def markdown(facts: dict[str, Any]) -> str:
         f"# {facts['name']}",
         f"A text classifier (`{facts['arch']}`, {number(facts['parameters'])} parameters) with the labels "
         f"{labels}, trained by {_trained(facts['taught'])}.",
-        f'```\necho "great fun" | senti predict {facts["name"]}\n```',
+        f'```\necho "{facts["example"]}" | senti predict {facts["name"]}\n```',
         "## Data",
         table(
             ["role", "file", "format", "rows", "SHA-256"],
