@@ -108,8 +108,12 @@ def _members(module: ModuleType) -> Iterator[str]:
     for name in module.__all__:
         found = getattr(module, name)
         if inspect.isclass(found):
-            yield f"### `{name}`"
+            made = vars(found).get("__init__")
+            is_described = inspect.isfunction(made) and _own(made, found) and made.__doc__ is not None
+            yield _heading(f"### `{name}`", name, made) if is_described else f"### `{name}`"
             yield _text(inspect.getdoc(found))
+            if is_described:
+                yield _text(inspect.getdoc(made))
             for member, value in vars(found).items():
                 if member.startswith("_") or not _own(value, found):
                     continue

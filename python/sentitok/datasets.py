@@ -1,14 +1,15 @@
 """Token shards, memory-mapped: what `sentitok.encode_files` or `from_datatrove` wrote.
 
 A data set is as large as the disk, not the memory: a document is a view of a
-mapped file. Not a loader: batching, shuffling and tensors are the caller's.
-Works as a map-style data set of `torch.utils.data.DataLoader` in any worker,
-forked or spawned; torch is not needed.
+mapped file. To train with PyTorch, `windows` cuts the ids into rows of one length:
+a map-style data set for `torch.utils.data.DataLoader` with any number of workers.
+Only `windows` needs torch.
 
 >>> from sentitok.datasets import TokenDataset
 >>> dataset = TokenDataset("shards")  # doctest: +SKIP
 >>> dataset[0]  # doctest: +SKIP
 memmap([464, 9274, 2646], dtype=uint16)
+>>> loader = DataLoader(dataset.windows(1024), batch_size=8, num_workers=2)  # doctest: +SKIP
 """
 
 import bisect
@@ -18,7 +19,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,10 @@ from .messages import shown
 from .numbers import index
 from .shards import Shard, check_regular, check_size, mapped_ends, read_manifest, read_shards
 
-__all__ = ["TokenDataset", "from_datatrove"]
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["TokenDataset", "TokenWindows", "from_datatrove"]
 
 _Ids = NDArray[np.unsignedinteger[Any]]
 
@@ -52,25 +56,27 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         tokenizer_sha256: fingerprint of the tokenizer that made the ids.
     """
 
-    def __init__(self, directory: str | PathLike[str], *more: str | PathLike[str]) -> None:
+    def __init__(
+        self, directory: str | PathLike[str] | Sequence[str | PathLike[str]], *more: str | PathLike[str]
+    ) -> None:
         """Opens the shards; nothing is read yet but the manifests and the document ends.
 
         Args:
-            directory: what `encode_files` wrote.
+            directory: what `encode_files` wrote, or a list of such directories.
             more: further directories, made with the same tokenizer; their documents follow in this
                 order.
 
         Raises:
+            ValueError: if the list is empty.
             FileNotFoundError: if a directory, its manifest or a shard is not there.
             FormatError: if they are not what the manifest says, not all written yet, or of other
                 tokenizers.
         """
-        if isinstance(directory, list | tuple):
-            raise TypeError(
-                f"directory is {shown(directory)}; give each as an argument, as in TokenDataset(*directories)"
-            )
-        self.directory = Path(directory)
-        self.directories = (self.directory, *map(Path, more))
+        first = [directory] if isinstance(directory, str | PathLike) else list(directory)
+        self.directories = tuple(map(Path, [*first, *more]))
+        if not self.directories:
+            raise ValueError("directory is an empty list; name at least one directory of token shards")
+        self.directory = self.directories[0]
         self.manifests = tuple(read_manifest(one / "manifest.json") for one in self.directories)
         self.manifest = self.manifests[0]
         for one, manifest in zip(self.directories, self.manifests, strict=True):
@@ -168,6 +174,25 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             return parts[0]
         return np.concatenate(parts) if parts else np.empty(0, self.dtype)
 
+    def windows(self, length: int, *, stride: int | None = None, targets: bool = False) -> "TokenWindows":
+        """Cuts the ids of all documents, end to end, into rows of one length for training.
+
+        The rows are a map-style data set of int64 tensors: `torch.utils.data.DataLoader` takes it with
+        any number of workers, forked or spawned. A row may span documents and shards. Ids behind the last
+        whole row are in none.
+
+        Args:
+            length: ids of a row.
+            stride: ids from the beginning of a row to that of the next; `length` if not given, so that
+                rows do not overlap.
+            targets: give pairs of a row and its targets, the ids one place further on.
+
+        Raises:
+            ImportError: if torch is missing.
+            ValueError: if `length` or `stride` is less than 1.
+        """
+        return TokenWindows(self, length, length if stride is None else stride, targets=targets)
+
     def ends(self, start: int, stop: int) -> NDArray[np.int64]:
         """Where documents end in the stream of all ids.
 
@@ -231,7 +256,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             more = f" and {len(uncovered) - 1} more" if len(uncovered) > 1 else ""
             warnings.warn(
                 f"{uncovered[0]}{more}: not covered, as the manifest has no SHA-256 of it; "
-                "encode again with resume=False (--restart) to have one",
+                "encode again with resume=False (--force) to have one",
                 stacklevel=2,
             )
 
@@ -242,6 +267,62 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     def __repr__(self) -> str:
         names = ", ".join(repr(str(one)) for one in self.directories)
         return f"TokenDataset({names}: {len(self)} documents, {self.tokens} tokens)"
+
+
+class TokenWindows(Sequence["torch.Tensor | tuple[torch.Tensor, torch.Tensor]"]):
+    """Rows of one length, cut from the ids of a `TokenDataset`; made by `TokenDataset.windows`.
+
+    Attributes:
+        dataset: where the ids come from.
+        length: ids of a row.
+        stride: ids from the beginning of a row to that of the next.
+        targets: whether a row comes with its targets.
+    """
+
+    def __init__(self, dataset: TokenDataset, length: int, stride: int, *, targets: bool = False) -> None:
+        self.dataset = dataset
+        self.length = index("length", length, "how many ids a row has")
+        self.stride = index("stride", stride, "how many ids lie between the beginnings of two rows")
+        self.targets = bool(targets)
+        for name, value in (("length", self.length), ("stride", self.stride)):
+            if value < 1:
+                raise ValueError(f"{name} is {shown(value)}; it is at least 1")
+        try:
+            import torch  # noqa: F401  # 2026-11-29: found missing here, not in a worker
+        except ImportError as error:
+            raise ImportError(
+                "windows gives tensors and needs torch; install it, or use TokenDataset.stream, which gives "
+                "numpy arrays"
+            ) from error
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return max(0, (self.dataset.tokens - self.length - self.targets) // self.stride + 1)
+
+    @overload
+    def __getitem__(self, row: int) -> "torch.Tensor | tuple[torch.Tensor, torch.Tensor]": ...
+    @overload
+    def __getitem__(self, row: slice) -> "list[torch.Tensor | tuple[torch.Tensor, torch.Tensor]]": ...
+    def __getitem__(self, row: int | slice) -> Any:
+        """The ids of a row, or the row and its targets; of a slice, a list of them."""
+        import torch
+
+        if isinstance(row, slice):
+            return [self[number] for number in range(*row.indices(len(self)))]
+        row = index("row", row, "the number of one, from 0, or a slice")
+        number = row + len(self) if row < 0 else row
+        if not 0 <= number < len(self):
+            raise IndexError(f"row {shown(row)} of {len(self)} windows")
+        start = number * self.stride
+        ids = torch.from_numpy(
+            self.dataset.stream(start, start + self.length + self.targets).astype(np.int64)
+        )
+        # Two copies, because a loader in a worker would share the storage of two views.
+        return (ids[:-1].clone(), ids[1:].clone()) if self.targets else ids
+
+    def __repr__(self) -> str:
+        targets = ", targets=True" if self.targets else ""
+        return f"TokenWindows({len(self)} rows of {self.length} ids, stride={self.stride}{targets})"
 
 
 def _range(start: int, stop: int, kind: str) -> tuple[int, int]:
