@@ -83,8 +83,8 @@ pub struct DatasetOptions<'a> {
     pub layout: Layout,
     /// Put after each document; nanoGPT needs one.
     pub separator: Option<TokenId>,
-    /// A shard ends with the document that brings it to this many tokens. For
-    /// nanoGPT's one file, how often a place to go on from is kept.
+    /// The most tokens of a shard; a longer document is a shard of its own. For
+    /// nanoGPT's one file, how often a place to resume from is kept.
     pub shard_tokens: u64,
     /// Whether to go on with what lies in the directory.
     pub resume: bool,

@@ -25,6 +25,7 @@ __all__ = [
     "check_regular",
     "check_size",
     "is_dataset",
+    "manifest_json",
     "mapped_ends",
     "read_manifest",
     "read_shards",
@@ -104,13 +105,13 @@ def is_dataset(directory: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        value = _json_of(path)
+        value = manifest_json(path)
     except FormatError:
         return True
     return isinstance(value, dict) and value.get("schema") == _SCHEMA
 
 
-def _json_of(path: Path) -> Any:
+def manifest_json(path: Path) -> Any:
     """Reads a manifest.
 
     Raises:
@@ -133,7 +134,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises:
         FormatError: if it is none.
     """
-    manifest = _json_of(path)
+    manifest = manifest_json(path)
     if not isinstance(manifest, dict):
         raise _no_manifest(path, "it is not a JSON object")
     schema = (manifest.get("schema"), manifest.get("version"))

@@ -39,11 +39,30 @@ pub(super) fn lines(path: &Path, start: &[u8]) -> Option<Error> {
         "this is a file of counts, where a text is expected; train on it with train-bpe --counts FILE, in Python \
          counts=WordCounts.load(path)"
             .to_owned()
+    } else if let Some(field) = json_lines(start) {
+        format!(
+            "these are JSON Lines, where lines of text are expected; name the field that holds the text: \
+             jsonl:FIELD, as in --format jsonl:{field}"
+        )
     } else {
         return None;
     };
     let anyway = "to read the file as it is, name the format: lines (--format lines)";
     Some(Error::format(path.display().to_string(), format!("{reason}; {anyway}")))
+}
+
+/// The first field of the object in the first line, if that line is an object of JSON; a line longer than
+/// the start is believed to be one by its first field.
+fn json_lines(start: &[u8]) -> Option<String> {
+    let line = start.split(|&byte| byte == b'\n').next()?.trim_ascii();
+    let is_cut = start.len() >= START_BYTES && !start.contains(&b'\n');
+    let inside = line.strip_prefix(b"{")?.trim_ascii_start().strip_prefix(b"\"")?;
+    let end = memchr::memchr(b'"', inside)?;
+    let is_field = inside.get(end + 1..)?.trim_ascii_start().starts_with(b":");
+    if !is_field || !(is_cut || serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()) {
+        return None;
+    }
+    Some(String::from_utf8_lossy(inside.get(..end)?).into_owned())
 }
 
 /// Whether a file is one array of JSON: by its name and the bracket, or by a bracket and an object.
@@ -105,7 +124,10 @@ mod tests {
             ("a.txt", b"[1] A footnote.\n", None),
             ("a.txt", b" [\n  {\"text\": \"A film.\"}", Some("one JSON array")),
             ("a.JSON", b"[\"A film.\", \"A man.\"]", Some("jq -c")),
-            ("a.json", b"{\"text\": \"A film.\"}\n", None),
+            ("-", b"{\"text\": \"A film.\"}\n", Some("jsonl:text")),
+            ("a.txt", b"{\"body\" : 1, \"text\": \"A film.\"}\n{", Some("jsonl:body")),
+            ("a.txt", b"{\"text\": \"A film.\",\n", None),
+            ("a.txt", b"{\"A film\" is a title.}\n", None),
             ("a.txt", b"{\"version\": \"1.0\", \"added_tokens\": []}", Some("(tokenizer.json)")),
             ("a.txt", b"#sentitok-counts 1 {}\n", Some("--counts")),
             ("a.txt", b"#sentitok-tokenizer 1 {}\n", Some("sentitok's own")),

@@ -237,7 +237,7 @@ impl Manifest {
                 };
                 return Err(Error::format(
                     path.display().to_string(),
-                    format!("{found}; start over with resume=False (--restart)"),
+                    format!("{found}; start over with resume=False (--force)"),
                 ));
             }
         }
@@ -275,7 +275,7 @@ impl Manifest {
                     value: dir.display().to_string(),
                     reason: format!(
                         "it holds another dataset: {name} is {there} there and {wanted} here; \
-                         choose another directory, or start over with resume=False (--restart)"
+                         choose another directory, or start over with resume=False (--force)"
                     ),
                 });
             }

@@ -200,7 +200,7 @@ fn open_part(path: &Path, bytes: u64) -> Result<BufWriter<File>> {
         return Err(Error::format(
             path.display().to_string(),
             format!(
-                "it has {there} bytes where the manifest says {bytes}; start over with resume=False (--restart)"
+                "it has {there} bytes where the manifest says {bytes}; start over with resume=False (--force)"
             ),
         ));
     }

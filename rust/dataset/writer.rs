@@ -93,6 +93,12 @@ impl DatasetWriter {
     /// [`Error::Io`]; [`Error::NotRepresentable`] for a document too long for
     /// the layout.
     pub fn push(&mut self, ids: &[TokenId]) -> Result<()> {
+        let len = (ids.len() + usize::from(self.manifest.separator.is_some())) as u64;
+        let limit = self.manifest.shard_tokens;
+        if self.open.as_ref().is_some_and(|open| open.shard.tokens.saturating_add(len) > limit) {
+            self.close()?;
+            self.manifest.save(&self.dir)?;
+        }
         let open = match &mut self.open {
             Some(open) => open,
             None => {
@@ -104,7 +110,7 @@ impl DatasetWriter {
             }
         };
         open.push(ids, self.manifest.separator)?;
-        if open.shard.tokens >= self.manifest.shard_tokens {
+        if open.shard.tokens >= limit {
             self.close()?;
             self.manifest.save(&self.dir)?;
         }

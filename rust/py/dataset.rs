@@ -89,6 +89,13 @@ pub(super) fn encode_files<'py>(
         if let Some((index, count)) = shard {
             sources.push(SourceFile { name: format!("shard {index}/{count}"), bytes: None });
         }
+        // How files are read decides what is encoded, so a run resumes only one that read them alike.
+        if let Some(format) = format {
+            sources.push(SourceFile { name: format!("format {format}"), bytes: None });
+        }
+        if invalid_utf8 != "error" {
+            sources.push(SourceFile { name: format!("invalid UTF-8 {invalid_utf8}"), bytes: None });
+        }
         let options = DatasetOptions {
             layout: Layout::from_str(layout)?,
             separator,

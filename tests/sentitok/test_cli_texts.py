@@ -49,12 +49,12 @@ def test_encode_says_what_it_left_alone(prepared: Path) -> None:
     """A complete data set is named as such; a pipe is never taken for the one before."""
     assert run_json("encode", "corpus.txt", "-o", "again", cwd=prepared)["skipped"] is False
     assert run_json("encode", "corpus.txt", "-o", "again", cwd=prepared)["skipped"] is True
-    assert "--restart" in run("encode", "corpus.txt", "-o", "again", cwd=prepared).out
+    assert "--force" in run("encode", "corpus.txt", "-o", "again", cwd=prepared).out
     assert run("encode", "-", "-o", "piped", cwd=prepared, stdin=b"One.\n").code == 0
     refused = run("encode", "-", "-o", "piped", cwd=prepared, stdin=b"Another.\n")
     assert refused.code == 2
-    assert "--restart" in refused.err
-    assert run("encode", "-", "-o", "piped", "--restart", cwd=prepared, stdin=b"Another.\n").code == 0
+    assert "--force" in refused.err
+    assert run("encode", "-", "-o", "piped", "--force", cwd=prepared, stdin=b"Another.\n").code == 0
     assert run("decode", "piped", cwd=prepared).out == "Another.\n"
 
 

@@ -126,9 +126,9 @@ def test_dry_run_writes_nothing(
     assert not (prepared / "new.json").exists()
 
 
-def test_count_skips_what_is_there(prepared: Path) -> None:
+def test_count_leaves_equal_counts_and_refuses_other_files_at_once(prepared: Path) -> None:
     before = (prepared / "all.counts").stat().st_mtime_ns
-    assert run_json("count", "corpus.txt", "-o", "all.counts", cwd=prepared)["skipped"] is True
+    assert run("count", "corpus.txt", "-o", "all.counts", cwd=prepared).code == 0
     assert (prepared / "all.counts").stat().st_mtime_ns == before
     other = run("count", "corpus.txt", "-o", "all.counts", "--pre-tokenizer", "cl100k", cwd=prepared)
     assert other.code == 2

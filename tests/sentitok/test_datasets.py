@@ -119,6 +119,23 @@ def test_pickled_by_its_path(shards: Path) -> None:
     assert again.tokens == TokenDataset(shards).tokens
 
 
+def test_shards_keep_to_their_maximum(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """A document that does not fit begins a new shard; a longer one has a shard of its own."""
+    texts = ["film " * n for n in (3, 6, 2, 30, 1, 9, 10)]
+    manifest = encode_files(texts=texts, out_dir=tmp_path, tokenizer=tokenizer, shard_tokens=12)
+    dataset = TokenDataset(tmp_path)
+    sizes = [len(ids) for ids in dataset]
+    shards, used = [[sizes[0]]], sizes[0]
+    for size in sizes[1:]:
+        if used + size > 12:
+            shards.append([])
+            used = 0
+        shards[-1].append(size)
+        used += size
+    assert [shard["tokens"] for shard in manifest["shards"]] == [sum(shard) for shard in shards]
+    assert all(sum(shard) <= 12 or len(shard) == 1 for shard in shards)
+
+
 def test_no_documents(tokenizer: Tokenizer, tmp_path: Path) -> None:
     encode_files(CORPUS / "fixtures" / "empty.txt", tmp_path, tokenizer)
     dataset = TokenDataset(tmp_path)

@@ -153,13 +153,15 @@ def test_files_are_read_as_they_are_if_that_is_said(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["train-bpe", "train-wordpiece", "train-unigram"])
-def test_training_says_what_it_replaces(command: str, folder: Path) -> None:
+def test_training_replaces_with_force_and_says_so(command: str, folder: Path) -> None:
     line = f"{command} corpus.txt --vocab 280 -o new.json"
     code, _, err = run(line, cwd=folder)
     assert (code, err) == (0, "")
     code, out, err = run(line, cwd=folder)
-    assert (code, err) == (0, "new.json: was there already and is replaced\n")
-    found = json.loads(run(f"{line} --json", cwd=folder)[1])
+    assert code == 0
+    assert "new.json exists" in err
+    assert json.loads(run(f"{line} --json", cwd=folder)[1])["overwrote"] == []
+    found = json.loads(run(f"{line} --json --force", cwd=folder)[1])
     assert found["overwrote"] == ["new.json"]
     assert ("merges" in found) == (command != "train-unigram")
     assert not re.search(r"^merges\s+0$", out, re.M)

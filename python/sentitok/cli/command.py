@@ -14,6 +14,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -39,6 +40,36 @@ class UsageError(Exception):
 
 class AnswerIsNoError(Exception):
     """The command ran and its answer is no: exit code 1."""
+
+
+# What the running command was given: the flags that were typed, by parameter.
+_typed: ContextVar[dict[str, str]] = ContextVar("_typed", default={})  # noqa: B039  # 2026-11-29: never changed
+
+
+def refuse(reason: str, *names: str) -> None:
+    """Refuses options that cannot act in this call, because an ignored option is a silent mistake.
+
+    Args:
+        reason: why, and what to type instead.
+        names: parameters of the running command; those that were not typed are fine.
+
+    Raises:
+        UsageError: if one was typed.
+    """
+    typed = _typed.get()
+    if flags := [typed[name] for name in names if name in typed]:
+        raise UsageError(f"{', '.join(flags)}: {reason}")
+
+
+def _typed_flags(ctx: Any) -> dict[str, str]:
+    flags = {}
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(param.name)
+        if param.param_type_name != "option" or source is None or source.name != "COMMANDLINE":
+            continue
+        is_off = bool(param.secondary_opts) and ctx.params.get(param.name) is False
+        flags[param.name] = max(param.secondary_opts if is_off else param.opts, key=len)
+    return flags
 
 
 def exit_code(error: BaseException) -> int:
@@ -249,6 +280,7 @@ class Command(TyperCommand):
             raise typer.BadParameter("--json and --quiet exclude each other.", ctx=ctx)
         if str(values.get("out") or values.get("target")) == "-":
             raise typer.BadParameter("results go to files, not to stdout; name one instead of -.", ctx=ctx)
+        typed = _typed.set(_typed_flags(ctx))
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = self._say
@@ -274,6 +306,8 @@ class Command(TyperCommand):
             else:
                 complain(f"{self.program}: {told(self.line(error))}")
             ctx.exit(self.code(error))
+        finally:
+            _typed.reset(typed)
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
         """Shows what the library warns of, without the place in our own code."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
-from .loading import Cased, Pattern, SpecialTokens, load, special_ids
+from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
 from .output import Output, counted, lines, number, of_total
 from .texts import InvalidText, check_invalid, check_stdin, note_replaced
 from .train import Format, MaxLineBytes, Threads
@@ -53,6 +53,7 @@ def compare(
     check_stdin(files)
     limit = size(max_line_bytes, "--max-line-bytes")
     total = n_bytes(files, format)  # and a file that is missing is found before all else
+    refuse_unneeded(one, other)
     a, b = (load(path, pattern, specials, cased=cased) for path in (one, other))
     with output.progress() as progress:
         comparison = differences(

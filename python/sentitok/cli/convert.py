@@ -3,19 +3,19 @@
 Not for the formats, which are the extension's, nor for comparing (`sentitok.differences`).
 """
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, examples, refuse, size
 from .compare import compared, found_lines
-from .loading import Cased, Pattern, SpecialTokens, load, special_ids
+from .existing import Force, put
+from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
 from .output import Output, counted, lines
 from .texts import InvalidText, check_invalid, check_stdin, note_replaced
-from .train import Format, MaxLineBytes, Threads, how_cut, there_already
+from .train import Format, MaxLineBytes, Threads, how_cut
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -39,7 +39,7 @@ def convert(
     pattern: Pattern = None,
     special: SpecialTokens = None,
     cased: Cased = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace B if it already exists.")] = False,
+    force: Force = False,
     format: Format = None,
     invalid_utf8: InvalidText = "replace",
     max_line_bytes: MaxLineBytes = None,
@@ -59,11 +59,13 @@ def convert(
     check_invalid(invalid_utf8)
     check_stdin(verify or [])
     limit = size(max_line_bytes, "--max-line-bytes")
-    if not force:
-        _refuse_replacing(target)
+    refuse_unneeded(source)
+    if not verify:
+        reading = ("format", "invalid_utf8", "max_line_bytes", "threads")
+        refuse("it is for the text of --verify, which is not given", *reading)
     tokenizer = load(source, pattern, specials, cased=cased)
     try:
-        written = [os.fspath(file) for file in tokenizer.save(target, to)]
+        written, _ = put((target, lambda path: tokenizer.save(path, to)), force=force)
     except sentitok.FormatError as error:
         raise AnswerIsNoError(f"{source} cannot become {target}: {error}") from error
     # Ranks that become merges have another fingerprint; a file of ranks alone has none.
@@ -94,19 +96,12 @@ def convert(
         given = [f"--pattern {shlex.quote(pattern)}"] if pattern else []
         given += [f"--special {shlex.quote(item)}" for item in special or []]
         given += [f"--to {to}"] if to else []
-        given.append("--force")
         again = " ".join(["sentitok convert", str(source), str(target), *given, "--verify corpus.txt"])
         pairs.append(("next", again))
     output.result(value, lines(pairs), str(target))
     if value.get("differing"):
         get = "gets" if value["differing"] == 1 else "get"
         raise AnswerIsNoError(f"{counted(value['differing'], 'document')} {get} other ids than from {source}")
-
-
-def _refuse_replacing(target: Path) -> None:
-    """Finds what would be replaced before anything is read."""
-    for file in there_already(target):
-        raise UsageError(f"{file} is there already; name another file, or replace it with --force")
 
 
 def _is_cased(tokenizer: "Tokenizer") -> bool:

@@ -1,7 +1,6 @@
 """`sentitok count` and `sentitok merge-counts`: counting past one machine.
 
-Not for counting itself. A part whose file exists and carries the same pipeline
-is left alone, so a job array may run again; `--force` counts anyway.
+A job array may run again: a part that would not change is no error.
 """
 
 import json
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
+from .existing import Force, announce, put
 from .output import Output, bytes_text, lines, number
 from .train import (
     Format,
@@ -56,7 +56,7 @@ def count(
     max_memory: MaxMemory = None,
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
-    force: Annotated[bool, typer.Option("--force", help="Count even if the counts file exists.")] = False,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -69,11 +69,12 @@ def count(
         raise UsageError("give the text files to count; see sentitok count --help")
     splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
     part = shard(shard_text)
-    skipped = not force and out.exists()
-    if skipped:
+    if out.is_file() and not force:
         _check_pipeline(out, splitter)
-    else:
-        with output.progress() as progress:
+    announce(out, output, force=force)
+    with output.progress() as progress:
+
+        def write(path: Path) -> list[Path]:
             sentitok.count(
                 sources(src),
                 pre_tokenizer=splitter,
@@ -86,14 +87,15 @@ def count(
                 max_piece_bytes=max_piece_bytes,
                 threads=threads,
                 progress=progress,
-                out=out,
+                out=path,
             )
-    value = {"counts": str(out), "skipped": skipped, "bytes": out.stat().st_size}
-    value |= {"seconds": round(output.seconds, 3)}
-    state = "was there, left alone; --force counts again" if skipped else bytes_text(out.stat().st_size)
+            return [path]
+
+        put((out, write), force=force, keep=True)
+    value = {"counts": str(out), "bytes": out.stat().st_size, "seconds": round(output.seconds, 3)}
     text = lines(
         [
-            ("written" if not skipped else "found", f"{out} ({state})"),
+            ("written", f"{out} ({bytes_text(out.stat().st_size)})"),
             *_changed(out),
             ("seconds", f"{output.seconds:.2f}"),
             ("next", f"sentitok train-bpe --counts {out} --vocab 32000")
@@ -112,7 +114,7 @@ def _changed(out: Path) -> list[tuple[str, str]]:
 
 
 def _check_pipeline(out: Path, splitter: "PreTokenizer") -> None:
-    """Refuses to leave a file alone that another pipeline made."""
+    """Refuses at once to count into a file that would change for certain."""
     from sentitok import WordCounts
 
     # The pipeline of nothing counted is the pipeline asked for.
@@ -144,6 +146,7 @@ def merge_counts(
         typer.Argument(metavar="PART", help="Counts files to merge; their pre-tokenizers must agree."),
     ],
     out: Out = Path("all.counts"),
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -152,8 +155,15 @@ def merge_counts(
     import sentitok
 
     output = Output("sentitok.merge-counts/1", as_json=as_json, quiet=quiet)
+    announce(out, output, force=force)
+    totals = {}
     with output.progress() as progress:
-        totals = sentitok.merge_counts(parts, out, progress=progress)
+
+        def write(path: Path) -> list[Path]:
+            totals.update(sentitok.merge_counts(parts, path, progress=progress))
+            return [path]
+
+        put((out, write), force=force, keep=True)
     text = lines(
         [
             ("merged", f"{len(parts)} parts"),

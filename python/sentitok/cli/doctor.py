@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..spelling import readable
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples
-from .loading import Cased, Pattern, SpecialTokens, load, special_ids
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, refuse
+from .existing import Force, put
+from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
 from .output import Output, counted, lines, number
 from .texts import InvalidText, note_replaced, texts_of
-from .train import Format, MaxLineBytes, Threads, note_replacing, there_already
+from .train import Format, MaxLineBytes, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +55,11 @@ def doctor(
     traceback: Traceback = False,
 ) -> None:
     """List unreachable tokens and, given text files, unused ones."""
+    refuse_unneeded(tokenizer_file)
+    if not texts:
+        refuse(
+            "it is for text, and no text file is named", "format", "invalid_utf8", "max_line_bytes", "threads"
+        )
     tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     output = Output("sentitok.doctor/1", as_json=as_json, quiet=quiet)
     problems = tokenizer.doctor()
@@ -132,6 +138,7 @@ def prune(
             help="File to write the map from old to new ids to. [default: OUT.ids.npy]",
         ),
     ] = None,
+    force: Force = False,
     pattern: Pattern = None,
     special: SpecialTokens = None,
     cased: Cased = False,
@@ -150,6 +157,7 @@ def prune(
 
     from sentitok.atomic import write
 
+    refuse_unneeded(tokenizer_file)
     tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     output = Output("sentitok.prune/1", as_json=as_json, quiet=quiet)
     documents = texts_of(texts, format, max_line_bytes, invalid_utf8)
@@ -165,13 +173,16 @@ def prune(
     elif vocab is not None and pruned.n_tokens < vocab:
         times = "" if min_count == 1 else f" {number(min_count)} times or more"
         reason = f"the texts use {counted(len(kept), 'token')}{times}; all others that can be are taken out"
-    replaced = there_already(out)
-    written = [str(file) for file in pruned.save(out)]
-    note_replacing(output, replaced)
     map_file = id_map or out.with_suffix(".ids.npy")
-    data = BytesIO()
-    np.save(data, ids)
-    write(map_file, data.getvalue())
+
+    def save_map(path: Path) -> list[Path]:
+        data = BytesIO()
+        np.save(data, ids)
+        write(path, data.getvalue())
+        return [path]
+
+    files, _ = put((out, pruned.save), (map_file, save_map), force=force)
+    written = [file for file in files if file != str(map_file)]
     removed = int((ids < 0).sum())
     value: dict[str, Any] = {
         "written": [*written, str(map_file)],

@@ -5,6 +5,7 @@ text, from `--text` or stdin, becomes ids on stdout.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..messages import shown
-from .command import DIGITS, AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
+from .command import DIGITS, AsJson, Command, Quiet, Traceback, UsageError, examples, refuse, shard, size
 from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
-from .train import Format, InvalidUtf8, MaxLineBytes, Sources, Threads, sources
+from .special_tokens import END_TOKENS, note_read_as_text
+from .texts import note_replaced
+from .train import (
+    SAMPLE_BYTES,
+    Format,
+    InvalidUtf8,
+    MaxLineBytes,
+    Sources,
+    Threads,
+    beginning,
+    sources,
+)
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -80,11 +92,13 @@ def encode(
             "--shard-tokens",
             min=1,
             metavar="N",
-            help="Maximum size of a shard file, in tokens. [default: no limit]",
+            help="Maximum size of a shard file, in tokens; a longer document gets a file of its own. "
+            "[default: 134,217,728]",
         ),
     ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Start again instead of continuing an unfinished encoding.")
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Start again, and replace token shards that exist, finished or not."),
     ] = False,
     specials: Specials = "none",
     add_special_tokens: Annotated[
@@ -111,20 +125,26 @@ def encode(
         raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
     check_specials(specials)
     part = shard(shard_text)
+    if layout == "nanogpt":
+        refuse("the layout nanogpt has one file", "shard_tokens")
     tokenizer = load_plain(tokenizer_file)
     if separator is not None and tokenizer.token_to_id(separator) is None:
         raise UsageError(
             f"--separator {separator!r}: no token of {tokenizer_file}, which has {_specials_of(tokenizer)}; "
             f"give one of its tokens, or train a tokenizer with --special {separator!r}"
         )
+    if add_special_tokens and not len(tokenizer.encode("", add_special_tokens=True)):
+        raise UsageError(f"--add-special-tokens: {tokenizer_file} has no template of special tokens to add")
     output = Output("sentitok.encode/1", as_json=as_json, quiet=quiet)
     if src is not None and out is not None and src:
-        was_there = not restart and _is_complete(out)
+        was_there = not force and _is_complete(out)
         if was_there and any(path == "-" or Path(path).is_fifo() for path in src):
             raise UsageError(
                 f"{out} is complete, and whether it was made of the same pipe cannot be told; "
-                "give another -o, or --restart"
+                "give another -o, or --force"
             )
+        if separator is None and not add_special_tokens:
+            _note_missing_separator(output, tokenizer, tokenizer_file)
         with output.progress() as progress:
             manifest = sentitok.encode_files(
                 sources(src),
@@ -140,14 +160,28 @@ def encode(
                 shard=part,
                 max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
                 shard_tokens=shard_tokens,
-                resume=not restart,
+                resume=not force,
                 threads=threads,
                 progress=progress,
             )
+        if specials == "none" and not was_there:
+            sample = beginning(src, format)
+            note_read_as_text(output, tokenizer, sample, f"the first {SAMPLE_BYTES >> 20} MB of text")
         _report(manifest, was_there, out, tokenizer_file, output)
         return
-    limit = size(max_line_bytes, "--max-line-bytes")
-    given: str | bytes = text_from_stdin(limit) if text is None else text
+    refuse(
+        "it is for files, and one text is encoded; name files and -o DIR (- for stdin)",
+        *("layout", "separator", "shard_text", "shard_tokens", "force", "format", "threads"),
+    )
+    if text is None:
+        data = text_from_stdin(size(max_line_bytes, "--max-line-bytes"))
+    else:
+        refuse("it limits what is read, and --text is given whole", "max_line_bytes")
+        data = os.fsencode(text)
+    name = "stdin" if text is None else "--text"
+    given = _checked(data, name, invalid_utf8, output)
+    if specials == "none":
+        note_read_as_text(output, tokenizer, [given], name)
     encoding = tokenizer.encode(
         given,
         specials=specials,  # type: ignore[arg-type]  # 2026-11-23: the extension names the choices
@@ -156,6 +190,40 @@ def encode(
     ids = encoding.ids.tolist()
     line = " ".join(map(str, ids))
     output.result({"ids": ids, "tokens": encoding.tokens}, line, line)
+
+
+def _note_missing_separator(output: Output, tokenizer: "Tokenizer", tokenizer_file: Path) -> None:
+    """Says that nothing marks the ends of documents though the tokenizer has a token for that."""
+    if (end := next((name for name in END_TOKENS if tokenizer.token_to_id(name) is not None), None)) is None:
+        return
+    output.note(
+        f"nothing is put between documents, though {tokenizer_file} has {end}; --separator '{end}' puts it "
+        "after each"
+    )
+
+
+def _checked(data: bytes, name: str, invalid_utf8: str, output: Output) -> bytes | str:
+    """Treats bytes of one text that are not UTF-8 as the reader of files does.
+
+    Raises:
+        UsageError: if there are such bytes and they are an error, or if `--invalid-utf8` is unknown.
+    """
+    if invalid_utf8 not in ("error", "replace", "bytes"):
+        raise UsageError(f"--invalid-utf8 {invalid_utf8}: it is error, replace or bytes")
+    if invalid_utf8 == "bytes":
+        return data
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if invalid_utf8 == "error":
+            line = data.count(b"\n", 0, error.start) + 1
+            raise UsageError(
+                f"{name}, line {line}: byte {error.start} (0x{data[error.start]:02x}) is not UTF-8; "
+                "add --invalid-utf8 replace to take it as U+FFFD, or bytes to keep it"
+            ) from None
+    replaced = data.decode("utf-8", "replace")
+    note_replaced(output, [name], replaced.count("\ufffd") - data.count("\ufffd".encode()))
+    return replaced
 
 
 def check_specials(what: str) -> None:
@@ -194,7 +262,7 @@ def _report(
         ("documents", number(manifest["documents"])),
         ("tokens", number(manifest["tokens"])),
         ("tokenizer", manifest["tokenizer_sha256"]),
-        ("found", f"{out} (was complete, left alone; --restart encodes again)")
+        ("found", f"{out} (was complete, left alone; --force encodes again)")
         if was_there
         else ("written", f"{out} ({bytes_text(n_bytes)})"),
         ("seconds", f"{output.seconds:.2f}"),

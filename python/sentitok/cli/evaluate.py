@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
-from .loading import Cased, Pattern, SpecialTokens, load, special_ids
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, refuse
+from .existing import Force, announce, put
+from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
 from .output import Output, number, of_total, table
 from .texts import InvalidText, check_invalid, check_stdin, note_replaced, texts_of
 from .train import Format, MaxLineBytes, Threads
@@ -57,6 +58,7 @@ def evaluate(
             ".pdf. Needs the extra plot.",
         ),
     ] = None,
+    force: Force = False,
     pattern: Pattern = None,
     special: SpecialTokens = None,
     cased: Cased = False,
@@ -78,11 +80,15 @@ def evaluate(
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
     if plot is not None:
         _check_plot(plot)
+        announce(plot, output, force=force)
+    elif force:
+        refuse("it replaces the file of --plot, which is not given", "force")
     specials = special_ids(special)
     check_format(format)
     check_invalid(invalid_utf8)
     check_stdin(texts)
     total = len(chosen) * n_bytes(texts, format)  # and a file that is missing is found before all else
+    refuse_unneeded(*chosen)
     loaded = [load(path, pattern, specials, cased=cased) for path in chosen]
     groups = [[text] for text in texts] if per_file else [texts]
     evaluations: list[dict[str, Any]] = []
@@ -111,7 +117,13 @@ def evaluate(
         from sentitok.figures.canvas import save
         from sentitok.figures.tokenizers import figure
 
-        save(figure(drawn, ", ".join(text.name for text in texts)), plot)
+        drawing = figure(drawn, ", ".join(text.name for text in texts))
+
+        def draw(path: Path) -> list[Path]:
+            save(drawing, path)
+            return [path]
+
+        put((plot, draw), force=force, keep=True)
         value["plot"] = str(plot)
         text += f"\nwritten  {plot}" if text else ""
     output.result(value, text, "\n".join(_cell(row, "bytes_per_token", "{:.3f}") for row in evaluations))

@@ -18,10 +18,15 @@ from .encode import Specials, TokenizerFile, check_specials
 from .loading import load_plain
 from .output import Output, bytes_text, colour, counted, lines, number
 from .process import text_from_stdin
+from .special_tokens import note_read_as_text
 
 # Backgrounds of the 256-colour palette, light enough for black text; each
 # differs from its neighbours in hue, not only in lightness.
 _BACKGROUNDS = (153, 223, 157, 217, 189, 229)
+
+
+# Files named for people; --json names all.
+_NAMED = 4
 
 
 def paint(spelled: list[str], *, in_colour: bool) -> str:
@@ -50,6 +55,8 @@ def show(
     given: str | bytes = text_from_stdin() if text is None else text
     # 2026-11-23: checked by the extension
     encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]
+    if specials == "none":
+        note_read_as_text(output, tokenizer, [given], "stdin" if text is None else "the text")
     ids = encoding.ids.tolist()
     if as_json:
         output.result({"tokens": spelled_tokens(tokenizer, encoding)}, "", "")
@@ -79,12 +86,14 @@ def _ids(ids: list[int], in_colour: bool) -> str:
 
 
 def info(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Tokenizer or counts file.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Tokenizer, counts file or folder of token shards.")
+    ],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Describe a tokenizer or a counts file."""
+    """Describe a tokenizer, a counts file or a folder of token shards."""
     output = Output("sentitok.info/1", as_json=as_json, quiet=quiet)
     value = _info(file)
     pairs = [("file", str(file)), *_flat(value)]
@@ -97,6 +106,10 @@ def _info(file: Path) -> dict[str, Any]:
             head = opened.read(len(COUNTS_MAGIC))
         if head == COUNTS_MAGIC:
             return {"kind": "counts", "bytes": file.stat().st_size, **counts_header(file)}
+    from sentitok.shards import is_dataset, manifest_json
+
+    if is_dataset(file):
+        return {"kind": "token shards", **manifest_json(file / "manifest.json")}
     import sentitok
 
     tokenizer = sentitok.Tokenizer.from_file(file)
@@ -112,7 +125,11 @@ def _flat(value: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for key, item in value.items():
         name = (f"{above}.{key}" if above else key).replace("_", " ")
-        if isinstance(item, dict):
+        if isinstance(item, list) and item and all(isinstance(one, dict) for one in item):
+            names = [str(one.get("name") or one.get("file")) for one in item]
+            more = f" and {number(len(names) - _NAMED)} more" if len(names) > _NAMED else ""
+            pairs.append((name, readable(", ".join(names[:_NAMED]).encode()).replace("⋅", " ") + more))
+        elif isinstance(item, dict):
             pairs += _flat(item, name)
         elif isinstance(item, bool) or item is None:
             pairs.append((name, {True: "yes", False: "no", None: "-"}[item]))
@@ -138,5 +155,7 @@ def register(app: typer.Typer) -> None:
         "info",
         cls=Command,
         no_args_is_help=True,
-        epilog=examples("sentitok info tokenizer.json", "sentitok info all.counts --json"),
+        epilog=examples(
+            "sentitok info tokenizer.json", "sentitok info all.counts --json", "sentitok info tokens"
+        ),
     )(info)

@@ -3,12 +3,13 @@
 What a file is follows from how it begins. Not for the option `--tokenizer FILE` (`encode.py`).
 """
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .command import UsageError
+from .command import UsageError, refuse
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -42,11 +43,29 @@ def special_ids(given: list[str] | None) -> dict[str, int]:
     """
     ids = {}
     for item in given or []:
+        if re.search(r"=\d+,", item):
+            raise UsageError(f"--special {item}: it is one token and its id; repeat --special for each")
         token, _, id = item.rpartition("=")
         if not (token and id.isdecimal()):
             raise UsageError(f"--special {item}: expected TOKEN=ID, as in <|endoftext|>=100257")
         ids[token] = int(id)
     return ids
+
+
+def refuse_unneeded(*paths: Path) -> None:
+    """Refuses options for files of ranks or words where no tokenizer is such a file.
+
+    Raises:
+        UsageError: if `--pattern`, `--special` or `--cased` was typed, and no file needs it.
+    """
+    from sentitok._sentitok import file_kind
+
+    kinds = {file_kind(path) for path in paths}
+    names = ", ".join(map(str, paths))
+    if "tiktoken" not in kinds:
+        refuse(f"it is for a .tiktoken file, and {names} is none", "pattern", "special")
+    if "vocab.txt" not in kinds:
+        refuse(f"it is for a vocab.txt file, and {names} is none", "cased")
 
 
 def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bool = False) -> "Tokenizer":

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import UsageError
+from .command import UsageError, refuse
+from .existing import announce, put
 from .output import Output, bytes_text, counted, lines, number, peak_memory, sized
 from .texts import check_stdin
 
@@ -170,7 +171,7 @@ _SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
 _OF_SOME = (".tiktoken", ".model", ".txt")
 
 # Bytes of the sources' beginning on which the summary measures bytes per token.
-_SAMPLE_BYTES = 1 << 20
+SAMPLE_BYTES = 1 << 20
 
 
 def pre_tokenizer(name: str | None, pattern: str | None, look_around: bool) -> "PreTokenizer":
@@ -216,26 +217,50 @@ def add_counts(paths: list[Path] | None) -> "WordCounts | None":
     return total
 
 
-def _bytes_per_token(tokenizer: "Tokenizer", paths: list[str] | None, format: str | None) -> float | None:
-    """Measures bytes per token on the beginning of the sources."""
+def beginning(paths: list[str] | None, format: str | None) -> list[str]:
+    """Returns the documents of the beginning of the sources, `SAMPLE_BYTES` at most; none of pipes.
+
+    The last document may be cut. Where a file cannot be read so, there are none: the work it is for stands.
+    """
     from sentitok.documents import Documents
 
     # A pipe was read, and is empty now.
     files = [path for path in paths or [] if Path(path).is_file()]
     n_bytes = 0
-    sample = []
+    sample: list[str] = []
     try:
-        # A document may be longer than the sample; its beginning is enough.
         for document in islice(Documents(files, format), 100_000):
-            sample.append(document[: _SAMPLE_BYTES - n_bytes])
+            sample.append(document[: SAMPLE_BYTES - n_bytes])
             n_bytes += len(sample[-1].encode("utf-8", "replace"))
-            if n_bytes >= _SAMPLE_BYTES:
+            if n_bytes >= SAMPLE_BYTES:
                 break
-    except ValueError:
-        # A line may be too long: the figure is left out, training stands.
-        return None
+    except ValueError:  # a line may be too long
+        return []
+    return sample
+
+
+def _bytes_per_token(tokenizer: "Tokenizer", sample: list[str]) -> float | None:
+    """Measures bytes per token on a sample."""
     n_tokens = int(tokenizer.count_batch(sample).sum()) if sample else 0
-    return n_bytes / n_tokens if n_tokens else None
+    return sum(len(text.encode("utf-8", "replace")) for text in sample) / n_tokens if n_tokens else None
+
+
+def _changed_share(base: "Tokenizer", extended: "Tokenizer", sample: list[str]) -> float | None:
+    """Measures the share of a sample's bytes that get other ids from a tokenizer than from its base."""
+    n_bytes = changed = 0
+    for text in sample:
+        old, new = (
+            {
+                (start, end, id)
+                for (start, end), id in zip(
+                    encoding.offsets("bytes").tolist(), encoding.ids.tolist(), strict=True
+                )
+            }
+            for encoding in (one.encode(text, add_special_tokens=False) for one in (base, extended))
+        )
+        n_bytes += len(text.encode("utf-8", "replace"))
+        changed += sum(end - start for start, end, _ in old - new)
+    return min(1.0, changed / n_bytes) if n_bytes else None
 
 
 def check_source(src: list[str] | None, counts: list[Path] | None, command: str) -> None:
@@ -246,10 +271,13 @@ def check_source(src: list[str] | None, counts: list[Path] | None, command: str)
     """
     if bool(src) == bool(counts):
         raise UsageError(f"give text files or --counts, one of the two; see sentitok {command} --help")
+    if counts:
+        reading = ("format", "invalid_utf8", "max_line_bytes", "max_memory", "max_piece_bytes")
+        refuse("it is for text, and counts are given; sentitok count takes it", *reading)
 
 
-def check_out(out: Path) -> None:
-    """Finds a wrong `-o` before the work, not after it.
+def check_out(out: Path, output: Output, *, force: bool) -> None:
+    """Finds a wrong `-o` before the work, not after it; says what becomes of a file that exists.
 
     Raises:
         UsageError: if no tokenizer can have this name.
@@ -267,6 +295,7 @@ def check_out(out: Path) -> None:
     if not os.access(folder, os.W_OK):
         number = errno.EROFS if _is_read_only(folder) else errno.EACCES
         raise OSError(number, os.strerror(number), str(folder))
+    announce(out, output, force=force)
 
 
 def _is_read_only(folder: Path) -> bool:
@@ -278,17 +307,42 @@ def _is_read_only(folder: Path) -> bool:
 
 
 def finish(
-    tokenizer: "Tokenizer", src: list[str] | None, asked: int, out: Path, output: Output, format: str | None
+    tokenizer: "Tokenizer",
+    src: list[str] | None,
+    asked: int,
+    out: Path,
+    output: Output,
+    format: str | None,
+    *,
+    force: bool,
+    base: "Tokenizer | None" = None,
 ) -> None:
-    """Saves a trained tokenizer and prints what came of it."""
-    replaced = there_already(out)
-    written = tokenizer.save(out)
-    note_replacing(output, replaced)
+    """Saves a trained tokenizer and prints what came of it.
+
+    Args:
+        tokenizer: what was trained.
+        src: the files it was trained on, if not on counts.
+        asked: the size that was asked for.
+        out: file or folder to write.
+        output: where to report.
+        format: of the files.
+        force: replace what exists.
+        base: the tokenizer that was extended.
+
+    Raises:
+        UsageError: if a file exists and would change; the tokenizer is then beside it.
+    """
+    written, there = put((out, tokenizer.save), force=force, keep=True)
     summary = _summary(tokenizer, written, output)
     if not output.quiet:
-        summary["bytes_per_token"] = _bytes_per_token(tokenizer, src, format)
+        sample = beginning(src, format)
+        summary["bytes_per_token"] = _bytes_per_token(tokenizer, sample)
+        if base is not None:
+            summary["base_tokens"] = base.vocab_size
+            summary["changed_share"] = _changed_share(base, tokenizer, sample)
     text = _text(summary, asked, _next(tokenizer, out)) if output.human else ""
-    output.result({"tokenizer": str(out), "overwrote": list(map(str, replaced)), **summary}, text, str(out))
+    overwrote = there if force else []
+    output.result({"tokenizer": str(out), "overwrote": overwrote, **summary}, text, str(out))
 
 
 def check_format(out: Path, train: "Callable[..., Tokenizer]", shape: dict[str, Any]) -> None:
@@ -317,22 +371,6 @@ def check_format(out: Path, train: "Callable[..., Tokenizer]", shape: dict[str, 
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         small.save(Path(folder) / out.name)
-
-
-def there_already(out: Path) -> list[Path]:
-    """The files of a tokenizer that are there under the name that one gets."""
-    names = ("tokenizer.json", "vocab.json", "merges.txt")
-    return [file for file in ([out / name for name in names] if out.is_dir() else [out]) if file.exists()]
-
-
-def note_replacing(output: Output, files: list[Path]) -> None:
-    """Says what a new tokenizer was written over.
-
-    Not refused, as in `convert`: what is trained again with other options takes the place of what was
-    trained before, and has a name by default.
-    """
-    if files:
-        output.note(f"{', '.join(map(str, files))}: was there already and is replaced")
 
 
 def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict[str, Any]:
@@ -387,6 +425,14 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     if summary["bytes_per_token"] is not None:
         pairs.append(("bytes/token", f"{summary['bytes_per_token']:.3f} on a sample of the text"))
     stages = ", ".join(f"{name} {value:.2f}" for name, value in summary.get("stage_seconds", {}).items())
+    if (share := summary.get("changed_share")) is not None:
+        old = number(summary["base_tokens"])
+        pairs.append(
+            (
+                "changed",
+                f"{share:.1%} of a sample of the text get other ids than from the {old} tokens of the base",
+            )
+        )
     pairs.append(("seconds", f"{summary['seconds']:.2f}" + (f" ({stages})" if stages else "")))
     if summary["peak_memory_bytes"] is not None:
         pairs.append(("peak memory", bytes_text(summary["peak_memory_bytes"])))

@@ -5,9 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, refuse, size
+from .existing import Force
 from .loading import load_plain
 from .output import Output
+from .special_tokens import names_of
 from .train import (
     ByteFallback,
     Counts,
@@ -46,7 +48,24 @@ def _alphabet(value: str | None) -> Any:
 
 def _specials(special: list[str] | None, method: str) -> list[str]:
     # SentencePiece's own are always there, as in train-unigram.
-    return [*(("<s>", "</s>") if method == "sentencepiece" else ()), *(special or [])]
+    return [*(("<s>", "</s>") if method == "sentencepiece" else ()), *names_of(special, "--special")]
+
+
+def _extended_size(base: int, vocab: int, add: int | None) -> int:
+    """Returns the size of a vocabulary that extends a base.
+
+    Raises:
+        UsageError: if `--add` and `--vocab` were both typed, or nothing would be added.
+    """
+    if add is not None:
+        refuse(f"--add {add} already says how large the vocabulary gets; give one of the two", "vocab")
+        return base + add
+    if vocab <= base:
+        raise UsageError(
+            f"--vocab {vocab}: the base has {base:,} tokens, so nothing would be added; ask for more, or "
+            "give --add N, the number of tokens to add"
+        )
+    return vocab
 
 
 def train_bpe(
@@ -57,6 +76,15 @@ def train_bpe(
     extend: Annotated[
         Path | None,
         typer.Option("--extend", metavar="FILE", help="Tokenizer to extend; its tokens keep their ids."),
+    ] = None,
+    add: Annotated[
+        int | None,
+        typer.Option(
+            "--add",
+            min=1,
+            metavar="N",
+            help="With --extend: maximum number of tokens to add to those of the base, instead of --vocab.",
+        ),
     ] = None,
     normalizer: NormalizerName = None,
     pre_tokenizer_name: Annotated[
@@ -172,6 +200,7 @@ def train_bpe(
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
     dry_run: DryRun = False,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -181,6 +210,11 @@ def train_bpe(
 
     output = Output("sentitok.train-bpe/1", as_json=as_json, quiet=quiet)
     check_source(src, counts, "train-bpe")
+    base = None if extend is None else load_plain(extend)
+    if base is not None:
+        vocab = _extended_size(base.vocab_size, vocab, add)
+    elif add is not None:
+        raise UsageError("--add goes with --extend FILE, the tokenizer to add tokens to")
     splitter = None
     if pre_tokenizer_name is not None or pattern is not None or look_around:
         splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
@@ -201,7 +235,7 @@ def train_bpe(
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         )
         return
-    check_out(out)
+    check_out(out, output, force=force)
     if out.suffix == ".model" and method != "sentencepiece":
         raise UsageError(
             f"-o {out}: a SentencePiece model is trained by --method sentencepiece; add that, or end the "
@@ -221,8 +255,8 @@ def train_bpe(
         "split_digits": split_digits or None,
         "treat_whitespace_as_suffix": treat_whitespace_as_suffix or None,
         "allow_whitespace_only_pieces": allow_whitespace_only_pieces or None,
-        "user_defined_symbols": user_defined,
-        "extend": None if extend is None else load_plain(extend),
+        "user_defined_symbols": names_of(user_defined, "--user-defined") or None,
+        "extend": base,
     }
     if not counts:  # which know how text was cut
         check_format(out, sentitok.train_bpe, shape)
@@ -247,7 +281,7 @@ def train_bpe(
             progress=progress,
             **shape,
         )
-    finish(tokenizer, src, vocab, out, output, format)
+    finish(tokenizer, src, vocab, out, output, format, force=force, base=base)
 
 
 def register(app: typer.Typer) -> None:
@@ -260,6 +294,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
             'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
-            "sentitok train-bpe corpus.txt --method sentencepiece -o bpe.model",
+            "sentitok train-bpe corpus.txt --extend tokenizer.json --add 200 -o extended.json",
         ),
     )(train_bpe)

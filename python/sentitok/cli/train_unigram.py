@@ -6,7 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .existing import Force
 from .output import Output
+from .special_tokens import names_of
 from .train import (
     ByteFallback,
     Counts,
@@ -120,6 +122,7 @@ def train_unigram(
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
     dry_run: DryRun = False,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -146,15 +149,15 @@ def train_unigram(
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         )
         return
-    check_out(out)
+    check_out(out, output, force=force)
     if out.suffix == ".model" and (normalizer or "sentencepiece").split("-")[0] != "sentencepiece":
         raise UsageError(
             f"--normalizer {normalizer}: a SentencePiece model has its own normalizers alone, such as "
             "sentencepiece-nmt-nfkc; take one, or end the name of -o in .json"
         )
     shape: dict[str, Any] = {
-        "special_tokens": ["<s>", "</s>", *(special or [])],
-        "user_defined_symbols": user_defined or (),
+        "special_tokens": ["<s>", "</s>", *names_of(special, "--special")],
+        "user_defined_symbols": names_of(user_defined, "--user-defined"),
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
         "unk_token": unk_token,
@@ -188,7 +191,7 @@ def train_unigram(
             progress=progress,
             **shape,
         )
-    finish(tokenizer, src, vocab, out, output, format)
+    finish(tokenizer, src, vocab, out, output, format, force=force)
 
 
 def register(app: typer.Typer) -> None:

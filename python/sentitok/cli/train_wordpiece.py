@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, examples, size
+from .command import AsJson, Command, Quiet, Traceback, examples, refuse, size
+from .existing import Force
 from .output import Output
+from .special_tokens import names_of
 from .train import (
     Counts,
     DryRun,
@@ -87,6 +89,7 @@ def train_wordpiece(
     max_piece_bytes: MaxPieceBytes = None,
     threads: Threads = None,
     dry_run: DryRun = False,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -96,6 +99,10 @@ def train_wordpiece(
 
     output = Output("sentitok.train-wordpiece/1", as_json=as_json, quiet=quiet)
     check_source(src, counts, "train-wordpiece")
+    if counts:
+        refuse("counts are of text that was normalized before", "lowercase")
+    if normalizer is not None:
+        refuse(f"--normalizer {normalizer} already says how text is normalized; give one", "lowercase")
     if dry_run:
         from .estimate import estimate
 
@@ -111,11 +118,11 @@ def train_wordpiece(
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         )
         return
-    check_out(out)
+    check_out(out, output, force=force)
     shape: dict[str, Any] = {
         "score": score,
         "lowercase": lowercase,
-        "special_tokens": [*_BERT, *(special or [])],
+        "special_tokens": [*_BERT, *names_of(special, "--special")],
         "unk_token": unk_token,
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
@@ -142,7 +149,7 @@ def train_wordpiece(
             progress=progress,
             **shape,
         )
-    finish(tokenizer, src, vocab, out, output, format)
+    finish(tokenizer, src, vocab, out, output, format, force=force)
 
 
 def register(app: typer.Typer) -> None:

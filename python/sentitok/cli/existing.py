@@ -1,0 +1,95 @@
+"""What happens to files that exist: they are replaced only with `--force`, or stay if they would not change.
+
+Whether a file would change is known only when its successor is there. So the successor is written under a
+free name beside it and compared: a long training loses nothing, and the same command may run again.
+"""
+
+import filecmp
+import shutil
+from collections.abc import Callable, Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .command import UsageError
+from .output import Output
+
+__all__ = ["Force", "announce", "put"]
+
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist and would change.")]
+
+# Writes a file or a folder of that name; returns the files.
+Write = Callable[[Path], Iterable[str | PathLike[str]]]
+
+
+def _free_name(path: Path) -> Path:
+    """Returns a name beside `path` that nothing has: `tokenizer-new.json`, `tokenizer-new2.json`, ..."""
+    number = 1
+    while True:
+        free = path.with_name(f"{path.stem}-new{number if number > 1 else ''}{path.suffix}")
+        if not (free.exists() or free.is_symlink()):
+            return free
+        number += 1
+
+
+def announce(out: Path, output: Output, *, force: bool) -> None:
+    """Says before long work what becomes of its result if the file exists."""
+    if out.is_file() and not force:
+        output.note(f"{out} exists; a result that differs goes to {_free_name(out)} (--force replaces {out})")
+
+
+def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[list[str], list[str]]:
+    """Writes files, unless one exists and would change.
+
+    Args:
+        outs: a name, and what writes a file or a folder of that name.
+        force: replace what exists.
+        keep: leave new files that cannot replace old ones beside them, because they took long to make.
+
+    Returns:
+        The files, and those of them that existed: with `force` they were replaced, else they are equal.
+
+    Raises:
+        UsageError: if a file exists and would change; nothing is replaced then.
+    """
+    for out, _ in outs:
+        if out.exists() and not (out.is_file() or out.is_dir()):
+            raise UsageError(f"{out} is a device or a pipe, which a file would replace; name a file")
+    if force or not any(out.exists() for out, _ in outs):
+        before = {path for out, _ in outs for path in (out, *out.rglob("*")) if path.is_file()}
+        files = [Path(file) for out, write in outs for file in write(out)]
+        return list(map(str, files)), [str(file) for file in files if file in before]
+    made = [(out, _free_name(out), write) for out, write in outs]
+    is_kept = False
+    try:
+        new = {
+            out if file == beside else out / file.relative_to(beside): file
+            for out, beside, write in made
+            for file in map(Path, write(beside))
+        }
+        there = [file for file in new if file.exists()]
+        if changed := [file for file in there if not filecmp.cmp(file, new[file], shallow=False)]:
+            is_kept = keep
+            raise UsageError(_refusal(changed, [beside for _, beside, _ in made] if keep else []))
+        for file in new.keys() - set(there):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            new[file].replace(file)
+        return list(map(str, new)), list(map(str, there))
+    finally:
+        for _, beside, _ in [] if is_kept else made:
+            if beside.is_dir():
+                shutil.rmtree(beside)
+            else:
+                beside.unlink(missing_ok=True)
+
+
+def _refusal(changed: list[Path], kept: list[Path]) -> str:
+    names = ", ".join(map(str, changed))
+    be, it = ("exists", "it") if len(changed) == 1 else ("exist", "them")
+    if kept:
+        instead = f"the result is in {', '.join(map(str, kept))}; --force replaces {names}"
+    else:
+        instead = f"name another file, or replace {it} with --force"
+    return f"{names} {be} and would change; {instead}"

@@ -1,0 +1,97 @@
+"""One rule for every command: a file that exists and would change is not replaced without --force."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli_runs import run_inside as run
+
+# Command -> its call, what another call that gives other bytes ends in, and what it writes.
+CALLS: dict[str, tuple[list[str], list[str], list[str]]] = {
+    "train-bpe": (["corpus.txt", "-o", "new.json"], ["--vocab", "300"], ["new.json"]),
+    "train-bpe --counts": (["--counts", "all.counts", "-o", "new.json"], ["--vocab", "300"], ["new.json"]),
+    "train-wordpiece": (["corpus.txt", "-o", "new.json"], ["--vocab", "300"], ["new.json"]),
+    "train-unigram": (["corpus.txt", "-o", "new.model"], ["--vocab", "300"], ["new.model"]),
+    "count": (["corpus.txt", "-o", "new.counts"], ["--shard", "0/2"], ["new.counts"]),
+    "merge-counts": (["part-0.counts", "-o", "new.counts"], ["part-1.counts"], ["new.counts"]),
+    "encode": (["corpus.txt", "-o", "new"], ["--shard", "0/2"], ["new/manifest.json", "new/shard-00000.bin"]),
+    "convert": (["tokenizer.json", "new.json", "--to", "tokenizer.json"], ["--to", "sentitok"], ["new.json"]),
+    "convert to a folder": (
+        ["tokenizer.json", "new"],
+        [],
+        ["new/tokenizer.json", "new/tokenizer_config.json"],
+    ),
+    "prune": (
+        ["tokenizer.json", "corpus.txt", "-o", "new.json"],
+        ["--min-count", "50"],
+        ["new.json", "new.ids.npy"],
+    ),
+    "eval --plot": (["tokenizer.json", "corpus.txt", "--plot", "new.svg"], ["reviews.jsonl"], ["new.svg"]),
+}
+# The work of these takes long, so a result that may not replace another is kept beside it.
+KEPT = ("train-", "count", "merge-counts", "eval")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_files_are_replaced_only_with_force(name: str, prepared: Path) -> None:
+    args, change, files = CALLS[name]
+    call = [name.split()[0], *args]
+    if "plot" in name:
+        pytest.importorskip("matplotlib")
+    other = ["convert", "merged.json", "new"] if not change else [*call, *change]
+    first = run(*call, cwd=prepared)
+    assert first.code == 0, first.err
+    was = [(prepared / file).read_bytes() for file in files]
+    again = run(*call, cwd=prepared)
+    assert again.code == 0, again.err
+    there = set(prepared.iterdir())
+    assert not [path for path in there if "-new" in path.name]
+    refused = run(*other, cwd=prepared)
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert files[0].partition("/")[0] in refused.err
+    assert [(prepared / file).read_bytes() for file in files] == was
+    made = set(prepared.iterdir()) - there
+    if name.startswith(KEPT):
+        (kept,) = made
+        assert kept.name in refused.err
+    else:
+        assert not made
+    forced = run(*other, "--force", cwd=prepared)
+    assert forced.code == 0, forced.err
+    now = [(prepared / file).read_bytes() for file in files]
+    assert now[0] != was[0]
+    if name.startswith(KEPT):
+        assert kept.read_bytes() == now[0]
+
+
+def test_a_map_that_exists_keeps_the_tokenizer_from_being_written(prepared: Path) -> None:
+    (prepared / "new.ids.npy").write_bytes(b"mine")
+    refused = run("prune", "tokenizer.json", "corpus.txt", "-o", "new.json", cwd=prepared)
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert (prepared / "new.ids.npy").read_bytes() == b"mine"
+    assert not (prepared / "new.json").exists()
+
+
+def test_other_files_of_a_folder_stay(prepared: Path) -> None:
+    folder = prepared / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    done = run("convert", "tokenizer.json", "model", cwd=prepared)
+    assert done.code == 0, done.err
+    assert (folder / "tokenizer.json").is_file()
+    assert (folder / "config.json").read_text() == "{}"
+    assert not (prepared / "model-new").exists()
+
+
+def test_the_default_name_is_safe(prepared: Path) -> None:
+    """`tokenizer.json` is the default of -o, and may have taken hours."""
+    was = (prepared / "tokenizer.json").read_bytes()
+    shutil.copy(prepared / "corpus.txt", prepared / "tokenizer-new.json")
+    refused = run("train-bpe", "corpus.txt", "--vocab", "300", cwd=prepared)
+    assert refused.code == 2
+    assert "tokenizer-new2.json" in refused.err
+    assert (prepared / "tokenizer.json").read_bytes() == was
+    assert (prepared / "tokenizer-new2.json").is_file()
