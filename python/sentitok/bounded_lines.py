@@ -14,7 +14,7 @@ from ._sentitok import FormatError
 
 __all__ = ["MAX_LINE", "lines", "separated"]
 
-# The longest line or row in characters when no limit is named.
+# The longest line or row in bytes of UTF-8 when no limit is named.
 MAX_LINE = 1 << 28
 # The most that csv takes on every system, in characters.
 _CSV_FIELD = 2**31 - 1
@@ -27,21 +27,27 @@ def lines(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[str]:
     Args:
         file: the text.
         name: of the file, for messages.
-        limit: the longest line, in characters.
+        limit: the longest line, in bytes of UTF-8.
 
     Raises:
         FormatError: naming the first line that is longer than `limit`.
     """
     number = 1
     while line := file.readline(limit + 1):
-        if len(line) > limit:
+        if _n_bytes(line, limit) > limit:
             raise FormatError(f"{name}, line {number}: {_too_long('line', limit)}")
         yield line
         number += 1
 
 
+def _n_bytes(line: str, limit: int) -> int:
+    """Returns how long a line is in UTF-8; only about where it is far below the limit."""
+    # A character takes four bytes at most.
+    return len(line) if len(line) * 4 <= limit or len(line) > limit else len(line.encode("utf-8", "replace"))
+
+
 def _too_long(what: str, limit: int) -> str:
-    return f"the {what} is longer than {limit} characters, the most that is held at once; {_REMEDY}"
+    return f"the {what} is longer than {limit} bytes, the most that is held at once; {_REMEDY}"
 
 
 def separated(
@@ -59,7 +65,7 @@ def separated(
         name: of the file, for messages.
         delimiter: a comma or a tab.
         strict: refuse characters between the quote that ends a field and the delimiter.
-        limit: the longest row, in characters.
+        limit: the longest row, in bytes of UTF-8.
 
     Raises:
         FormatError: if a quote is never closed, or only some lines below with text behind
@@ -72,10 +78,11 @@ def separated(
 
     def given() -> Iterator[str]:
         nonlocal ended
-        n_chars = 0
+        n_bytes = 0
         for line in lines(file, name, limit):
-            n_chars = len(line) if not held else n_chars + len(line)
-            if n_chars > limit:
+            size = _n_bytes(line, limit)
+            n_bytes = size if not held else n_bytes + size
+            if n_bytes > limit:
                 raise FormatError(f"{name}, line {number}: {_too_long('row', limit)}")
             held.append(line)
             yield line

@@ -17,8 +17,10 @@ from .tables import (
     Encoding,
     Format,
     GroupColumn,
+    Header,
     LabelColumn,
     MaxLineBytes,
+    Separator,
     TextColumn,
     Where,
     grid,
@@ -87,6 +89,8 @@ def compare(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -110,7 +114,7 @@ def compare(
     by_run = predictions_of(
         output, runs, data, even_if_trained=even_if_trained, text_column=text_column,
         label_column=label_column, group_column=group_column, format=format, where=where,
-        encoding=encoding, max_line_bytes=max_line_bytes,
+        encoding=encoding, separator=separator, header=header, max_line_bytes=max_line_bytes,
     )  # fmt: skip
     names = list(by_run)
     value: dict[str, Any] = {

@@ -30,9 +30,11 @@ from .tables import (
     Encoding,
     Format,
     GroupColumn,
+    Header,
     LabelColumn,
     Limit,
     MaxLineBytes,
+    Separator,
     Skip,
     TextColumn,
     Where,
@@ -72,6 +74,8 @@ def check(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
@@ -93,6 +97,7 @@ def check(
     output = Output("senti.data.check/1", as_json=as_json, quiet=quiet)
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
+        "separator": separator, "header": header,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
         "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
     }  # fmt: skip
@@ -180,6 +185,8 @@ def split(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
@@ -209,6 +216,7 @@ def split(
     output = Output("senti.data.split/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
+        separator=separator, header=header,
         format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
         max_line_bytes=max_line_bytes,
     )  # fmt: skip

@@ -11,7 +11,18 @@ import typer
 from sentitok.cli.output import counted, lines, number
 
 from .command import AsJson, Output, Quiet, Traceback, refuse_input
-from .tables import Encoding, Format, GroupColumn, Limit, MaxLineBytes, Skip, TextColumn, read
+from .tables import (
+    Encoding,
+    Format,
+    GroupColumn,
+    Header,
+    Limit,
+    MaxLineBytes,
+    Separator,
+    Skip,
+    TextColumn,
+    read,
+)
 
 __all__ = ["dump"]
 
@@ -25,6 +36,8 @@ def dump(
     group_column: GroupColumn = None,
     format: Format = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
@@ -45,7 +58,7 @@ def dump(
     refuse_input(out, [file])
     table = read(
         output, file, text_column=text_column, group_column=group_column, format=format, limit=limit,
-        skip=skip, encoding=encoding, max_line_bytes=max_line_bytes,
+        skip=skip, encoding=encoding, separator=separator, header=header, max_line_bytes=max_line_bytes,
     )  # fmt: skip
     check_trainable(table, "pre-train")
     texts = [" ".join(text.split()) for text in sentences(table)]

@@ -17,9 +17,11 @@ from .tables import (
     Encoding,
     Format,
     GroupColumn,
+    Header,
     LabelColumn,
     Limit,
     MaxLineBytes,
+    Separator,
     Skip,
     TextColumn,
     Where,
@@ -66,6 +68,8 @@ def stats(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
@@ -82,6 +86,7 @@ def stats(
     unit = "words" if tokenizer_file is None else "tokens"
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
+        "separator": separator, "header": header,
         "format": format, "where": where, "encoding": encoding, "limit": limit,
         "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
     }  # fmt: skip

@@ -18,8 +18,10 @@ from .tables import (
     Encoding,
     Format,
     GroupColumn,
+    Header,
     LabelColumn,
     MaxLineBytes,
+    Separator,
     TextColumn,
     Where,
     grid,
@@ -72,6 +74,8 @@ def ensemble(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -96,6 +100,7 @@ def ensemble(
     output = Output("senti.ensemble/1", as_json=as_json, quiet=quiet)
     flags: dict[str, Any] = {
         "text_column": text_column, "label_column": label_column, "group_column": group_column,
+        "separator": separator, "header": header,
         "format": format, "encoding": encoding, "max_line_bytes": max_line_bytes, "blank_labels": "drop",
     }  # fmt: skip
     choosing, judging = _rows(output, runs, dev, test, where, flags)

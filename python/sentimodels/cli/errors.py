@@ -15,9 +15,11 @@ from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .tables import (
     Encoding,
     Format,
+    Header,
     LabelColumn,
     Limit,
     MaxLineBytes,
+    Separator,
     TextColumn,
     Where,
     grid,
@@ -72,6 +74,8 @@ def errors(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     as_json: AsJson = False,
@@ -94,6 +98,7 @@ def errors(
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, format=format, where=where,
+        separator=separator, header=header,
         encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
     )  # fmt: skip
     table.labelled()

@@ -6,8 +6,6 @@ scores (`predict.py`, `submit.py`).
 model again.
 """
 
-import csv
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,9 +21,11 @@ from .tables import (
     Encoding,
     Format,
     GroupColumn,
+    Header,
     LabelColumn,
     Limit,
     MaxLineBytes,
+    Separator,
     Skip,
     TextColumn,
     Where,
@@ -151,6 +151,8 @@ def evaluate(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
@@ -173,6 +175,7 @@ def evaluate(
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
+        separator=separator, header=header,
         format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
         max_line_bytes=max_line_bytes,
         blank_labels="drop",
@@ -199,7 +202,7 @@ def evaluate(
 
 
 def _draw(folder: Path, name: str, predictions: "Predictions") -> list[str]:
-    from ..data.writers import write_atomically
+    from ..data.writers import separated_rows, write_atomically
     from ..evaluation.metrics import confusion
     from ..plots import Asked, drawing, save
     from ..plots.answers import rows_of
@@ -215,9 +218,7 @@ def _draw(folder: Path, name: str, predictions: "Predictions") -> list[str]:
         [label, *map(str, counts)]
         for label, counts in zip(labels, confusion(predictions).tolist(), strict=True)
     ]
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    write_atomically(folder / _CONFUSION, text.getvalue().encode())
+    write_atomically(folder / _CONFUSION, separated_rows(rows, ".csv").encode())
     return [str(folder / file) for file in [*made, _CONFUSION]]
 
 

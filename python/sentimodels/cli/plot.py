@@ -14,7 +14,17 @@ from ..plots import KINDS
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .compare import Data, predictions_of
 from .evaluate import EvenIfTrained
-from .tables import Encoding, Format, LabelColumn, MaxLineBytes, TextColumn, Where, read
+from .tables import (
+    Encoding,
+    Format,
+    Header,
+    LabelColumn,
+    MaxLineBytes,
+    Separator,
+    TextColumn,
+    Where,
+    read,
+)
 
 if TYPE_CHECKING:
     from ..data import Table
@@ -70,6 +80,8 @@ def plot(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -99,6 +111,8 @@ def plot(
         "format": format,
         "where": where,
         "encoding": encoding,
+        "separator": separator,
+        "header": header,
         "max_line_bytes": max_line_bytes,
     }
     drawn: Mapping[str, Any]

@@ -4,7 +4,6 @@ Not for scores (`senti evaluate`). Texts come from a file with a text column, or
 from stdin; every line of output stands for one text, in their order.
 """
 
-import csv
 import io
 import math
 import sys
@@ -20,7 +19,19 @@ from sentitok.cli.output import Progress, counted, json_line
 from sentitok.cli.process import stdin, to_stdout
 
 from .command import Command, JsonLines, Output, Quiet, Traceback, UsageError, examples, refuse_input, size
-from .tables import Clean, Device, Encoding, Format, Limit, MaxLineBytes, Skip, TextColumn, read
+from .tables import (
+    Clean,
+    Device,
+    Encoding,
+    Format,
+    Header,
+    Limit,
+    MaxLineBytes,
+    Separator,
+    Skip,
+    TextColumn,
+    read,
+)
 
 if TYPE_CHECKING:
     from ..data import Labels
@@ -66,6 +77,8 @@ def predict(
     text_column: TextColumn = None,
     format: Format = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
@@ -92,6 +105,7 @@ def predict(
         _refuse_of_files(
             {
                 "--text-column": text_column, "--format": format, "--encoding": encoding, "--limit": limit,
+                "--separator": separator, "--header or --no-header": header is not None,
                 "--skip": skip, "--clean": clean,
             }
         )  # fmt: skip
@@ -103,6 +117,7 @@ def predict(
     else:
         table = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
+            separator=separator, header=header,
             max_line_bytes=max_line_bytes, skip=skip, clean=clean, blank_labels="keep",
         )  # fmt: skip
         texts, n_texts, has_labels = iter(table.texts), len(table), table.labels is not None
@@ -258,9 +273,10 @@ def chunks(texts: Iterator[str], most: int) -> Iterator[list[str]]:
 
 
 def _separated(rows: list[list[str]], form: str) -> str:
-    text = io.StringIO()
-    csv.writer(text, delimiter="\t" if form == ".tsv" else ",", lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    from ..data.writers import separated_rows
+
+    # Rows come in parts: whether a later one of TSV needs quotes is not known when the first is written.
+    return separated_rows(rows, form, quoted=form == ".tsv")
 
 
 def register(app: typer.Typer) -> None:

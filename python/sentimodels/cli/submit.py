@@ -12,7 +12,16 @@ from sentitok.cli.output import counted
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, refuse_input
 from .evaluate import Run, answers
-from .tables import Encoding, Format, MaxLineBytes, TextColumn, Where, read
+from .tables import (
+    Encoding,
+    Format,
+    Header,
+    MaxLineBytes,
+    Separator,
+    TextColumn,
+    Where,
+    read,
+)
 
 
 def submit(
@@ -39,6 +48,8 @@ def submit(
     format: Format = None,
     where: Where = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -59,6 +70,8 @@ def submit(
         format=format,
         where=where,
         encoding=encoding,
+        separator=separator,
+        header=header,
         max_line_bytes=max_line_bytes,
         blank_labels="keep",
     )

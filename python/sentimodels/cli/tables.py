@@ -78,14 +78,37 @@ Device = Annotated[
     ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Text encoding of the file. [default: UTF-8]", metavar="NAME")
+    str | None,
+    typer.Option(
+        "--encoding",
+        help="Text encoding of the file, such as cp1252, latin-1 or gb18030. [default: UTF-8 if the file is, "
+        "else recognised]",
+        metavar="NAME",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="Character between the cells of CSV or TSV, such as ';', or tab. [default: recognised]",
+        metavar="CHAR",
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of CSV or TSV names the columns; without names they are 1, 2, ... "
+        "[default: recognised]",
+        show_default=False,
+    ),
 ]
 MaxLineBytes = Annotated[
     str | None,
     typer.Option(
         "--max-line-bytes",
         metavar="SIZE",
-        help="Maximum size of a line or row, in characters; a longer one is an error. [default: 256M]",
+        help="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
     ),
 ]
 
@@ -101,6 +124,8 @@ def read(
     limit: int | None = None,
     where: str | None = None,
     encoding: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
     max_line_bytes: str | None = None,
     **more: Any,
 ) -> "Table":
@@ -116,6 +141,8 @@ def read(
         limit,
         where=where,
         encoding=encoding,
+        separator=separator,
+        header=header,
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         **more,
     )

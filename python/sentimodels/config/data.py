@@ -67,6 +67,17 @@ class DataConfig(Section):
         json_schema_extra=flag("--test-where", "COLUMN=VALUE"),
     )
     encoding: TextEncoding = None
+    separator: str | None = Field(
+        default=None,
+        description="Character between the cells of CSV or TSV, such as ;, or tab. [default: recognised]",
+        json_schema_extra=flag("--separator", "CHAR"),
+    )
+    header: bool | None = Field(
+        default=None,
+        description="Whether the first row of CSV or TSV names the columns; without names they are 1, 2, ... "
+        "[default: recognised]",
+        json_schema_extra=flag("--header/--no-header"),
+    )
     max_line_bytes: MaxLineBytes = None
     limit: int | None = Field(
         default=None,

@@ -40,7 +40,8 @@ def flag(name: str, metavar: str | None = None) -> dict[str, JsonValue]:
 TextEncoding = Annotated[
     str | None,
     Field(
-        description="Text encoding of the files. [default: UTF-8]",
+        description="Text encoding of the files, such as cp1252 or latin-1. [default: UTF-8; of "
+        "tables that are not UTF-8: recognised]",
         json_schema_extra=flag("--encoding", "NAME"),
     ),
 ]
@@ -48,7 +49,7 @@ MaxLineBytes = Annotated[
     int | None,
     Field(
         ge=1,
-        description="Maximum size of a line or row, in characters; a longer one is an error. [default: 256M]",
+        description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
         json_schema_extra=flag("--max-line-bytes", "SIZE"),
     ),
 ]

@@ -1,27 +1,39 @@
-"""Readers of files with named columns: CSV, TSV, JSON lines, Parquet; and the guess of columns.
+"""Tables with columns (CSV, TSV, JSON Lines, Parquet): which column is the text, and the rows that they hold.
 
-Not for headerless files (`lines.py`). A column is guessed only when nothing else
-could be meant, and the guess is a note of the table. Values become text as they
-stand: no missing-value words, and 5, 5.0 and "5" are one label.
+A column is guessed only when nothing else could be meant, and the guess is a note of the table.
+
+CSV and TSV are parsed by pandas and Parquet by pyarrow. JSON Lines are parsed by `json`, because
+`pandas.read_json` changes what it reads: 9007199254740993 beside a null ends in ...992, half a character
+vanishes, and an error has no line.
 """
 
 import json
-import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
+from .cells import CellError, as_label, as_text, as_texts
+from .dialect import Dialect
 from .lines import without_breaks
 from .opening import TextFile, hash_file
 from .row_buffer import Rows, listed
+from .separated import blocks, parsed
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
 _LABEL = ("label", "sentiment", "class", "category", "target", "polarity", "stars", "rating")
 _GROUP = ("sentenceid", "group", "group_id")
 _ID = ("id", "phraseid", "textid", "review_id")
+# A column without a name, by its number.
+_UNNAMED = re.compile(r"column [0-9]+")
+# Texts have so many words on average, at least; characters of scripts without spaces count as words.
+_WORDS = 2.0
+_HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
+# Rows of JSON Lines and Parquet at a time, and those that a guess looks at.
+_AT_ONCE, _LOOKED_AT = 1 << 14, 200
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,12 @@ class Columns:
     id: str | None = None
     where: tuple[str, str] | None = None
 
+    @property
+    def named(self) -> list[str]:
+        """The names that the user gave."""
+        every = (self.text, self.label, self.group, self.id, self.where[0] if self.where else None)
+        return [name for name in every if name is not None]
+
 
 @dataclass(frozen=True)
 class _Chosen:
@@ -43,39 +61,62 @@ class _Chosen:
     id: str | None
 
 
-def choose(names: Sequence[str], asked: Columns, path: Path) -> tuple[_Chosen, list[str]]:
+def is_known(name: str) -> bool:
+    """Whether a column of this name is one that is looked for."""
+    return name.strip().lower() in {*_TEXT, *_LABEL, *_GROUP, *_ID}
+
+
+def choose(
+    names: Sequence[str], asked: Columns, path: Path, sample: Mapping[str, Sequence[str]]
+) -> tuple[_Chosen, list[str]]:
     """Returns the columns to read, and notes on those that were guessed.
+
+    Args:
+        names: of the columns.
+        asked: what the user named.
+        path: for messages.
+        sample: some cells of each column.
 
     Raises:
         DataError: if a named column is missing, or the text column is not clear.
     """
-    given = [asked.text, asked.label, asked.group, asked.id, asked.where[0] if asked.where else None]
-    for name in given:
-        if name is not None and name not in names:
+    for name in asked.named:
+        if name not in names:
             raise DataError(f"{path}: no column {name!r}; it has {listed(names)}")
-    taken = {name for name in given if name is not None}
+    taken = set(asked.named)
+    # Columns without a name and without a cell come from separators behind the rows.
+    filled = [
+        name for name in names if not _UNNAMED.fullmatch(name) or any(map(str.strip, sample.get(name, ())))
+    ]
     text = asked.text or _guess(names, _TEXT, taken)
+    text = text or _wordiest(filled, taken, sample)
     if text is None:
         raise DataError(f"{path}: which column is the text? It has {listed(names)}; use --text-column")
     taken.add(text)
     label = asked.label or _guess(names, _LABEL, taken)
     group = asked.group or _guess(names, _GROUP, taken)
     # Of two columns one is the text, so the other can only be the label.
-    if label is None and len(names) == 2 and group is None:
-        rest = [name for name in names if name != text]
-        label = rest[0] if len(rest) == 1 and rest[0].lower() not in _ID else None
+    if label is None and group is None:
+        rest = [name for name in filled if name != text and not _UNNAMED.fullmatch(name)]
+        label = rest[0] if len(rest) == 1 and rest[0].lower() not in _ID and len(names) > 1 else None
+        label = None if label in taken else label
+    if label is None:
+        label = _few_values(filled, taken, sample)
     chosen = _Chosen(text, label, group, asked.id or _guess(names, _ID, taken))
     notes = []
     for what, column, named in (("text", text, asked.text), ("label", label, asked.label)):
         if named is None and column is not None:
-            notes.append(f"{what} column: {column!r} (of {listed(names)})")
+            notes.append(f"{what} column: {column!r} (of {listed(filled)})")
     if asked.group is None and group is not None:
         notes.append(f"group column: {group!r}")
     if label is None:
-        notes.append(f"no label column among {listed(names)}")
+        notes.append(f"no label column among {listed(filled)}")
     splits = [name for name in names if name.lower() == "split"]
     if splits and asked.where is None:
         notes.append(f"column {splits[0]!r} is not used; --where {splits[0]}=train keeps one part")
+    spilled = [name for name in filled if _UNNAMED.fullmatch(name) and _has_letters(sample.get(name, ()))]
+    if spilled and not {text, label} & set(spilled):
+        notes.append(f"cells in columns without a name are not read ({listed(spilled)})")
     return chosen, notes
 
 
@@ -90,65 +131,105 @@ def _guess(names: Sequence[str], known: tuple[str, ...], taken: set[str]) -> str
     return None
 
 
-class _Adder:
-    """Turns records into rows."""
+def _wordiest(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequence[str]]) -> str | None:
+    """The column of words: the only one, or the one with most of them by far."""
+    free = [name for name in names if name not in taken]
+    labels = {name for name in free if name.lower() in {*_LABEL, *_GROUP, *_ID}}
+    free = [name for name in free if name not in labels]
+    if len(free) == 1 and (len(names) == 1 or labels | taken) and _has_letters(sample.get(free[0], ())):
+        return free[0]
+    words = sorted(((_n_words(sample.get(name, ())), name) for name in free), reverse=True)
+    if not words or words[0][0] < _WORDS:
+        return None
+    if len(words) > 1 and words[1][0] * 1.5 > words[0][0]:
+        return None
+    return words[0][1]
 
-    def __init__(self, names: Sequence[str], asked: Columns, rows: Rows, *, clean: bool) -> None:
-        self.chosen, notes = choose(names, asked, rows.path)
+
+def _has_letters(cells: Sequence[str]) -> bool:
+    return any(any(map(str.isalpha, cell)) for cell in cells)
+
+
+def _n_words(cells: Sequence[str]) -> float:
+    filled = [cell for cell in cells if cell.strip()]
+    words = sum(max(len(cell.split()), len(_HAN.findall(cell))) for cell in filled if _has_letters([cell]))
+    return words / len(filled) if filled else 0.0
+
+
+def _few_values(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequence[str]]) -> str | None:
+    """The one column of few values whose name holds that of a label, such as `airline_sentiment`."""
+    matches = [
+        name
+        for name in names
+        if name not in taken
+        and set(re.findall("[a-z]+", name.lower())) & set(_LABEL)
+        and len(set(sample.get(name, ()))) <= 20
+        and not any(re.fullmatch(r"[0-9]*\.[0-9]*[1-9][0-9]*", cell) for cell in sample.get(name, ()))
+    ]
+    return matches[0] if len(matches) == 1 else None
+
+
+class _Adder:
+    """Turns columns of cells into rows."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        asked: Columns,
+        rows: Rows,
+        sample: Mapping[str, Sequence[str]],
+        *,
+        clean: bool,
+    ) -> None:
+        self.chosen, notes = choose(names, asked, rows.path, sample)
         self.where = asked.where
         self.rows = rows
         self.clean = clean
         rows.notes += notes
 
-    def add(self, record: dict[str, Any], line: int | None) -> bool:
-        if self.where is not None and as_text(record.get(self.where[0])) != self.where[1]:
-            self.rows.pass_over()
-            return True
+    @property
+    def needed(self) -> list[str]:
+        """The columns that are read."""
         chosen = self.chosen
-        text = as_text(record.get(chosen.text))
-        group = None if chosen.group is None else as_text(record.get(chosen.group))
-        return self.rows.add(
-            without_breaks(text) if self.clean else text,
-            None if chosen.label is None else as_text(record.get(chosen.label)).strip(),
-            # A row without group is a group of its own.
-            group if group != "" else f"row {self.rows.seen}",
-            None if chosen.id is None else as_text(record.get(chosen.id)),
-            line=line,
+        every = [chosen.text, chosen.label, chosen.group, chosen.id, self.where[0] if self.where else None]
+        return [name for name in dict.fromkeys(every) if name is not None]
+
+    def add(self, cells: Mapping[str, list[str]], line_of: "Any" = None) -> bool:
+        """Adds rows; false when no more are wanted."""
+        chosen = self.chosen
+        texts = cells[chosen.text]
+        kept = None
+        if self.where is not None:
+            name, value = self.where
+            value = as_label(value)
+            kept = [as_label(cell) == value for cell in cells[name]]
+        return self.rows.extend(
+            [without_breaks(text) for text in texts] if self.clean else texts,
+            *(None if name is None else cells[name] for name in (chosen.label, chosen.group, chosen.id)),
+            kept=kept,
+            line_of=line_of,
         )
 
 
-def as_text(value: Any) -> str:
-    """Returns a cell as text: 5.0 as "5", true as "true", nothing as ""."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        return str(int(value)) if value.is_integer() else repr(value)
-    return str(value)
-
-
-def read_separated(file: TextFile, rows: Rows, asked: Columns, delimiter: str, *, clean: bool) -> None:
-    """Reads a CSV or TSV file with a header; quoted fields may hold line ends.
+def read_separated(file: TextFile, rows: Rows, asked: Columns, dialect: Dialect, *, clean: bool) -> None:
+    """Reads a CSV or TSV file.
 
     Raises:
-        DataError: if a row has other columns than the header, or a quote is not closed.
+        DataError: if a row has other columns than the first, or a quote is not closed.
     """
-    records = file.separated(delimiter)
-    _, header = next(records, (1, []))
-    if len(set(header)) != len(header):
-        raise DataError(f"{rows.path}: two columns share a name: {listed(header)}")
-    adder = _Adder(header, asked, rows, clean=clean)
-    for line, fields in records:
-        if not fields:
-            continue
-        if len(fields) != len(header):
-            raise DataError(f"{rows.path}: line {line}: {len(fields)} columns instead of {len(header)}")
-        if not adder.add(dict(zip(header, fields, strict=True)), line):
+    names = dialect.names
+    sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}
+    adder = _Adder(names, asked, rows, sample, clean=clean)
+    places = {name: names.index(name) for name in adder.needed}
+    header = dialect.header
+    stream = dialect.open(file.stream())
+    for block in blocks(stream, rows.path, dialect.separator, quoted=dialect.quoted, limit=file.longest):
+        if header:
+            if all(map(block.blank, block.rows)):
+                continue
+            block, header = block.without_first_row(), False
+        columns = parsed(rows.path, block, len(names), sorted(set(places.values())))
+        if not adder.add({name: columns[at] for name, at in places.items()}, block.line_of):
             return
 
 
@@ -159,31 +240,73 @@ def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) 
         DataError: if a line is not a JSON object, or lacks the text.
     """
     adder: _Adder | None = None
+    for numbers, records in _records(file, rows.path):
+        if adder is None:
+            names = list(records[0])
+            looked_at = records[:_LOOKED_AT]
+            sample = {name: [_shown(record.get(name)) for record in looked_at] for name in names}
+            adder = _Adder(names, asked, rows, sample, clean=clean)
+        for name in (adder.chosen.text, adder.chosen.label):
+            if name is not None:
+                for number, record in zip(numbers, records, strict=True):
+                    if name not in record:
+                        raise DataError(
+                            f"{rows.path}: line {number}: no {name!r}; it has {listed(list(record))}"
+                        )
+        cells = {
+            name: _cells([record.get(name) for record in records], name, rows.path, numbers)
+            for name in adder.needed
+        }
+        if not adder.add(cells, numbers.__getitem__):
+            return
+
+
+def _records(file: TextFile, path: Path) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+    """Yields objects with the lines that they are on, some at a time."""
+    numbers: list[int] = []
+    records: list[dict[str, Any]] = []
+    size = 0
     for number, line in enumerate(file.lines(), 1):
         if not line.strip():
             continue
-        if adder is None and line.lstrip().startswith("["):
-            made = f"jq -c '.[]' {rows.path.name}"
-            raise DataError(f"{rows.path}: a JSON array; expected one object a line, as {made} writes")
+        if not records and line.lstrip().startswith("["):
+            made = f"jq -c '.[]' {path.name}"
+            raise DataError(f"{path}: a JSON array; expected one object a line, as {made} writes")
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{rows.path}: line {number}: not valid JSON ({error})") from error
+            raise DataError(f"{path}: line {number}: not valid JSON ({error})") from error
         if not isinstance(record, dict):
-            raise DataError(f"{rows.path}: line {number}: expected an object, found {type(record).__name__}")
-        adder = adder or _Adder(list(record), asked, rows, clean=clean)
-        for name in (adder.chosen.text, adder.chosen.label):
-            if name is not None and name not in record:
-                raise DataError(f"{rows.path}: line {number}: no {name!r}; it has {listed(list(record))}")
-        if not adder.add(record, number):
-            return
+            raise DataError(f"{path}: line {number}: expected an object, found {type(record).__name__}")
+        numbers.append(number)
+        records.append(record)
+        size += len(line)
+        if len(records) == _AT_ONCE or size > 1 << 24:
+            yield numbers, records
+            numbers, records, size = [], [], 0
+    if records:
+        yield numbers, records
+
+
+def _shown(value: Any) -> str:
+    try:
+        return as_text(value)
+    except CellError:
+        return ""
+
+
+def _cells(values: list[Any], name: str, path: Path, numbers: Sequence[int], unit: str = "line") -> list[str]:
+    try:
+        return as_texts(values)
+    except CellError as error:
+        raise DataError(f"{path}: {unit} {numbers[error.place]}, column {name!r}: {error}") from None
 
 
 def read_parquet(path: Path, rows: Rows, asked: Columns, *, clean: bool) -> str:
     """Reads a Parquet file by batches; returns the hash of the file.
 
     Raises:
-        DataError: if pyarrow is missing or cannot read the file.
+        DataError: if pyarrow is missing or cannot read the file, or a cell is not one text.
     """
     try:
         import pyarrow.parquet as pq
@@ -192,19 +315,50 @@ def read_parquet(path: Path, rows: Rows, asked: Columns, *, clean: bool) -> str:
         raise DataError(f'{path}: Parquet needs pyarrow: pip install "sentitok[arrow]"') from error
     try:
         with pq.ParquetFile(path) as opened:
-            adder = _Adder(list(opened.schema_arrow.names), asked, rows, clean=clean)
-            needed = {adder.chosen.text, adder.chosen.label, adder.chosen.group, adder.chosen.id}
-            if asked.where:
-                needed.add(asked.where[0])
-            columns = [name for name in opened.schema_arrow.names if name in needed]
-            batches = opened.iter_batches(columns=columns)
-            _add_all(adder, (record for batch in batches for record in batch.to_pylist()))
+            names = list(opened.schema_arrow.names)
+            first = next(opened.iter_batches(batch_size=_LOOKED_AT), None)
+            sample = {} if first is None else dict(zip(names, map(_sampled, first.columns), strict=True))
+            adder = _Adder(names, asked, rows, sample, clean=clean)
+            begin = 1
+            for batch in opened.iter_batches(batch_size=_AT_ONCE, columns=adder.needed):
+                numbers = range(begin, begin + batch.num_rows)
+                cells = {
+                    name: _cells(_values(batch.column(name), name, path, begin), name, path, numbers, "row")
+                    for name in adder.needed
+                }
+                if not adder.add(cells):
+                    break
+                begin += batch.num_rows
     except ArrowInvalid as error:
         raise DataError(f"{path}: {error}") from error
     return hash_file(path)
 
 
-def _add_all(adder: _Adder, records: Iterable[dict[str, Any]]) -> None:
-    for record in records:
-        if not adder.add(record, None):
-            return
+def _values(column: Any, name: str, path: Path, begin: int) -> list[Any]:
+    """Returns the values of a column of Arrow, numbers of 32 bits as such."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_floating(kind):
+        return list(column.to_numpy(zero_copy_only=False))
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except UnicodeDecodeError:
+        raw = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
+        for row, value in enumerate(raw.to_pylist()):
+            try:
+                as_text(value)
+            except CellError as error:
+                raise DataError(f"{path}: row {begin + row}, column {name!r}: {error}") from None
+        raise
+
+
+def _sampled(column: Any) -> list[str]:
+    try:
+        return [_shown(value) for value in _values(column, "", Path(), 1)]
+    except DataError:
+        return []

@@ -1,11 +1,12 @@
 """Readers of files whose rows are lines: texts alone, Kaggle, SST-2, fastText, rt-polarity; and folders.
 
-Not for files with quoting or named columns (`columns.py`). Lines end at LF only: a
+Lines end at LF only: a
 phrase may hold U+0085 or a no-break space. Nothing is a missing value: "None" and
 "null" are texts.
 """
 
 import re
+from itertools import islice
 from pathlib import Path
 
 from ..errors import DataError
@@ -13,6 +14,8 @@ from .opening import TextFile, hash_hashes, open_text, plain_suffix
 from .row_buffer import Rows
 
 KAGGLE_HEADER = ("PhraseId", "SentenceId", "Phrase")
+# Lines added at a time.
+_AT_ONCE = 4096
 # A label of fastText's files.
 _LABEL = re.compile(r"(?<!\S)__label__(\S+)\s*")
 # `123_7.txt` of the IMDB folder: the review's number and its rating.
@@ -64,11 +67,10 @@ def read_pairs(file: TextFile, rows: Rows, label_at: int) -> None:
 
 
 def read_plain(file: TextFile, rows: Rows) -> None:
-    """Reads a text a line; what is no text, an empty line, is left out."""
-    for line in file.lines():
-        if not line.strip():
-            rows.pass_over()
-        elif not rows.add(line):
+    """Reads a text a line. An empty line is a row too, so that answers line up with the lines."""
+    lines = file.lines()
+    while some := list(islice(lines, _AT_ONCE)):
+        if not rows.extend(some):
             return
 
 

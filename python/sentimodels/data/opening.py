@@ -21,17 +21,15 @@ from sentitok.bounded_lines import MAX_LINE, lines, separated
 from sentitok.opening import is_damage, unpacked, without_suffix
 
 from ..errors import DataError
+from .encoding import guessed, marked
 
 _BLOCK = 1 << 20
 _SMALL = 1 << 28
 _HALF = re.compile("[\ud800-\udfff]")
-# Byte order marks of encodings that are not UTF-8; the longer one first.
-_OTHER_MARKS = {
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\x00\x00\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
+
+
+class NotUtf8Error(DataError):
+    """A file that is read as UTF-8, and is not."""
 
 
 def plain_suffix(path: Path) -> str:
@@ -93,18 +91,21 @@ class _Hashing(io.RawIOBase):
 
 
 class TextFile:
-    """An open text file: `text`, `lines` or `stream`, once; then `sha256`."""
+    """An open text file: `text`, `lines` or `stream`, once; then `sha256`.
+
+    Attributes:
+        path: of the file.
+        longest: the longest line or row, in bytes of UTF-8.
+    """
 
     def __init__(self, path: Path, source: IO[bytes], encoding: str, max_line_bytes: int) -> None:
         self.path = path
-        self._longest = max_line_bytes
+        self.longest = max_line_bytes
         encoding = codecs.lookup(encoding).name  # UTF-8, utf8 and utf_8 are one
         self._raw = _Hashing(source)
         buffered = io.BufferedReader(self._raw, _BLOCK)
-        mark = buffered.peek(4)[:4]
-        for bytes_, name in _OTHER_MARKS.items():
-            if encoding == "utf-8" and mark.startswith(bytes_):
-                raise DataError(f"{path}: begins with the mark of {name}; give --encoding {name}")
+        if encoding == "utf-8" and (name := marked(buffered.peek(4096)[:4096])) is not None:
+            raise NotUtf8Error(f"{path}: is {name}; give --encoding {name}")
         # A UTF-8 mark is no part of the text.
         self._codec = "utf-8-sig" if encoding == "utf-8" else encoding
         self._buffered = buffered
@@ -115,17 +116,17 @@ class TextFile:
 
     def text(self) -> str:
         """Returns the whole text, its ends of lines as they are."""
-        return "".join(lines(self.stream(), str(self.path), self._longest))
+        return "".join(lines(self.stream(), str(self.path), self.longest))
 
     def lines(self) -> Iterator[str]:
         """Yields the lines without their ends; only LF and CRLF end a line."""
         text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n")
-        for line in lines(text, str(self.path), self._longest):
+        for line in lines(text, str(self.path), self.longest):
             yield line.removesuffix("\n").removesuffix("\r")
 
     def separated(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         """Yields the rows of CSV or TSV, each with the line it begins on."""
-        yield from separated(self.stream(), str(self.path), delimiter, strict=True, limit=self._longest)
+        yield from separated(self.stream(), str(self.path), delimiter, strict=True, limit=self.longest)
 
     def sha256(self) -> str:
         """Reads to the end; returns the hash of the whole file."""
@@ -141,55 +142,64 @@ def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
     Args:
         path: the file; gz, xz, bz2 and zst are unpacked.
         encoding: of the text.
-        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
+        max_line_bytes: the longest line, in bytes of UTF-8; 2^28 if not given.
 
     Raises:
         DataError: if the bytes are not in the encoding, or the compressed data ends early.
         FileNotFoundError: if there is no file.
     """
-    with open_bytes(path) as source:
+    with _damage_named(path), open_bytes(path) as source:
         try:
             yield TextFile(path, source, encoding, MAX_LINE if max_line_bytes is None else max_line_bytes)
         except FormatError as error:
             raise DataError(str(error)) from None
         except UnicodeDecodeError as error:
-            raise DataError(_locate(path, encoding)) from error
+            kind = NotUtf8Error if codecs.lookup(encoding).name == "utf-8" else DataError
+            raise kind(_locate(path, encoding)) from error
         except UnicodeError as error:  # as of UTF-16 that does not begin with its mark
             raise DataError(f"{path}: is not {encoding}: {error}") from error
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            if not is_damage(error):
-                raise
-            raise DataError(f"{path}: compressed data is broken or ends early ({error})") from error
         except LookupError as error:
             raise DataError(f"{path}: unknown encoding {encoding!r}") from error
 
 
+def encoding_of(path: Path) -> str:
+    """Returns the encoding of a text file that is not UTF-8.
+
+    Raises:
+        DataError: if it is unclear.
+    """
+    with _damage_named(path), open_bytes(path) as source:
+        if (name := marked(source.read(4096))) is not None:
+            return name
+    with _damage_named(path), open_bytes(path) as source:
+        return guessed(path, source)
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Turns what damaged compression raises into a `DataError`."""
+    try:
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if not is_damage(error):
+            raise
+        raise DataError(f"{path}: compressed data is broken or ends early ({error})") from error
+
+
 def _locate(path: Path, encoding: str) -> str:
-    """Says where the first bytes lie that are not in the encoding, and what they may be."""
-    offset, other, where, cut = 0, None, "", False
+    """Says where the first bytes lie that are not in the encoding."""
+    offset = 0
     with open_bytes(path) as source:
         for number, line in enumerate(source, 1):
             try:
-                if not line.decode(encoding).isascii() and other is None:
-                    other = number
+                line.decode(encoding)
             except UnicodeDecodeError as error:
-                if not where:
-                    where = f"byte {offset + error.start} (line {number})"
-                    cut = error.reason == "unexpected end of data"
-            if other is not None and where and not cut and encoding == "utf-8":
-                # Read as one encoding, the lines of the other would turn into nonsense.
                 return (
-                    f"{path}: two encodings: line {other} has characters of UTF-8, and {where} is not UTF-8, "
-                    "perhaps Windows-1252 (cp1252); write the whole file as UTF-8 first"
+                    f"{path}: byte {offset + error.start} (line {number}) is not {encoding}; "
+                    "give its encoding, as in --encoding cp1252 or --encoding latin-1"
                 )
             offset += len(line)
-    if cut:  # what goes before is in the encoding
-        return (
-            f"{path}: ends within a character of {encoding}, at {where}, as a file does that was cut off; "
-            "write it again, or delete its last line"
-        )
-    place = f"{where} is not" if where else "not"
-    return f"{path}: {place} {encoding}; give its encoding, as in --encoding latin-1"
+    return f"{path}: not {encoding}; give its encoding, as in --encoding cp1252 or --encoding latin-1"
 
 
 def whole_characters(text: str) -> str:

@@ -139,6 +139,7 @@ def _of_table(
         encoding=encoding,
         max_line_bytes=max_line_bytes,
         blank_labels="keep",
+        classes=False,
     )
     sources, targets = ([whole_characters(text) for text in side] for side in (table.texts, table.labelled()))
     return ParallelText(sources, targets, str(path), table.sha256, (table.sha256, table.sha256))

@@ -1,15 +1,20 @@
 """`read_table`: any labelled file, recognised by folder, suffix and first lines.
 
-Not for the formats themselves (`lines.py`, `columns.py`, `sst/trees.py`). What was
-recognised and guessed stands in the table's notes; `format` overrides it. Reading
-never refuses a file for what it is: `training_table` does, for training.
+What was recognised and guessed is in the notes of the table; options override it. `training_table` also
+refuses files that nothing may train on.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from sentitok.bounded_lines import MAX_LINE
 
 from ..errors import DataError
-from .columns import Columns, read_json_lines, read_parquet, read_separated
+from .columns import Columns, is_known, read_json_lines, read_parquet, read_separated
+from .dialect import SEPARATORS, recognised, separator_of
 from .lines import (
     KAGGLE_HEADER,
     is_fasttext,
@@ -21,7 +26,7 @@ from .lines import (
     read_polarity,
     read_review_folder,
 )
-from .opening import TextFile, open_text, plain_suffix
+from .opening import NotUtf8Error, encoding_of, open_text, plain_suffix
 from .row_buffer import Blank, Rows, listed
 from .rules import check_trainable, guarded
 from .sst.trees import Nodes, read_trees
@@ -37,8 +42,8 @@ FORMATS = {
     "fasttext": "__label__NAME text, one a line, as fastText",
     "polarity": "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1",
     "reviews": "a folder with pos/ and neg/, one file a review, as IMDB",
-    "csv": "comma-separated with a header",
-    "tsv": "tab-separated with a header, quotes as in CSV",
+    "csv": "cells between commas, semicolons, tabs or bars, quoted where they need it",
+    "tsv": "cells between tabs; quotes are text unless the file uses them throughout",
     "jsonl": "one JSON object a line",
     "parquet": "Parquet (needs pyarrow)",
     "lines": "texts without labels, one a line; only where --format says so",
@@ -79,7 +84,25 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
         return "pairs"
     if len(fields) > 1:
         return "tsv"
+    if _is_separated(first):
+        return "csv"
     raise DataError(f"{path}: the format is unclear; name it with --format: {', '.join(FORMATS)}")
+
+
+def _is_separated(lines: list[str]) -> bool:
+    """Whether a file without the suffix of CSV is one: all lines have as many cells, two or more."""
+    for separator in SEPARATORS:
+        counts = {line.count(separator) for line in lines if line.strip()}
+        # Commas are in texts too: there a known column must name them.
+        if len(counts) == 1 and counts != {0} and len(lines) > 1:
+            return separator != "," or any(map(is_known, lines[0].split(",")))
+    return (
+        bool(lines)
+        and any(line.count(separator) for separator in SEPARATORS for line in lines[:1])
+        and any(
+            is_known(cell.strip('"')) for separator in SEPARATORS for cell in lines[0].split(separator)[:99]
+        )
+    )
 
 
 def _recognise_folder(path: Path) -> str:
@@ -119,6 +142,9 @@ def read_table(
     clean: bool = False,
     unescape: bool = False,
     blank_labels: Blank = "error",
+    separator: str | None = None,
+    header: bool | None = None,
+    classes: bool = True,
 ) -> Table:
     """Reads a file or folder.
 
@@ -131,12 +157,16 @@ def read_table(
         limit: the first so many rows.
         id_column: the rows' own ids.
         where: keep the rows whose column has a value, as in `split=train`.
-        encoding: of the text; UTF-8, for `polarity` Latin-1.
-        max_line_bytes: the longest line or row, here in characters; 2^28 if not given.
+        encoding: of the text; recognised when not given, for `polarity` Latin-1.
+        max_line_bytes: the longest line or row, in bytes of UTF-8; 2^28 if not given.
         skip: rows left out at the beginning.
         clean: write `<br />` as a space.
         unescape: undo the escapes of trees.
         blank_labels: a row without label is an error, is dropped, or is kept with label "".
+        separator: of CSV and TSV; recognised when not given.
+        header: whether the first row of CSV or TSV names the columns; recognised when not given. Without
+            names, columns are called by their numbers, from 1.
+        classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts.
 
     Raises:
         DataError: if the file is not what it should be.
@@ -147,68 +177,116 @@ def read_table(
         raise DataError(f"limit {limit}: at least 1 row")
     if path.is_file() and not path.stat().st_size:
         raise DataError(f"{path}: the file is empty")
-    kind = format or recognise(path, encoding or "utf-8", max_line_bytes)
-    if kind not in FORMATS:
-        raise DataError(f"format {kind!r}: one of {', '.join(FORMATS)}")
-    rows = Rows(path, limit=limit, skip=skip, blank=blank_labels)
+    if format is not None and format not in FORMATS:
+        raise DataError(f"format {format!r}: one of {', '.join(FORMATS)}")
     asked = Columns(text_column, label_column, group_column, id_column, _condition(where))
-    named = [name for name in (text_column, label_column, group_column, id_column, where) if name]
-    if named and kind not in ("csv", "tsv", "jsonl", "parquet"):
-        raise DataError(f"{path}: format {kind!r} has fixed columns, not {listed(named)}")
-    if kind == "polarity":
-        sha256 = read_polarity(path, rows, encoding or "latin-1", max_line_bytes)
-    elif kind == "reviews":
-        sha256 = read_review_folder(path, rows, encoding or "utf-8", max_line_bytes, clean=clean)
-    elif kind == "parquet":
-        sha256 = read_parquet(path, rows, asked, clean=clean)
-    else:
-        sha256 = _read_text(
-            path, rows, asked, kind, encoding or "utf-8", max_line_bytes, clean=clean, unescape=unescape
-        )
-    if format is None:
-        rows.notes.insert(0, f"read as {kind}: {FORMATS[kind]}")
-    return guarded(rows.finish(sha256, kind))
+    wanted = _Wanted(
+        asked,
+        separator=None if separator is None else separator_of(separator),
+        header=header,
+        max_line_bytes=max_line_bytes,
+        clean=clean,
+        unescape=unescape,
+    )
+
+    def read(encoding: str | None) -> Table:
+        rows = Rows(path, limit=limit, skip=skip, blank=blank_labels, classes=classes)
+        return _read(path, rows, wanted, format, encoding)
+
+    try:
+        return guarded(read(encoding))
+    except NotUtf8Error:
+        if encoding is not None:
+            raise
+    found = encoding_of(path)
+    table = read(found)
+    note = f"not UTF-8, read as {found} (--encoding latin-1, or another, if that is wrong)"
+    return guarded(replace(table, notes=(note, *table.notes)))
 
 
-def _read_text(
-    path: Path,
-    rows: Rows,
-    asked: Columns,
-    format: str,
-    encoding: str,
-    max_line_bytes: int | None,
-    *,
-    clean: bool,
-    unescape: bool,
-) -> str:
-    side = label_side(_first_lines(path, encoding, max_line_bytes)) if format == "pairs" else None
+@dataclass(frozen=True)
+class _Wanted:
+    """How a file is to be read."""
+
+    columns: Columns
+    separator: str | None
+    header: bool | None
+    max_line_bytes: int | None
+    clean: bool
+    unescape: bool
+
+
+def _read(path: Path, rows: Rows, wanted: _Wanted, format: str | None, encoding: str | None) -> Table:
+    text = encoding or "utf-8"
+    longest = wanted.max_line_bytes
+    kind = format
+    if kind is None and wanted.separator is not None:
+        kind = "tsv" if wanted.separator == "\t" else "csv"
+    kind = kind or recognise(path, text, longest)
+    names = wanted.columns.named
+    if names and kind not in ("csv", "tsv", "jsonl", "parquet"):
+        raise DataError(f"{path}: format {kind!r} has fixed columns, not {listed(names)}")
+    if kind not in ("csv", "tsv") and (wanted.separator is not None or wanted.header is not None):
+        option = "--separator" if wanted.separator is not None else "--header and --no-header"
+        raise DataError(f"{path}: format {kind!r} is not CSV or TSV, so {option} cannot be used")
+    note = FORMATS[kind]
+    match kind:
+        case "polarity":
+            sha256 = read_polarity(path, rows, encoding or "latin-1", longest)
+        case "reviews":
+            sha256 = read_review_folder(path, rows, text, longest, clean=wanted.clean)
+        case "parquet":
+            sha256 = read_parquet(path, rows, wanted.columns, clean=wanted.clean)
+        case "csv" | "tsv":
+            dialect = recognised(
+                lambda: _stream(path, text, longest),
+                path,
+                tabs=kind == "tsv",
+                separator=wanted.separator,
+                header=wanted.header,
+                limit=MAX_LINE if longest is None else longest,
+                asked=names,
+                known=is_known,
+            )
+            note = dialect.note
+            with open_text(path, text, longest) as file:
+                read_separated(file, rows, wanted.columns, dialect, clean=wanted.clean)
+                sha256 = file.sha256()
+        case _:
+            sha256 = _read_text(path, rows, wanted, kind, text)
+    if format is None or kind in ("csv", "tsv"):
+        rows.notes.insert(0, f"read as {kind}: {note}")
+    return rows.finish(sha256, kind)
+
+
+@contextmanager
+def _stream(path: Path, encoding: str, max_line_bytes: int | None) -> Iterator[IO[str]]:
+    with open_text(path, encoding, max_line_bytes) as file:
+        yield file.stream()
+
+
+def _read_text(path: Path, rows: Rows, wanted: _Wanted, format: str, encoding: str) -> str:
+    longest = wanted.max_line_bytes
+    side = label_side(_first_lines(path, encoding, longest)) if format == "pairs" else None
     if format == "pairs" and side is None:
         raise DataError(f"{path}: expected two columns, one of them whole numbers")
-    with open_text(path, encoding, max_line_bytes) as file:
-        _read_rows(file, rows, asked, format, side, clean=clean, unescape=unescape)
+    with open_text(path, encoding, longest) as file:
+        match format:
+            case "phrases":
+                read_phrases(file, rows)
+            case "pairs":
+                read_pairs(file, rows, side or 0)
+            case "lines":
+                read_plain(file, rows)
+            case "fasttext":
+                read_fasttext(file, rows)
+            case "jsonl":
+                read_json_lines(file, rows, wanted.columns, clean=wanted.clean)
+            case _:
+                nodes: Nodes = "phrases" if format == "sst-phrases" else "roots"
+                binary = format == "sst-binary"
+                read_trees(file, rows, nodes=nodes, binary=binary, undo_escapes=wanted.unescape)
         return file.sha256()
-
-
-def _read_rows(
-    file: TextFile, rows: Rows, asked: Columns, format: str, side: int | None, *, clean: bool, unescape: bool
-) -> None:
-    match format:
-        case "phrases":
-            read_phrases(file, rows)
-        case "pairs":
-            read_pairs(file, rows, side or 0)
-        case "lines":
-            read_plain(file, rows)
-        case "fasttext":
-            read_fasttext(file, rows)
-        case "jsonl":
-            read_json_lines(file, rows, asked, clean=clean)
-        case "csv" | "tsv":
-            read_separated(file, rows, asked, "," if format == "csv" else "\t", clean=clean)
-        case _:
-            nodes: Nodes = "phrases" if format == "sst-phrases" else "roots"
-            binary = format == "sst-binary"
-            read_trees(file, rows, nodes=nodes, binary=binary, undo_escapes=unescape)
 
 
 def _condition(where: str | None) -> tuple[str, str] | None:

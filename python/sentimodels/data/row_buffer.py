@@ -1,21 +1,20 @@
 """`Rows`: what one reader found in one file, before it becomes a `Table`.
 
-Not for callers of the package. Readers append rows; limits, blank labels and
-notes on empty texts are handled in one place, `Rows.add` and `Rows.finish`.
+Readers add rows; limits, labels, halves of characters and notes are handled here, for every format alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Literal
 
 from ..errors import DataError
+from .cells import as_label
+from .opening import whole_characters
 from .table import Table
 
 Blank = Literal["error", "drop", "keep"]
-
-# How tables write that there is no label, whatever the case. "NA" and "none" may be labels.
-_MISSING = frozenset(("", "nan", "n/a", "#n/a", "<na>"))
 
 
 @dataclass
@@ -27,13 +26,16 @@ class Rows:
         limit: rows wanted, or `None` for all.
         skip: rows left out at the beginning.
         blank: what becomes of a row without label where other rows have one.
+        classes: labels name classes; otherwise they are texts, as the targets of a translation.
         place: rows of the file so far, those that a condition left out included.
+        seen: rows so far that fulfil the condition.
     """
 
     path: Path
     limit: int | None = None
     skip: int = 0
     blank: Blank = "error"
+    classes: bool = True
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
@@ -43,6 +45,9 @@ class Rows:
     place: int = 0
     seen: int = 0
     dropped: int = 0
+    halves: int = 0
+    # Each label as the file writes it, with what it is read as.
+    _labels: dict[str, str] = field(default_factory=dict)
 
     def add(
         self,
@@ -58,27 +63,92 @@ class Rows:
         Raises:
             DataError: if the label is blank and that is an error.
         """
-        number = self.place
-        self.place += 1
-        self.seen += 1
-        if self.seen <= self.skip:
-            return True
-        if label is not None and label.lower() in _MISSING and self.blank != "keep":
-            if self.blank == "error":
-                place = f"line {line}" if line is not None else f"row {self.seen}"
-                written = f" ({label!r})" if label else ""
-                raise DataError(f"{self.path}: {place} has no label{written}; fill it in or drop the row")
-            self.dropped += 1
-            return True
-        self.texts.append(text)
-        self.numbers.append(number)
-        for column, value in ((self.labels, label), (self.groups, group), (self.ids, id)):
-            if value is not None:
-                column.append(value)
-        return self.limit is None or len(self.texts) < self.limit
+        return self.extend(
+            [text],
+            None if label is None else [label],
+            None if group is None else [group],
+            None if id is None else [id],
+            line_of=None if line is None else lambda _: line,
+        )
+
+    def extend(
+        self,
+        texts: list[str],
+        labels: list[str] | None = None,
+        groups: list[str] | None = None,
+        ids: list[str] | None = None,
+        *,
+        kept: Sequence[bool] | None = None,
+        line_of: Callable[[int], int] | None = None,
+    ) -> bool:
+        """Adds rows that follow one another in the file; false when no more are wanted.
+
+        Args:
+            texts: a text a row.
+            labels: a label a row, as the file writes it.
+            groups: a group a row; one that is blank is a group of its own.
+            ids: an id a row.
+            kept: which rows fulfil the condition; all if not given.
+            line_of: returns the line of a row, counted from 0 within these; without it rows are counted.
+
+        Raises:
+            DataError: if a label is blank and that is an error.
+        """
+        n = len(texts)
+        begin = self.place
+        self.place += n
+        chosen: Sequence[int] = range(n) if kept is None else list(compress(range(n), kept))
+        before = self.seen
+        self.seen += len(chosen)
+        if before < self.skip:
+            chosen = chosen[self.skip - before :]
+        if labels is not None and self.blank == "drop":
+            filled = [row for row in chosen if labels[row].strip()]
+            self.dropped += len(chosen) - len(filled)
+            chosen = filled
+        more = self.limit is None or len(self.texts) + len(chosen) < self.limit
+        if self.limit is not None:
+            chosen = chosen[: self.limit - len(self.texts)]
+        if labels is not None and self.blank == "error":
+            blank = next((row for row in chosen if not labels[row].strip()), None)
+            if blank is not None:
+                place = f"row {begin + blank + 1}" if line_of is None else f"line {line_of(blank)}"
+                raise DataError(f"{self.path}: {place} has no label; fill it in or drop the row")
+        whole = len(chosen) == n
+        if groups is not None and "" in groups:
+            groups = [group or f"row {begin + row}" for row, group in enumerate(groups)]
+        for column, values in (
+            (self.texts, texts),
+            (self.labels, labels),
+            (self.groups, groups),
+            (self.ids, ids),
+        ):
+            if values is not None:
+                picked = values if whole else [values[row] for row in chosen]
+                named = column is self.labels and self.classes
+                column += map(self._label, picked) if named else self._whole(picked)
+        self.numbers += range(begin, begin + n) if whole else [begin + row for row in chosen]
+        return more
+
+    def _label(self, written: str) -> str:
+        label = self._labels.get(written)
+        if label is None:
+            (whole,) = self._whole([written])
+            label = self._labels[written] = as_label(whole)
+        return label
+
+    def _whole(self, cells: list[str]) -> list[str]:
+        """Returns cells that UTF-8 can write."""
+        try:
+            "\n".join(cells).encode()
+        except UnicodeEncodeError:
+            whole = [whole_characters(cell) for cell in cells]
+            self.halves += sum(cell != one for cell, one in zip(cells, whole, strict=True))
+            return whole
+        return cells
 
     def pass_over(self) -> None:
-        """Counts a row that a condition leaves out."""
+        """Counts a row that is none for the table."""
         self.place += 1
 
     def finish(self, sha256: str, format: str) -> Table:
@@ -100,6 +170,10 @@ class Rows:
         n_empty = sum(not text.strip() for text in self.texts)
         if n_empty:
             notes.append(f"{_rows(n_empty)} with an empty text kept")
+        if self.halves:
+            cells = "1 cell holds" if self.halves == 1 else f"{self.halves:,} cells hold"
+            notes.append(f"{cells} half a character (a lone surrogate), read as U+FFFD")
+        notes += self._label_notes()
         return Table(
             texts=self.texts,
             labels=self.labels or None,
@@ -112,11 +186,30 @@ class Rows:
             numbers=self.numbers,
         )
 
+    def _label_notes(self) -> list[str]:
+        """Says which spellings are one label, and which labels differ in case alone."""
+        spellings: dict[str, set[str]] = {}
+        for written, label in self._labels.items():
+            spellings.setdefault(label, set()).add(written.strip())
+        notes = [
+            f"labels {listed(sorted(written))} are one label, {label!r}"
+            for label, written in spellings.items()
+            if len(written) > 1
+        ]
+        cases: dict[str, list[str]] = {}
+        for label in spellings:
+            cases.setdefault(label.casefold(), []).append(label)
+        return notes + [
+            f"labels {listed(sorted(labels))} differ in case alone and are {len(labels)} classes"
+            for labels in cases.values()
+            if len(labels) > 1
+        ]
+
 
 def _rows(n: int) -> str:
     return f"{n:,} row" if n == 1 else f"{n:,} rows"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Writes names for an error message."""
+    """Writes names for a message."""
     return ", ".join(repr(name) for name in names)

@@ -7,16 +7,21 @@ Columns are text, label, group, id, those that the table has. A file appears who
 import csv
 import io
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sentitok.atomic import write as write_atomically
 from sentitok.atomic import writing
 
 from ..errors import DataError
+from .opening import whole_characters
 from .table import Table
 
-__all__ = ["write_atomically", "write_table", "write_texts"]
+__all__ = ["separated_rows", "write_atomically", "write_table", "write_texts"]
+
+# What may not stand in a cell of TSV without quotes around it.
+_SPECIAL = re.compile(r'["\t\r\n]')
 
 
 def _columns(table: Table) -> dict[str, list[str]]:
@@ -31,24 +36,39 @@ def write_table(table: Table, path: Path) -> None:
         DataError: if the suffix is none of .csv, .tsv, .jsonl.
     """
     columns = _columns(table)
-    text = io.StringIO()
+    rows = list(zip(*columns.values(), strict=True))
     if path.suffix in (".csv", ".tsv"):
-        # The writer sees no need to quote a lone CR, which the reader takes for a line's end.
-        carriage_return = any("\r" in cell for column in columns.values() for cell in column)
-        writer = csv.writer(
-            text,
-            delimiter="," if path.suffix == ".csv" else "\t",
-            lineterminator="\n",
-            quoting=csv.QUOTE_ALL if carriage_return else csv.QUOTE_MINIMAL,
-        )
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        text = separated_rows([list(columns), *rows], path.suffix)
     elif path.suffix == ".jsonl":
-        for row in zip(*columns.values(), strict=True):
-            text.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+        text = "".join(
+            json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows
+        )
     else:
         raise DataError(f"{path}: writes .csv, .tsv or .jsonl")
-    write_atomically(path, text.getvalue().encode("utf-8", "surrogatepass"))
+    write_atomically(path, whole_characters(text).encode())
+
+
+def separated_rows(rows: Iterable[Sequence[str]], suffix: str, *, quoted: bool | None = None) -> str:
+    """Writes rows as CSV (`.csv`) or TSV (`.tsv`), so that they are read back equal.
+
+    Args:
+        rows: the header and what follows it, or some of them.
+        suffix: of the file.
+        quoted: whether each cell is in quotes; otherwise the cells of CSV that need them. In TSV all cells
+            are if one needs it, because quotes that stand around some cells alone may be text there.
+    """
+    rows = list(rows)
+    text = io.StringIO()
+    separator = "," if suffix == ".csv" else "\t"
+    if quoted is None:
+        quoted = suffix == ".tsv" and any(_SPECIAL.search(cell) for row in rows for cell in row)
+    plain = csv.writer(text, delimiter=separator, lineterminator="\n")
+    every = csv.writer(text, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in rows:
+        # `csv` leaves a lone CR bare, which readers take for a line's end, and a row of blanks, which is none.
+        bare = any("\r" in cell for cell in row) or not "".join(row).strip()
+        (every if quoted or bare else plain).writerow(row)
+    return text.getvalue()
 
 
 def write_texts(path: Path, texts: Iterable[str]) -> None:
@@ -60,4 +80,4 @@ def write_texts(path: Path, texts: Iterable[str]) -> None:
     """
     with writing(path) as beside, open(beside, "wb") as file:
         for text in texts:
-            file.write(text.encode("utf-8", "surrogatepass"))
+            file.write(whole_characters(text).encode())

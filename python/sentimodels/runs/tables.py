@@ -193,6 +193,7 @@ class Tables:
         format = None if data.format == "lines" and path != data.train else data.format
         table = reader(
             path, *columns, format, where=where, encoding=data.encoding,
+            separator=data.separator, header=data.header,
             max_line_bytes=data.max_line_bytes, clean=data.clean, unescape=data.unescape,
             blank_labels=self._blank, **some,
         )  # fmt: skip

@@ -5,13 +5,12 @@ phrases of SST dev and test, so each phrase has the label of its tree node; phra
 with a character outside ASCII became one space there and stay without label.
 """
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ...errors import DataError
 from ..table import Table
+from ..writers import separated_rows
 
 # Name: header of the submission file. Both competitions want a label for each id.
 SUBMISSIONS = {"movie-reviews": ("PhraseId", "Sentiment"), "imdb": ("Id", "Category")}
@@ -61,8 +60,4 @@ def submission(form: str, ids: Sequence[str] | None, answers: Sequence[str]) -> 
     named = [str(row) for row in range(len(answers))] if ids is None else list(ids)
     if len(set(named)) != len(named):
         raise DataError("two rows share an id, so they cannot be submitted")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(SUBMISSIONS[form])
-    writer.writerows(zip(named, answers, strict=True))
-    return text.getvalue()
+    return separated_rows([SUBMISSIONS[form], *zip(named, answers, strict=True)], ".csv")

@@ -1,0 +1,321 @@
+"""Reads CSV, TSV and other separated text: pandas parses blocks of whole rows.
+
+A *skeleton* is a block in which every quoted cell is masked, so its line ends are ends of rows and its
+separators stand between cells. It shows what pandas would hide: a quote that never closes, text behind a
+closing quote, and rows with too few or too many cells. All three are errors with their place.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import DataError
+
+__all__ = [
+    "MASK",
+    "Block",
+    "Place",
+    "Readable",
+    "blocks",
+    "check_counts",
+    "is_quoted",
+    "parsed",
+    "shown",
+    "whole_rows",
+]
+
+# Characters read at a time; a block is cut behind its last whole row.
+_CHARS = 1 << 22
+MASK = "\x1a"
+_CLOSED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
+_REMEDY = "write a quote that is text twice, inside a quoted cell"
+
+
+class Readable(Protocol):
+    """A text that is read in pieces."""
+
+    def read(self, n: int, /) -> str:
+        """Returns about so many characters; none at the end."""
+        ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file something stands: line and column (in characters) from 1."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+
+@lru_cache
+def _quoted_cell(separator: str) -> re.Pattern[str]:
+    """Matches a quoted cell with all that is in it; nothing where its quote never closes."""
+    end = re.escape(separator)
+    return re.compile(rf'(?:(?<=[{end}\r\n])|\A)"[^"]*+(?:""[^"]*+)*+"(?=[{end}\r\n]|\Z)')
+
+
+@lru_cache
+def _opening(separator: str) -> re.Pattern[str]:
+    return re.compile(rf'(?:(?<=[{re.escape(separator)}\r\n])|\A)"')
+
+
+def _masked(match: re.Match[str]) -> str:
+    return MASK * (match.end() - match.start())
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole rows of a file.
+
+    Attributes:
+        text: the rows.
+        skeleton: of the same length, without quoted cells; every row ends in LF.
+        line: the line of the file that the block begins on.
+        separator: between cells.
+        quoted: whether cells may be quoted.
+    """
+
+    text: str
+    skeleton: str
+    line: int
+    separator: str
+    quoted: bool
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """The skeletons of the rows, blank lines included."""
+        rows = self.skeleton.split("\n")
+        if not rows[-1]:
+            rows.pop()
+        return rows
+
+    def blank(self, row: str) -> bool:
+        """Whether a line holds nothing but blanks: it is no row."""
+        return not row.strip(" \r" if self.separator == "\t" else " \t\r")
+
+    def place(self, at: int) -> Place:
+        """Returns the place of a character of the block."""
+        before = _plain_ends(self.text[:at])
+        return Place(self.line + before.count("\n"), at - (before.rfind("\n") + 1) + 1)
+
+    def offset(self, row: int) -> int:
+        """Returns where a row begins; blank lines are not counted."""
+        at = 0
+        for line in self.rows:
+            if not self.blank(line):
+                if row == 0:
+                    return at
+                row -= 1
+            at += len(line) + 1
+        return at
+
+    def line_of(self, row: int) -> int:
+        """Returns the line that a row begins on; blank lines are not counted."""
+        return self.place(self.offset(row)).line
+
+    def without_first_row(self) -> "Block":
+        """Returns what follows the first row."""
+        end = self.skeleton.find("\n", self.offset(0)) + 1 or len(self.skeleton)
+        return Block(self.text[end:], self.skeleton[end:], self.place(end).line, self.separator, self.quoted)
+
+    def cells(self) -> Iterator[list[str]]:
+        """Yields the rows, parsed one by one: for the few that tell what a file is."""
+        at = 0
+        for line in self.rows:
+            if not self.blank(line):
+                yield [
+                    cell[1:-1].replace('""', '"') if is_quoted(cell, mask) else cell
+                    for cell, mask in self.written_cells(at, line)
+                ]
+            at += len(line) + 1
+
+    def written_cells(self, at: int, line: str) -> Iterator[tuple[str, str]]:
+        """Yields the cells of the row that begins at `at`, as the file writes them, with their masks."""
+        for mask in line.removesuffix("\r").split(self.separator):
+            yield self.text[at : at + len(mask)], mask
+            at += len(mask) + 1
+
+
+def is_quoted(cell: str, mask: str) -> bool:
+    """Whether a cell is quoted, by what the file writes and its mask."""
+    return cell.startswith('"') and mask.startswith(MASK)
+
+
+def _plain_ends(text: str) -> str:
+    return text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
+
+
+def _skeleton(text: str, separator: str, quoted: bool) -> str:
+    skeleton = _quoted_cell(separator).sub(_masked, text) if quoted and '"' in text else text
+    # A row may end in CR LF; CR stays before LF, so that both texts are of one length.
+    if "\r" in skeleton:
+        skeleton = re.sub(r"\r(?!\n)", "\n", skeleton)
+    return skeleton
+
+
+def blocks(
+    stream: Readable, path: Path, separator: str, *, quoted: bool, limit: int, chars: int = _CHARS
+) -> Iterator[Block]:
+    """Yields the rows of a text in blocks.
+
+    Args:
+        stream: the text, its line ends as they are.
+        path: for messages.
+        separator: between cells.
+        quoted: whether cells may be quoted, as in CSV; otherwise a quote is text.
+        limit: the longest row, in bytes of UTF-8.
+        chars: how many characters are read at a time.
+
+    Raises:
+        DataError: if a quote does not close or has text behind it, or a row is longer than `limit`.
+    """
+    rest, line, ended = "", 1, False
+    while not ended:
+        # As much as is left over, so that a row of any length is looked at a few times only.
+        some = stream.read(max(chars, len(rest)))
+        ended = not some
+        text = rest + some
+        if text.endswith("\r") and not ended:  # LF may follow
+            more = stream.read(1)
+            text, ended = text + more, not more
+        block = whole_rows(text, path, separator, quoted=quoted, ended=ended, line=line)
+        _check_length(path, block, limit)
+        if block.text:
+            yield block
+            line += _plain_ends(block.text).count("\n")
+        rest = text[len(block.text) :]
+        if len(rest) * 4 > limit and len(rest.encode("utf-8", "replace")) > limit:
+            _refuse_length(path, Place(line, 1), limit)
+
+
+def whole_rows(text: str, path: Path, separator: str, *, quoted: bool, ended: bool, line: int = 1) -> Block:
+    """Returns the rows of a text up to its last whole one.
+
+    Args:
+        text: begins with a row.
+        path: for messages.
+        separator: between cells.
+        quoted: whether cells may be quoted.
+        ended: whether the file ends with the text.
+        line: the line of the file that the text begins on.
+
+    Raises:
+        DataError: if a quote does not close or has text behind it.
+    """
+    skeleton = _skeleton(text, separator, quoted)
+    end = len(text) if ended else skeleton.rfind("\n") + 1
+    opened = _opening(separator).search(skeleton) if quoted and '"' in skeleton else None
+    if opened is not None:
+        if ended or _closes(text, opened.start()):
+            _refuse_quote(path, Block(text, skeleton, line, separator, quoted), opened.start())
+        end = skeleton.rfind("\n", 0, opened.start()) + 1
+    return Block(text[:end], skeleton[:end], line, separator, quoted)
+
+
+def _closes(text: str, at: int) -> bool:
+    """Whether the quote at a place closes with text behind it."""
+    match = _CLOSED.match(text, at)
+    return match is not None and match.end() < len(text)
+
+
+def _refuse_quote(path: Path, block: Block, at: int) -> None:
+    match = _CLOSED.match(block.text, at)
+    if match is None:
+        raise DataError(f"{path}: {block.place(at)}: the quote that opens here is never closed; {_REMEDY}")
+    raise DataError(
+        f"{path}: {block.place(at)}: the quote that opens here closes at {block.place(match.end() - 1)} "
+        f"with text behind it; {_REMEDY}"
+    )
+
+
+def _check_length(path: Path, block: Block, limit: int) -> None:
+    # A character takes four bytes at most.
+    if len(block.text) * 4 <= limit or max(map(len, block.rows), default=0) * 4 <= limit:
+        return
+    at = 0
+    for row in block.rows:
+        if len(row) * 4 > limit and len(block.text[at : at + len(row)].encode("utf-8", "replace")) > limit:
+            _refuse_length(path, block.place(at), limit)
+        at += len(row) + 1
+
+
+def _refuse_length(path: Path, place: Place, limit: int) -> None:
+    raise DataError(
+        f"{path}: line {place.line}: the row is longer than {limit} bytes; "
+        "divide it, check its quotes, or raise --max-line-bytes"
+    )
+
+
+def check_counts(path: Path, block: Block, n_columns: int) -> None:
+    """Refuses a row with other columns than the file has.
+
+    Raises:
+        DataError: naming the first such row.
+    """
+    between = n_columns - 1
+    counts = [row.count(block.separator) for row in block.rows]
+    if counts.count(between) == len(counts):
+        return
+    at = 0
+    several: int | None = None
+    for row, count in zip(block.rows, counts, strict=True):
+        cell = row.find(MASK)
+        if cell >= 0 and re.search(r"[\r\n]", block.text[at : at + len(row)]):
+            several = at + cell
+        if count != between and not block.blank(row):
+            hint = (
+                f"quote cells that hold {shown(block.separator)}, or name another --separator"
+                if several is None
+                else f"the quote at {block.place(several)} opens a cell of several lines: "
+                "close it where it should end"
+            )
+            columns = "1 column" if count == 0 else f"{count + 1} columns"
+            raise DataError(f"{path}: line {block.place(at).line}: {columns} instead of {n_columns}; {hint}")
+        at += len(row) + 1
+
+
+def shown(separator: str) -> str:
+    """Writes a separator for a message."""
+    return {"\t": "tab", " ": "blank"}.get(separator, f"'{separator}'")
+
+
+def parsed(path: Path, block: Block, n_columns: int, columns: list[int]) -> dict[int, list[str]]:
+    """Returns columns of a block, cell by cell as text; no word is a missing value.
+
+    Raises:
+        DataError: if a row has other columns than the file has.
+    """
+    import pandas as pd
+
+    check_counts(path, block, n_columns)
+    n_rows = sum(not block.blank(row) for row in block.rows)
+    if not n_rows:
+        return {column: [] for column in columns}
+    frame: Any = pd.read_csv(
+        io.StringIO(block.text),
+        sep=block.separator,
+        header=None,
+        names=range(n_columns),
+        usecols=columns,
+        index_col=False,
+        # Python's strings: those of Arrow take longer to read and to hand out again.
+        dtype=object,
+        keep_default_na=False,
+        na_filter=False,
+        quoting=csv.QUOTE_MINIMAL if block.quoted else csv.QUOTE_NONE,
+        engine="c",
+    )
+    if len(frame) != n_rows:
+        raise DataError(
+            f"{path}: line {block.line}: pandas reads {len(frame)} rows where {n_rows} are; "
+            "write the file again as CSV with quoted cells"
+        )
+    return {column: frame[column].tolist() for column in columns}
