@@ -65,7 +65,7 @@ def separated_rows(rows: Iterable[Sequence[str]], suffix: str, *, quoted: bool |
     plain = csv.writer(text, delimiter=separator, lineterminator="\n")
     every = csv.writer(text, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in rows:
-        # `csv` leaves a lone CR bare, which readers take for a line's end, and a row of blanks, which is none.
+        # `csv` leaves a lone CR bare, which ends a line, and a row of blanks, which is none to readers.
         bare = any("\r" in cell for cell in row) or not "".join(row).strip()
         (every if quoted or bare else plain).writerow(row)
     return text.getvalue()
