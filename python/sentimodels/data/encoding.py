@@ -12,10 +12,10 @@ from typing import IO
 
 from ..errors import DataError
 
-__all__ = ["guessed", "marked"]
+__all__ = ["MARKS", "guessed", "marked"]
 
 # Byte order marks; the longer one first.
-_MARKS = {
+MARKS = {
     b"\xff\xfe\x00\x00": "utf-32",
     b"\x00\x00\xfe\xff": "utf-32",
     b"\xff\xfe": "utf-16",
@@ -73,7 +73,7 @@ _ENOUGH = 0.7
 
 def marked(head: bytes) -> str | None:
     """Returns the encoding that the first bytes of a file show: by a mark, or by UTF-16's many zeros."""
-    for mark, name in _MARKS.items():
+    for mark, name in MARKS.items():
         if head.startswith(mark):
             return name
     even, odd = head[0:2000:2], head[1:2000:2]

@@ -21,7 +21,7 @@ from sentitok.bounded_lines import MAX_LINE, lines, separated
 from sentitok.opening import is_damage, unpacked, without_suffix
 
 from ..errors import DataError
-from .encoding import guessed, marked
+from .encoding import MARKS, guessed, marked
 
 _BLOCK = 1 << 20
 _SMALL = 1 << 28
@@ -67,7 +67,7 @@ def read_small(path: Path) -> str:
         data = file.read(_SMALL + 1)
     if len(data) > _SMALL:
         raise DataError(f"{path}: goes on after {_SMALL} bytes, the most that such a file has")
-    for mark, name in _OTHER_MARKS.items():
+    for mark, name in MARKS.items():
         if data.startswith(mark):
             raise DataError(f"{path}: begins with the mark of {name}; save it as UTF-8")
     return data.decode("utf-8-sig")
