@@ -25,6 +25,7 @@ from .lm.model import CausalModel
 from .lm.sampling import Sampling
 from .lm.scoring import Pooling, TextScore, pooled_states, row_log_probs
 from .lm.special import known_end, masked_tokens
+from .lm.unknown_parts import unknown_parts
 from .training.device import device_of
 
 __all__ = ["LanguageModel"]
@@ -243,6 +244,10 @@ class LanguageModel:
         rows = self._rows(prompts, begin=begin)
         check_prompts(rows, self.tokenizer.vocab_size, limits, self.end, first)
         return sum(len(row) for row in rows)
+
+    def unknown_parts(self, text: str) -> list[str]:
+        """Returns the parts of a text that the tokenizer has no tokens for: the model cannot read them."""
+        return unknown_parts(self.tokenizer, text)
 
     def score(self, texts: Sequence[str], *, begin: bool = True) -> list[TextScore]:
         """Returns how likely each text is, token by token, with its perplexity and bits per byte.

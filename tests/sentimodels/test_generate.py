@@ -17,9 +17,11 @@ from sentimodels.lm.generate import Limits, Piece, generate
 from sentimodels.lm.model import CausalModel
 from sentimodels.lm.sampling import Draws, Sampling
 from sentimodels.lm.text_stream import StopStrings, TextStream
+from sentimodels.lm.text_stream import decoded as text_of_ids
+from sentimodels.lm.unknown_parts import unknown_parts
 from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.text.inputs import Inputs
-from sentitok import Tokenizer, train_bpe, train_unigram
+from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 
 V = 60
 ONE_WAY = {"bidirectional": False}
@@ -308,6 +310,43 @@ def test_text_after_a_prompt_is_what_decoding_both_adds() -> None:
     prompt, new = (made.encode(text, add_special_tokens=False).ids.tolist() for text in ("the cat", "sat on"))
     stream = TextStream(made, prompt)
     assert "".join([*(stream.push(id) for id in new), stream.finish()]) == " sat on"
+
+
+DARK = ["it was a dark night and the man went"] * 9
+
+
+@pytest.mark.parametrize("prompt", ["", "日本語", "dark"])
+@pytest.mark.parametrize(
+    "new", [["##a", "##n", "dark"], ["[SEP]", "##nt", "##a"], ["man", "##a"], ["[SEP]"], []]
+)
+def test_marks_of_wordpiece_are_no_text(prompt: str, new: list[str]) -> None:
+    made = train_wordpiece(texts=DARK, vocab_size=120)
+    before = made.encode(prompt, add_special_tokens=False).ids.tolist()
+    ids = [id for id in map(made.token_to_id, new) if id is not None]
+    assert len(ids) == len(new)
+    stream = TextStream(made, before)
+    text = "".join([*(stream.push(id) for id in ids), stream.finish()])
+    assert "##" not in text
+    expected = "".join(
+        token.removeprefix("##") if token.startswith("##") else " " + token
+        for token in new
+        if token != "[SEP]"
+    )
+    assert text.strip() == text_of_ids(made, ids) == expected.strip()
+
+
+def test_parts_of_a_prompt_that_a_tokenizer_does_not_know() -> None:
+    wordpiece = train_wordpiece(texts=DARK, vocab_size=120)
+    unigram = train_unigram(texts=DARK, vocab_size=60)
+    characters = train_bpe(texts=DARK, vocab_size=300)
+    for text, parts in (
+        ("日本語", ["日本語"]), ("a dark 夜 and 夜", ["夜"]), ("dark ночь!", ["ночь!"]), ("dark night", []),
+        ("", []), (" \n", []),
+    ):  # fmt: skip
+        assert unknown_parts(wordpiece, text) == parts
+        assert unknown_parts(unigram, text) == parts
+        assert unknown_parts(characters, text) == []  # bytes stand for all
+    assert unknown_parts(wordpiece, "dàrk e\u0301") == []  # BERT's rule strips accents
 
 
 # Batches and limits.

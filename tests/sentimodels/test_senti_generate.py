@@ -17,7 +17,7 @@ from language_runs import TEXTS, language_run
 from senti_in_process import senti
 from sentimodels import LanguageModel
 from sentimodels.cli.app import build
-from sentitok import train_bpe
+from sentitok import train_bpe, train_wordpiece
 
 COMMANDS = {command.name: command for command in build().registered_commands}
 
@@ -29,6 +29,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     language_run(made / "runs" / "bert", "bert")
     without_end = train_bpe(texts=TEXTS, vocab_size=280)
     language_run(made / "runs" / "endless", "gpt", 64, without_end)
+    special = ["[UNK]", "<|endoftext|>"]
+    wordpiece = train_wordpiece(texts=TEXTS, vocab_size=200, special_tokens=special)
+    language_run(made / "runs" / "wordpiece", "gpt", 64, wordpiece)
     (made / "prompts.txt").write_text("the cat\na dog\n", "utf-8")
     (made / "folder.txt").mkdir()
     (made / "gap.txt").write_text("the cat\n\na dog\n", "utf-8")
@@ -48,6 +51,17 @@ def test_one_prompt_is_written_as_the_library_writes_it(folder: Path) -> None:
     quiet = senti("generate", "runs/base", "the cat", "--seed", "3", "--top-p", "0.9", "-q", cwd=folder)
     assert "the cat" + quiet.out == done.out
     assert quiet.err == ""
+
+
+def test_a_prompt_of_unknown_letters_is_said(folder: Path) -> None:
+    for options in (["ночь"], ["the cat", "ночь", "--json"]):
+        done = senti("generate", "runs/wordpiece", *options, "--seed", "1", cwd=folder)
+        assert done.code == 0, done.err
+        assert "1 prompt with letters that the tokenizer does not know" in done.err
+        assert f"prompt {len(options) - (len(options) > 1)}: 'ночь'" in done.err
+        assert "##" not in done.out
+    known = senti("generate", "runs/wordpiece", "the cat", "--seed", "1", cwd=folder)
+    assert "does not know" not in known.err
 
 
 def test_an_input_without_prompts_says_so(folder: Path) -> None:

@@ -201,10 +201,12 @@ class _Writer:
         self.options: dict[str, Any] = {}
         self.n_texts = self.n_read = self.n_new = self.n_full = 0
         self.seconds = 0.0
+        self.n_unknown, self.first_unknown = 0, ""
 
     def as_it_comes(self, prompt: str) -> None:
         """Writes one text piece by piece."""
         began = time.perf_counter()
+        self._note_unknown([prompt], 1)
         pieces = self.model.pieces([prompt], self.limits, self.sampling, **self.options)
         self.n_read += self.model.check([prompt], self.limits, begin=self.options["begin"])
         with to_stdout():
@@ -224,6 +226,7 @@ class _Writer:
         first, copies = 1, Counter[bytes]()
         while asked := list(islice(prompts, max(1, _AT_ONCE // n))):
             self.n_read += n * self.model.check(asked, self.limits, begin=self.options["begin"], first=first)
+            self._note_unknown(asked, first)
             first += len(asked)
             for begun in range(0, n, _AT_ONCE):  # more than one round of one prompt
                 times = min(_AT_ONCE, n - begun)
@@ -250,8 +253,25 @@ class _Writer:
             else:
                 yield (text if form == "quiet" else prompt + text) + "\n"
 
+    def _note_unknown(self, prompts: list[str], first: int) -> None:
+        """Remembers which prompts have parts that the model cannot read."""
+        for place, prompt in enumerate(prompts, first):
+            parts = self.model.unknown_parts(prompt)
+            if parts and not self.n_unknown:
+                self.first_unknown = f"prompt {place}: {', '.join(map(repr, parts[:5]))}"
+            self.n_unknown += bool(parts)
+
+    def _tell_unknown(self) -> None:
+        """Warns on stderr, with --json too, since nothing in the texts shows it."""
+        if self.n_unknown and not self.output.quiet:
+            complain(
+                f"{counted(self.n_unknown, 'prompt')} with letters that the tokenizer does not know, so the "
+                f"model did not read them ({self.first_unknown}); write in the letters that it was trained on"
+            )
+
     def tell_speed(self) -> None:
-        """Says on stderr how many tokens were read and written, and how fast."""
+        """Says on stderr how many tokens were read and written, how fast, and what could not be read."""
+        self._tell_unknown()
         if not self.seconds:
             self.output.note("no prompts: give texts, files of them (--file), or lines on stdin")
             return
@@ -309,7 +329,7 @@ def _ask(writer: _Writer) -> None:
         if not prompt and not writer.options["begin"]:
             continue
         writer.n_read = writer.n_new = writer.n_full = 0
-        writer.seconds = 0.0
+        writer.seconds, writer.n_unknown = 0.0, 0
         try:
             writer.as_it_comes(prompt)
         except KeyboardInterrupt:

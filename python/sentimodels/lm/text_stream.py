@@ -11,7 +11,7 @@ from sentitok import Tokenizer
 from ..arguments import strings
 from ..errors import ConfigError
 
-__all__ = ["StopStrings", "TextStream"]
+__all__ = ["StopStrings", "TextStream", "decoded"]
 
 
 class StopStrings:
@@ -86,6 +86,23 @@ def _borders(word: str) -> list[int]:
     return borders
 
 
+def decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """Returns the text of ids that were generated, without special tokens and without a mark in front."""
+    text = tokenizer.decode(ids, skip_special_tokens=True)
+    first = next((id for id in ids if tokenizer.decode([id], skip_special_tokens=True)), None)
+    return text if first is None else text[_mark_length(tokenizer, first) :]
+
+
+def _mark_length(tokenizer: Tokenizer, id: int) -> int:
+    """Returns the length of the mark (`##`) that a token shows where no token comes before it.
+
+    A token that continues a word loses its mark behind another token: `##ing` twice is `##inging`.
+    """
+    alone = tokenizer.decode([id])
+    added = tokenizer.decode([id, id])[len(alone) :]
+    return len(alone) - len(added) if added and alone.endswith(added) else 0
+
+
 class TextStream:
     """The text of one row, as its tokens come.
 
@@ -97,11 +114,14 @@ class TextStream:
     """
 
     def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int], stops: Sequence[str] = ()) -> None:
+        self._tokenizer = tokenizer
         self._decoder = tokenizer.stream_decoder(skip_special_tokens=True)
         self._stops = StopStrings(stops)
         said = sum(len(self._decoder.push(id)) for id in prompt)
         # What the prompt's tokens hold back comes with the first new ones, and is cut off there.
-        self._to_skip = len(tokenizer.decode(prompt, skip_special_tokens=True)) - said
+        before = tokenizer.decode(prompt, skip_special_tokens=True)
+        self._to_skip = len(before) - said
+        self._begun = before != ""
 
     @property
     def stopped(self) -> bool:
@@ -110,6 +130,9 @@ class TextStream:
 
     def push(self, id: int) -> str:
         """Returns the text that the next token makes certain."""
+        if not self._begun and self._tokenizer.decode([id], skip_special_tokens=True):
+            self._begun = True
+            self._to_skip += _mark_length(self._tokenizer, id)
         return self._stops.push(self._new(self._decoder.push(id)))
 
     def finish(self) -> str:
@@ -119,7 +142,7 @@ class TextStream:
         return self._stops.push(self._new(self._decoder.finish())) + self._stops.finish()
 
     def _new(self, text: str) -> str:
-        """Returns a text without what is the prompt's."""
+        """Returns a text without what is the prompt's, and without a mark in front."""
         skipped = min(self._to_skip, len(text)) if self._to_skip > 0 else 0
         self._to_skip -= skipped
         return text[skipped:]

@@ -31,6 +31,7 @@ from .pairs import Rows, encode_rows, end_of
 from .prompted import Prompted
 from .seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
 from .seq2seq_task import PairFormat
+from .text_stream import decoded
 from .translation_config import SEQ2SEQ, load_translation_config
 
 __all__ = ["Translation", "Translator", "beam_options", "build_translation_model", "format_of", "search"]
@@ -125,7 +126,7 @@ class Translator:
         return rows
 
     def _told(self, one: Hypothesis) -> Translation:
-        text = self.tokenizer.decode(one.tokens, skip_special_tokens=True).strip()
+        text = decoded(self.tokenizer, one.tokens).strip()
         return Translation(text, one.log_prob, one.score)
 
 
