@@ -95,3 +95,14 @@ def test_the_default_name_is_safe(prepared: Path) -> None:
     assert "tokenizer-new2.json" in refused.err
     assert (prepared / "tokenizer.json").read_bytes() == was
     assert (prepared / "tokenizer-new2.json").is_file()
+
+
+@pytest.mark.parametrize("name", ["count", "merge-counts", "eval --plot"])
+def test_a_folder_is_refused_before_the_work(name: str, prepared: Path) -> None:
+    args, _, files = CALLS[name]
+    (prepared / files[0]).mkdir()
+    done = run(name.split()[0], *args, cwd=prepared)
+    assert done.code == 2
+    assert files[0] in done.err
+    assert (prepared / files[0]).is_dir()
+    assert not [path for path in prepared.iterdir() if "-new" in path.name]

@@ -11,7 +11,7 @@ import typer
 
 from ..spelling import readable
 from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, refuse
-from .existing import Force, put
+from .existing import Force, check_file, put
 from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
 from .output import Output, counted, lines, number
 from .texts import InvalidText, note_replaced, texts_of
@@ -158,8 +158,10 @@ def prune(
     from sentitok.atomic import write
 
     refuse_unneeded(tokenizer_file)
-    tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     output = Output("sentitok.prune/1", as_json=as_json, quiet=quiet)
+    map_file = id_map or out.with_suffix(".ids.npy")
+    check_file(map_file)
+    tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     documents = texts_of(texts, format, max_line_bytes, invalid_utf8)
     frequency = _frequency(tokenizer, documents, threads)
     note_replaced(output, texts, documents.replaced)
@@ -173,7 +175,6 @@ def prune(
     elif vocab is not None and pruned.n_tokens < vocab:
         times = "" if min_count == 1 else f" {number(min_count)} times or more"
         reason = f"the texts use {counted(len(kept), 'token')}{times}; all others that can be are taken out"
-    map_file = id_map or out.with_suffix(".ids.npy")
 
     def save_map(path: Path) -> list[Path]:
         data = BytesIO()

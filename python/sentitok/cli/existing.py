@@ -4,7 +4,9 @@ Whether a file would change is known only when its successor is there. So the su
 free name beside it and compared: a long training loses nothing, and the same command may run again.
 """
 
+import errno
 import filecmp
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from os import PathLike
@@ -16,7 +18,7 @@ import typer
 from .command import UsageError
 from .output import Output
 
-__all__ = ["Force", "announce", "put"]
+__all__ = ["Force", "announce", "check_file", "put"]
 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist and would change.")]
 
@@ -34,10 +36,32 @@ def _free_name(path: Path) -> Path:
         number += 1
 
 
+def check_file(out: Path) -> None:
+    """Refuses before the work what no file can replace.
+
+    Raises:
+        IsADirectoryError: if it is a folder.
+        UsageError: if it is a device or a pipe.
+    """
+    if out.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(out))
+    _check_kind(out)
+
+
 def announce(out: Path, output: Output, *, force: bool) -> None:
-    """Says before long work what becomes of its result if the file exists."""
+    """Says before long work what becomes of its result if the file exists.
+
+    Raises:
+        IsADirectoryError, UsageError: as `check_file`.
+    """
+    check_file(out)
     if out.is_file() and not force:
         output.note(f"{out} exists; a result that differs goes to {_free_name(out)} (--force replaces {out})")
+
+
+def _check_kind(out: Path) -> None:
+    if out.exists() and not (out.is_file() or out.is_dir()):
+        raise UsageError(f"{out} is a device or a pipe, which a file would replace; name a file")
 
 
 def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[list[str], list[str]]:
@@ -55,8 +79,7 @@ def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[lis
         UsageError: if a file exists and would change; nothing is replaced then.
     """
     for out, _ in outs:
-        if out.exists() and not (out.is_file() or out.is_dir()):
-            raise UsageError(f"{out} is a device or a pipe, which a file would replace; name a file")
+        _check_kind(out)
     if force or not any(out.exists() for out, _ in outs):
         before = {path for out, _ in outs for path in (out, *out.rglob("*")) if path.is_file()}
         files = [Path(file) for out, write in outs for file in write(out)]

@@ -283,8 +283,6 @@ def check_out(out: Path, output: Output, *, force: bool) -> None:
         UsageError: if no tokenizer can have this name.
         OSError: if no file can be made there.
     """
-    if out.exists() and not (out.is_file() or out.is_dir()):
-        raise UsageError(f"{out} is a device or a pipe, which a file would replace; name a file")
     if out.suffix not in ("", *_SUFFIXES) and not out.is_dir():
         raise UsageError(f"-o {out}: its suffix means no format; end it in {', '.join(_SUFFIXES)}")
     if not out.suffix and out.is_file():
@@ -295,7 +293,8 @@ def check_out(out: Path, output: Output, *, force: bool) -> None:
     if not os.access(folder, os.W_OK):
         number = errno.EROFS if _is_read_only(folder) else errno.EACCES
         raise OSError(number, os.strerror(number), str(folder))
-    announce(out, output, force=force)
+    if not out.is_dir():
+        announce(out, output, force=force)
 
 
 def _is_read_only(folder: Path) -> bool:
