@@ -15,6 +15,7 @@ pub mod sentencepiece;
 pub mod sentencepiece_tokenizer;
 mod sentencepiece_trained;
 mod spelled;
+mod tekken;
 pub mod tiktoken;
 pub mod tokenizer_json;
 pub mod verify;
@@ -50,6 +51,8 @@ pub enum Format {
     HuggingFace,
     /// Ranks.
     Tiktoken,
+    /// Mistral's file of ranks, pattern and special tokens.
+    Tekken,
     /// A directory with vocab.json and merges.txt.
     Gpt2,
     /// The model file of SentencePiece.
@@ -62,10 +65,11 @@ pub enum Format {
 
 impl Format {
     /// The formats by name.
-    pub const NAMES: [(&'static str, Self); 7] = [
+    pub const NAMES: [(&'static str, Self); 8] = [
         ("tokenizer.json", Self::TokenizerJson),
         ("huggingface", Self::HuggingFace),
         ("tiktoken", Self::Tiktoken),
+        ("tekken.json", Self::Tekken),
         ("gpt2", Self::Gpt2),
         ("sentencepiece", Self::SentencePiece),
         ("vocab.txt", Self::BertVocab),
@@ -79,6 +83,7 @@ impl Format {
     pub fn of_path(path: &Path) -> Result<Self> {
         match path.extension().and_then(|suffix| suffix.to_str()) {
             _ if path.is_dir() => Ok(Self::HuggingFace),
+            _ if path.file_name().is_some_and(|name| name == "tekken.json") => Ok(Self::Tekken),
             Some("json") => Ok(Self::TokenizerJson),
             Some("tiktoken") => Ok(Self::Tiktoken),
             Some("model") => Ok(Self::SentencePiece),
@@ -267,6 +272,11 @@ impl Tokenizer {
                 });
                 vec![(path.into(), tiktoken::write(self)?)]
             }
+            Format::Tekken => {
+                let written = tekken::write(self)?;
+                left_out = written.left_out;
+                vec![(path.into(), written.bytes)]
+            }
             Format::HuggingFace => {
                 left_out = tokenizer_json::differences(self);
                 let [config, special_tokens] = huggingface::write(self)?;
@@ -315,6 +325,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Parts> {
     match FileKind::of(bytes) {
         FileKind::Sentitok => container::read(bytes),
         FileKind::TokenizerJson => tokenizer_json::read(utf8(bytes)?),
+        FileKind::Tekken => tekken::read(utf8(bytes)?),
         FileKind::Tiktoken => not_a_tokenizer(
             "this is a .tiktoken file, which holds no pattern; call Tokenizer.from_tiktoken(path, pattern, special_tokens), or sentitok convert FILE tokenizer.json --pattern NAME",
         ),
@@ -328,7 +339,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Parts> {
              call Tokenizer.from_bert_vocab(path, lowercase)",
         ),
         FileKind::Unknown => not_a_tokenizer(
-            "this is no known format; readable are tokenizer.json, a SentencePiece .model, .tiktoken, vocab.json with merges.txt, vocab.txt of WordPiece, and sentitok's own",
+            "this is no known format; readable are tokenizer.json, tekken.json, a SentencePiece .model, .tiktoken, vocab.json with merges.txt, vocab.txt of WordPiece, and sentitok's own",
         ),
     }
 }
@@ -336,12 +347,14 @@ fn from_bytes(bytes: &[u8]) -> Result<Parts> {
 /// The names under which the two files of GPT-2 go.
 const GPT2_FILES: [(&str, &str); 2] = [("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe")];
 
-/// The names under which a SentencePiece model goes.
-const MODEL_FILES: [&str; 2] = ["tokenizer.model", "spiece.model"];
+/// The names under which a SentencePiece model or a file of ranks goes.
+const MODEL_FILES: [&str; 4] = ["tokenizer.model", "spiece.model", "tiktoken.model", "qwen.tiktoken"];
+
+/// The files that say all of a tokenizer; the first that is there is read.
+const WHOLE_FILES: [&str; 2] = ["tokenizer.json", "tekken.json"];
 
 fn from_directory(dir: &Path) -> Result<Tokenizer> {
-    let file = dir.join("tokenizer.json");
-    if file.is_file() {
+    if let Some(file) = WHOLE_FILES.map(|name| dir.join(name)).into_iter().find(|file| file.is_file()) {
         return Tokenizer::from_file(file);
     }
     for (vocab, merges) in GPT2_FILES {
@@ -354,7 +367,7 @@ fn from_directory(dir: &Path) -> Result<Tokenizer> {
     if let Some(file) = MODEL_FILES.map(|name| dir.join(name)).into_iter().find(|file| file.is_file()) {
         return Tokenizer::from_file(file);
     }
-    let names = "tokenizer.json, vocab.json with merges.txt, encoder.json with vocab.bpe, tokenizer.model or spiece.model";
+    let names = "tokenizer.json, tekken.json, vocab.json with merges.txt, encoder.json with vocab.bpe, tokenizer.model, spiece.model, tiktoken.model or qwen.tiktoken";
     Err(Error::format(
         dir.display().to_string(),
         if dir.join("vocab.txt").is_file() {

@@ -71,7 +71,7 @@ mod _sentitok {
     #[pymodule_export]
     use super::fertility::{PyDistinctWords, PyFertility, PyFertilityCounter};
     #[pymodule_export]
-    use super::file_kind::file_kind;
+    use super::file_kind::{file_kind, read_folder};
     #[pymodule_export]
     use super::normalizer::PyNormalizer;
     #[pymodule_export]

@@ -49,6 +49,7 @@ __all__ = [
     "encode_files",
     "file_kind",
     "merge_counts",
+    "read_folder",
     "train_bpe",
     "train_unigram",
     "train_wordpiece",
@@ -777,3 +778,4 @@ class DistinctWords:
     def __len__(self) -> int: ...
 
 def file_kind(path: _Path) -> str | None: ...
+def read_folder(path: _Path) -> Tokenizer: ...

@@ -2,7 +2,11 @@
 //!
 //! They hold neither special tokens nor the split pattern. Reading takes
 //! GPT-2's splitter, and `<|endoftext|>` as special where it is in the
-//! vocabulary; what would come back otherwise is refused or told.
+//! vocabulary; what would come back otherwise is refused or told. Other models
+//! have files of the same names; those that show they are not GPT-2's are refused.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::de::DeserializeSeed;
 
@@ -11,17 +15,20 @@ use super::tokenizer_json::entries::{Place, VocabSeed};
 use super::tokenizer_json::spelling;
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use crate::byte_level;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::template::Template;
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
+use crate::vocab::{TokenId, Vocab};
 
 /// The format's name in messages.
 const NAME: &str = "vocab.json and merges.txt";
 const VERSION: &str = "#version: 0.2";
 const END_OF_TEXT: &str = "<|endoftext|>";
+const END_OF_WORD: &str = "</w>";
 
 /// Reads both files.
 ///
@@ -52,6 +59,7 @@ pub fn read(vocab_json: &str, merges_txt: &str) -> Result<Parts> {
         }
     }
     let merges = merges(&pairs, &vocab, Unit::Bytes, "merges.txt, merge ")?;
+    is_of_gpt2(&spelled, &pairs, &vocab)?;
     let end_of_text = vocab.id(END_OF_TEXT.as_bytes()).map(|id| AddedToken::special(END_OF_TEXT, id));
     Ok(Parts {
         pipeline: Pipeline::new(PreTokenizer::Gpt2 { add_prefix_space: false }),
@@ -61,6 +69,43 @@ pub fn read(vocab_json: &str, merges_txt: &str) -> Result<Parts> {
         decoder: Decoder::Bytes,
         defaults: CallDefaults::default(),
     })
+}
+
+/// Refuses files of other models, by their tokens.
+///
+/// GPT-1 and CLIP mark the last symbol of a word: `a</w>` is a symbol there. GPT-2 may have such a token
+/// only as the result of a merge, as of a text of HTML. And GPT-2 has a token for each byte; without that
+/// of the space, as in a vocabulary of plain words, spaces would vanish.
+fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], vocab: &Vocab) -> Result<()> {
+    let ends_word = |token: &str| token.len() > END_OF_WORD.len() && token.ends_with(END_OF_WORD);
+    let mut ends: HashSet<&str> =
+        spelled.iter().map(|(token, _)| &**token).filter(|token| ends_word(token)).collect();
+    for (left, right) in merges.iter().filter(|(_, right)| right.ends_with('>')) {
+        ends.remove(format!("{left}{right}").as_str());
+    }
+    // Of many the same one is named each time.
+    if let Some(token) = ends.into_iter().min() {
+        return Err(Error::format(
+            "vocab.json",
+            format!(
+                "the symbol {token:?} ends a word, as in the files of GPT-1 and CLIP, which do not say how text is \
+                 cut; write \"tokenizer_class\": \"OpenAIGPTTokenizer\" or \"CLIPTokenizer\" into \
+                 tokenizer_config.json beside it and call Tokenizer.from_pretrained(folder)"
+            ),
+        ));
+    }
+    if let Some(byte) = (0..=255u8).find(|&byte| vocab.id(&[byte]).is_none()) {
+        return Err(Error::format(
+            "vocab.json",
+            format!(
+                "there is no token {:?} for the byte 0x{byte:02X}, and GPT-2 has one for each, or text would vanish; \
+                 these are files of another model: name its \"tokenizer_class\" in tokenizer_config.json beside \
+                 them and call Tokenizer.from_pretrained(folder), or save it as tokenizer.json",
+                byte_level::to_chars(&[byte])
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// Both files, and what they could not hold.

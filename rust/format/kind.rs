@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::reading::START_BYTES;
-use super::{container, sentencepiece};
+use super::{container, sentencepiece, tekken};
 use crate::error::{Error, Result};
 
 /// What the bytes of a file are, by how they begin.
@@ -15,6 +15,8 @@ pub enum FileKind {
     Sentitok,
     /// A JSON object with a model, as far as its beginning tells.
     TokenizerJson,
+    /// A JSON object with ranks and a pattern.
+    Tekken,
     /// A JSON object of tokens and ids.
     VocabJson,
     /// Lines of two tokens.
@@ -52,6 +54,7 @@ impl FileKind {
         match self {
             Self::Sentitok => "sentitok",
             Self::TokenizerJson => "tokenizer.json",
+            Self::Tekken => "tekken.json",
             Self::VocabJson => "vocab.json",
             Self::MergesTxt => "merges.txt",
             Self::Tiktoken => "tiktoken",
@@ -82,7 +85,13 @@ impl FileKind {
         } else if bytes.starts_with(b"#version") {
             Self::MergesTxt
         } else if bytes.trim_ascii_start().starts_with(b"{") {
-            if is_flat_vocab(bytes) { Self::VocabJson } else { Self::TokenizerJson }
+            if is_flat_vocab(bytes) {
+                Self::VocabJson
+            } else if tekken::is_tekken(bytes) {
+                Self::Tekken
+            } else {
+                Self::TokenizerJson
+            }
         } else if sentencepiece::is_model(bytes) {
             Self::SentencePiece
         } else if is_ranks() {

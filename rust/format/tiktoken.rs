@@ -41,11 +41,17 @@ pub fn pre_tokenizer(name_or_pattern: &str) -> Result<PreTokenizer> {
     if named.is_ok() || name_or_pattern.bytes().all(looks_like_a_name) {
         return named;
     }
-    PreTokenizer::from_pattern(name_or_pattern).or_else(|error| {
-        match SplitPattern::new(name_or_pattern, true) {
-            Ok(pattern) => Ok(PreTokenizer::Regex(pattern)),
-            Err(_) => Err(error),
-        }
+    of_pattern(name_or_pattern)
+}
+
+/// The pre-tokenizer of a pattern as tiktoken reads it; one with look-around runs with a step limit.
+///
+/// # Errors
+/// [`Error::Pattern`] for a pattern that does not compile.
+pub(super) fn of_pattern(pattern: &str) -> Result<PreTokenizer> {
+    PreTokenizer::from_pattern(pattern).or_else(|error| match SplitPattern::new(pattern, true) {
+        Ok(pattern) => Ok(PreTokenizer::Regex(pattern)),
+        Err(_) => Err(error),
     })
 }
 
@@ -70,12 +76,7 @@ pub fn read(
         Error::Format { reason, .. } => Error::format(NAME, reason),
         other => other,
     })?;
-    if let Some(byte) = missing_byte(&vocab) {
-        return Err(Error::format(
-            NAME,
-            format!("the byte 0x{byte:02X} has no rank; all 256 must have one, or some text has no ids"),
-        ));
-    }
+    has_all_bytes(&vocab, NAME)?;
     for (content, id) in special_tokens {
         if let Some(token) = vocab.bytes(*id) {
             return Err(Error::format(
@@ -143,6 +144,17 @@ fn parse_line(line: &[u8], slab: &mut Vec<u8>) -> std::result::Result<TokenId, S
     rank.filter(|&rank| rank < TokenId::MAX).ok_or_else(|| format!("the rank is too large; {}", found()))
 }
 
+/// Refuses ranks by which some text has no ids.
+pub(super) fn has_all_bytes(vocab: &Vocab, place: &str) -> Result<()> {
+    match missing_byte(vocab) {
+        Some(byte) => Err(Error::format(
+            place,
+            format!("the byte 0x{byte:02X} has no rank; all 256 must have one, or some text has no ids"),
+        )),
+        None => Ok(()),
+    }
+}
+
 fn missing_byte(vocab: &Vocab) -> Option<u8> {
     (0..=255u8).find(|&byte| vocab.id(&[byte]).is_none())
 }
@@ -152,7 +164,7 @@ fn missing_byte(vocab: &Vocab) -> Option<u8> {
 /// # Errors
 /// [`Error::NotRepresentable`] saying why ranks alone would give other ids.
 pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
-    let vocab = ranks(tokenizer)?;
+    let vocab = ranks(tokenizer, NAME)?;
     let mut text = String::with_capacity(vocab.len() * 16);
     for (id, bytes) in vocab.iter() {
         STANDARD.encode_string(bytes, &mut text);
@@ -163,10 +175,14 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// The tokens by rank, if rank order gives this tokenizer's ids.
-fn ranks(tokenizer: &Tokenizer) -> Result<Vocab> {
-    let refuse = |reason: String| Err(Error::NotRepresentable { format: NAME, reason });
-    let model = tokenizer.model().bpe_for(NAME)?;
+/// The tokens that are not added ones, if the order of their ids gives this tokenizer's ids when it is
+/// that of ranks; `format` is named in the error where it does not.
+///
+/// # Errors
+/// [`Error::NotRepresentable`].
+pub(super) fn ranks(tokenizer: &Tokenizer, format: &'static str) -> Result<Vocab> {
+    let refuse = |reason: String| Err(Error::NotRepresentable { format, reason });
+    let model = tokenizer.model().bpe_for(format)?;
     let options = model.options();
     if options.unit != Unit::Bytes {
         return refuse("its tokens are made of characters, not of bytes".into());

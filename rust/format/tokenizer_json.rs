@@ -10,7 +10,7 @@ mod decoders;
 pub(super) mod entries;
 mod leading_marks;
 mod model;
-mod node;
+pub(super) mod node;
 mod sentencepiece_steps;
 mod split;
 mod stages;

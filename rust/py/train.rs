@@ -149,6 +149,9 @@ fn train(
 /// `extend` keeps the ids of a base tokenizer and its pre-tokenizer. `unk_token`
 /// becomes the first special token unless it is one already.
 ///
+/// No token reaches `max_token_length` symbols, which are bytes, or characters with `unit="chars"`:
+/// merges whose token would have as many or more are not made, but any two first symbols may join.
+///
 /// `method="sentencepiece"` trains as SentencePiece does, over characters of
 /// which `character_coverage` are kept (0.9995), with `▁` for a space, its tie
 /// rule, its rules of what a piece may hold, and special tokens `<unk>` (`unk_token`), `<s>`

@@ -36,7 +36,8 @@ use crate::wordpiece::trainer::{Score, TrainedMerges, WordPieceTrainer};
 /// `score` is which pair is merged first: `"frequency"`, the default and what
 /// Hugging Face's trainer does, `"likelihood"` or `"pmi"`. `unk_token`
 /// becomes a special token unless it is one already; `[CLS]` and `[SEP]`, if
-/// they are, go around a text.
+/// they are, go around a text. No token reaches `max_token_length` characters, the prefix not
+/// counted: merges whose token would have as many or more are not made, but any two characters may join.
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *more, texts = None, counts = None, vocab_size = VocabSize(30_522), score = "frequency", lowercase = true,

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
+from tokenizers import pre_tokenizers
 
 from conftest import CORPUS
 from sentitok import FormatError, Tokenizer, train_bpe, train_unigram, train_wordpiece
@@ -34,7 +36,23 @@ NAMED = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"]
 @pytest.fixture(scope="module")
 def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders with a vocabulary and nothing beside it."""
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("gpt2", "bert", "spm-bpe", "spm-unigram")}
+    names = ("gpt2", "bert", "spm-bpe", "spm-unigram", "gpt1", "clip")
+    folders = {name: tmp_path_factory.mktemp(name) for name in names}
+    for name, specials, cut in (
+        ("gpt1", ["<unk>"], pre_tokenizers.BertPreTokenizer()),
+        ("clip", ["<|startoftext|>", "<|endoftext|>"], pre_tokenizers.ByteLevel(add_prefix_space=False)),
+    ):
+        theirs = tokenizers.Tokenizer(tokenizers.models.BPE(end_of_word_suffix="</w>"))
+        theirs.normalizer = tokenizers.normalizers.Lowercase()
+        words = tokenizers.Regex(r"\p{L}+|\p{N}|[^\s\p{L}\p{N}]+")
+        theirs.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Split(words, "removed", invert=True), cut]
+        )
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=900, special_tokens=specials, end_of_word_suffix="</w>", show_progress=False
+        )
+        theirs.train([str(TEXT)], trainer)
+        theirs.model.save(str(folders[name]))
     train_bpe(TEXT, vocab_size=600, special_tokens=NAMED).save(folders["gpt2"], "gpt2")
     train_wordpiece(TEXT, vocab_size=600).save(folders["bert"] / "vocab.txt", "vocab.txt")
     train_bpe(TEXT, vocab_size=600, method="sentencepiece", byte_fallback=True).save(
@@ -75,6 +93,9 @@ def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                 "additional_special_tokens": ["<|im_end|>"],
             },
         ),
+        ("gpt1", {"tokenizer_class": "OpenAIGPTTokenizer"}),
+        ("clip", {"tokenizer_class": "CLIPTokenizer"}),
+        ("clip", {"tokenizer_class": "CLIPTokenizerFast", "pad_token": "!"}),
         ("spm-bpe", {"tokenizer_class": "LlamaTokenizer"}),
         ("spm-bpe", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": False}),
         ("spm-bpe", {"tokenizer_class": "LlamaTokenizer", "add_eos_token": True, "legacy": True}),

@@ -50,6 +50,7 @@ def convert(
 ) -> None:
     """Convert a tokenizer to another format; --verify compares the ids of both on text."""
     import sentitok
+    from sentitok._sentitok import file_kind
     from sentitok.differences import differences
     from sentitok.documents import check_format
 
@@ -64,6 +65,11 @@ def convert(
         reading = ("format", "invalid_utf8", "max_line_bytes", "threads")
         refuse("it is for the text of --verify, which is not given", *reading)
     tokenizer = load(source, pattern, specials, cased=cased)
+    if not specials and file_kind(source) == "tiktoken":
+        output.note(
+            f"{source} is a file of ranks, which holds no special tokens: {target} has none either; "
+            f"add each by its id, as in --special '<|endoftext|>={tokenizer.vocab_size}'"
+        )
     try:
         written, _ = put((target, lambda path: tokenizer.save(path, to)), force=force)
     except sentitok.FormatError as error:

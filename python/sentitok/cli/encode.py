@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 TokenizerFile = Annotated[
     Path,
     typer.Option(
-        "--tokenizer", "-t", metavar="FILE", help="Tokenizer file, in any format that sentitok reads."
+        "--tokenizer", "-t", metavar="FILE", help="Tokenizer: a file or folder that sentitok reads."
     ),
 ]
 Specials = Annotated[

@@ -30,8 +30,8 @@ Cased = Annotated[bool, typer.Option("--cased", help="Keep the case of letters w
 
 # What a file that is no tokenizer should have been.
 _WANTED = (
-    "give a tokenizer.json, a SentencePiece .model, a .tiktoken or vocab.txt file, a folder of a model or "
-    "sentitok's own file here, and texts where texts are meant"
+    "give a tokenizer.json, tekken.json, a SentencePiece .model, a .tiktoken or vocab.txt file, a folder of "
+    "a model or sentitok's own file here, and texts where texts are meant"
 )
 
 
@@ -93,7 +93,7 @@ def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bo
 
 
 def load_plain(path: Path) -> "Tokenizer":
-    """Loads a tokenizer of a file that says all of it, for commands without the options above.
+    """Loads a folder, or a file that says all of a tokenizer, for commands without the options above.
 
     Raises:
         FormatError: if it needs more, or is damaged.
@@ -109,6 +109,6 @@ def load_plain(path: Path) -> "Tokenizer":
         return Tokenizer.from_file(path)
     except FormatError as error:
         # JSON of any kind begins as a tokenizer may.
-        if kind == "tokenizer.json" and path.suffix != ".json":
+        if kind in ("tokenizer.json", "tekken.json") and path.suffix != ".json":
             raise UsageError(f"{path} is no tokenizer ({error}); {_WANTED}") from error
         raise

@@ -153,7 +153,8 @@ MaxTokenLength = Annotated[
         "--max-token-length",
         min=1,
         metavar="N",
-        help="Maximum length of a token, in characters. [default: no limit]",
+        help="No token reaches N characters: merges whose token would have N or more are not made, but any "
+        "two characters may join. Byte-level BPE counts bytes. [default: no limit]",
     ),
 ]
 ByteFallback = Annotated[

@@ -21,6 +21,9 @@ from .settings import Settings, read, settings_of, tokens_of, write
 
 __all__ = ["Settings", "again", "load", "save", "settings_of", "to_transformers"]
 
+#: Files that say all of a tokenizer; the first that is there is read.
+_WHOLE = ("tokenizer.json", "tekken.json")
+
 
 def load(
     name: str | os.PathLike[str],
@@ -45,8 +48,9 @@ def load(
         ImportError: for `download=True` without huggingface_hub.
     """
     folder = folder_of(name, subfolder, revision, cache_dir, download)
-    if (folder / "tokenizer.json").is_file():
-        tokenizer = Tokenizer.from_file(folder)
+    whole = next((folder / name for name in _WHOLE if (folder / name).is_file()), None)
+    if whole is not None:
+        tokenizer = Tokenizer.from_file(whole)
     else:
         tokenizer, roles = of_files(folder)
         if roles is not None:

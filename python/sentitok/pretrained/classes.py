@@ -1,23 +1,22 @@
 """`of_files`: the tokenizer of a folder without tokenizer.json, as transformers' class makes it.
 
 Such a folder holds a vocabulary, and the class that its settings name adds the rest: how text is cut,
-and the special tokens around it. The classes of `_CLASSES` are built here, as parts of a tokenizer.json.
-Any other is refused by its name, as its ids would be others than transformers'. Not for folders with a
-tokenizer.json, which says all of this itself.
+and the special tokens around it. The classes of `_CLASSES` are built here, as parts of a tokenizer.json,
+and those of files of ranks in `ranks`. Any other is refused by its name, because its ids would differ from
+transformers'. A tokenizer.json or tekken.json says all of this itself and is not read here.
 
 Source of what classes do: transformers 5.24, `models/*/tokenization_*.py`.
 """
 
-import json
-import tempfile
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._sentitok import FormatError, Tokenizer
+from .._sentitok import FormatError, Tokenizer, read_folder
 from ..messages import shown
+from .documents import Part, document_of, from_document, of_vocab_and_merges, template
+from .ranks import of_ranks, ranks_file
 from .settings import config_of, object_of, roles_of, tokens_of
 
 __all__ = ["of_files"]
@@ -26,10 +25,10 @@ _Document = dict[str, Any]
 _Config = Mapping[str, Any]
 _Token = tuple[str, int]
 _Roles = Callable[[str], _Token]
-#: What stands in a template, a text by its name or a special token, and its type.
-_Part = tuple[str | _Token, int]
 #: A file may ask for any number; T5 has 100.
 _MOST_SENTINELS = 100_000
+_END_OF_WORD = "</w>"
+_CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 _QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     r"|\s+(?!\S)|\s+"
@@ -46,6 +45,7 @@ class _Class:
         stages: writes its stages into the parts of a tokenizer.json, by the settings.
         around: returns its post-processor, of a function from a role to a token and its id, and the settings.
         more: returns the special tokens that it adds beside those that have a role, by the settings.
+        end_of_word: what the last symbol of a word ends with.
     """
 
     model: str
@@ -53,6 +53,7 @@ class _Class:
     stages: Callable[[_Document, _Config], None]
     around: Callable[[_Roles, _Config], _Document]
     more: Callable[[_Config], list[str]] = lambda _: []
+    end_of_word: str | None = None
 
 
 def _byte_level(document: _Document, config: _Config) -> None:
@@ -73,6 +74,40 @@ def _qwen2(document: _Document, config: _Config) -> None:
     spelled = _byte_level_stage(bool(config.get("add_prefix_space")), False)
     document["normalizer"] = {"type": "NFC"}
     document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, spelled]}
+
+
+def _gpt1(document: _Document, _: _Config) -> None:
+    document["normalizer"] = {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": None,
+        "lowercase": True,
+    }
+    document["pre_tokenizer"] = {"type": "BertPreTokenizer"}
+    document["decoder"] = {"type": "BPEDecoder", "suffix": _END_OF_WORD}
+    document["model"]["unk_token"] = "<unk>"
+
+
+def _clip(document: _Document, _: _Config) -> None:
+    spaces = {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}
+    document["normalizer"] = {
+        "type": "Sequence",
+        "normalizers": [{"type": "NFC"}, spaces, {"type": "Lowercase"}],
+    }
+    split = {"type": "Split", "pattern": {"Regex": _CLIP_WORDS}, "behavior": "Removed", "invert": True}
+    spelled = _byte_level_stage(False, True)
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, spelled]}
+    # transformers writes a space for each end of a word and strips the text.
+    document["decoder"] = {
+        "type": "Sequence",
+        "decoders": [
+            {"type": "Replace", "pattern": {"String": _END_OF_WORD}, "content": "\u0120"},
+            {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+            {"type": "Strip", "content": " ", "start": 1, "stop": 1},
+        ],
+    }
+    document["model"]["unk_token"] = _END
 
 
 def _bert(document: _Document, config: _Config) -> None:
@@ -126,8 +161,8 @@ def _t5(document: _Document, _: _Config) -> None:
 
 def _around_bert(roles: _Roles, _: _Config) -> _Document:
     cls, sep = roles("cls_token"), roles("sep_token")
-    single: list[_Part] = [(cls, 0), ("A", 0), (sep, 0)]
-    return _template(single, [*single, ("B", 1), (sep, 1)])
+    single: list[Part] = [(cls, 0), ("A", 0), (sep, 0)]
+    return template(single, [*single, ("B", 1), (sep, 1)])
 
 
 def _around_roberta(roles: _Roles, config: _Config) -> _Document:
@@ -140,9 +175,23 @@ def _around_roberta(roles: _Roles, config: _Config) -> _Document:
     }
 
 
+def _around_clip(roles: _Roles, _: _Config) -> _Document:
+    return {
+        "type": "RobertaProcessing",
+        "sep": roles("eos_token"),
+        "cls": roles("bos_token"),
+        "trim_offsets": False,
+        "add_prefix_space": False,
+    }
+
+
+def _nothing_around(_: _Roles, __: _Config) -> _Document:
+    return template([("A", 0)], [("A", 0), ("B", 1)])
+
+
 def _around_t5(roles: _Roles, _: _Config) -> _Document:
     end = roles("eos_token")
-    return _template([("A", 0), (end, 0)], [("A", 0), (end, 0), ("B", 0), (end, 0)])
+    return template([("A", 0), (end, 0)], [("A", 0), (end, 0), ("B", 0), (end, 0)])
 
 
 def _sentinels(config: _Config) -> list[str]:
@@ -159,30 +208,11 @@ def _by_flags(roles: _Roles, config: _Config) -> _Document:
     before = [roles("bos_token")] if config.get("add_bos_token") else []
     behind = [roles("eos_token")] if config.get("add_eos_token") else []
 
-    def one(text: str, type_id: int) -> list[_Part]:
+    def one(text: str, type_id: int) -> list[Part]:
         parts: list[str | _Token] = [*before, text, *behind]
         return [(part, type_id) for part in parts]
 
-    return _template(one("A", 0), [*one("A", 0), *one("B", 1)])
-
-
-def _template(single: list[_Part], pair: list[_Part]) -> _Document:
-    """A post-processor of texts, `"A"` and `"B"`, and special tokens, each with its type."""
-
-    def part(what: str | _Token, type_id: int) -> _Document:
-        if isinstance(what, str):
-            return {"Sequence": {"id": what, "type_id": type_id}}
-        return {"SpecialToken": {"id": what[0], "type_id": type_id}}
-
-    specials = {what[0]: what[1] for what, _ in pair if not isinstance(what, str)}
-    return {
-        "type": "TemplateProcessing",
-        "single": [part(*each) for each in single],
-        "pair": [part(*each) for each in pair],
-        "special_tokens": {
-            token: {"id": token, "ids": [id], "tokens": [token]} for token, id in specials.items()
-        },
-    }
+    return template(one("A", 0), [*one("A", 0), *one("B", 1)])
 
 
 _END = "<|endoftext|>"
@@ -235,6 +265,16 @@ _CLASSES = {
         "BPE", {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, _llama, _by_flags
     ),
     "T5Tokenizer": _T5,
+    "OpenAIGPTTokenizer": _Class(
+        "BPE", {"unk_token": "<unk>"}, _gpt1, _nothing_around, end_of_word=_END_OF_WORD
+    ),
+    "CLIPTokenizer": _Class(
+        "BPE",
+        {"unk_token": _END, "bos_token": "<|startoftext|>", "eos_token": _END, "pad_token": _END},
+        _clip,
+        _around_clip,
+        end_of_word=_END_OF_WORD,
+    ),
 }
 #: The classes of models whose settings name none.
 _OF_MODELS = {
@@ -244,6 +284,9 @@ _OF_MODELS = {
     "roberta": "RobertaTokenizer",
     "bart": "BartTokenizer",
     "gpt2": "GPT2Tokenizer",
+    "openai-gpt": "OpenAIGPTTokenizer",
+    "clip": "CLIPTokenizer",
+    "qwen": "QWenTokenizer",
     "qwen2": "Qwen2Tokenizer",
     "qwen3": "Qwen2Tokenizer",
     "llama": "LlamaTokenizer",
@@ -263,19 +306,22 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
     """
     config = config_of(folder)
     name = _class_of(folder, config)
+    ranks = ranks_file(folder)
     if name is None:
-        return Tokenizer.from_file(folder), None
+        return (read_folder(folder) if ranks is None else Tokenizer.from_file(ranks)), None
+    if ranks is not None:
+        return of_ranks(ranks, name, config), None
     made = _CLASSES.get(name)
     if made is None:
         raise FormatError(
             f"{folder} has no tokenizer.json, and what transformers makes of its files by the class "
             f"{shown(name)} is not known here; let transformers write that file, as in "
-            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder), or take the files as they are by "
-            "Tokenizer.from_file(folder)"
+            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder), or read its files alone: "
+            "Tokenizer.from_file(file) or Tokenizer.from_gpt2(vocab, merges)"
         )
     roles = {role: token for role, token in made.roles.items() if role not in config} | roles_of(config)
     named = [*made.more(config), *dict.fromkeys(roles.values())]
-    vocabulary, is_model = _vocabulary(folder)
+    vocabulary, is_model = _vocabulary(folder, made)
     tokenizer = vocabulary.with_specials(named).with_specials([*tokens_of(folder)])
 
     def of_role(role: str) -> _Token:
@@ -287,11 +333,12 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
             )
         return token, id
 
-    document = _document(tokenizer)
+    document = document_of(tokenizer)
     if document["model"]["type"] != made.model:
         raise FormatError(
             f"{folder}: the class {name} makes a tokenizer of {made.model}, and the files are of "
-            f"{document['model']['type']}; Tokenizer.from_file(folder) takes them as they are"
+            f"{document['model']['type']}; name another class in tokenizer_config.json, or read it alone: "
+            "Tokenizer.from_file(file)"
         )
     made.stages(document, config)
     document["post_processor"] = made.around(of_role, config)
@@ -299,7 +346,7 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
         # A vocabulary does not say which of its tokens are special: the settings and the class do.
         kept = {*named, *(token.content for token in tokens_of(folder))}
         document["added_tokens"] = [token for token in document["added_tokens"] if token["content"] in kept]
-    return Tokenizer.from_bytes(json.dumps(document).encode()), roles
+    return from_document(document), roles
 
 
 def _class_of(folder: Path, config: _Config) -> str | None:
@@ -314,19 +361,12 @@ def _class_of(folder: Path, config: _Config) -> str | None:
     return None if name is None else str(name).removesuffix("Fast")
 
 
-def _vocabulary(folder: Path) -> tuple[Tokenizer, bool]:
+def _vocabulary(folder: Path, made: _Class) -> tuple[Tokenizer, bool]:
     """The tokenizer of the files alone, and whether they are a model that says what is special in it."""
     if (folder / "vocab.txt").is_file():
         return Tokenizer.from_bert_vocab(folder / "vocab.txt"), False
-    is_gpt2 = any((folder / name).is_file() for name in ("vocab.json", "encoder.json"))
-    return Tokenizer.from_file(folder), not is_gpt2
-
-
-def _document(tokenizer: Tokenizer) -> _Document:
-    """The parts of its tokenizer.json; what that has no place for is written by the class, not kept."""
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        path = Path(folder) / "tokenizer.json"
-        tokenizer.save(path)
-        document: _Document = json.loads(path.read_text("utf-8"))
-    return document
+    for vocab, merges in (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe")):
+        if (folder / vocab).is_file() and (folder / merges).is_file():
+            suffix = {"end_of_word_suffix": made.end_of_word}
+            return of_vocab_and_merges(folder / vocab, folder / merges, **suffix), False
+    return read_folder(folder), True

@@ -18,7 +18,7 @@ _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _REVISION = re.compile(r"(?!.*\.\.)[\w.][\w./-]*")
 # What is fetched: files of tokenizers, never weights.
 _FILES = [
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "tokenizer.json", "tekken.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "chat_template.jinja", "chat_template.json", "additional_chat_templates/*.jinja",
     "vocab.json", "merges.txt", "vocab.txt", "*.model", "*.tiktoken",
 ]  # fmt: skip

@@ -19,7 +19,17 @@ from .._sentitok import AddedToken, FormatError
 from ..atomic import write as write_file
 from ..messages import shown
 
-__all__ = ["Settings", "config_of", "object_of", "read", "roles_of", "settings_of", "tokens_of", "write"]
+__all__ = [
+    "Settings",
+    "config_of",
+    "named_ids",
+    "object_of",
+    "read",
+    "roles_of",
+    "settings_of",
+    "tokens_of",
+    "write",
+]
 
 _CONFIG = "tokenizer_config.json"
 _MAP = "special_tokens_map.json"
@@ -137,11 +147,8 @@ def tokens_of(folder: Path) -> Iterator[AddedToken]:
         FormatError: for a file that cannot be read.
     """
     config = config_of(folder)
-    decoder = config.get("added_tokens_decoder") or {}
-    if not isinstance(decoder, dict):
-        raise FormatError(f"{folder / _CONFIG}: added_tokens_decoder is to be an object")
     named = set()
-    for _, token in sorted(decoder.items(), key=lambda item: _id(folder, item[0])):
+    for _, token in _decoder(folder, config):
         added = _added(folder, token)
         named.add(added.content)
         yield added
@@ -152,6 +159,22 @@ def tokens_of(folder: Path) -> Iterator[AddedToken]:
         if added.content not in named:
             named.add(added.content)
             yield added
+
+
+def named_ids(folder: Path) -> dict[int, str]:
+    """Returns the texts of `added_tokens_decoder` by id.
+
+    Raises:
+        FormatError: for a file that cannot be read.
+    """
+    return {id: _added(folder, token).content for id, token in _decoder(folder, config_of(folder))}
+
+
+def _decoder(folder: Path, config: Mapping[str, Any]) -> list[tuple[int, Any]]:
+    decoder = config.get("added_tokens_decoder") or {}
+    if not isinstance(decoder, dict):
+        raise FormatError(f"{folder / _CONFIG}: added_tokens_decoder is to be an object")
+    return sorted(((_id(folder, id), token) for id, token in decoder.items()), key=lambda item: item[0])
 
 
 def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[str]) -> list[str]:

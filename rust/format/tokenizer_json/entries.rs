@@ -30,6 +30,11 @@ impl Place {
         path.push_str(key);
     }
 
+    /// Sets the element of the array at the path.
+    pub(in crate::format) fn at(&self, index: usize) {
+        self.index.set(Some(index));
+    }
+
     /// The error of the reader, with the path.
     pub(in crate::format) fn error(&self, error: &serde_json::Error) -> Error {
         let index = self.index.get().map(|at| format!("[{at}]")).unwrap_or_default();

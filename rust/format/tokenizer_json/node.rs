@@ -9,14 +9,14 @@ use crate::error::{Error, Result};
 
 /// A value at a path such as `$.decoder.decoders[1]`.
 #[derive(Clone)]
-pub(super) struct Node<'a> {
+pub(in crate::format) struct Node<'a> {
     value: &'a Value,
     path: String,
 }
 
 impl<'a> Node<'a> {
     /// The value of a key of the whole document.
-    pub(super) fn top(key: &str, value: &'a Value) -> Self {
+    pub(in crate::format) fn top(key: &str, value: &'a Value) -> Self {
         Self { value, path: format!("$.{key}") }
     }
 
@@ -25,7 +25,7 @@ impl<'a> Node<'a> {
     }
 
     /// An error at this place.
-    pub(super) fn error(&self, reason: impl Into<String>) -> Error {
+    pub(in crate::format) fn error(&self, reason: impl Into<String>) -> Error {
         Error::format(self.path.as_str(), reason)
     }
 
@@ -47,18 +47,18 @@ impl<'a> Node<'a> {
     }
 
     /// The value of a key that must be there.
-    pub(super) fn require(&self, key: &str) -> Result<Node<'a>> {
+    pub(in crate::format) fn require(&self, key: &str) -> Result<Node<'a>> {
         self.get(key)?.ok_or_else(|| self.error(format!("the field {key:?} is missing")))
     }
 
     /// The elements of an array.
-    pub(super) fn elements(&self) -> Result<Vec<Node<'a>>> {
+    pub(in crate::format) fn elements(&self) -> Result<Vec<Node<'a>>> {
         let array = self.value.as_array().ok_or_else(|| self.expected("an array"))?;
         let node = |(at, value)| Node { value, path: format!("{}[{at}]", self.path) };
         Ok(array.iter().enumerate().map(node).collect())
     }
 
-    pub(super) fn str(&self) -> Result<&'a str> {
+    pub(in crate::format) fn str(&self) -> Result<&'a str> {
         self.value.as_str().ok_or_else(|| self.expected("a string"))
     }
 
@@ -74,7 +74,7 @@ impl<'a> Node<'a> {
     }
 
     /// A whole number from 0 to 2^32 - 1.
-    pub(super) fn u32(&self) -> Result<u32> {
+    pub(in crate::format) fn u32(&self) -> Result<u32> {
         let number = self.value.as_u64().and_then(|number| u32::try_from(number).ok());
         number.ok_or_else(|| self.expected("a whole number from 0 to 4294967295"))
     }

@@ -17,6 +17,7 @@ use super::super::pre_tokenizer::PyPreTokenizer;
 use super::super::progress::reading;
 use super::super::report::PyTrainReport;
 use super::PyTokenizer;
+use super::pretrained::ROOM;
 use crate::added_tokens::NewToken;
 use crate::bpe::{MergeOrder, Unit};
 use crate::error::Error;
@@ -32,10 +33,17 @@ const MOST_IDS: usize = 4_096;
 
 #[pymethods]
 impl PyTokenizer {
-    /// Reads a tokenizer file; its content says which format it is.
+    /// Reads a tokenizer file; its content says which format it is. A folder is read as
+    /// `from_pretrained` reads it.
     #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        entry(|| Ok(reading(py, &[&path.clone()], move || Tokenizer::from_file(&path))?.into()))
+    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+        entry(|| {
+            if path.is_dir() {
+                return py.import(ROOM)?.call_method1("load", (path,));
+            }
+            let read = reading(py, &[&path.clone()], move || Tokenizer::from_file(&path))?;
+            Ok(Bound::new(py, Self::from(read))?.into_any())
+        })
     }
 
     /// Reads what `to_bytes` or `save` wrote, or any single file of another format.
@@ -46,6 +54,7 @@ impl PyTokenizer {
 
     /// Reads a `.tiktoken` file, or its content as bytes. It holds ranks alone: `pattern`
     /// is a name of `PreTokenizer.names()` or a pattern, `special_tokens` maps text to id.
+    /// Without `special_tokens` there are none: no end-of-text token, whatever the model has.
     #[staticmethod]
     #[pyo3(signature = (path, pattern, special_tokens = None))]
     fn from_tiktoken(
@@ -70,7 +79,8 @@ impl PyTokenizer {
         })
     }
 
-    /// Reads `vocab.json` and `merges.txt` of GPT-2.
+    /// Reads `vocab.json` and `merges.txt` of GPT-2. Files that show that they are of another
+    /// model (`</w>` at ends of words, no token for some byte) are refused.
     #[staticmethod]
     fn from_gpt2(py: Python<'_>, vocab: PathBuf, merges: PathBuf) -> PyResult<Self> {
         entry(|| {
@@ -123,7 +133,7 @@ impl PyTokenizer {
     /// Writes the tokenizer; returns the paths of the files written.
     ///
     /// `format` is `"tokenizer.json"`, `"huggingface"` (a directory), `"tiktoken"`,
-    /// `"gpt2"` (a directory), `"sentencepiece"`, `"vocab.txt"` or `"sentitok"`; without it `path` decides by its
+    /// `"tekken.json"`, `"gpt2"` (a directory), `"sentencepiece"`, `"vocab.txt"` or `"sentitok"`; without it `path` decides by its
     /// suffix. Warns of what the format has no place for.
     #[pyo3(signature = (path, format = None))]
     fn save(&self, py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Vec<String>> {

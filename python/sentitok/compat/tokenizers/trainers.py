@@ -107,7 +107,8 @@ class BpeTrainer(Merging):
         initial_alphabet: characters that are there in any case.
         continuing_subword_prefix: what tokens inside a word begin with.
         end_of_word_suffix: what tokens at the end of a word end with.
-        max_token_length: how many characters a token has at most.
+        max_token_length: merges whose token would have so many characters or more are not made; two
+            characters always join. After `ByteLevel`, characters are bytes.
     """
 
     model = "BPE"
