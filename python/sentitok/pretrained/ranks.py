@@ -15,7 +15,7 @@ from typing import Any
 
 from .._sentitok import FormatError, Tokenizer, file_kind
 from ..messages import shown
-from .documents import document_of, from_document, template
+from .documents import Part, document_of, from_document, template
 from .settings import named_ids
 
 __all__ = ["of_ranks", "ranks_file"]
@@ -132,8 +132,8 @@ def of_ranks(file: Path, name: str, config: _Config) -> Tokenizer:
     if made.nfc:
         document["normalizer"] = {"type": "NFC"}
     if made.before:
-        before = [(token, ids[token]) for token in made.before]
-        single = [*((token, 0) for token in before), ("A", 0)]
+        before: list[Part] = [((token, ids[token]), 0) for token in made.before]
+        single: list[Part] = [*before, ("A", 0)]
         document["post_processor"] = template(single, [*single, ("B", 0)])
     return from_document(document)
 
