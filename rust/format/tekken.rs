@@ -233,16 +233,10 @@ fn ranks(entries: &[Entry<'_>], first: usize) -> Result<Vocab> {
     }
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let tokens = starts.zip(&ends).map(|(start, &end)| &slab[start..end]);
-    let ids = first as TokenId..;
-    let vocab = Vocab::from_pairs(tokens.clone().zip(ids.clone()).collect())?;
-    if let Some((rank, (token, _))) =
-        tokens.zip(ids).enumerate().find(|(_, (token, id))| vocab.id(token) != Some(*id))
-    {
-        return Err(Error::format(
-            format!("$.vocab[{rank}].token_bytes"),
-            format!("{:?} is the token of another rank as well", byte_level::to_chars(token)),
-        ));
-    }
+    let vocab = Vocab::from_pairs(tokens.zip(first as TokenId..).collect()).map_err(|error| match error {
+        Error::Format { reason, .. } => Error::format("$.vocab", reason),
+        other => other,
+    })?;
     tiktoken::has_all_bytes(&vocab, "$.vocab")?;
     Ok(vocab)
 }

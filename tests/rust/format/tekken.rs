@@ -38,7 +38,7 @@ fn ids_are_ranks_after_the_special_tokens() {
     assert_eq!(ids("<SPECIAL_3>", all), [3]);
     // The rank 258 is cut off: 262 ids less 4 special tokens.
     assert_eq!(ids("cd", all), [4 + u32::from(b'c'), 4 + u32::from(b'd')]);
-    assert_eq!(ids("[INST]", EncodeOptions::default()).len(), 3);
+    assert_eq!(ids("[INST]", EncodeOptions::default()).len(), 6);
     assert_eq!(tokenizer.decode(&[1, 260, 3], true).unwrap(), "ab");
 }
 
@@ -73,7 +73,7 @@ fn files_that_name_no_special_tokens_have_those_of_mistral() {
 #[test]
 fn errors_name_the_field() {
     let cases: [(&str, Value, &[&str]); 21] = [
-        ("/config", json!(3), &["$.config", "expected an object"]),
+        ("/config", json!(["a"]), &["$.config", "expected an object"]),
         ("/config/pattern", json!(null), &["$.config", "\"pattern\" is missing"]),
         ("/config/pattern", json!("("), &["$.config.pattern", "does not compile"]),
         ("/config/default_vocab_size", json!("262"), &["$.config.default_vocab_size", "whole number"]),
@@ -84,11 +84,7 @@ fn errors_name_the_field() {
             &["$.config.default_vocab_size", "296 ranks", "at most 263"],
         ),
         ("/config/default_vocab_size", json!(259), &["$.vocab", "0xFF"]),
-        (
-            "/config/default_num_special_tokens",
-            json!(2),
-            &["$.config.default_num_special_tokens", "3 special"],
-        ),
+        ("/config/default_num_special_tokens", json!(2), &["$.config.default_vocab_size", "260 ranks"]),
         ("/config/default_num_special_tokens", json!(-1), &["$.config.default_num_special_tokens"]),
         (
             "/config/default_num_special_tokens",
@@ -100,7 +96,7 @@ fn errors_name_the_field() {
         ("/vocab/7/rank", json!(8), &["$.vocab[7].rank", "8 in the place of 7"]),
         ("/vocab/7/token_bytes", json!("%"), &["$.vocab[7].token_bytes", "base64"]),
         ("/vocab/7/token_bytes", json!(""), &["$.vocab[7].token_bytes", "without bytes"]),
-        ("/vocab/257/token_bytes", json!("YWI="), &["\"ab\""]),
+        ("/vocab/257/token_bytes", json!("YWI="), &["$.vocab", "\"ab\""]),
         ("/vocab/7", json!({"rank": 7}), &["$.vocab[7]", "token_bytes"]),
         ("/special_tokens", json!(null), &["$.config.default_num_special_tokens", "20 special"]),
         ("/special_tokens/1/rank", json!(2), &["$.special_tokens[1].rank", "2 in the place of 1"]),
@@ -139,15 +135,9 @@ fn tokenizers_whose_ids_would_change_are_refused() {
     };
     let fixture = |name: &str| Tokenizer::from_file(super::fixtures().join(name)).unwrap();
     for (name, expected) in
-        [("gpt2.json", "the first ids"), ("llama2.json", "characters"), ("llama3.json", "the first ids")]
+        [("gpt2.json", "0x00"), ("llama2.json", "characters"), ("llama3.json", "the first ids")]
     {
         let message = refused(&fixture(name));
         assert!(message.contains(expected), "{name}: {message}");
     }
-    // GPT-2's alphabet begins with "!".
-    let mut file: Value =
-        serde_json::from_slice(&std::fs::read(super::fixtures().join("gpt2.json")).unwrap()).unwrap();
-    file["added_tokens"] = json!([]);
-    let message = refused(&Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap());
-    assert!(message.contains("0x00"), "{message}");
 }
