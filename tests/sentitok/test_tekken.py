@@ -153,6 +153,13 @@ def test_convert_and_info(tokens: list[bytes], tmp_path: Path) -> None:
     back = run("convert", tmp_path / "tokenizer.json", tmp_path / "back.json", "--to", "tekken.json")
     assert back.returncode == 0, back.stderr
     assert Tokenizer.from_file(tmp_path / "back.json") == Tokenizer.from_file(path)
+    # A rerun writes the same bytes; other files of Mistral are named so.
+    for target in ("tekken.json", "tekken_240911.json"):
+        again = run("convert", tmp_path / "tokenizer.json", tmp_path / target)
+        assert again.returncode == (2 if target == "tekken.json" else 0), again.stderr
+    again = run("convert", tmp_path / "tokenizer.json", tmp_path / "tekken_240911.json")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "tekken_240911.json").read_bytes() == (tmp_path / "back.json").read_bytes()
     info = json.loads(run("info", path, "--json").stdout)
     assert info["vocab_size"] == len(tokens) + 10
 
