@@ -83,7 +83,8 @@ impl Format {
     pub fn of_path(path: &Path) -> Result<Self> {
         match path.extension().and_then(|suffix| suffix.to_str()) {
             _ if path.is_dir() => Ok(Self::HuggingFace),
-            Some("json") if is_named_tekken(path) => Ok(Self::Tekken),
+            // As Mistral names its files: tekken.json, tekken_240911.json.
+            Some("json") if path.file_stem().is_some_and(|name| name.as_encoded_bytes().starts_with(b"tekken")) => Ok(Self::Tekken),
             Some("json") => Ok(Self::TokenizerJson),
             Some("tiktoken") => Ok(Self::Tiktoken),
             Some("model") => Ok(Self::SentencePiece),
@@ -99,11 +100,6 @@ impl Format {
             }),
         }
     }
-}
-
-/// Whether a file is named as Mistral names its own, such as tekken.json and tekken_240911.json.
-fn is_named_tekken(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("tekken"))
 }
 
 impl FromStr for Format {
