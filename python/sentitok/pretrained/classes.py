@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._sentitok import FormatError, Tokenizer, read_folder
+from .. import _sentitok
+from .._sentitok import FormatError, Tokenizer
 from ..messages import shown
 from .documents import Part, document_of, from_document, of_vocab_and_merges, template
 from .ranks import of_ranks, ranks_file
@@ -308,7 +309,7 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
     name = _class_of(folder, config)
     ranks = ranks_file(folder)
     if name is None:
-        return (read_folder(folder) if ranks is None else Tokenizer.from_file(ranks)), None
+        return (_sentitok.read_folder(folder) if ranks is None else Tokenizer.from_file(ranks)), None
     if ranks is not None:
         return of_ranks(ranks, name, config), None
     made = _CLASSES.get(name)
@@ -369,4 +370,4 @@ def _vocabulary(folder: Path, made: _Class) -> tuple[Tokenizer, bool]:
         if (folder / vocab).is_file() and (folder / merges).is_file():
             suffix = {"end_of_word_suffix": made.end_of_word}
             return of_vocab_and_merges(folder / vocab, folder / merges, **suffix), False
-    return read_folder(folder), True
+    return _sentitok.read_folder(folder), True
