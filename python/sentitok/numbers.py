@@ -40,13 +40,14 @@ def whole(
     what: str = "0 or more",
     least: int = 0,
     error: type[Exception] = ValueError,
+    bits: int = _BITS,
 ) -> int:
-    """Returns a whole number from `least` on that has at most 64 bits; `error` is for another."""
+    """Returns a whole number from `least` on that has at most `bits` bits; `error` is for another."""
     number = index(name, value, what)
     if number < least:
         raise error(f"{name}={shown(number)}: it is {what}")
-    if number >> _BITS:
-        raise error(f"{name}={shown(number)}: it is {what}, and less than 2**{_BITS}")
+    if number >> bits:
+        raise error(f"{name}={shown(number)}: it is {what}, and less than 2**{bits}")
     return number
 
 

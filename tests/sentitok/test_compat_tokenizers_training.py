@@ -279,7 +279,7 @@ def test_wrong_options_fail_at_once(trainer: str, options: tuple[str, ...]) -> N
                 kind(**{option: wrong})
             with pytest.raises(TypeError, match=option):
                 setattr(made, option, wrong)
-        with pytest.raises(ValueError, match=rf"{option}=-1: it is 0 or more"):
+        with pytest.raises(OverflowError, match=rf"{option}=-1: it is 0 or more"):
             kind(**{option: -1})
     with pytest.raises(TypeError, match=r"special_tokens is '\[UNK\]'; it is a list"):
         kind(special_tokens="[UNK]")

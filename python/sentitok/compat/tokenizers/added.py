@@ -6,6 +6,8 @@ Source of the rules: tokenizers 0.23, where a token gets its id.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...messages import shown
+
 __all__ = ["AddedToken", "AddedTokens", "token_of"]
 
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
@@ -25,19 +27,23 @@ class AddedToken:
 
     def __init__(
         self,
-        content: str = "",
+        content: str | None = None,
         single_word: bool = False,
         lstrip: bool = False,
         rstrip: bool = False,
         normalized: bool | None = None,
         special: bool = False,
     ) -> None:
+        if content is None:
+            content = ""
+        if not isinstance(content, str):
+            raise TypeError(f"content is {shown(content)}; it is a str")
         self.content = content
-        self.single_word = single_word
-        self.lstrip = lstrip
-        self.rstrip = rstrip
-        self._normalized = normalized
-        self.special = special
+        self.single_word = _flag("single_word", single_word)
+        self.lstrip = _flag("lstrip", lstrip)
+        self.rstrip = _flag("rstrip", rstrip)
+        self._normalized = None if normalized is None else _flag("normalized", normalized)
+        self.special = _flag("special", special)
 
     @property
     def normalized(self) -> bool:
@@ -60,6 +66,12 @@ class AddedToken:
     def __repr__(self) -> str:
         flags = ("rstrip", "lstrip", "single_word", "normalized", "special")
         return f'AddedToken("{self.content}", {", ".join(f"{flag}={getattr(self, flag)}" for flag in flags)})'
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {shown(value)}; it is True or False")
+    return value
 
 
 class AddedTokens:

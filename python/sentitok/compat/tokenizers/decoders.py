@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ... import numbers
 from .alphabet import as_bytes
 from .carrier import carried
-from .fields import Field, Json, whole
+from .fields import Field, Json, flag, text, whole
 from .stages import Regex as _Regex
 from .stages import Stage, Steps, one_char, one_of, pattern
 
@@ -117,7 +117,7 @@ class Metaspace(Decoder):
 
     replacement = Field[str](check=one_char)
     prepend_scheme = Field[str](check=one_of("first", "never", "always"))
-    split = Field[bool]()
+    split = Field[bool](check=flag("split"))
 
     def __init__(self, replacement: str = "▁", prepend_scheme: str = "always", split: bool = True) -> None:
         super().__init__(replacement=replacement, prepend_scheme=prepend_scheme, split=split)
@@ -131,8 +131,8 @@ class Metaspace(Decoder):
 class WordPiece(Decoder):
     """Tokens without the prefix begin a word."""
 
-    prefix = Field[str]()
-    cleanup = Field[bool]()
+    prefix = Field[str](check=text("prefix", or_none=False))
+    cleanup = Field[bool](check=flag("cleanup"))
 
     def __init__(self, prefix: str = "##", cleanup: bool = True) -> None:
         super().__init__(prefix=prefix, cleanup=cleanup)
@@ -149,7 +149,7 @@ class WordPiece(Decoder):
 class BPEDecoder(Decoder):
     """The suffix becomes a blank, and nothing in the last token."""
 
-    suffix = Field[str]()
+    suffix = Field[str](check=text("suffix", or_none=False))
 
     def __init__(self, suffix: str = "</w>") -> None:
         super().__init__(suffix=suffix)
@@ -163,9 +163,9 @@ class BPEDecoder(Decoder):
 class CTC(Decoder):
     """What speech recognition gives: repeats and pads go."""
 
-    pad_token = Field[str]()
-    word_delimiter_token = Field[str]()
-    cleanup = Field[bool]()
+    pad_token = Field[str](check=text("pad_token", or_none=False))
+    word_delimiter_token = Field[str](check=text("word_delimiter_token", or_none=False))
+    cleanup = Field[bool](check=flag("cleanup"))
 
     def __init__(
         self, pad_token: str = "<pad>", word_delimiter_token: str = "|", cleanup: bool = True

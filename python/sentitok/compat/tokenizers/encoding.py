@@ -200,7 +200,7 @@ class Encoding:
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
         """Returns the first token of a word, and the one behind its last."""
-        _checked("word_index", word_index)
+        _checked("word_index", word_index, bits=32)
         start, stop = self._range(_checked("sequence_index", sequence_index))
         places = []
         for place, word in enumerate(self.field("words")[start:stop], start):
@@ -284,7 +284,8 @@ class Encoding:
         """
         if direction not in ("left", "right"):
             raise ValueError(f"Unknown `direction`: `{direction}`. Use one of `left` or `right`")
-        pad_id, pad_type_id = _checked("pad_id", pad_id), _checked("pad_type_id", pad_type_id)
+        pad_id = _checked("pad_id", pad_id, bits=32)
+        pad_type_id = _checked("pad_type_id", pad_type_id, bits=32)
         for part in self.parts:
             part.pad(length, direction, pad_id, pad_type_id, pad_token)
         count = _checked("length", length) - len(self)
@@ -349,5 +350,5 @@ def _joined(encodings: list[Encoding], growing: bool) -> Encoding:
     return Encoding.of(n, make, ranges)
 
 
-def _checked(name: str, value: int) -> int:
-    return whole(name, value, error=OverflowError)
+def _checked(name: str, value: int, bits: int = 64) -> int:
+    return whole(name, value, error=OverflowError, bits=bits)

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 from ... import numbers
 from ...messages import shown
 
-__all__ = ["Field", "Holder", "Json", "changes", "note_change", "real", "text", "whole"]
+__all__ = ["Field", "Holder", "Json", "changes", "flag", "note_change", "real", "text", "whole"]
 
 Json = dict[str, Any]
 _Value = TypeVar("_Value")
@@ -78,7 +78,7 @@ def whole(name: str, *, or_none: bool = False) -> Callable[[Any], int | None]:
     what = "0 or more, or None" if or_none else "0 or more"
 
     def check(value: Any) -> int | None:
-        return None if value is None and or_none else numbers.whole(name, value, what)
+        return None if value is None and or_none else numbers.whole(name, value, what, error=OverflowError)
 
     return check
 
@@ -92,12 +92,23 @@ def real(name: str, what: str, least: float, most: float) -> Callable[[Any], flo
     return check
 
 
-def text(name: str) -> Callable[[Any], str | None]:
+def flag(name: str, *, or_none: bool = False) -> Callable[[Any], bool | None]:
+    """Returns what checks a field for a truth value, or `None`."""
+
+    def check(value: Any) -> bool | None:
+        if type(value) is not bool and not (or_none and value is None):
+            raise TypeError(f"{name} is {shown(value)}; it is True or False{' or None' if or_none else ''}")
+        return value
+
+    return check
+
+
+def text(name: str, *, or_none: bool = True) -> Callable[[Any], str | None]:
     """Returns what checks a field for a text, or `None`."""
 
     def check(value: Any) -> str | None:
-        if value is not None and not isinstance(value, str):
-            raise TypeError(f"{name} is {shown(value)}; it is a str or None")
+        if not isinstance(value, str) and not (or_none and value is None):
+            raise TypeError(f"{name} is {shown(value)}; it is a str{' or None' if or_none else ''}")
         return value
 
     return check

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import numbers
+from ...messages import shown
 from .encoding import Encoding
 
 __all__ = ["Padding", "Truncation"]
@@ -16,10 +17,10 @@ _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "Only
 _DIRECTIONS = ("left", "right")
 
 
-def _check(lengths: object, *names: str) -> None:
-    """Makes fields ints; raises for what is none, or below 0."""
+def _check(lengths: object, *names: str, bits: int = 64) -> None:
+    """Makes fields ints; raises for what is none, below 0, or of more bits."""
     for name in names:
-        number = numbers.whole(name, getattr(lengths, name), error=OverflowError)
+        number = numbers.whole(name, getattr(lengths, name), error=OverflowError, bits=bits)
         object.__setattr__(lengths, name, number)  # 2026-11-23: the classes are frozen from then on
 
 
@@ -114,7 +115,9 @@ class Padding:
     def __post_init__(self) -> None:
         if self.direction not in _DIRECTIONS:
             raise ValueError(f"Unknown `direction`: `{self.direction}`. Use one of `left` or `right`")
-        _check(self, "pad_id", "pad_type_id")
+        if not isinstance(self.pad_token, str):
+            raise TypeError(f"pad_token is {shown(self.pad_token)}; it is a str")
+        _check(self, "pad_id", "pad_type_id", bits=32)
         _check(self, *(name for name in ("length", "pad_to_multiple_of") if getattr(self, name) is not None))
 
     @classmethod

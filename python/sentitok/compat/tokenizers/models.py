@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 from ... import atomic, numbers
 from ...messages import shown
 from .carrier import built
-from .fields import Field, Json, real, whole
+from .fields import Field, Json, flag, real, text, whole
 from .stages import Stage
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ __all__ = ["BPE", "Model", "Token", "Unigram", "WordLevel", "WordPiece"]
 
 _Vocab = Mapping[str, int] | str
 _Merges = Iterable[tuple[str, str]]
+# What ends a line of vocab.txt without being part of its token: Unicode's White_Space.
+_WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+_MOST_IDS = 1 << 32
+_ID = "0 or more, and less than 2**32"
 
 
 class Token(NamedTuple):
@@ -53,11 +59,13 @@ class Model(Stage, room="model"):
 
     def token_to_id(self, token: str) -> int | None:
         """Returns the id of a token."""
+        if not isinstance(token, str):
+            raise TypeError(f"token is {shown(token)}; it is a str")
         return self.vocab.get(token)
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id."""
-        return self._tokens.get(numbers.whole("id", id, error=OverflowError))
+        return self._tokens.get(numbers.whole("id", id, error=OverflowError, bits=32))
 
     def tokenize(self, sequence: str) -> list[Token]:
         """Returns the tokens of a piece: of a text that is not split any more."""
@@ -82,9 +90,9 @@ class Model(Stage, room="model"):
     def save(self, folder: str, prefix: str | None = None) -> list[str]:
         """Writes the files of the model, and returns their paths."""
         files = {}
-        for name, text in self.written().items():
+        for name, content in self.written().items():
             path = Path(folder) / (name if prefix is None else f"{prefix}-{name}")
-            atomic.write(path, text.encode())
+            atomic.write(path, content.encode())
             files[name] = str(path)
         return list(files.values())
 
@@ -116,12 +124,12 @@ class BPE(Model):
     """
 
     dropout = Field[float | None](check=real("dropout", "a probability, from 0 to 1, or None", 0, 1))
-    unk_token = Field[str | None]()
-    continuing_subword_prefix = Field[str | None]()
-    end_of_word_suffix = Field[str | None]()
-    fuse_unk = Field[bool]()
-    byte_fallback = Field[bool]()
-    ignore_merges = Field[bool]()
+    unk_token = Field[str | None](check=text("unk_token"))
+    continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
+    end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
+    fuse_unk = Field[bool](check=flag("fuse_unk"))
+    byte_fallback = Field[bool](check=flag("byte_fallback"))
+    ignore_merges = Field[bool](check=flag("ignore_merges"))
 
     def __init__(
         self,
@@ -148,12 +156,12 @@ class BPE(Model):
             unk_token=unk_token,
             continuing_subword_prefix=continuing_subword_prefix,
             end_of_word_suffix=end_of_word_suffix,
-            fuse_unk=bool(fuse_unk),
+            fuse_unk=fuse_unk,
             byte_fallback=byte_fallback,
             ignore_merges=ignore_merges,
         )
-        self.fields["vocab"] = _by_id(cast("Mapping[str, int]", vocab or {}))
-        self.fields["merges"] = [list(pair) for pair in merges or []]
+        self.fields["vocab"] = _by_id({} if vocab is None else cast("Mapping[str, int]", vocab))
+        self.fields["merges"] = [list(pair) for pair in ([] if merges is None else merges)]
         self._check_merges()
 
     def _check_merges(self) -> None:
@@ -184,10 +192,10 @@ class BPE(Model):
             ValueError: for a line that is no pair.
         """
         pairs = []
-        for number, line in enumerate(Path(merges).read_text("utf-8").split("\n"), 1):
-            if line.startswith("#version") or not line.strip("\r"):
+        for number, line in enumerate(_lines(merges), 1):
+            if line.startswith("#version"):
                 continue
-            parts = line.rstrip("\r").split(" ")
+            parts = line.split(" ")
             if len(parts) != 2:
                 raise ValueError(f"{merges}, line {number}: {shown(line)} is no pair of tokens")
             pairs.append((parts[0], parts[1]))
@@ -214,8 +222,8 @@ class WordPiece(Model):
         continuing_subword_prefix: what tokens inside a word begin with.
     """
 
-    unk_token = Field[str]()
-    continuing_subword_prefix = Field[str]()
+    unk_token = Field[str](check=text("unk_token", or_none=False))
+    continuing_subword_prefix = Field[str](check=text("continuing_subword_prefix", or_none=False))
     max_input_chars_per_word = Field[int](check=whole("max_input_chars_per_word"))
 
     def __init__(
@@ -229,17 +237,16 @@ class WordPiece(Model):
         if isinstance(vocab, str):
             vocab = self.read_file(vocab)
         super().__init__(
-            unk_token=str(unk_token),
+            unk_token=unk_token,
             continuing_subword_prefix=continuing_subword_prefix,
             max_input_chars_per_word=max_input_chars_per_word,
         )
-        self.fields["vocab"] = _by_id(vocab or {})
+        self.fields["vocab"] = _by_id({} if vocab is None else vocab)
 
     @staticmethod
     def read_file(vocab: str) -> dict[str, int]:
         """Reads a vocab.txt: a token a line."""
-        lines = Path(vocab).read_text("utf-8").split("\n")
-        return {line.rstrip(): id for id, line in enumerate(lines[: -1 if not lines[-1] else None])}
+        return {line.rstrip(_WHITE_SPACE): id for id, line in enumerate(_lines(vocab))}
 
     @classmethod
     def from_file(cls, vocab: str, **kwargs: Any) -> "WordPiece":
@@ -259,13 +266,13 @@ class WordLevel(Model):
         unk_token: the token of the other words.
     """
 
-    unk_token = Field[str]()
+    unk_token = Field[str](check=text("unk_token", or_none=False))
 
-    def __init__(self, vocab: _Vocab | None = None, unk_token: str = "<unk>") -> None:
+    def __init__(self, vocab: _Vocab | None = None, unk_token: str | None = None) -> None:
         if isinstance(vocab, str):
             vocab = self.read_file(vocab)
-        self.fields = {"vocab": _by_id(vocab or {})}
-        self.unk_token = unk_token
+        self.fields = {"vocab": _by_id({} if vocab is None else vocab)}
+        self.unk_token = "<unk>" if unk_token is None else unk_token
 
     @staticmethod
     def read_file(vocab: str) -> dict[str, int]:
@@ -273,7 +280,7 @@ class WordLevel(Model):
         return _vocab_json(vocab)
 
     @classmethod
-    def from_file(cls, vocab: str, unk_token: str = "<unk>") -> "WordLevel":
+    def from_file(cls, vocab: str, unk_token: str | None = None) -> "WordLevel":
         """Returns the model of a vocab.json."""
         return cls(cls.read_file(vocab), unk_token)
 
@@ -328,8 +335,26 @@ class Unigram(Model):
         return {"unigram.json": json.dumps({name: self.fields[name] for name in fields}, ensure_ascii=False)}
 
 
+def _text(path: str) -> str:
+    r"""The text of a file with its line ends as they are: `read_text` makes a line feed of `\r`."""
+    return Path(path).read_bytes().decode("utf-8")
+
+
+def _lines(path: str) -> list[str]:
+    r"""The lines of a file, which end by `\n` or `\r\n`."""
+    *lines, last = _text(path).split("\n")
+    return [line.removesuffix("\r") for line in lines] + ([last] if last else [])
+
+
 def _by_id(vocab: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(vocab.items(), key=_id_of))
+    if not isinstance(vocab, Mapping):
+        raise TypeError(f"vocab is {shown(vocab)}; it is a dict of tokens and ids, or the path of a file")
+    for token, id in vocab.items():
+        if not isinstance(token, str):
+            raise TypeError(f"vocab has the token {shown(token)}; a token is a str")
+        if not 0 <= numbers.index(f"the id of {shown(token)}", id, _ID) < _MOST_IDS:
+            raise TypeError(f"vocab has the id {shown(id)} for {shown(token)}: it is {_ID}")
+    return {token: int(id) for token, id in sorted(vocab.items(), key=_id_of)}
 
 
 # 2026-11-23: the name needs its type
@@ -337,10 +362,13 @@ _id_of: Callable[[tuple[str, int]], int] = lambda item: item[1]  # noqa: E731
 
 
 def _vocab_json(path: str) -> dict[str, int]:
-    vocab = json.loads(Path(path).read_text("utf-8"))
+    vocab = json.loads(_text(path))
     if not isinstance(vocab, dict):
         raise ValueError(f"{path}: a vocab.json is an object of tokens and ids")
-    return {token: id for token, id in vocab.items() if isinstance(id, int)}
+    for token, id in vocab.items():
+        if isinstance(id, float) or (isinstance(id, int) and not 0 <= id < _MOST_IDS):
+            raise ValueError(f"{path}: the id of {shown(token)} is {id}: it is {_ID}")
+    return {token: id for token, id in vocab.items() if isinstance(id, int) and not isinstance(id, bool)}
 
 
 def _json(value: object) -> str:

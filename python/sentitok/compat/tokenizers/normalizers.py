@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from .alphabet import spelled
 from .carrier import carried
-from .fields import Field, Json
+from .fields import Field, Json, flag, text
 from .stages import Regex as _Regex
 from .stages import Stage, Steps, pattern
 from .strings import NormalizedString
@@ -67,10 +67,10 @@ class Normalizer(Stage, room="normalizer"):
 class BertNormalizer(Normalizer):
     """What BERT does: cleans, puts blanks around Chinese characters, strips accents, lowers."""
 
-    clean_text = Field[bool]()
-    handle_chinese_chars = Field[bool]()
-    strip_accents = Field[bool | None]()
-    lowercase = Field[bool]()
+    clean_text = Field[bool](check=flag("clean_text"))
+    handle_chinese_chars = Field[bool](check=flag("handle_chinese_chars"))
+    strip_accents = Field[bool | None](check=flag("strip_accents", or_none=True))
+    lowercase = Field[bool](check=flag("lowercase"))
 
     def __init__(
         self,
@@ -130,8 +130,8 @@ class ByteLevel(Normalizer):
 class Strip(Normalizer):
     """Leaves out white space at the ends."""
 
-    left = Field[bool]("strip_left")
-    right = Field[bool]("strip_right")
+    left = Field[bool]("strip_left", check=flag("left"))
+    right = Field[bool]("strip_right", check=flag("right"))
 
     def __init__(self, left: bool = True, right: bool = True) -> None:
         super().__init__(left=left, right=right)
@@ -140,7 +140,7 @@ class Strip(Normalizer):
 class Prepend(Normalizer):
     """Puts a text in front."""
 
-    prepend = Field[str]()
+    prepend = Field[str](check=text("prepend", or_none=False))
 
     def __init__(self, prepend: str = "▁") -> None:
         super().__init__(prepend=prepend)
@@ -149,7 +149,7 @@ class Prepend(Normalizer):
 class Replace(Normalizer):
     """Puts a text in the place of another, or of what a regular expression matches."""
 
-    content = Field[str]()
+    content = Field[str](check=text("content", or_none=False))
 
     def __init__(self, pattern: str | _Regex, content: str) -> None:
         self.fields = {"pattern": _looked_for(pattern)}

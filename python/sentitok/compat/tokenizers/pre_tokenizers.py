@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from .alphabet import ALPHABET, spelled
 from .carrier import carried
-from .fields import Field, Json, whole
+from .fields import Field, Json, flag, whole
 from .stages import Regex as _Regex
 from .stages import Stage, Steps, one_char, one_of, pattern
 from .strings import PreTokenizedString
@@ -94,9 +94,9 @@ class UnicodeScripts(PreTokenizer):
 class ByteLevel(PreTokenizer):
     """GPT-2's pieces, a character a byte."""
 
-    add_prefix_space = Field[bool]()
-    trim_offsets = Field[bool]()
-    use_regex = Field[bool]()
+    add_prefix_space = Field[bool](check=flag("add_prefix_space"))
+    trim_offsets = Field[bool](check=flag("trim_offsets"))
+    use_regex = Field[bool](check=flag("use_regex"))
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Metaspace(PreTokenizer):
 
     replacement = Field[str](check=one_char)
     prepend_scheme = Field[str](check=_SCHEME)
-    split = Field[bool]()
+    split = Field[bool](check=flag("split"))
 
     def __init__(self, replacement: str = "▁", prepend_scheme: str = "always", split: bool = True) -> None:
         super().__init__(replacement=replacement, prepend_scheme=prepend_scheme, split=split)
@@ -149,7 +149,7 @@ class Punctuation(PreTokenizer):
 class Digits(PreTokenizer):
     """Cuts around numbers, or each digit."""
 
-    individual_digits = Field[bool]()
+    individual_digits = Field[bool](check=flag("individual_digits"))
 
     def __init__(self, individual_digits: bool = False) -> None:
         super().__init__(individual_digits=individual_digits)
@@ -168,7 +168,7 @@ class Split(PreTokenizer):
     """Cuts at a text or at what a regular expression matches."""
 
     behavior = _behavior()
-    invert = Field[bool]()
+    invert = Field[bool](check=flag("invert"))
 
     def __init__(self, pattern: str | _Regex, behavior: str, invert: bool = False) -> None:
         self.fields = {"pattern": _looked_for(pattern)}

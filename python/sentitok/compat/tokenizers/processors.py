@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from ... import numbers
+from ...messages import shown
 from .encoding import FIELDS, Encoding
-from .fields import Field, Json
+from .fields import Field, Json, flag
 from .stages import Stage, Steps
 
 __all__ = [
@@ -37,6 +38,10 @@ class PostProcessor(Stage, room="post-processor"):
     def trims(self) -> bool:
         """Whether white space is left out of where tokens are."""
         return bool(self.fields.get("trim_offsets"))
+
+    def keeps_prefix(self) -> bool:
+        """Whether a space that was put in front of a text is none of the text's own."""
+        return bool(self.fields.get("add_prefix_space"))
 
     def process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -95,9 +100,9 @@ def _trim_all(encodings: list[Encoding], add_prefix_space: bool) -> None:
 class ByteLevel(PostProcessor):
     """Leaves white space out of where tokens are, if asked for."""
 
-    add_prefix_space = Field[bool]()
-    trim_offsets = Field[bool]()
-    use_regex = Field[bool]()
+    add_prefix_space = Field[bool](check=flag("add_prefix_space"))
+    trim_offsets = Field[bool](check=flag("trim_offsets"))
+    use_regex = Field[bool](check=flag("use_regex"))
 
     def __init__(
         self,
@@ -121,11 +126,18 @@ class ByteLevel(PostProcessor):
         return encodings
 
 
+def _with_id(given: tuple[str, int]) -> list[Any]:
+    token, id = given
+    if not isinstance(token, str):
+        raise TypeError(f"{shown(given)} is no token with its id, such as ('[SEP]', 3)")
+    return [token, numbers.whole(f"the id of {shown(token)}", id, error=OverflowError, bits=32)]
+
+
 class _Framed(PostProcessor):
     """BERT's and RoBERTa's way: one token before, one behind each text."""
 
-    sep = Field[_Token](check=list, shown=tuple)
-    cls = Field[_Token](check=list, shown=tuple)
+    sep = Field[_Token](check=_with_id, shown=tuple)
+    cls = Field[_Token](check=_with_id, shown=tuple)
     kinds: ClassVar[dict[str, type[Stage]]] = PostProcessor.kinds
 
     def _frame(self, encodings: list[Encoding], pair_type: int, sep_before_pair: bool) -> list[Encoding]:
@@ -162,8 +174,8 @@ class BertProcessing(_Framed):
 class RobertaProcessing(_Framed):
     """`<s> A </s></s> B </s>`, all of segment 0."""
 
-    trim_offsets = Field[bool]()
-    add_prefix_space = Field[bool]()
+    trim_offsets = Field[bool](check=flag("trim_offsets"))
+    add_prefix_space = Field[bool](check=flag("add_prefix_space"))
 
     def __init__(
         self, sep: _Token, cls: _Token, trim_offsets: bool = True, add_prefix_space: bool = True
@@ -210,13 +222,17 @@ def _template(given: _Template) -> list[Json]:
 
 def _special(given: "_Token | tuple[int, str] | Mapping[str, Any]") -> Json:
     if isinstance(given, Mapping):
-        ids = [numbers.whole("an id", id) for id in given["ids"]]
+        ids = [numbers.whole("an id", id, error=OverflowError, bits=32) for id in given["ids"]]
         token = {"id": given["id"], "ids": ids, "tokens": list(given["tokens"])}
         if len(token["ids"]) != len(token["tokens"]):
             raise ValueError(f"SpecialToken: ids and tokens must be of the same length: {given!r}")
         return token
     content, id = given if isinstance(given[0], str) else given[::-1]
-    return {"id": content, "ids": [numbers.whole("an id", id)], "tokens": [content]}
+    return {
+        "id": content,
+        "ids": [numbers.whole("an id", id, error=OverflowError, bits=32)],
+        "tokens": [content],
+    }
 
 
 class TemplateProcessing(PostProcessor):
@@ -295,6 +311,10 @@ class Sequence(Steps[PostProcessor], PostProcessor):
     def trims(self) -> bool:
         """As in `PostProcessor`."""
         return any(stage.trims() for stage in self.stages)
+
+    def keeps_prefix(self) -> bool:
+        """As in `PostProcessor`."""
+        return next((stage.keeps_prefix() for stage in self.stages if stage.trims()), True)
 
     def around(self, encodings: list[Encoding], add: bool) -> list[Encoding]:
         """As in `PostProcessor`."""

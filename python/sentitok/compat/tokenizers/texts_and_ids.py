@@ -38,6 +38,17 @@ def _trimmed(row: _sentitok.Encoding) -> list[Any]:
     return list(map(tuple, row.offsets().tolist()))
 
 
+def _trimmed_by_later(row: _sentitok.Encoding) -> list[Any]:
+    """Where tokens are, if the post-processor takes a space that was put in front for one of the text."""
+    places = row.offsets()
+    raw = row.offsets(trim=False)
+    empty = (raw[:, 0] == raw[:, 1]) & (row.sequence_ids >= 0)
+    if empty.any():
+        places = places.copy()
+        places[empty] = raw[empty] + 1
+    return list(map(tuple, places.tolist()))
+
+
 def _untrimmed(row: _sentitok.Encoding) -> list[Any]:
     """Where tokens are. What is put in front of a text or a word has the place of what follows."""
     places = row.offsets(trim=False)
@@ -81,7 +92,9 @@ class Codec:
         self._decoder: Decoder | None = stages["decoder"]
         processor: PostProcessor | None = stages["post_processor"]
         self._has_processor = processor is not None
-        self._trims = processor is not None and processor.trims()
+        self._places = _untrimmed
+        if processor is not None and processor.trims():
+            self._places = _trimmed if processor.keeps_prefix() else _trimmed_by_later
         self._is_random = bool(model.fields.get("dropout"))
         normalizer: Normalizer | None = stages["normalizer"]
         normalize = _normalizing(normalizer, tokenizer)
@@ -184,8 +197,11 @@ class Codec:
 
     def _makers(self, words: Row | None, specials: str, places: bool) -> dict[str, _Make]:
         """What makes each list of a row; `words` are its texts, if they are words."""
-        offsets = _trimmed if self._trims else _untrimmed
-        makers = {**_MAKERS, "offsets": offsets, "tokens": lambda row: self._tokens(row, words, specials)}
+        makers = {
+            **_MAKERS,
+            "offsets": self._places,
+            "tokens": lambda row: self._tokens(row, words, specials),
+        }
         return makers if places else {**makers, **_WITHOUT_PLACES}
 
     def _wrapped(self, row: _sentitok.Encoding, makers: dict[str, _Make], has_pair: bool) -> Encoding:
@@ -235,4 +251,4 @@ def _run(numbers: list[int], number: int) -> tuple[int, int]:
 
 
 def _id(id: SupportsIndex) -> int:
-    return whole("id", id, error=OverflowError)
+    return whole("id", id, error=OverflowError, bits=32)

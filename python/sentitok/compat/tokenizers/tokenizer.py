@@ -167,7 +167,7 @@ class Tokenizer(Pipeline):
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id."""
-        added = self._added.tokens.get(numbers.whole("id", id, error=OverflowError))
+        added = self._added.tokens.get(numbers.whole("id", id, error=OverflowError, bits=32))
         return self.model.id_to_token(id) if added is None else added.content
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn
 from ... import absent, numbers
 from ...messages import shown
 from .added import AddedToken, token_of
-from .fields import Field, Holder, Json, text, whole
+from .fields import Field, Holder, Json, flag, text, whole
 from .shown import written
 
 __all__ = ["BpeTrainer", "Merging", "Trainer", "UnigramTrainer", "WordLevelTrainer", "WordPieceTrainer"]
@@ -46,7 +46,7 @@ class Trainer(Holder):
     _inner: ClassVar[tuple[str, str] | None] = None
 
     vocab_size = Field[int](check=whole("vocab_size"))
-    show_progress = Field[bool]()
+    show_progress = Field[bool](check=flag("show_progress"))
     special_tokens = Field[list[AddedToken]](check=_specs, shown=_tokens)
 
     def __init__(self, **options: Any) -> None:
@@ -91,7 +91,7 @@ class Merging(Trainer):
     continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
     end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
     max_token_length = Field[int | None](check=whole("max_token_length", or_none=True))
-    progress_format = Field[str]()
+    progress_format = Field[str](check=text("progress_format", or_none=False))
 
 
 class BpeTrainer(Merging):

@@ -48,15 +48,20 @@ def trained(
     if files is not None:
         source.update(source=files, format="lines")
     else:
-        source["texts"] = _flat(texts or ())
+        source["texts"] = _flat(iter(cast("Iterable[str | Iterable[str]]", texts)))
     spells_bytes = any(stage is not None and stage.spells_bytes() for stage in stages.values())
     if isinstance(trainer, Merging):
-        return _merges(trainer, source, spells_bytes)
+        try:
+            return _merges(trainer, source, spells_bytes)
+        except _sentitok.TrainError as error:
+            if not str(error).startswith("the corpus is empty"):
+                raise
+            return _merges_of_nothing(trainer)
     counts = cast("_sentitok.WordCounts", _sentitok.count(**source))
     spell = spelled if spells_bytes else bytes.decode
     words = {spell(word): n for word, n in counts.items()}
     if isinstance(trainer, UnigramTrainer):
-        return _pieces(trainer, words)
+        return _pieces(trainer, words) if words else _pieces_of_nothing(trainer)
     return _words(cast("WordLevelTrainer", trainer), words)
 
 
@@ -81,7 +86,20 @@ def _merges(trainer: Merging, source: Json, spells_bytes: bool) -> Json:
         end_of_word_suffix=trainer.end_of_word_suffix,
         max_token_length=trainer.max_token_length,
     )
-    fields = _written(made)
+    return _with_affixes(trainer, _written(made))
+
+
+def _merges_of_nothing(trainer: Merging) -> Json:
+    """The special tokens and the initial alphabet, which tokenizers gives for texts without a piece."""
+    tokens = [token.content for token in trainer.special_tokens] + sorted({*trainer.initial_alphabet})
+    return _with_affixes(trainer, {"vocab": _numbered(tokens), "merges": []})
+
+
+def _numbered(tokens: Iterable[str]) -> dict[str, int]:
+    return {token: id for id, token in enumerate(dict.fromkeys(tokens))}
+
+
+def _with_affixes(trainer: Merging, fields: Json) -> Json:
     affix = {"continuing_subword_prefix": trainer.continuing_subword_prefix}
     if trainer.model == "WordPiece":
         return {"vocab": fields["vocab"], **affix}
@@ -110,6 +128,15 @@ def _pieces(trainer: UnigramTrainer, words: dict[str, int]) -> Json:
     )
     fields = _written(made)
     return {"unk_id": fields["unk_id"], "vocab": fields["vocab"]}
+
+
+def _pieces_of_nothing(trainer: UnigramTrainer) -> Json:
+    """The special tokens, which tokenizers gives for texts without a piece."""
+    tokens = [token.content for token in trainer.special_tokens]
+    if trainer.unk_token is not None and trainer.unk_token not in tokens:
+        tokens.insert(0, trainer.unk_token)
+    unk_id = None if trainer.unk_token is None else tokens.index(trainer.unk_token)
+    return {"unk_id": unk_id, "vocab": [[token, 0.0] for token in tokens]}
 
 
 def _words(trainer: WordLevelTrainer, words: dict[str, int]) -> Json:
