@@ -3,6 +3,7 @@
 Not for which calls are compared: see `test_acceleration.py` and `test_acceleration_random.py`.
 """
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,28 @@ def outcome(call: Callable[[], Any]) -> Any:
         if isinstance(error, (KeyboardInterrupt, MemoryError)):
             raise
         return type(error).__name__, str(error)
+
+
+def some_options(draw: random.Random) -> dict[str, Any]:
+    """Options of a call, each at random."""
+    values: dict[str, list[Any]] = {
+        "add_special_tokens": [True, False],
+        "padding": [True, False, "longest", "max_length", "do_not_pad"],
+        "truncation": [True, False, "only_first", "only_second", "longest_first"],
+        "max_length": [None, 0, 1, 3, 8, 20, 40],
+        "stride": [0, 1, 3, 50],
+        "pad_to_multiple_of": [None, 4],
+        "padding_side": ["left", "right"],
+        "return_tensors": [None, "np", "pt", "tf"],
+        "return_token_type_ids": [None, True, False],
+        "return_attention_mask": [None, True, False],
+        "return_overflowing_tokens": [True, False],
+        "return_special_tokens_mask": [True, False],
+        "return_offsets_mapping": [True, False],
+        "return_length": [True, False],
+        "verbose": [True, False],
+    }
+    return {name: draw.choice(values[name]) for name in draw.sample([*values], draw.randrange(7))}
 
 
 def asked(*given: Any, **options: Any) -> Callable[[Any], Any]:

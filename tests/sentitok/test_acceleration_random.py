@@ -16,7 +16,7 @@ import tokenizers
 pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, asked, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
+from oracles.accelerated import TEXTS, asked, pair_of, plain, runs, same, some_options  # noqa: E402  # 2026-11-24: needs both
 from oracles.families import FAMILIES  # noqa: E402  # 2026-11-24: needs both
 
 # 2026-11-23: those of transformers' own imports, and of what its calls ignore.
@@ -56,27 +56,6 @@ def some_given(draw: random.Random) -> tuple[tuple[Any, ...], bool]:
         ([*zip(texts, pairs, strict=True)],),
     ]
     return draw.choice(kinds), False
-
-
-def some_options(draw: random.Random) -> dict[str, Any]:
-    values: dict[str, list[Any]] = {
-        "add_special_tokens": [True, False],
-        "padding": [True, False, "longest", "max_length", "do_not_pad"],
-        "truncation": [True, False, "only_first", "only_second", "longest_first"],
-        "max_length": [None, 0, 1, 3, 8, 20, 40],
-        "stride": [0, 1, 3, 50],
-        "pad_to_multiple_of": [None, 4],
-        "padding_side": ["left", "right"],
-        "return_tensors": [None, "np", "pt", "tf"],
-        "return_token_type_ids": [None, True, False],
-        "return_attention_mask": [None, True, False],
-        "return_overflowing_tokens": [True, False],
-        "return_special_tokens_mask": [True, False],
-        "return_offsets_mapping": [True, False],
-        "return_length": [True, False],
-        "verbose": [True, False],
-    }
-    return {name: draw.choice(values[name]) for name in draw.sample([*values], draw.randrange(7))}
 
 
 def attack(family: str, n_calls: int) -> None:

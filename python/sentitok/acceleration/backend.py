@@ -41,6 +41,9 @@ _SAMPLES = 8
 # twice as many after each, so that one which changes all the time costs little.
 _MOST_WAITED = 1024
 
+# The characters that bytes are spelled by.
+_ALPHABET = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+
 # In texts of bytes that are no character.
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 
@@ -91,6 +94,8 @@ class Known:
         has_offsets: whether offsets are the same here.
         types_are_places: whether the first text has type 0, and the second of a pair type 1. Where
             not, tokenizers gives these to windows all the same, but for the first of a text.
+        n_sequences: how many texts an encoding has as tokenizers counts them, by whether the template is
+            applied and whether there is a pair. A template before another post-processor counts more.
         tokens: the tokens of the ids that were asked for, as the backend spells them.
         file: the backend as JSON.
         copies: copies of the backend that no thread uses at the moment.
@@ -106,6 +111,7 @@ class Known:
     is_of_type_0: bool = False
     has_offsets: bool = False
     types_are_places: bool = False
+    n_sequences: dict[tuple[bool, bool], int] = field(default_factory=dict)
     tokens: dict[int, str] = field(default_factory=dict)
     file: str = ""
     copies: list[Any] = field(default_factory=list)
@@ -240,10 +246,18 @@ class Running:
             if any(getattr(backend.model, name, None) for name in _DRAWS):
                 self._tell("its model draws at random")
                 return refused
+            if (reason := _reason_to_refuse(backend)) is not None:
+                self._tell(reason)
+                return refused
             file = backend.to_str()
             tokenizer = Tokenizer.from_bytes(file.encode())
             text, ids = _first_differences(tokenizer, backend)
-            has_offsets = _has_offsets(tokenizer, backend)
+            has_offsets = _has_offsets(tokenizer, backend, file)
+            n_sequences = {
+                (adds, pair is not None): backend.encode("a", pair, add_special_tokens=adds).n_sequences
+                for adds in (False, True)
+                for pair in (None, "a")
+            }
         except SentitokError as error:
             self._tell(str(error))
             return refused
@@ -268,6 +282,7 @@ class Running:
             is_of_type_0=not any(tokenizer.encode(text).type_ids.any() for text in ("", "a")),
             has_offsets=has_offsets,
             types_are_places=np.array_equal(pair.type_ids[is_text], pair.sequence_ids[is_text]),
+            n_sequences=n_sequences,
             file=file,
         )
 
@@ -294,6 +309,33 @@ def _is_of_backend(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
+def _reason_to_refuse(backend: Any) -> str | None:
+    """Why no text may be tried, or why ids can differ for texts that are not tried."""
+    tokens = backend.get_added_tokens_decoder().values()
+    patterns: dict[str, str] = {}
+    for token in tokens:
+        pattern = _pattern(backend, token)
+        if not pattern:  # tokenizers finds it everywhere, without end, or panics
+            return f"its normalizer leaves nothing of the added token {shown(token.content)}"
+        if pattern in patterns:  # tokenizers finds one or the other, in the order of a hash table
+            both = f"{shown(patterns[pattern])} and {shown(token.content)}"
+            return f"its normalizer makes the added tokens {both} alike"
+        patterns[pattern] = token.content
+    taking = next((token.content for token in tokens if token.rstrip), None)
+    taken = next((content for pattern, content in patterns.items() if pattern[0].isspace()), None)
+    if (
+        taking is not None and taken is not None
+    ):  # tokenizers finds it once more in white space that was taken
+        return f"its added token {shown(taking)} takes the white space by which {shown(taken)} begins"
+    return None
+
+
+def _pattern(backend: Any, token: Any) -> str:
+    """What is searched for in a text to find an added token."""
+    is_changed = token.normalized and backend.normalizer is not None
+    return str(backend.normalizer.normalize_str(token.content) if is_changed else token.content)
+
+
 def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, list[int] | None]:
     """The first text of a few that has other ids, and the first ids that have another text."""
     added = backend.get_added_tokens_decoder()
@@ -306,6 +348,9 @@ def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, 
     for text, row in zip(texts, rows, strict=True):
         if tokenizer.encode(text, specials="all").ids.tolist() != row:
             return text, None
+    for id, token in added.items():
+        if _pattern(backend, token) != token.content:  # tokenizers decodes it to what was searched for
+            return None, [id]
     joins_bytes = _joins_bytes(backend)
     whole = [id for id in added if not joins_bytes or BROKEN not in tokenizer.decode([id])]
     for row in (*rows, whole):
@@ -322,7 +367,7 @@ def _joins_bytes(backend: Any) -> bool:
     return backend.decoder is not None and b"ByteFallback" in backend.decoder.__getstate__()
 
 
-def _has_offsets(tokenizer: Tokenizer, backend: Any) -> bool:
+def _has_offsets(tokenizer: Tokenizer, backend: Any, file: str) -> bool:
     """Whether offsets are those of the backend: not where a mark is put in, or rules rewrite text.
 
     A token of a mark alone stands at no character here, and at the next one there.
@@ -332,8 +377,7 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any) -> bool:
     )
     if any(name in stages for name in _MOVES_OFFSETS):
         return False
-    # Each byte of an unknown character has its own place here, and that of the whole run in tokenizers.
-    if type(backend.model).__name__ == "Unigram" and backend.model.byte_fallback:
+    if not _is_place_of_text(backend.model, file, b"ByteLevel" in stages):
         return False
     rows = tokenizer.encode_batch(_PROBES, specials="all", offsets=True)
     with _kept_settings(backend):
@@ -342,6 +386,23 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any) -> bool:
         backend.encode_special_tokens = False
         offsets = [offset for text in _PROBES for offset in backend.encode(text).offsets]
     return [*map(tuple, rows.offsets().tolist())] == offsets
+
+
+def _is_place_of_text(model: Any, file: str, is_byte_level: bool) -> bool:
+    """Whether each token of a model is a piece of the text, so that its place is the same here.
+
+    Other places: bytes of an unknown character (Unigram of tokenizers gives each the whole run), the bytes
+    of an affix, and what follows a character that is left out.
+    """
+    kind = type(model).__name__
+    if kind == "Unigram":
+        return '"byte_fallback":true' not in file  # the model does not tell
+    if kind != "BPE":
+        return True
+    if is_byte_level:
+        affixes = model.continuing_subword_prefix or model.end_of_word_suffix
+        return not affixes and all(model.token_to_id(char) is not None for char in _ALPHABET)
+    return model.unk_token is not None or bool(model.byte_fallback)
 
 
 @contextmanager

@@ -122,7 +122,7 @@ def encoded(
         for row in ids:
             tokenizer._eventual_warn_about_too_long_sequence(row, None, option("verbose", True))
     encodings = EncodingsOnDemand(call, known, len(ids))
-    n_sequences = 1 if given.pairs is None else 2
+    n_sequences = known.n_sequences[call.adds_special_tokens, call.pairs is not None]
     if given.is_batch or tensors is not None or option("return_overflowing_tokens"):
         return BatchEncoding(data, cast(Any, encodings), tensor_type=tensors, n_sequences=n_sequences)
     single = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
