@@ -1,5 +1,6 @@
 """What a new user meets around a run: scores by class, folds, moved files, changed data."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -102,3 +103,72 @@ def test_changed_data_is_found(tmp_path: Path) -> None:
     assert "reviews.csv: changed" in done.out
     (tmp_path / "reviews.csv").unlink()
     assert "reviews.csv: missing" in senti("verify", "run", "--data", cwd=tmp_path).out
+
+
+@pytest.fixture(scope="module")
+def spam(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose columns had to be named, and files of the same and of another kind."""
+    path = tmp_path_factory.mktemp("spam")
+    rows = [line.rsplit(",", 1) for line in write(path / "r.csv", 120).read_text("utf-8").splitlines()[1:]]
+    texts = [(f"t{i}", label, text.strip('"'), f"note number {i}") for i, (text, label) in enumerate(rows)]
+    lines = ["nr;kind;said;note", *(";".join(row) for row in texts)]
+    (path / "train.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    (path / "new.csv").write_text("\n".join([lines[0], *lines[1:4]]) + "\n", "utf-8")
+    objects = [dict(zip(("nr", "kind", "said", "note"), row, strict=True)) for row in texts[:3]]
+    (path / "new.jsonl").write_text("".join(json.dumps(one) + "\n" for one in objects), "utf-8")
+    (path / "plain.csv").write_text("text\ngood film\n", "utf-8")
+    named = ("--text-column", "said", "--label-column", "kind", "--separator", ";")
+    done = senti("train", "train.csv", *named, *NB, "-o", "run", cwd=path)
+    assert done.code == 0, done.err
+    return path
+
+
+@pytest.mark.parametrize("file", ["new.csv", "new.jsonl"])
+def test_a_run_remembers_its_columns(spam: Path, file: str) -> None:
+    done = senti("predict", "run", file, "--json", cwd=spam)
+    assert done.code == 0, done.err
+    assert [json.loads(line)["text"] for line in done.out.splitlines()] == [
+        json.loads(line)["said"] for line in (spam / "new.jsonl").read_text("utf-8").splitlines()
+    ]
+    done = senti("evaluate", "run", file, "--even-if-trained", "--bootstrap", "0", "--json", cwd=spam)
+    assert json.loads(done.out)["n"] == 3, done.err
+    assert senti("errors", "run", file, "--even-if-trained", cwd=spam).code == 0
+
+
+def test_other_columns_are_guessed_as_ever(spam: Path) -> None:
+    done = senti("predict", "run", "plain.csv", "--json", cwd=spam)
+    assert json.loads(done.out)["text"] == "good film", done.err
+
+
+# (options, the columns in front of the answers)
+KEPT = [
+    (("--id-column", "nr"), {"nr": "t0"}),
+    (("--keep", "note,nr"), {"nr": "t0", "note": "note number 0"}),
+    (("--keep", "all"), {"nr": "t0", "kind": None, "note": "note number 0"}),
+    (("--keep", "note", "--id-column", "nr"), {"nr": "t0", "note": "note number 0"}),
+]
+
+
+@pytest.mark.parametrize(("options", "columns"), KEPT)
+@pytest.mark.parametrize("out", ["a.csv", "a.tsv", "a.jsonl"])
+def test_columns_are_carried_through(
+    spam: Path, options: tuple[str, ...], columns: dict[str, str | None], out: str
+) -> None:
+    done = senti("predict", "run", "new.csv", *options, "-o", out, cwd=spam)
+    assert done.code == 0, done.err
+    text = (spam / out).read_text("utf-8")
+    if out.endswith(".jsonl"):
+        record = json.loads(text.splitlines()[0])
+    else:
+        made = csv.DictReader(text.splitlines(), delimiter="\t" if out.endswith(".tsv") else ",")
+        record = dict(next(iter(made)))
+    names = [name for name in record if name not in ("schema", "text", "label", "probs") and name[:2] != "p_"]
+    assert [name for name in names if name != "cut"] == list(columns)
+    assert all(record[name] == value for name, value in columns.items() if value is not None)
+
+
+def test_a_column_to_keep_must_exist(spam: Path) -> None:
+    done = senti("predict", "run", "new.csv", "--keep", "nothing", cwd=spam)
+    assert done.code == 2
+    assert "'nothing'" in done.err
+    assert senti("predict", "run", "--keep", "all", cwd=spam).code == 2

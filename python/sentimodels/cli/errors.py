@@ -99,7 +99,7 @@ def errors(
     table = read(
         output, file, text_column=text_column, label_column=label_column, format=format, where=where,
         separator=separator, header=header,
-        encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, blank_labels="drop",
+        encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, run=run, blank_labels="drop",
     )  # fmt: skip
     table.labelled()
     predictor = load_predictor(run)

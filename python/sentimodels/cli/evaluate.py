@@ -177,7 +177,7 @@ def evaluate(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
         separator=separator, header=header,
         format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
-        max_line_bytes=max_line_bytes,
+        max_line_bytes=max_line_bytes, run=run,
         blank_labels="drop",
     )  # fmt: skip
     table.labelled()

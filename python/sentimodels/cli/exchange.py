@@ -140,7 +140,7 @@ def _to_onnx(
             encoding=data.encoding, blank_labels="keep",
         )  # fmt: skip
     else:
-        table = read(output, texts, text_column=text_column, limit=limit, blank_labels="keep")
+        table = read(output, texts, text_column=text_column, limit=limit, run=run, blank_labels="keep")
     about = export_onnx(run, out, table.texts, tolerance)
     files = [str(path) for path in sorted(out.iterdir())]
     compared = about["compared"]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,7 +34,7 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
-    from ..data import Labels
+    from ..data import Labels, Table
     from ..evaluation.predictions import Predictor
 
 # Texts answered at a time, so that a long stream needs little memory; fewer where a bar shows how many.
@@ -74,7 +74,24 @@ def predict(
             "does. Repeatable. [default: 0]",
         ),
     ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMNS",
+            help="Columns of FILE to write in front of the answers, as in user,date, or all. [default: only "
+            "the text]",
+        ),
+    ] = None,
     text_column: TextColumn = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id-column",
+            metavar="NAME",
+            help="Column of ids to write in front of the answers. [default: none]",
+        ),
+    ] = None,
     format: Format = None,
     encoding: Encoding = None,
     separator: Separator = None,
@@ -105,22 +122,26 @@ def predict(
         _refuse_of_files(
             {
                 "--text-column": text_column, "--format": format, "--encoding": encoding, "--limit": limit,
-                "--separator": separator, "--header or --no-header": header is not None,
+                "--keep": keep, "--id-column": id_column, "--separator": separator,
+                "--header or --no-header": header is not None,
                 "--skip": skip, "--clean": clean,
             }
         )  # fmt: skip
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
     n_texts, n_rows, has_labels = 0, 0, False
+    carried: dict[str, list[str]] = {}
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
     else:
         table = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
             separator=separator, header=header,
-            max_line_bytes=max_line_bytes, skip=skip, clean=clean, blank_labels="keep",
+            max_line_bytes=max_line_bytes, skip=skip, clean=clean, run=run, blank_labels="keep",
+            id_column=id_column, keep=() if keep is None else tuple(keep.split(",")),
         )  # fmt: skip
         texts, n_texts, has_labels = iter(table.texts), len(table), table.labels is not None
+        carried = _carried(table, with_ids=id_column is not None)
     if out is None:
         form = "json" if as_json else "quiet" if quiet else ".csv"
     else:  # a file is what its name says, whatever is printed of it
@@ -129,7 +150,7 @@ def predict(
     seen = out is None and sys.stdout is not None and sys.stdout.isatty()
     with nullcontext() if seen else output.progress() as progress:
         some = chunks(texts, min(at_once(file), _AT_ONCE if progress is None else _WATCHED))
-        parts = _told(_written(predictor, some, form, least, top_k), progress, n_texts)
+        parts = _told(_written(predictor, some, carried, form, least, top_k), progress, n_texts)
         if out is None:
             for part, _ in parts:
                 with to_stdout():
@@ -147,6 +168,25 @@ def predict(
         f"\nnext: senti evaluate {run} {file}" if has_labels else ""
     )
     output.result({"out": str(out), "rows": n_rows}, said, str(out))
+
+
+def _carried(table: "Table", *, with_ids: bool) -> dict[str, list[str]]:
+    """Returns the columns that are written in front of the answers: ids, then those that `--keep` names.
+
+    A kept column that has the name of a column of answers, other than the text's own, is written as
+    `input_NAME`.
+    """
+    columns: dict[str, list[str]] = {}
+    if with_ids and table.ids is not None:
+        columns[table.columns.get("id", "id")] = table.ids
+    text = table.columns.get("text")
+    columns |= {name: column for name, column in table.kept.items() if name not in (text, *columns)}
+
+    def renamed(name: str) -> str:
+        taken = name in ("text", "label", "probs", "schema", "cut") or name.startswith(("p_", "label_"))
+        return f"input_{name}" if taken else name
+
+    return {renamed(name): column for name, column in columns.items()}
 
 
 def _refuse_of_files(given: dict[str, object]) -> None:
@@ -200,11 +240,12 @@ def _told(
 def _written(
     predictor: "Predictor",
     texts: Iterator[list[str]],
+    carried: dict[str, list[str]],
     form: str,
     least: list[float],
     top_k: int | None,
 ) -> Iterator[tuple[str, int]]:
-    """Yields the output in parts, with how many texts each answers."""
+    """Yields the output in parts, with how many texts each answers; `carried` columns come first."""
     import numpy as np
 
     names = predictor.labels.names
@@ -212,8 +253,12 @@ def _written(
     if form in (".csv", ".tsv"):
         ranked = [f"{column}_{place}" for place in range(1, n_shown + 1) for column in ("label", "p")]
         columns = [f"p_{name}" for name in names] if top_k is None else ranked
-        yield _separated([["text", "label", *columns]], form), 0
+        yield _separated([[*carried, "text", "label", *columns]], form), 0
+    begin = 0
     for some in texts:
+        given = [column[begin : begin + len(some)] for column in carried.values()]
+        fronts = list(zip(*given, strict=True)) if given else [()] * len(some)
+        begin += len(some)
         probs = predictor.predict_proba(some)
         allowed = np.where(probs >= np.array(least, probs.dtype), probs, -1)
         answers = [
@@ -227,16 +272,20 @@ def _written(
         order = np.tile(np.arange(len(names)), (len(some), 1))
         if top_k is not None:
             order = np.argsort(-probs, axis=1, kind="stable")[:, :n_shown]
-        rows = zip(some, answers, order.tolist(), probs.tolist(), strict=True)
+        rows = zip(fronts, some, answers, order.tolist(), probs.tolist(), strict=True)
         if form == "json":
-            for text, answer, places, shares in rows:
-                record = {"schema": "senti.predict/1", "text": text, "label": answer or None}
+            for front, text, answer, places, shares in rows:
+                record: dict[str, Any] = {
+                    "schema": "senti.predict/1",
+                    **dict(zip(carried, front, strict=True)),
+                }
+                record |= {"text": text, "label": answer or None}
                 record["probs"] = {names[place]: round(shares[place], 6) for place in places}
                 yield json_line(record) + "\n", 1
         else:
             cells = []
-            for text, answer, places, shares in rows:
-                row = [text, answer]
+            for front, text, answer, places, shares in rows:
+                row = [*front, text, answer]
                 for place in places:
                     row += (
                         [f"{shares[place]:.6f}"] if top_k is None else [names[place], f"{shares[place]:.6f}"]

@@ -73,6 +73,7 @@ def submit(
         separator=separator,
         header=header,
         max_line_bytes=max_line_bytes,
+        run=run,
         blank_labels="keep",
     )
     predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)

@@ -127,10 +127,16 @@ def read(
     separator: str | None = None,
     header: bool | None = None,
     max_line_bytes: str | None = None,
+    run: Path | None = None,
     **more: Any,
 ) -> "Table":
-    """Reads a table and says what was guessed; `max_line_bytes` is as in `--max-line-bytes`."""
+    """Reads a table, as the training file of `run` where nothing is named; says what was guessed."""
     from ..data import read_table
+    from ..runs.ensemble import first_member
+    from ..runs.manifest import read_json
+
+    about = None if run is None else first_member(run) / "run.json"
+    like = read_json(about).get("read_as") if about is not None and about.is_file() else None
 
     table = read_table(
         path,
@@ -144,6 +150,7 @@ def read(
         separator=separator,
         header=header,
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
+        like=like,
         **more,
     )
     say_notes(output, table)

@@ -10,7 +10,7 @@ vanishes, and an error has no line.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +38,46 @@ _AT_ONCE, _LOOKED_AT = 1 << 14, 200
 
 @dataclass(frozen=True)
 class Columns:
-    """What the user named, or `None` to guess; `where` keeps rows whose column has a value."""
+    """What the user named, or `None` to guess.
+
+    Attributes:
+        text: the column of texts.
+        label: that of labels.
+        group: that of groups.
+        id: that of ids.
+        where: keep rows whose column has a value.
+        like: columns by role that an earlier file had; each that this file has too is taken.
+        keep: other columns to keep; `all` keeps every column.
+    """
 
     text: str | None = None
     label: str | None = None
     group: str | None = None
     id: str | None = None
     where: tuple[str, str] | None = None
+    like: Mapping[str, str] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
 
     @property
     def named(self) -> list[str]:
         """The names that the user gave."""
         every = (self.text, self.label, self.group, self.id, self.where[0] if self.where else None)
-        return [name for name in every if name is not None]
+        return [*(name for name in every if name is not None), *(name for name in self.keep if name != "all")]
+
+    def as_before(self, names: Sequence[str]) -> "Columns":
+        """Returns the columns with those of an earlier file where none is named and this file has them."""
+
+        def known(role: str, given: str | None) -> str | None:
+            name = self.like.get(role)
+            return name if given is None and name in names and name not in self.named else given
+
+        return replace(
+            self,
+            text=known("text", self.text),
+            label=known("label", self.label),
+            group=known("group", self.group),
+            id=known("id", self.id),
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +110,10 @@ def choose(
     for name in asked.named:
         if name not in names:
             raise DataError(f"{path}: no column {name!r}; it has {listed(names)}")
-    taken = set(asked.named)
+    asked = asked.as_before(names)
+    taken = {name for name in (asked.text, asked.label, asked.group, asked.id) if name is not None}
+    if asked.where is not None:
+        taken.add(asked.where[0])
     # Columns without a name and without a cell come from separators behind the rows.
     filled = [
         name for name in names if not _UNNAMED.fullmatch(name) or any(map(str.strip, sample.get(name, ())))
@@ -182,6 +212,9 @@ class _Adder:
         clean: bool,
     ) -> None:
         self.chosen, notes = choose(names, asked, rows.path, sample)
+        self.kept = [name for name in names if name in asked.keep or "all" in asked.keep]
+        roles = {role: getattr(self.chosen, role) for role in ("text", "label", "group", "id")}
+        rows.columns = {role: name for role, name in roles.items() if name is not None}
         self.where = asked.where
         self.rows = rows
         self.clean = clean
@@ -192,7 +225,7 @@ class _Adder:
         """The columns that are read."""
         chosen = self.chosen
         every = [chosen.text, chosen.label, chosen.group, chosen.id, self.where[0] if self.where else None]
-        return [name for name in dict.fromkeys(every) if name is not None]
+        return [name for name in dict.fromkeys([*every, *self.kept]) if name is not None]
 
     def add(self, cells: Mapping[str, list[str]], line_of: "Any" = None) -> bool:
         """Adds rows; false when no more are wanted."""
@@ -208,6 +241,7 @@ class _Adder:
             *(None if name is None else cells[name] for name in (chosen.label, chosen.group, chosen.id)),
             kept=kept,
             line_of=line_of,
+            others={name: cells[name] for name in self.kept},
         )
 
 

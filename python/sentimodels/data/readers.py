@@ -4,7 +4,7 @@ What was recognised and guessed is in the notes of the table; options override i
 refuses files that nothing may train on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -145,6 +145,8 @@ def read_table(
     separator: str | None = None,
     header: bool | None = None,
     classes: bool = True,
+    like: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
 ) -> Table:
     """Reads a file or folder.
 
@@ -166,6 +168,9 @@ def read_table(
         separator: of CSV and TSV; recognised when not given.
         header: whether the first row of CSV or TSV names the columns; recognised when not given. Without
             names, columns are called by their numbers, from 1.
+        like: how an earlier file was read, as a run remembers it (`read_as`): what is not named here and
+            suits this file is taken from there, before anything is guessed.
+        keep: names of other columns to keep in `Table.kept`; `all` keeps every column.
         classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts.
 
     Raises:
@@ -179,7 +184,16 @@ def read_table(
         raise DataError(f"{path}: the file is empty")
     if format is not None and format not in FORMATS:
         raise DataError(f"format {format!r}: one of {', '.join(FORMATS)}")
-    asked = Columns(text_column, label_column, group_column, id_column, _condition(where))
+    before = dict(like or {})
+    # The columns of an earlier file may be in a file of any kind; its format is in one of the same suffix.
+    if before.get("suffix") == plain_suffix(path) and path.is_file():
+        format = format or before.get("format")
+        separator = separator or before.get("separator")
+        header = before["header"] == "yes" if header is None and "header" in before else header
+    columns = {role: name for role, name in before.items() if role in ("text", "label", "group", "id")}
+    asked = Columns(
+        text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep)
+    )
     wanted = _Wanted(
         asked,
         separator=None if separator is None else separator_of(separator),
@@ -198,7 +212,7 @@ def read_table(
     except NotUtf8Error:
         if encoding is not None:
             raise
-    found = encoding_of(path)
+    found = before.get("encoding") or encoding_of(path)
     table = read(found)
     note = f"not UTF-8, read as {found} (--encoding latin-1, or another, if that is wrong)"
     return guarded(replace(table, notes=(note, *table.notes)))
@@ -287,6 +301,19 @@ def _read_text(path: Path, rows: Rows, wanted: _Wanted, format: str, encoding: s
                 binary = format == "sst-binary"
                 read_trees(file, rows, nodes=nodes, binary=binary, undo_escapes=wanted.unescape)
         return file.sha256()
+
+
+def read_as(table: Table, **options: Any) -> dict[str, str]:
+    """Returns how a table was read, for `like`.
+
+    Args:
+        table: the table.
+        options: `format`, `separator`, `header` and `encoding` as they were given; `None` where recognised.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if "header" in given:
+        given["header"] = "yes" if given["header"] else "no"
+    return {**table.columns, **given, "suffix": plain_suffix(table.source)}
 
 
 def _condition(where: str | None) -> tuple[str, str] | None:

@@ -3,7 +3,7 @@
 Readers add rows; limits, labels, halves of characters and notes are handled here, for every format alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -27,6 +27,8 @@ class Rows:
         skip: rows left out at the beginning.
         blank: what becomes of a row without label where other rows have one.
         classes: labels name classes; otherwise they are texts, as the targets of a translation.
+        columns: names of the columns that are read, by role.
+        others: columns that are kept, by name.
         place: rows of the file so far, those that a condition left out included.
         seen: rows so far that fulfil the condition.
     """
@@ -41,6 +43,8 @@ class Rows:
     groups: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+    columns: dict[str, str] = field(default_factory=dict)
+    others: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     place: int = 0
     seen: int = 0
@@ -80,6 +84,7 @@ class Rows:
         *,
         kept: Sequence[bool] | None = None,
         line_of: Callable[[int], int] | None = None,
+        others: Mapping[str, list[str]] | None = None,
     ) -> bool:
         """Adds rows that follow one another in the file; false when no more are wanted.
 
@@ -90,6 +95,7 @@ class Rows:
             ids: an id a row.
             kept: which rows fulfil the condition; all if not given.
             line_of: returns the line of a row, counted from 0 within these; without it rows are counted.
+            others: columns to keep, by name.
 
         Raises:
             DataError: if a label is blank and that is an error.
@@ -127,6 +133,9 @@ class Rows:
                 picked = values if whole else [values[row] for row in chosen]
                 named = column is self.labels and self.classes
                 column += map(self._label, picked) if named else self._whole(picked)
+        for name, values in (others or {}).items():
+            picked = values if whole else [values[row] for row in chosen]
+            self.others.setdefault(name, []).extend(self._whole(picked))
         self.numbers += range(begin, begin + n) if whole else [begin + row for row in chosen]
         return more
 
@@ -184,6 +193,8 @@ class Rows:
             format=format,
             notes=tuple(notes),
             numbers=self.numbers,
+            columns=self.columns,
+            kept=self.others,
         )
 
     def _label_notes(self) -> list[str]:

@@ -5,8 +5,8 @@ changes; `take` gives a new one. `notes` hold what the reader decided for the
 user, such as a guessed column: whoever prints shows them.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,6 +31,8 @@ class Table:
         held_out: why nothing may train, tune or stop on it, or `None`.
         numbers: the place of each row in its file, counted from 0 over all rows there, or `None`
             for rows that are from no file.
+        columns: the names of the columns that were read, by role (`text`, `label`, `group`, `id`).
+        kept: other columns that were asked for, by name.
     """
 
     texts: list[str]
@@ -43,6 +45,8 @@ class Table:
     notes: tuple[str, ...] = ()
     held_out: str | None = None
     numbers: list[int] | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("labels", "groups", "ids", "numbers"):
@@ -63,6 +67,7 @@ class Table:
             groups=None if self.groups is None else _pick(self.groups, chosen),
             ids=None if self.ids is None else _pick(self.ids, chosen),
             numbers=None if self.numbers is None else _pick(self.numbers, chosen),
+            kept={name: _pick(column, chosen) for name, column in self.kept.items()},
         )
 
     def labelled(self) -> list[str]:

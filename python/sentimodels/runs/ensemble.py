@@ -156,6 +156,12 @@ def members_of(folder: Path) -> list[Path] | None:
     return [folder / member["run"] for member in read_ensemble(folder)["members"]]
 
 
+def first_member(folder: Path) -> Path:
+    """Returns the first run of an ensemble; a folder that is not an ensemble itself."""
+    members = members_of(folder)
+    return members[0] if members else folder
+
+
 def predictor_hash(folder: Path) -> str | None:
     """Returns the hash of a run; of an ensemble that of the file that names its runs and their hashes."""
     if (folder / FILE).is_file():

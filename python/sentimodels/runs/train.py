@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ..config import DataConfig, RunConfig
 from ..data.encoded import Encoded
+from ..data.readers import read_as
 from ..data.record import TrainingRecord
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError, TrainingError
@@ -265,6 +266,13 @@ def _train(
         "fit": asdict(fit),
         "device": str(trainer.device),
         "example": example_of(tables.train.texts),
+        "read_as": read_as(
+            tables.train,
+            format=config.data.format,
+            separator=config.data.separator,
+            header=config.data.header,
+            encoding=config.data.encoding,
+        ),
         "seconds": {"encode": encoded_s, "fit": fitted_s, "steps": fit.seconds},
         "temperature": temperature,
         **({"chosen": dict(chosen)} if chosen else {}),
