@@ -232,3 +232,27 @@ def test_an_option_acts_or_is_refused(command: str, mode: str, option: str, fold
     probes = PROBES.get(option) or [[name] for name in names]
     found = [outcome(folder, command, [*args, *probe]) for probe in probes]
     assert any(one != base for one in found), f"{command} ({mode}): {option} does nothing"
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        ("train-bpe", ["--tie-break", "coin"]),
+        ("train-bpe", ["--unit", "words"]),
+        ("train-bpe", ["--normalizer", "nothing-such"]),
+        ("train-bpe", ["--method", "magic"]),
+        ("train-bpe", ["-o", "x.foo"]),
+        ("train-bpe", ["--special", "<a>,<b>"]),
+        ("train-wordpiece", ["--score", "luck"]),
+        ("train-wordpiece", ["--pre-tokenizer", "nothing-such"]),
+        ("train-unigram", ["--method", "magic"]),
+        ("train-unigram", ["-o", "x.foo"]),
+    ],
+    ids=lambda value: "".join(value),
+)
+def test_a_dry_run_finds_wrong_options(command: str, wrong: list[str], folder: Path) -> None:
+    """It estimates the same command, whose options are right or not."""
+    call = [command, "corpus.txt", "-o", "new.json", "--dry-run"]
+    assert run_inside(*call, cwd=folder).code == 0
+    assert run_inside(*call, *wrong, cwd=folder).code == 2
+    assert not (folder / "new.json").exists()

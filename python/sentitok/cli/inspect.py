@@ -153,6 +153,7 @@ def register(app: typer.Typer) -> None:
     )(show)
     app.command(
         "info",
+        short_help="Describe a tokenizer, counts or token shards.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

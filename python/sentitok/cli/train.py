@@ -168,8 +168,8 @@ DryRun = Annotated[
 # What a tokenizer's file may end in; without a suffix it is a directory.
 _SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
 
-# Those of formats that hold some tokenizers only.
-_OF_SOME = (".tiktoken", ".model", ".txt")
+# Those of formats that hold only some tokenizers, whatever their tokens are.
+PARTIAL_FORMATS = (".tiktoken", ".model", ".txt")
 
 # Bytes of the sources' beginning on which the summary measures bytes per token.
 SAMPLE_BYTES = 1 << 20
@@ -345,13 +345,35 @@ def finish(
     output.result({"tokenizer": str(out), "overwrote": overwrote, **summary}, text, str(out))
 
 
-def check_format(out: Path, train: "Callable[..., Tokenizer]", shape: dict[str, Any]) -> None:
+def check_options(train: "Callable[..., Tokenizer]", shape: dict[str, Any]) -> "Tokenizer":
+    """Finds wrong options before the work, by training on three letters.
+
+    Args:
+        train: what trains.
+        shape: its options, except what is read, the size, and how.
+
+    Returns:
+        What was trained.
+
+    Raises:
+        SentitokError: as the training would.
+    """
+    return train(texts=["ab c"] * 2, **shape)
+
+
+def check_format(
+    out: Path,
+    train: "Callable[..., Tokenizer]",
+    shape: dict[str, Any],
+    suffixes: tuple[str, ...] = PARTIAL_FORMATS,
+) -> None:
     """Finds out before the work whether the file can hold what is trained: one of three letters is written.
 
     Args:
         out: the file.
         train: what trains.
-        shape: its options, but for what is read, the size, and how.
+        shape: its options, as in `check_options`.
+        suffixes: the files that are tried.
 
     Raises:
         FormatError: if the format has no place for such a tokenizer.
@@ -360,10 +382,10 @@ def check_format(out: Path, train: "Callable[..., Tokenizer]", shape: dict[str, 
 
     from sentitok import SentitokError
 
-    if out.suffix not in _OF_SOME:
+    if out.suffix not in suffixes:
         return
     try:
-        small = train(texts=["ab c"] * 2, **shape)
+        small = check_options(train, shape)
     except SentitokError:
         return  # what is wrong with the options, training says
     from tempfile import TemporaryDirectory

@@ -11,6 +11,7 @@ from .loading import load_plain
 from .output import Output
 from .special_tokens import names_of
 from .train import (
+    PARTIAL_FORMATS,
     ByteFallback,
     Counts,
     DryRun,
@@ -33,6 +34,7 @@ from .train import (
     Vocab,
     add_counts,
     check_format,
+    check_options,
     check_out,
     check_source,
     finish,
@@ -218,23 +220,6 @@ def train_bpe(
     splitter = None
     if pre_tokenizer_name is not None or pattern is not None or look_around:
         splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
-    if dry_run:
-        from .estimate import estimate
-
-        if method == "sentencepiece":
-            raise UsageError("--dry-run estimates --method merges only")
-        estimate(
-            src or [],
-            counts,
-            vocab,
-            output,
-            normalizer=normalizer,
-            pre_tokenizer=splitter or "gpt2",
-            format=format,
-            invalid_utf8=invalid_utf8,
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-        )
-        return
     check_out(out, output, force=force)
     if out.suffix == ".model" and method != "sentencepiece":
         raise UsageError(
@@ -257,26 +242,46 @@ def train_bpe(
         "allow_whitespace_only_pieces": allow_whitespace_only_pieces or None,
         "user_defined_symbols": names_of(user_defined, "--user-defined") or None,
         "extend": base,
+        "initial_alphabet": _alphabet(initial_alphabet),
+        "limit_alphabet": limit_alphabet,
+        "max_token_length": max_token_length,
+        "character_coverage": character_coverage,
+        "max_piece_length": max_piece_length,
+        "max_piece_bytes": max_piece_bytes,
     }
     if not counts:  # which know how text was cut
-        check_format(out, sentitok.train_bpe, shape)
+        # Of merges, tokenizer.json cannot hold all either, whatever the text is.
+        suffixes = (*PARTIAL_FORMATS, ".json", "") if method == "merges" else PARTIAL_FORMATS
+        check_format(out, sentitok.train_bpe, shape, suffixes)
+    if dry_run:
+        from .estimate import estimate
+
+        if method == "sentencepiece":
+            raise UsageError("--dry-run estimates --method merges only")
+        check_options(sentitok.train_bpe, shape)
+        estimate(
+            src or [],
+            counts,
+            vocab,
+            output,
+            normalizer=normalizer,
+            pre_tokenizer=splitter or "gpt2",
+            format=format,
+            invalid_utf8=invalid_utf8,
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
+        )
+        return
     with output.progress() as progress:
         tokenizer = sentitok.train_bpe(
             sources(src) if src else None,
             counts=add_counts(counts),
             vocab_size=vocab,
             min_frequency=min_frequency,
-            initial_alphabet=_alphabet(initial_alphabet),
-            limit_alphabet=limit_alphabet,
-            max_token_length=max_token_length,
-            character_coverage=character_coverage,
-            max_piece_length=max_piece_length,
             format=format,
             # 2026-11-23: the extension names the choices
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),
-            max_piece_bytes=max_piece_bytes,
             threads=threads,
             progress=progress,
             **shape,
@@ -294,6 +299,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
             'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
-            "sentitok train-bpe corpus.txt --extend tokenizer.json --add 200 -o extended.json",
+            "sentitok train-bpe corpus.txt --extend merged.json --add 200 -o new.json",
         ),
     )(train_bpe)

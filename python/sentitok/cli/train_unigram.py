@@ -27,6 +27,7 @@ from .train import (
     Vocab,
     add_counts,
     check_format,
+    check_options,
     check_out,
     check_source,
     finish,
@@ -134,21 +135,6 @@ def train_unigram(
     check_source(src, counts, "train-unigram")
     if pre_tokenizer is None and not split_by_whitespace:
         pre_tokenizer = "metaspace-never-unsplit"
-    if dry_run:
-        from .estimate import estimate
-
-        estimate(
-            src or [],
-            counts,
-            vocab,
-            output,
-            normalizer=normalizer or "sentencepiece",
-            pre_tokenizer=pre_tokenizer or "metaspace-never",
-            format=format,
-            invalid_utf8=invalid_utf8,
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-        )
-        return
     check_out(out, output, force=force)
     if out.suffix == ".model" and (normalizer or "sentencepiece").split("-")[0] != "sentencepiece":
         raise UsageError(
@@ -169,9 +155,26 @@ def train_unigram(
         "treat_whitespace_as_suffix": treat_whitespace_as_suffix,
         "allow_whitespace_only_pieces": allow_whitespace_only_pieces,
         "method": method,
+        "max_piece_bytes": max_piece_bytes,
     }
     if not counts:  # which know how text was cut
         check_format(out, sentitok.train_unigram, shape)
+    if dry_run:
+        from .estimate import estimate
+
+        check_options(sentitok.train_unigram, shape)
+        estimate(
+            src or [],
+            counts,
+            vocab,
+            output,
+            normalizer=normalizer or "sentencepiece",
+            pre_tokenizer=pre_tokenizer or "metaspace-never",
+            format=format,
+            invalid_utf8=invalid_utf8,
+            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
+        )
+        return
     with output.progress() as progress:
         tokenizer = sentitok.train_unigram(
             sources(src) if src else None,
@@ -186,7 +189,6 @@ def train_unigram(
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),
-            max_piece_bytes=max_piece_bytes,
             threads=threads,
             progress=progress,
             **shape,

@@ -27,6 +27,7 @@ from .train import (
     Vocab,
     add_counts,
     check_format,
+    check_options,
     check_out,
     check_source,
     finish,
@@ -103,9 +104,23 @@ def train_wordpiece(
         refuse("counts are of text that was normalized before", "lowercase")
     if normalizer is not None:
         refuse(f"--normalizer {normalizer} already says how text is normalized; give one", "lowercase")
+    check_out(out, output, force=force)
+    shape: dict[str, Any] = {
+        "score": score,
+        "lowercase": lowercase,
+        "special_tokens": [*_BERT, *names_of(special, "--special")],
+        "unk_token": unk_token,
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "continuing_subword_prefix": continuing_subword_prefix,
+        "max_piece_bytes": max_piece_bytes,
+    }
+    if not counts:  # which know how text was cut
+        check_format(out, sentitok.train_wordpiece, shape)
     if dry_run:
         from .estimate import estimate
 
+        check_options(sentitok.train_wordpiece, shape)
         estimate(
             src or [],
             counts,
@@ -118,18 +133,6 @@ def train_wordpiece(
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         )
         return
-    check_out(out, output, force=force)
-    shape: dict[str, Any] = {
-        "score": score,
-        "lowercase": lowercase,
-        "special_tokens": [*_BERT, *names_of(special, "--special")],
-        "unk_token": unk_token,
-        "normalizer": normalizer,
-        "pre_tokenizer": pre_tokenizer,
-        "continuing_subword_prefix": continuing_subword_prefix,
-    }
-    if not counts:  # which know how text was cut
-        check_format(out, sentitok.train_wordpiece, shape)
     with output.progress() as progress:
         tokenizer = sentitok.train_wordpiece(
             sources(src) if src else None,
@@ -144,7 +147,6 @@ def train_wordpiece(
             invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
             max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
             max_memory=size(max_memory, "--max-memory"),
-            max_piece_bytes=max_piece_bytes,
             threads=threads,
             progress=progress,
             **shape,
