@@ -85,6 +85,8 @@ def texts_of(name: str, value: Any) -> list[str]:
     """
     if isinstance(value, str):
         raise TypeError(f"{name} takes a list of texts, not one text; write [{shown(value)}]")
+    if hasattr(value, "columns"):  # a DataFrame, whose list is that of its columns
+        raise TypeError(f"{name} takes texts, not a table; name their column, as in {name}(frame['text'])")
     return _each(name, value, "a list of texts")
 
 

@@ -7,7 +7,7 @@ texts of a call. Probabilities are divided by the temperature that was fitted af
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from .inference import text_logits
 from .runs.directory import Loaded, load_run
 from .text.encoder import Encoder, TextEncoder
 from .training.device import device_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Classifier"]
 
@@ -46,6 +49,55 @@ class Classifier:
             CheckpointError: if it is none, or altered.
         """
         return cls(load_run(Path(folder)), device)
+
+    @classmethod
+    def fit_frame(
+        cls,
+        frame: "pd.DataFrame",
+        out: str | Path,
+        *,
+        text_column: str | None = None,
+        label_column: str | None = None,
+        group_column: str | None = None,
+        device: str = "cpu",
+        **settings: Any,
+    ) -> Self:
+        """Trains on the rows of a DataFrame and returns the classifier.
+
+        The rows are written to `OUT.jsonl`, beside the run directory, so that the run can be resumed and
+        verified as one of a file can.
+
+        Args:
+            frame: texts and labels; cells become labels as those of a file do.
+            out: the run directory, which must hold no run yet.
+            text_column: guessed when only one can be meant.
+            label_column: as `text_column`.
+            group_column: rows with one value stay on one side of a split.
+            device: where the classifier answers.
+            settings: the configuration, such as `arch="nb"` or `train={"epochs": 3}`.
+
+        Raises:
+            SentiError: if a column, a setting or the course of training does not allow it.
+        """
+        from .data.frames import table_of_frame
+        from .data.writers import write_table
+        from .runs.config import resolve
+        from .runs.directory import refuse_begun
+        from .runs.run import train
+
+        folder = Path(out)
+        refuse_begun(folder)
+        table = table_of_frame(frame, text_column, label_column, group_column)
+        table.labelled()
+        rows = folder.with_name(f"{folder.name}.jsonl")
+        rows.parent.mkdir(parents=True, exist_ok=True)
+        write_table(table, rows)
+        columns = {"text_column": "text", "label_column": "label", "format": "jsonl"}
+        if table.groups is not None:
+            columns["group_column"] = "group"
+        data = {**settings.pop("data", {}), "train": str(rows), **columns}
+        train(resolve({**settings, "data": data}), folder)
+        return cls.load(folder, device)
 
     @property
     def labels(self) -> Labels:
@@ -111,3 +163,27 @@ class Classifier:
     def predict(self, texts: Sequence[str]) -> list[str]:
         """Returns the likeliest label of each text; of equals the first."""
         return self.labels.decode(self.predict_proba(texts).argmax(1).tolist())
+
+    def predict_frame(
+        self, frame: "pd.DataFrame | pd.Series[Any]", text_column: str | None = None
+    ) -> "pd.DataFrame":
+        """Returns the likeliest label and the probability of each, with the index of the frame.
+
+        Args:
+            frame: a Series of texts, or a DataFrame with a column of them; a missing text is an empty one.
+            text_column: of a DataFrame; guessed when only one can be meant.
+
+        Returns:
+            Columns `label` and `p_NAME` for each label, as `senti predict` writes them.
+
+        Raises:
+            DataError: if the column is missing or unclear, or a cell is not one text.
+        """
+        import pandas as pd
+
+        from .data.frames import texts_of_frame
+
+        probs = self.predict_proba(texts_of_frame(frame, text_column))
+        columns = {f"p_{name}": probs[:, place] for place, name in enumerate(self.labels)}
+        labels = self.labels.decode(probs.argmax(1).tolist())
+        return pd.DataFrame({"label": labels, **columns}, index=frame.index)

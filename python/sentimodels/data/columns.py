@@ -9,10 +9,10 @@ vanishes, and an error has no line.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import DataError
 from .cells import CellError, as_label, as_text, as_texts
@@ -227,7 +227,7 @@ class _Adder:
         every = [chosen.text, chosen.label, chosen.group, chosen.id, self.where[0] if self.where else None]
         return [name for name in dict.fromkeys([*every, *self.kept]) if name is not None]
 
-    def add(self, cells: Mapping[str, list[str]], line_of: "Any" = None) -> bool:
+    def add(self, cells: Mapping[str, list[str]], line_of: Callable[[int], int] | None = None) -> bool:
         """Adds rows; false when no more are wanted."""
         chosen = self.chosen
         texts = cells[chosen.text]
@@ -243,6 +243,31 @@ class _Adder:
             line_of=line_of,
             others={name: cells[name] for name in self.kept},
         )
+
+
+class Cells(Protocol):
+    """The columns of a table in memory."""
+
+    def __call__(self, name: str, n: int | None = None, /) -> list[str]:
+        """Returns the first `n` cells of a column, or all."""
+        ...
+
+
+def add_columns(names: Sequence[str], asked: Columns, rows: Rows, cells: Cells) -> None:
+    """Adds the rows of a table in memory.
+
+    Raises:
+        DataError: if a column is missing or unclear.
+    """
+
+    def looked_at(name: str) -> list[str]:
+        try:
+            return cells(name, _LOOKED_AT)
+        except DataError:  # of a column that may not be read at all
+            return []
+
+    adder = _Adder(names, asked, rows, {name: looked_at(name) for name in names}, clean=False)
+    adder.add({name: cells(name) for name in adder.needed})
 
 
 def read_separated(file: TextFile, rows: Rows, asked: Columns, dialect: Dialect, *, clean: bool) -> None:

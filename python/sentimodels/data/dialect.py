@@ -11,11 +11,13 @@ from typing import IO
 from ..errors import DataError
 from .separated import MASK, Block, Readable, blocks, check_counts, is_quoted, shown, whole_rows
 
-__all__ = ["SEPARATORS", "Dialect", "recognised", "separator_of"]
+__all__ = ["SEPARATORS", "Dialect", "quotes_throughout", "recognised", "separator_of"]
 
 # What stands between cells, the likeliest first.
 SEPARATORS = (",", ";", "\t", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "blank": " "}
+# What separates the cells of one column: a character that texts do not have.
+_NONE = "\x1f"
 # Rows that decide, and how much of the file they are looked for in.
 _ROWS, _CHARS = 200, 1 << 18
 _TELLING = 1000
@@ -122,8 +124,8 @@ def recognised(
         chosen = _sniffed(lines, known, ended=ended)
     # One column, unless quotes say where its cells end: its lines are read as those of TSV.
     literal = tabs or chosen is None
-    sep = chosen or "\t"
-    quoted = not literal or _quotes_throughout(opened, path, sep, limit, padding)
+    sep = chosen or _NONE
+    quoted = not literal or quotes_throughout(opened, path, sep, limit, padding)
     with opened() as stream:
         source = Unpadded(stream, padding) if padding else stream
         some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_CHARS)
@@ -182,7 +184,7 @@ def _sample(text: str, separator: str, *, ended: bool) -> list[list[str]]:
     return list(islice(block.cells(), _ROWS))
 
 
-def _quotes_throughout(opened: Opener, path: Path, separator: str, limit: int, padding: str) -> bool:
+def quotes_throughout(opened: Opener, path: Path, separator: str, limit: int, padding: str = "") -> bool:
     """Whether the quotes of a file whose quotes are text by default stand around cells.
 
     They do where they are used as a program uses them: around all cells of a column, or around those alone

@@ -123,7 +123,7 @@ def guessed(path: Path, source: IO[bytes]) -> str:
             f"{path}: two encodings: line {other} has characters of UTF-8, and {where} is not UTF-8, "
             "perhaps Windows-1252; write the whole file as UTF-8, or name one encoding: --encoding cp1252"
         )
-    found = _latin(data, 1.5) or _by_script(data) or _latin(data, 4) or _by_normalizer(data)
+    found = _latin(data, 1.9) or _by_script(data) or _latin(data, 4) or _by_normalizer(data)
     if found is None:
         raise DataError(
             f"{path}: {where} is not utf-8, and what else it is is unclear; give its encoding, as in "

@@ -5,7 +5,7 @@ refuses files that nothing may train on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +14,7 @@ from sentitok.bounded_lines import MAX_LINE
 
 from ..errors import DataError
 from .columns import Columns, is_known, read_json_lines, read_parquet, read_separated
-from .dialect import SEPARATORS, recognised, separator_of
+from .dialect import SEPARATORS, quotes_throughout, recognised, separator_of
 from .lines import (
     KAGGLE_HEADER,
     is_fasttext,
@@ -82,7 +82,7 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
         return "fasttext"
     if label_side(first) is not None:
         return "pairs"
-    if len(fields) > 1:
+    if len(fields) > 1 or suffix in (".tsv", ".tab"):
         return "tsv"
     if _is_separated(first):
         return "csv"
@@ -237,6 +237,13 @@ def _read(path: Path, rows: Rows, wanted: _Wanted, format: str | None, encoding:
     if kind is None and wanted.separator is not None:
         kind = "tsv" if wanted.separator == "\t" else "csv"
     kind = kind or recognise(path, text, longest)
+    limit = MAX_LINE if longest is None else longest
+
+    def opened() -> AbstractContextManager[IO[str]]:
+        return _stream(path, text, longest)
+
+    if kind == "pairs" and format is None and quotes_throughout(opened, path, "\t", limit):
+        kind = "tsv"
     names = wanted.columns.named
     if names and kind not in ("csv", "tsv", "jsonl", "parquet"):
         raise DataError(f"{path}: format {kind!r} has fixed columns, not {listed(names)}")
@@ -253,12 +260,12 @@ def _read(path: Path, rows: Rows, wanted: _Wanted, format: str | None, encoding:
             sha256 = read_parquet(path, rows, wanted.columns, clean=wanted.clean)
         case "csv" | "tsv":
             dialect = recognised(
-                lambda: _stream(path, text, longest),
+                opened,
                 path,
                 tabs=kind == "tsv",
                 separator=wanted.separator,
                 header=wanted.header,
-                limit=MAX_LINE if longest is None else longest,
+                limit=limit,
                 asked=names,
                 known=is_known,
             )

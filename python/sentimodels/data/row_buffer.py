@@ -108,17 +108,18 @@ class Rows:
         self.seen += len(chosen)
         if before < self.skip:
             chosen = chosen[self.skip - before :]
-        if labels is not None and self.blank == "drop":
-            filled = [row for row in chosen if labels[row].strip()]
+        blank = set() if labels is None else {label for label in set(labels) if not label.strip()}
+        if labels is not None and blank and self.blank == "drop":
+            filled = [row for row in chosen if labels[row] not in blank]
             self.dropped += len(chosen) - len(filled)
             chosen = filled
         more = self.limit is None or len(self.texts) + len(chosen) < self.limit
         if self.limit is not None:
             chosen = chosen[: self.limit - len(self.texts)]
-        if labels is not None and self.blank == "error":
-            blank = next((row for row in chosen if not labels[row].strip()), None)
-            if blank is not None:
-                place = f"row {begin + blank + 1}" if line_of is None else f"line {line_of(blank)}"
+        if labels is not None and blank and self.blank == "error":
+            empty = next((row for row in chosen if labels[row] in blank), None)
+            if empty is not None:
+                place = f"row {begin + empty + 1}" if line_of is None else f"line {line_of(empty)}"
                 raise DataError(f"{self.path}: {place} has no label; fill it in or drop the row")
         whole = len(chosen) == n
         if groups is not None and "" in groups:
@@ -132,19 +133,19 @@ class Rows:
             if values is not None:
                 picked = values if whole else [values[row] for row in chosen]
                 named = column is self.labels and self.classes
-                column += map(self._label, picked) if named else self._whole(picked)
+                column += self._named(picked) if named else self._whole(picked)
         for name, values in (others or {}).items():
             picked = values if whole else [values[row] for row in chosen]
             self.others.setdefault(name, []).extend(self._whole(picked))
         self.numbers += range(begin, begin + n) if whole else [begin + row for row in chosen]
         return more
 
-    def _label(self, written: str) -> str:
-        label = self._labels.get(written)
-        if label is None:
-            (whole,) = self._whole([written])
-            label = self._labels[written] = as_label(whole)
-        return label
+    def _named(self, written: list[str]) -> list[str]:
+        """Returns the labels of cells; equal labels are one string."""
+        for cell in set(written) - self._labels.keys():
+            (whole,) = self._whole([cell])
+            self._labels[cell] = as_label(whole)
+        return [self._labels[cell] for cell in written]
 
     def _whole(self, cells: list[str]) -> list[str]:
         """Returns cells that UTF-8 can write."""

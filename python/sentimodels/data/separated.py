@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Characters read at a time; a block is cut behind its last whole row.
-_CHARS = 1 << 22
+_CHARS = 1 << 20
 MASK = "\x1a"
 _CLOSED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
 _REMEDY = "write a quote that is text twice, inside a quoted cell"
@@ -53,22 +53,6 @@ class Place:
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}"
-
-
-@lru_cache
-def _quoted_cell(separator: str) -> re.Pattern[str]:
-    """Matches a quoted cell with all that is in it; nothing where its quote never closes."""
-    end = re.escape(separator)
-    return re.compile(rf'(?:(?<=[{end}\r\n])|\A)"[^"]*+(?:""[^"]*+)*+"(?=[{end}\r\n]|\Z)')
-
-
-@lru_cache
-def _opening(separator: str) -> re.Pattern[str]:
-    return re.compile(rf'(?:(?<=[{re.escape(separator)}\r\n])|\A)"')
-
-
-def _masked(match: re.Match[str]) -> str:
-    return MASK * (match.end() - match.start())
 
 
 @dataclass(frozen=True)
@@ -153,12 +137,29 @@ def _plain_ends(text: str) -> str:
     return text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
 
 
-def _skeleton(text: str, separator: str, quoted: bool) -> str:
-    skeleton = _quoted_cell(separator).sub(_masked, text) if quoted and '"' in text else text
+def _skeleton(text: str, separator: str, quoted: bool) -> tuple[str, int | None]:
+    """Returns the skeleton of a text, and where a quote opens that does not close a cell."""
+    opened: int | None = None
+    skeleton = text
+    if quoted and '"' in text:
+        ends = {separator, "\r", "\n"}
+        pieces, done, at = [], 0, text.find('"')
+        while at >= 0:
+            if at and text[at - 1] not in ends:  # a quote within a cell is text
+                at = text.find('"', at + 1)
+                continue
+            match = _CLOSED.match(text, at)
+            if match is None or (match.end() < len(text) and text[match.end()] not in ends):
+                opened = at
+                break
+            pieces += (text[done:at], MASK * (match.end() - at))
+            done = match.end()
+            at = text.find('"', done)
+        skeleton = "".join([*pieces, text[done:]])
     # A row may end in CR LF; CR stays before LF, so that both texts are of one length.
     if "\r" in skeleton:
         skeleton = re.sub(r"\r(?!\n)", "\n", skeleton)
-    return skeleton
+    return skeleton, opened
 
 
 def blocks(
@@ -210,13 +211,12 @@ def whole_rows(text: str, path: Path, separator: str, *, quoted: bool, ended: bo
     Raises:
         DataError: if a quote does not close or has text behind it.
     """
-    skeleton = _skeleton(text, separator, quoted)
+    skeleton, opened = _skeleton(text, separator, quoted)
     end = len(text) if ended else skeleton.rfind("\n") + 1
-    opened = _opening(separator).search(skeleton) if quoted and '"' in skeleton else None
     if opened is not None:
-        if ended or _closes(text, opened.start()):
-            _refuse_quote(path, Block(text, skeleton, line, separator, quoted), opened.start())
-        end = skeleton.rfind("\n", 0, opened.start()) + 1
+        if ended or _closes(text, opened):
+            _refuse_quote(path, Block(text, skeleton, line, separator, quoted), opened)
+        end = skeleton.rfind("\n", 0, opened) + 1
     return Block(text[:end], skeleton[:end], line, separator, quoted)
 
 
@@ -254,23 +254,26 @@ def _refuse_length(path: Path, place: Place, limit: int) -> None:
     )
 
 
-def check_counts(path: Path, block: Block, n_columns: int) -> None:
-    """Refuses a row with other columns than the file has.
+def check_counts(path: Path, block: Block, n_columns: int) -> int:
+    """Refuses a row with other columns than the file has; returns how many rows there are.
 
     Raises:
         DataError: naming the first such row.
     """
     between = n_columns - 1
     counts = [row.count(block.separator) for row in block.rows]
-    if counts.count(between) == len(counts):
-        return
+    if between and counts.count(between) == len(counts):
+        return len(counts)
     at = 0
+    n_rows = 0
     several: int | None = None
     for row, count in zip(block.rows, counts, strict=True):
         cell = row.find(MASK)
         if cell >= 0 and re.search(r"[\r\n]", block.text[at : at + len(row)]):
             several = at + cell
-        if count != between and not block.blank(row):
+        filled = not block.blank(row)
+        n_rows += filled
+        if count != between and filled:
             hint = (
                 f"quote cells that hold {shown(block.separator)}, or name another --separator"
                 if several is None
@@ -280,6 +283,7 @@ def check_counts(path: Path, block: Block, n_columns: int) -> None:
             columns = "1 column" if count == 0 else f"{count + 1} columns"
             raise DataError(f"{path}: line {block.place(at).line}: {columns} instead of {n_columns}; {hint}")
         at += len(row) + 1
+    return n_rows
 
 
 def shown(separator: str) -> str:
@@ -295,12 +299,12 @@ def parsed(path: Path, block: Block, n_columns: int, columns: list[int]) -> dict
     """
     import pandas as pd
 
-    check_counts(path, block, n_columns)
-    n_rows = sum(not block.blank(row) for row in block.rows)
+    n_rows = check_counts(path, block, n_columns)
     if not n_rows:
         return {column: [] for column in columns}
     frame: Any = pd.read_csv(
-        io.StringIO(block.text),
+        # pandas takes a mark at the very beginning for that of the file; a blank line is no row.
+        io.StringIO("\n" + block.text if block.text.startswith("\ufeff") else block.text),
         sep=block.separator,
         header=None,
         names=range(n_columns),

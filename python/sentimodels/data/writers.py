@@ -61,7 +61,9 @@ def separated_rows(rows: Iterable[Sequence[str]], suffix: str, *, quoted: bool |
     text = io.StringIO()
     separator = "," if suffix == ".csv" else "\t"
     if quoted is None:
-        quoted = suffix == ".tsv" and any(_SPECIAL.search(cell) for row in rows for cell in row)
+        quoted = suffix == ".tsv" and any(
+            not "".join(row).strip() or any(map(_SPECIAL.search, row)) for row in rows
+        )
     plain = csv.writer(text, delimiter=separator, lineterminator="\n")
     every = csv.writer(text, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in rows:

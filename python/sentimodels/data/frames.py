@@ -1,0 +1,81 @@
+"""DataFrames of pandas as tables of texts, and answers as DataFrames."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DataError
+from .cells import CellError, as_texts
+from .columns import Cells, Columns, add_columns
+from .opening import hash_rows
+from .row_buffer import Rows
+from .table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["table_of_frame", "texts_of_frame"]
+
+_SOURCE = Path("<DataFrame>")
+
+
+def table_of_frame(
+    frame: "pd.DataFrame",
+    text_column: str | None = None,
+    label_column: str | None = None,
+    group_column: str | None = None,
+) -> Table:
+    """Returns the rows of a DataFrame as those of a file with the same cells would be.
+
+    Args:
+        frame: the rows; its columns are named as those of a file are.
+        text_column: guessed when only one can be meant.
+        label_column: as `text_column`.
+        group_column: rows with one value stay on one side of a split.
+
+    Raises:
+        DataError: if a column is missing or unclear, a cell is not one text, or a row has no label.
+    """
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) != len(names):
+        again = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{_SOURCE}: two columns share a name: {again!r}; rename one")
+    rows = Rows(_SOURCE)
+
+    add_columns(names, Columns(text_column, label_column, group_column), rows, _cells(frame))
+    table = rows.finish("", "memory")
+    return replace(table, sha256=hash_rows(table.texts, table.labels))
+
+
+def texts_of_frame(frame: "pd.DataFrame | pd.Series[Any]", text_column: str | None = None) -> list[str]:
+    """Returns the texts of a Series, or of a column of a DataFrame; a missing one is empty.
+
+    Raises:
+        DataError: if the column is missing or unclear, or a cell is not one text.
+    """
+    import pandas as pd
+
+    if isinstance(frame, pd.Series):
+        return _texts(frame, str(frame.name))
+    rows = Rows(_SOURCE, blank="keep")
+    add_columns([str(name) for name in frame.columns], Columns(text_column), rows, _cells(frame))
+    return rows.texts
+
+
+def _cells(frame: "pd.DataFrame") -> Cells:
+    names = [str(name) for name in frame.columns]
+
+    def cells(name: str, n: int | None = None, /) -> list[str]:
+        return _texts(frame.iloc[:n, names.index(name)], name)
+
+    return cells
+
+
+def _texts(column: "pd.Series[Any]", name: str) -> list[str]:
+    # As an array: its numbers of 32 bits are such, where a list would have them in 64.
+    values: Sequence[Any] = list(column.to_numpy())
+    try:
+        return as_texts(values)
+    except CellError as error:
+        raise DataError(f"{_SOURCE}: row {error.place + 1}, column {name!r}: {error}") from None

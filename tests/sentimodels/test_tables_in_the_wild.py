@@ -1,0 +1,374 @@
+"""Tables as people have them: files with known rows, read to these or refused with a remedy."""
+
+import csv
+import io
+import json
+import random
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sentimodels.data import Table, read_table
+from sentimodels.data.writers import write_table
+from sentimodels.errors import DataError
+
+# (script, encodings of it besides those of Unicode, sentences)
+SCRIPTS: dict[str, tuple[list[str], list[str]]] = {
+    "english": (
+        ["ascii"],
+        ["a fine film, really", "dull and far too long", "he said so; and left", "NA", "null"],
+    ),
+    "french": (
+        ["cp1252", "latin-1"],
+        ["un très beau film, à voir", "l'été était fâcheux", "côté décor, réussi"],
+    ),
+    "german": (["cp1252"], ["ein schöner Film für große Leute", "müde, öde und süß", "über die Straße"]),
+    "polish": (
+        ["cp1250"],
+        ["świetny film, bardzo mi się podobał", "końcówka była słaba", "żółć i gęś, może"],
+    ),
+    "russian": (
+        ["cp1251", "koi8-r"],
+        ["очень хороший фильм", "актёры играют слабо, жаль", "мне понравилось"],
+    ),
+    "chinese": (["gb18030", "gbk"], ["这部电影非常好看", "剧情有点慢,但是结局不错", "演员的表演很精彩"]),
+    "japanese": (
+        ["cp932", "euc_jp"],
+        ["とても面白い映画でした", "俳優の演技が素晴らしい", "結末は少し残念です"],
+    ),
+    "korean": (["cp949"], ["정말 재미있는 영화였어요", "결말은 아쉬웠어요", "연기가 훌륭했습니다"]),
+    "hindi": ([], ["यह फिल्म बहुत अच्छी है", "हिन्दी में अच्छी नहीं", "बेकार फिल्म"]),
+}
+# Pairs of values that are one class each, in the formats that know types and in those that do not.
+LABELS: list[list[Any]] = [
+    ["pos", "neg"],
+    [1, 0],
+    [True, False],
+    [1.0, 0.0],
+    [0.5, 2.5],
+    ["N/A", "nan"],
+    [5, 4],
+]
+UNICODE = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16"]
+HEADERS = [("text", "label"), ("review", "sentiment"), ("v2", "v1"), ("Reviews", "mood")]
+
+
+def spelled(value: Any) -> str:
+    """A label as the documentation says it is read."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+class Wild:
+    """One file with its rows, and what a user would have to say of it at most."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.rng = rng = random.Random(seed)
+        self.script = rng.choice(list(SCRIPTS))
+        own, sentences = SCRIPTS[self.script]
+        self.format = rng.choice(["csv", "csv", "csv", "tsv", "tsv", "jsonl", "parquet"])
+        self.encoding = rng.choice([*UNICODE, *own, *own])
+        self.separator = "\t" if self.format == "tsv" else rng.choice(",,;|\t")
+        self.quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+        self.header = rng.random() < 0.7
+        self.ends = rng.choice(["\n", "\n", "\r\n"])
+        self.labels = rng.choice(LABELS)
+        n = rng.randint(12, 40)
+        self.texts = [f"{rng.choice(sentences)} {rng.choice(sentences)} {i}" for i in range(n)]
+        if rng.random() < 0.3:
+            self.texts[rng.randrange(n)] = f'he said "{sentences[0]}" 7'
+        if rng.random() < 0.2:
+            self.texts[rng.randrange(n)] = f'"{sentences[-1]}" 8'
+        if rng.random() < 0.2 and self.format != "tsv":
+            self.texts[rng.randrange(n)] = f"{sentences[0]}\n{sentences[1]} 9"
+        self.values = [self.labels[i % 2] for i in range(n)]
+        self.names = rng.choice(HEADERS)
+        self.first = rng.random() < 0.7  # the text is the first column
+        self.empty = rng.choice([0, 0, 0, 3])  # columns without a name and a cell
+        self.path = folder / f"{seed}.{self.format}"
+        getattr(self, f"_write_{self.format}")()
+
+    def _rows(self) -> list[list[Any]]:
+        rows: list[list[Any]] = [list(self.names)] if self.header else []
+        rows += [[text, value] for text, value in zip(self.texts, self.values, strict=True)]
+        rows = rows if self.first else [row[::-1] for row in rows]
+        return [row + [""] * self.empty for row in rows]
+
+    def _write_csv(self) -> None:
+        text = io.StringIO()
+        csv.writer(text, delimiter=self.separator, quoting=self.quoting, lineterminator=self.ends).writerows(
+            self._rows()
+        )
+        self.path.write_bytes(text.getvalue().encode(self.encoding))
+
+    def _write_tsv(self) -> None:
+        if self.rng.random() < 0.5:  # literal, as most TSV is
+            cells = [["\t".join(map(str, row))] for row in self._rows()]
+            text = self.ends.join(row[0] for row in cells) + self.ends
+            self.path.write_bytes(text.encode(self.encoding))
+        else:
+            self._write_csv()
+
+    def _write_jsonl(self) -> None:
+        self.header, self.encoding = True, "utf-8"
+        lines = [
+            json.dumps(dict(zip(self.names, row, strict=True)), ensure_ascii=self.rng.random() < 0.5)
+            for row in zip(self.texts, self.values, strict=True)
+        ]
+        self.path.write_text("\n".join(lines) + "\n", "utf-8")
+
+    def _write_parquet(self) -> None:
+        self.header, self.encoding = True, "utf-8"
+        texts: Any = pa.array(self.texts)
+        kind = self.rng.choice(["plain", "binary", "dictionary", "large"])
+        if kind == "binary":
+            texts = pa.array([text.encode() for text in self.texts], pa.binary())
+        elif kind == "dictionary":
+            texts = texts.dictionary_encode()
+        elif kind == "large":
+            texts = texts.cast(pa.large_string())
+        values: Any = pa.array(self.values)
+        if pa.types.is_floating(values.type) and self.rng.random() < 0.5:
+            values = pa.array(self.values, pa.float32())
+        elif pa.types.is_integer(values.type) and self.rng.random() < 0.5:
+            values = pa.array([Decimal(f"{value}.00") for value in self.values], pa.decimal128(5, 2))
+        pq.write_table(pa.table({self.names[0]: texts, self.names[1]: values}), self.path)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path.name} {self.encoding} {self.separator!r} {self.quoting} {self.header} {self.script}"
+        )
+
+
+def judge(wild: Wild) -> str:
+    """Reads a file as a user does; returns what came of it.
+
+    A file is read to its rows, or refused in one line that names the file and what to do.
+    """
+    try:
+        table = read_table(wild.path)
+    except DataError as error:
+        message = str(error)
+        assert "\n" not in message
+        assert str(wild.path) in message, message
+        assert re.search(r"--[a-z]|write|close|quote", message), message
+        return "refused"
+    assert table.texts == wild.texts, f"{wild}: {table.notes}"
+    if table.labels is None:
+        assert any("no label column" in note for note in table.notes)
+        return "unlabelled"
+    assert table.labels == [spelled(value) for value in wild.values], f"{wild}: {table.notes}"
+    return "read"
+
+
+def _judge_all(seeds: range, folder: Path) -> dict[str, int]:
+    counts = {"read": 0, "refused": 0, "unlabelled": 0}
+    for seed in seeds:
+        wild = Wild(seed, folder)
+        counts[judge(wild)] += 1
+        wild.path.unlink()
+    return counts
+
+
+def test_files_in_the_wild_are_read_to_their_rows(tmp_path: Path) -> None:
+    counts = _judge_all(range(200), tmp_path)
+    assert counts["read"] >= 180, counts
+
+
+@pytest.mark.slow
+def test_five_thousand_files_in_the_wild(tmp_path: Path) -> None:
+    counts = _judge_all(range(5000), tmp_path)
+    print(counts)
+    assert counts["read"] >= 4500, counts
+
+
+CELLS = ["", " ", "a", "b c", '"', '""', "\t", ",", ";", "\n", "\r", "\r\n", "NA", "null", "None", "'", "é",
+         "\0", "😀", "\ufeff", "\x1a", "|", "\x85", "\u2028", "\\", "1", "1.0", "__label__x", "#",
+         "(", "हिन्दी"]  # fmt: skip
+LABEL_CELLS = ["pos", "neg", "N/A", "nan", "null", "5", 'a "b"', "x\ty", "x,y"]
+
+
+def _random_table(rng: random.Random) -> Table:
+    n = rng.randint(1, 6)
+    texts = ["".join(rng.choices(CELLS, k=rng.randint(0, 4))) for _ in range(n)]
+    labels = rng.choices(LABEL_CELLS, k=n) if rng.random() < 0.8 else None
+    groups = [f"g{rng.randint(0, 2)}{rng.choice(CELLS)}" for _ in range(n)] if rng.random() < 0.5 else None
+    return Table.of(texts, labels, groups)
+
+
+def _check_written(seeds: range, folder: Path) -> None:
+    for seed in seeds:
+        rng = random.Random(seed)
+        table = _random_table(rng)
+        path = folder / f"a{rng.choice(['.csv', '.tsv', '.jsonl'])}"
+        write_table(table, path)
+        back = read_table(path)
+        assert (back.texts, back.labels, back.groups) == (table.texts, table.labels, table.groups), (
+            seed,
+            path.read_bytes(),
+            back.notes,
+        )
+
+
+def test_written_tables_read_back_equal(tmp_path: Path) -> None:
+    _check_written(range(600), tmp_path)
+
+
+@pytest.mark.slow
+def test_ten_thousand_written_tables_read_back_equal(tmp_path: Path) -> None:
+    _check_written(range(10_000), tmp_path)
+
+
+# A cell by pandas, by JSON and by CSV is one label.
+# (value of JSON and pandas, how CSV may write it, label)
+VALUES: list[tuple[Any, list[str], str]] = [
+    (True, ["True", "true", "TRUE"], "true"),
+    (1, ["1", "1.0", " 1 ", "1.00"], "1"),
+    (5.0, ["5", "5.0"], "5"),
+    (0.1, ["0.1", "0.10"], "0.1"),
+    (-1.0, ["-1", "-1.0"], "-1"),
+    ("N/A", ["N/A"], "N/A"),
+    ("nan", ["nan"], "nan"),
+    ("None", ["None"], "None"),
+    ("cafe\u0301", ["café", " cafe\u0301"], "café"),
+    ("01", ["01"], "01"),
+    ("Pos", ["Pos"], "Pos"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "spellings", "label"), VALUES, ids=[row[2] for row in VALUES])
+def test_a_cell_is_one_label_in_every_format(
+    tmp_path: Path, value: Any, spellings: list[str], label: str
+) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a text", "label": value}) + "\n")
+    frame = pd.DataFrame({"text": ["a text"], "label": [value]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.astype({"label": "category"}).to_parquet(tmp_path / "b.parquet")
+    for name, separator in (("a.csv", ","), ("a.tsv", "\t")):
+        rows = [f"a text{separator}{spelling}\n" for spelling in spellings]
+        (tmp_path / name).write_text(f"text{separator}label\n{''.join(rows)}", "utf-8")
+    for path in sorted(tmp_path.iterdir()):
+        assert set(read_table(path).labelled()) == {label}, path.name
+
+
+def test_labels_that_differ_in_case_alone_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\na text,Pos\nanother,pos\n")
+    table = read_table(path)
+    assert table.labels == ["Pos", "pos"]
+    assert any("'Pos', 'pos'" in note for note in table.notes)
+
+
+# (file, what of it is wrong, words of the message)
+NOT_ONE_TEXT: list[tuple[str, Any, list[str]]] = [
+    ("a.jsonl", {"text": "a", "label": ["joy", "anger"]}, ["line 2", "'label'", "list"]),
+    ("a.jsonl", {"text": {"en": "a"}, "label": "joy"}, ["line 2", "'text'", "object"]),
+    ("a.parquet", {"text": "a", "label": ["joy", "anger"]}, ["row 1", "'label'", "list"]),
+    ("a.parquet", {"text": b"\xff", "label": "joy"}, ["row 1", "'text'", "UTF-8"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "row", "words"), NOT_ONE_TEXT, ids=range(len(NOT_ONE_TEXT)))
+def test_cells_that_are_not_one_text_are_refused(
+    tmp_path: Path, name: str, row: Any, words: list[str]
+) -> None:
+    path = tmp_path / name
+    if name.endswith(".jsonl"):
+        path.write_text('{"text": "a", "label": "joy"}\n' + json.dumps(row) + "\n")
+    else:
+        pq.write_table(pa.table({key: [value] for key, value in row.items()}), path)
+    with pytest.raises(DataError) as caught:
+        read_table(path)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_half_a_character_is_read_as_a_mark_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"text": "bad \\ud83d", "label": "x\\udc00"}\n{"text": "good \\ud83d\\ude00", "label": "y"}\n'
+    )
+    table = read_table(path)
+    assert table.texts == ["bad \ufffd", "good 😀"]
+    assert table.labels == ["x\ufffd", "y"]
+    assert any("2 cells" in note for note in table.notes)
+
+
+SPAM = (
+    'v1,v2,,,\nham,"Go until jurong point, crazy.. £5 a week",,,\nspam,WINNER!! å£900 prize,,,\n'
+    + "".join(
+        f'ham,U dun say so early hor {i},,,\nspam,"Ì¼ {i} free entries for £{i}, now",,,\n' for i in range(30)
+    )
+)
+# (name, bytes, texts, labels)
+REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
+    ("spam.csv", SPAM.encode("cp1252"), ["Go until jurong point, crazy.. £5 a week", "WINNER!! å£900 prize"],
+     ["ham", "spam"]),
+    ("terms.csv", "Term,Sentiment,,,\n优秀,1,,,\n垃圾,-1,,,\n一干二净,1,,,\n".encode("gbk"), ["优秀", "垃圾"],
+     ["1", "-1"]),
+    ("tweets.csv", b"Tweets;;;;;;\nI love it &amp; you, really;;;;;;\nbad day;;;;;;\n",
+     ["I love it &amp; you, really", "bad day"], None),
+    ("tweets.csv", b"id,text,label;;;;\n1,I love it,pos;;;;\n2,bad day,neg;;;;\n", ["I love it", "bad day"],
+     ["pos", "neg"]),
+    ("reviews.csv", b"Reviews\nI love this, really\nbad day\n", ["I love this, really", "bad day"], None),
+    ("emotions.txt", b"i feel so humiliated;sadness\ni am so happy today;joy\ni feel bad;sadness\n",
+     ["i feel so humiliated", "i am so happy today"], ["sadness", "joy"]),
+    ("SMSSpamCollection", b"ham\tGo until jurong point\nham\tOk lar... Joking wif u\nspam\tFree entry in 2\n",
+     ["Go until jurong point", "Ok lar... Joking wif u"], ["ham", "ham"]),
+    ("r.csv", b"text,label\n1,a good film,pos\n2,a bad film,neg\n",
+     ["a good film", "a bad film"], ["pos", "neg"]),
+    ("mac.csv", b"text,label\ra good film,pos\ra bad film,neg\r",
+     ["a good film", "a bad film"], ["pos", "neg"]),
+    ("air.csv", b"tweet_id,airline_sentiment,airline_sentiment_confidence,text\n57,neutral,1.0,what @x said\n"
+     b"58,positive,0.3486,plus you added it\n",
+     ["what @x said", "plus you added it"], ["neutral", "positive"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "data", "texts", "labels"), REAL, ids=[row[0] for row in REAL])
+def test_files_of_public_repositories_need_no_option(
+    tmp_path: Path, name: str, data: bytes, texts: list[str], labels: list[str] | None
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    table = read_table(tmp_path / name)
+    assert table.texts[:2] == texts
+    assert (None if table.labels is None else table.labels[:2]) == labels
+
+
+def test_options_say_what_is_not_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("good:pos\nbad:neg\n")
+    table = read_table(path, text_column="1", label_column="2", separator=":", header=False)
+    assert (table.texts, table.labels) == (["good", "bad"], ["pos", "neg"])
+    path.write_text("1 2 3,4\nsome words here,4\n")
+    assert read_table(path, header=True).texts == ["some words here"]
+    path.write_bytes("text,label\ncafé au lait,1\n".encode("latin-1"))
+    assert read_table(path, encoding="latin-1").texts == ["café au lait"]
+
+
+def test_quotes_of_tsv_never_swallow_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    rows = ['"Great\t1', "fine enough\t0", 'an instant classic"\t1', "bad\t0"]
+    path.write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+    assert read_table(path).texts == ['"Great', "fine enough", 'an instant classic"', "bad"]
+    path.write_text('"text"\t"label"\n"a\tb\n\tc"\t"1"\n"say ""x"""\t"0"\n')
+    assert read_table(path).texts == ["a\tb\n\tc", 'say "x"']
+
+
+def test_a_line_limit_counts_bytes(tmp_path: Path) -> None:
+    for name, content in (("a.csv", "text,label\n{},1\n"), ("a.jsonl", '{{"text":"{}","label":1}}\n')):
+        (tmp_path / name).write_text(content.format("é" * 40), "utf-8")
+        assert len(read_table(tmp_path / name, max_line_bytes=130)) == 1
+        with pytest.raises(DataError, match="70 bytes"):
+            read_table(tmp_path / name, max_line_bytes=70)
+
+
+def test_reading_lines_keeps_empty_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("good\n\nbad\n \nlast")
+    assert read_table(tmp_path / "a.txt", format="lines").texts == ["good", "", "bad", " ", "last"]
