@@ -18,6 +18,7 @@ RUN_BY = {
     "README.md": "test_docs.py",
     "docs/exactness.md": "test_snippets.py",
     "docs/senti.md": "test_docs.py",
+    "docs/senti-data.md": "sentimodels/test_frames.py",
     "docs/senti.md#Export to ONNX": "sentimodels/test_onnx.py",
     "docs/senti-lm.md#Pre-training": "sentimodels/test_senti_pretrain.py",
     "docs/senti-lm.md#Pre-training, torchrun": "sentimodels/test_sharded.py",

@@ -5,7 +5,7 @@ one pass through the model, so they cannot disagree; an answer does not depend o
 texts of a call. Probabilities are divided by the temperature that was fitted after training.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -134,7 +134,7 @@ class Classifier:
         """What logits are divided by."""
         return self._loaded.temperature
 
-    def predict_logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def predict_logits(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Returns the logits (n, n_classes) before the temperature.
 
         Raises:
@@ -149,7 +149,7 @@ class Classifier:
         """Returns the logits (n, n_classes) of texts that `encoder` has encoded."""
         return text_logits(self._module, encoded, device=self._device)
 
-    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Returns the calibrated probabilities (n, n_classes)."""
         return self.calibrated(self.predict_logits(texts))
 
@@ -160,7 +160,7 @@ class Classifier:
         shares: NDArray[np.float32] = (probs / probs.sum(1, keepdims=True)).astype(np.float32)
         return shares
 
-    def predict(self, texts: Sequence[str]) -> list[str]:
+    def predict(self, texts: Iterable[str]) -> list[str]:
         """Returns the likeliest label of each text; of equals the first."""
         return self.labels.decode(self.predict_proba(texts).argmax(1).tolist())
 

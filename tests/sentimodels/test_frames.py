@@ -1,11 +1,13 @@
 """DataFrames and Series in and out of classifiers."""
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pages import ROOT, blocks
 from sentimodels import Classifier
 from sentimodels.data.frames import table_of_frame
 from sentimodels.errors import DataError
@@ -17,6 +19,16 @@ BAD = ["awful", "dull", "boring", "cold", "weak", "clumsy", "messy", "stale", "d
 def frame() -> pd.DataFrame:
     texts = [f"a {words[i % 10]} film, number {i}" for i in range(20) for words in (GOOD, BAD)]
     return pd.DataFrame({"review": texts, "stars": [5.0, 1.0] * 20}, index=range(100, 140))
+
+
+def test_the_page_shows_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame().set_axis(["text", "label"], axis=1).to_csv("reviews.csv", index=False)
+    (block,) = blocks(ROOT / "docs" / "senti-data.md", "python")
+    shown: dict[str, Any] = {}
+    exec(block, shown)
+    assert list(shown["answers"]["label"]) == shown["labels"]
+    assert (tmp_path / "runs" / "frame.jsonl").is_file()
 
 
 def test_a_frame_trains_and_answers_keep_its_index(tmp_path: Path) -> None:
@@ -33,7 +45,7 @@ def test_a_frame_trains_and_answers_keep_its_index(tmp_path: Path) -> None:
     assert made.predict(frame()["review"]) == list(whole["label"])
     assert np.array_equal(made.predict_proba(frame()["review"])[:, 1], whole["p_5"].to_numpy())
     with pytest.raises(TypeError, match="column"):
-        made.predict(frame())
+        made.predict(cast(Any, frame()))
     again = Classifier.load(tmp_path / "runs" / "a")
     assert again.predict(["a dull film"]) == ["1"]
 

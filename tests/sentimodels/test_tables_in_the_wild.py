@@ -7,7 +7,7 @@ import random
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -76,7 +76,8 @@ class Wild:
         self.format = rng.choice(["csv", "csv", "csv", "tsv", "tsv", "jsonl", "parquet"])
         self.encoding = rng.choice([*UNICODE, *own, *own])
         self.separator = "\t" if self.format == "tsv" else rng.choice(",,;|\t")
-        self.quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+        kinds: list[Literal[0, 1, 2]] = [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]
+        self.quoting = rng.choice(kinds)
         self.header = rng.random() < 0.7
         self.ends = rng.choice(["\n", "\n", "\r\n"])
         self.labels = rng.choice(LABELS)

@@ -143,7 +143,8 @@ def _skeleton(text: str, separator: str, quoted: bool) -> tuple[str, int | None]
     skeleton = text
     if quoted and '"' in text:
         ends = {separator, "\r", "\n"}
-        pieces, done, at = [], 0, text.find('"')
+        pieces: list[str] = []
+        done, at = 0, text.find('"')
         while at >= 0:
             if at and text[at - 1] not in ends:  # a quote within a cell is text
                 at = text.find('"', at + 1)
