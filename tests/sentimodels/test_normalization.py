@@ -1,20 +1,28 @@
 """The same text for a person is the same text for a model; and where its words are in the text as given."""
 
+import json
 import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelled_reviews import rows
+from sentimodels.config import DataConfig
+from sentimodels.data.labels import Labels
+from sentimodels.data.normalization import align, normalize
+from sentimodels.data.table import Table
+from sentimodels.evaluation.phrase_memory import PhraseMemory
 from sentimodels.runs.config import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for
-from sentimodels.text.normalization import align, normalize
 from sentimodels.text.reading import plain_words, read_tokens
 from sentimodels.text.word_cutter import WordCutter
+from sentimodels.text.words import NgramConfig, WordNgrams
 
 SCRIPTS = (
     "abzéïİıßøſ ǰŁ" "άβςΣ" "жйёЇ" "אבשׁ\u05b8\"׳״" "مُمْتاز" "हिन्दीक़" "বোঅ" "தொன்று" "అబాగుంది" "ಕೊ" "കൊ" "ดีมากำ"
@@ -163,3 +171,27 @@ def test_a_vocabulary_may_read_texts_as_they_are() -> None:
         assert encoder.data.normalize is False
         encoded = encoder.encode(["I don't like it", "I don’t like it"])
         assert encoded.row(0).tolist() != encoded.row(1).tolist(), name
+
+
+def test_a_run_of_an_older_version_reads_as_it_did() -> None:
+    """Its pattern is saved, and its settings have no `normalize`."""
+    pattern = r"'?\w+(?:'\w+)*|[^\w\s]"
+    config = NgramConfig(token_pattern=pattern, ngram_range=(1, 1)).plain()
+    ngrams = ["’", "don", "t", "फ", "\ufe0f"]
+    tree = {"format": "sentimodels.words/3", "config": config, "ngrams": ngrams}
+    old = TextEncoder(WordNgrams.from_bytes(json.dumps(tree).encode()), DataConfig())
+    text = "don’t फ़िल्म ☹\ufe0f"
+    read = [ngrams[id - 1] for id in old.encode([text]).ids.tolist()]
+    assert read == ["don", "’", "t", "फ", "\ufe0f"]
+    tokens, _ = read_tokens(old, "İ don’t")
+    assert [(token.start, token.end) for token in tokens] == [
+        (0, 1), (0, 1), (2, 5), (5, 6), (6, 7)
+    ]  # fmt: skip
+
+
+def test_remembered_phrases_are_those_that_look_the_same() -> None:
+    labels = Labels(("neg", "pos"))
+    memory = PhraseMemory(Table(["I don't like it ☹"], ["neg"], None, None, Path("memory"), ""), labels)
+    probs = np.full((2, 2), 0.5, np.float32)
+    _, known = memory.apply(["I don’t like it ☹\ufe0f", "I do like it"], probs)
+    assert known.tolist() == [True, False]

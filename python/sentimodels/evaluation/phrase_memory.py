@@ -1,7 +1,7 @@
 """`PhraseMemory`: answers for phrases that are training texts, apart from any model.
 
 Off by default and reported apart: on a split by sentence it knows nothing, on the
-Kaggle test it answers one row in six. Phrases are compared without case and spacing.
+Kaggle test it answers one row in six. Phrases are compared without case, spacing and what is not seen.
 A remembered row is the shares of its labels, with a little of the model's answer left
 so that no probability is 0.
 """
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.folding import fold
 from ..data.labels import Labels
+from ..data.normalization import normalize
 from ..data.rules import check_trainable
 from ..data.table import Table
 from .predictions import Predictor
@@ -34,7 +35,7 @@ class PhraseMemory:
         self.labels = labels
         self._known: dict[str, Counter[int]] = {}
         for text, label in zip(table.texts, labels.encode(table.labelled()).tolist(), strict=True):
-            self._known.setdefault(fold(text), Counter())[label] += 1
+            self._known.setdefault(fold(normalize(text)), Counter())[label] += 1
 
     def __len__(self) -> int:
         return len(self._known)
@@ -46,7 +47,7 @@ class PhraseMemory:
         mixed = probs.copy()
         known = np.zeros(len(texts), dtype=np.bool_)
         for row, text in enumerate(texts):
-            counts = self._known.get(fold(text))
+            counts = self._known.get(fold(normalize(text)))
             if counts is None:
                 continue
             known[row] = True

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from sentitok import Tokenizer
 
 from ..data.encoded import Encoded, encode_texts
+from ..data.normalization import prepared
 from ..data.opening import read_small
 from ..errors import CheckpointError
 from ..text.ngrams import NgramIndex
-from ..text.normalization import prepared
 from ..text.open_vocabulary import OpenVocabulary
 from ..text.vocabulary import Subwords, Vocabulary
 

@@ -19,13 +19,13 @@ from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 
 from ..config import DataConfig, RunConfig
 from ..data.encoded import Encoded, encode_texts
+from ..data.normalization import prepared
 from ..data.opening import open_text
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, DataError
 from .hashed_ngrams import HashedNgrams
 from .inputs import Inputs
 from .ngrams import NgramIndex
-from .normalization import prepared
 from .open_vocabulary import OpenVocabulary
 from .saved import as_saved
 from .vocabulary import Subwords, Vocabulary

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from sentitok import Tokenizer
 from sentitok.spelling import readable, spelled_tokens
 
+from ..data.normalization import Aligned, align
 from .encoder import TextEncoder
 from .hashed_ngrams import HashedNgrams
-from .normalization import Aligned, align
 from .open_vocabulary import OpenVocabulary
 from .word_cutter import WordCutter
 from .words import WordNgrams
