@@ -168,6 +168,18 @@ def test_other_folders_of_ranks(ranks: dict[bytes, int], tmp_path: Path) -> None
             {"tokenizer_class": "TikTokenTokenizer", "added_tokens_decoder": {"7": {"content": "<x>"}}},
             "<x>",
         ),
+        (
+            {"tokenizer_class": "TikTokenTokenizer", "added_tokens_decoder": {"-7": {"content": "<x>"}}},
+            "'-7' in added_tokens_decoder",
+        ),
+        (
+            {"tokenizer_class": "QWenTokenizer", "added_tokens_decoder": {"9" * 5000: {"content": "<x>"}}},
+            "in added_tokens_decoder",
+        ),
+        (
+            {"tokenizer_class": "ChatGLM4Tokenizer", "added_tokens_decoder": {"704": {"content": "<x>"}}},
+            "<sop>",
+        ),
     ],
 )
 def test_ranks_whose_class_is_not_known_are_refused(

@@ -125,6 +125,11 @@ def of_ranks(file: Path, name: str, config: _Config) -> Tokenizer:
     specials = {**made.specials(n_ranks, config), **named}
     twice = {token for id, token in specials.items() if id not in named} & set(named.values())
     ids = {token: id for id, token in specials.items() if id in named or token not in twice}
+    if missing := [token for token in made.before if token not in ids]:
+        raise FormatError(
+            f"{file.parent}: the class {name} puts {missing[0]} before a text; added_tokens_decoder gives "
+            "its id to another token"
+        )
     tokenizer = Tokenizer.from_tiktoken(file, made.pattern, ids)
     if not (made.nfc or made.before):
         return tokenizer

@@ -268,10 +268,9 @@ def _list(value: Any) -> list[Any]:
 
 
 def _id(folder: Path, id: str) -> int:
-    try:
-        return int(id)
-    except ValueError:
-        raise FormatError(f"{folder / _CONFIG}: {shown(id)} in added_tokens_decoder is no id") from None
+    if not (id.isascii() and id.isdigit() and len(id) < 11 and int(id) < 2**32):
+        raise FormatError(f"{folder / _CONFIG}: {shown(id)} in added_tokens_decoder is no id")
+    return int(id)
 
 
 def _added(folder: Path, value: Any) -> AddedToken:
