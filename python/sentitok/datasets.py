@@ -16,7 +16,7 @@ import bisect
 import errno
 import hashlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -72,6 +72,8 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             FormatError: if they are not what the manifest says, not all written yet, or of other
                 tokenizers.
         """
+        if not isinstance(directory, str | PathLike | Iterable):
+            raise TypeError(f"directory is {shown(directory)}; it is a path, or a list of paths")
         first = [directory] if isinstance(directory, str | PathLike) else list(directory)
         self.directories = tuple(map(Path, [*first, *more]))
         if not self.directories:

@@ -1,5 +1,6 @@
 """One rule for every command: a file that exists and would change is not replaced without --force."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -64,6 +65,19 @@ def test_files_are_replaced_only_with_force(name: str, prepared: Path) -> None:
     assert now[0] != was[0]
     if name.startswith(KEPT):
         assert kept.read_bytes() == now[0]
+
+
+def test_a_source_that_changed_behind_a_data_set_is_said(prepared: Path) -> None:
+    """A data set knows its sources by name and size."""
+    call = ("encode", "corpus.txt", "-o", "new")
+    assert run(*call, cwd=prepared).code == 0
+    assert "corpus.txt" not in run(*call, cwd=prepared).err
+    written = (prepared / "new" / "manifest.json").stat().st_mtime
+    os.utime(prepared / "corpus.txt", (written + 9, written + 9))
+    again = run(*call, cwd=prepared)
+    assert again.code == 0
+    assert "corpus.txt: changed" in again.err
+    assert "--force" in again.err
 
 
 def test_a_map_that_exists_keeps_the_tokenizer_from_being_written(prepared: Path) -> None:

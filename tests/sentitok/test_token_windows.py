@@ -111,5 +111,7 @@ def test_a_list_of_directories_is_one_data_set(dataset: TokenDataset) -> None:
     one, two = dataset.directories
     assert TokenDataset([one, two]).directories == TokenDataset(one, two).directories == (one, two)
     assert TokenDataset((str(one),), two).tokens == dataset.tokens
+    with pytest.raises(TypeError, match="list of paths"):
+        TokenDataset(None)  # type: ignore[arg-type]  # 2026-11-29: what a caller may pass by mistake
     with pytest.raises(ValueError, match="empty"):
         TokenDataset([])

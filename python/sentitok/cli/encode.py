@@ -143,6 +143,8 @@ def encode(
                 f"{out} is complete, and whether it was made of the same pipe cannot be told; "
                 "give another -o, or --force"
             )
+        if was_there:
+            _note_changed_sources(output, src, out)
         if separator is None and not add_special_tokens:
             _note_missing_separator(output, tokenizer, tokenizer_file)
         with output.progress() as progress:
@@ -190,6 +192,16 @@ def encode(
     ids = encoding.ids.tolist()
     line = " ".join(map(str, ids))
     output.result({"ids": ids, "tokens": encoding.tokens}, line, line)
+
+
+def _note_changed_sources(output: Output, src: list[str], out: Path) -> None:
+    """Says which sources changed after a complete data set was written: it knows them by name and size."""
+    written = (out / "manifest.json").stat().st_mtime
+    if changed := [path for path in src if Path(path).is_file() and Path(path).stat().st_mtime > written]:
+        output.note(
+            f"{', '.join(changed)}: changed after {out} was written; if the text is another, --force encodes "
+            "it again"
+        )
 
 
 def _note_missing_separator(output: Output, tokenizer: "Tokenizer", tokenizer_file: Path) -> None:
