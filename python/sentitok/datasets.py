@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TokenDataset", "TokenWindows", "from_datatrove"]
 
+# What a window is: a row, or a row and its targets.
+_Window = TypeVar("_Window")
 _Ids = NDArray[np.unsignedinteger[Any]]
 
 
@@ -176,7 +178,17 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             return parts[0]
         return np.concatenate(parts) if parts else np.empty(0, self.dtype)
 
-    def windows(self, length: int, *, stride: int | None = None, targets: bool = False) -> "TokenWindows":
+    @overload
+    def windows(
+        self, length: int, *, stride: int | None = None, targets: Literal[False] = False
+    ) -> "TokenWindows[torch.Tensor]": ...
+    @overload
+    def windows(
+        self, length: int, *, stride: int | None = None, targets: Literal[True]
+    ) -> "TokenWindows[tuple[torch.Tensor, torch.Tensor]]": ...
+    def windows(
+        self, length: int, *, stride: int | None = None, targets: bool = False
+    ) -> "TokenWindows[Any]":
         """Cuts the ids of all documents, end to end, into rows of one length for training.
 
         The rows are a map-style data set of int64 tensors: `torch.utils.data.DataLoader` takes it with
@@ -271,7 +283,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         return f"TokenDataset({names}: {len(self)} documents, {self.tokens} tokens)"
 
 
-class TokenWindows(Sequence["torch.Tensor | tuple[torch.Tensor, torch.Tensor]"]):
+class TokenWindows(Sequence[_Window]):
     """Rows of one length, cut from the ids of a `TokenDataset`; made by `TokenDataset.windows`.
 
     Attributes:
@@ -302,9 +314,9 @@ class TokenWindows(Sequence["torch.Tensor | tuple[torch.Tensor, torch.Tensor]"])
         return max(0, (self.dataset.tokens - self.length - self.targets) // self.stride + 1)
 
     @overload
-    def __getitem__(self, row: int) -> "torch.Tensor | tuple[torch.Tensor, torch.Tensor]": ...
+    def __getitem__(self, row: int) -> _Window: ...
     @overload
-    def __getitem__(self, row: slice) -> "list[torch.Tensor | tuple[torch.Tensor, torch.Tensor]]": ...
+    def __getitem__(self, row: slice) -> list[_Window]: ...
     def __getitem__(self, row: int | slice) -> Any:
         """The ids of a row, or the row and its targets; of a slice, a list of them."""
         import torch

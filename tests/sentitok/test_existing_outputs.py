@@ -89,6 +89,15 @@ def test_a_map_that_exists_keeps_the_tokenizer_from_being_written(prepared: Path
     assert not (prepared / "new.json").exists()
 
 
+def test_a_map_and_its_tokenizer_are_two_files(prepared: Path) -> None:
+    refused = run(
+        "prune", "tokenizer.json", "corpus.txt", "-o", "new.json", "--id-map", "new.json", cwd=prepared
+    )
+    assert refused.code == 2
+    assert "--id-map" in refused.err
+    assert not (prepared / "new.json").exists()
+
+
 def test_other_files_of_a_folder_stay(prepared: Path) -> None:
     folder = prepared / "model"
     folder.mkdir()
@@ -108,7 +117,11 @@ def test_the_default_name_is_safe(prepared: Path) -> None:
     assert refused.code == 2
     assert "tokenizer-new2.json" in refused.err
     assert (prepared / "tokenizer.json").read_bytes() == was
-    assert (prepared / "tokenizer-new2.json").is_file()
+    kept = prepared / "tokenizer-new2.json"
+    assert kept.is_file()
+    again = run("train-bpe", "corpus.txt", "--vocab", "300", cwd=prepared)
+    assert (again.code, kept.name in again.err) == (2, True), "an equal result is not kept twice"
+    assert not (prepared / "tokenizer-new3.json").exists()
 
 
 @pytest.mark.parametrize("name", ["count", "merge-counts", "eval --plot"])

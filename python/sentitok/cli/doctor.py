@@ -160,6 +160,8 @@ def prune(
     refuse_unneeded(tokenizer_file)
     output = Output("sentitok.prune/1", as_json=as_json, quiet=quiet)
     map_file = id_map or out.with_suffix(".ids.npy")
+    if map_file == out:
+        raise UsageError(f"--id-map {map_file}: -o names the same file; give the map another name")
     check_file(map_file)
     tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
     documents = texts_of(texts, format, max_line_bytes, invalid_utf8)

@@ -8,7 +8,8 @@ import errno
 import filecmp
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Annotated
@@ -26,14 +27,23 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist a
 Write = Callable[[Path], Iterable[str | PathLike[str]]]
 
 
+def _names_beside(path: Path) -> Iterator[Path]:
+    """Yields names beside `path`: `tokenizer-new.json`, `tokenizer-new2.json`, ..."""
+    yield path.with_name(f"{path.stem}-new{path.suffix}")
+    for number in count(2):
+        yield path.with_name(f"{path.stem}-new{number}{path.suffix}")
+
+
 def _free_name(path: Path) -> Path:
-    """Returns a name beside `path` that nothing has: `tokenizer-new.json`, `tokenizer-new2.json`, ..."""
-    number = 1
-    while True:
-        free = path.with_name(f"{path.stem}-new{number if number > 1 else ''}{path.suffix}")
-        if not (free.exists() or free.is_symlink()):
-            return free
-        number += 1
+    """Returns a name beside `path` that nothing has."""
+    return next(name for name in _names_beside(path) if not (name.exists() or name.is_symlink()))
+
+
+def _kept_before(out: Path, beside: Path) -> Path:
+    """Returns the file beside `out` that an equal result was kept in before; else the new one."""
+    before = takewhile(lambda name: name != beside, _names_beside(out))
+    equal = (name for name in before if name.is_file() and filecmp.cmp(name, beside, shallow=False))
+    return next(equal, beside) if beside.is_file() else beside
 
 
 def check_file(out: Path) -> None:
@@ -85,7 +95,7 @@ def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[lis
         files = [Path(file) for out, write in outs for file in write(out)]
         return list(map(str, files)), [str(file) for file in files if file in before]
     made = [(out, _free_name(out), write) for out, write in outs]
-    is_kept = False
+    kept: list[Path] = []
     try:
         new = {
             out if file == beside else out / file.relative_to(beside): file
@@ -94,17 +104,17 @@ def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[lis
         }
         there = [file for file in new if file.exists()]
         if changed := [file for file in there if not filecmp.cmp(file, new[file], shallow=False)]:
-            is_kept = keep
-            raise UsageError(_refusal(changed, [beside for _, beside, _ in made] if keep else []))
+            kept = [_kept_before(out, beside) for out, beside, _ in made] if keep else []
+            raise UsageError(_refusal(changed, kept))
         for file in new.keys() - set(there):
             file.parent.mkdir(parents=True, exist_ok=True)
             new[file].replace(file)
         return list(map(str, new)), list(map(str, there))
     finally:
-        for _, beside, _ in [] if is_kept else made:
-            if beside.is_dir():
+        for _, beside, _ in made:
+            if beside.is_dir() and beside not in kept:
                 shutil.rmtree(beside)
-            else:
+            elif beside not in kept:
                 beside.unlink(missing_ok=True)
 
 
