@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ KIMI = "|".join(
         r"\s+",
     ]
 )
-CL100K, QWEN = PreTokenizer("cl100k").pattern, PreTokenizer("cl100k-1digit").pattern
+CL100K, QWEN = PreTokenizer("cl100k").pattern or "", PreTokenizer("cl100k-1digit").pattern or ""
 TEXTS = [
     "",
     "The fox isn't IT'LL 12345 things!!\r\n\n  naïve — 10/10",
@@ -48,7 +49,7 @@ def ranks() -> dict[bytes, int]:
     trained = train_bpe(
         texts=[TEXT.read_text("utf-8")[:200_000], "漢字かな交じり 中文 中文字" * 9], vocab_size=700
     )
-    return {trained.id_to_bytes(id): id for id in range(trained.vocab_size)}
+    return {trained.id_to_bytes(id) or b"": id for id in range(trained.vocab_size)}
 
 
 def folder_of(folder: Path, name: str, ranks: dict[bytes, int], config: dict[str, Any] | None) -> Path:
@@ -191,6 +192,16 @@ def test_ranks_whose_class_is_not_known_are_refused(
             load(tmp_path)
 
 
+@pytest.mark.parametrize("content", [None, b"", b"IQ==\n", b"\x00\xff"])
+def test_a_class_of_ranks_without_ranks_says_so(content: bytes | None, tmp_path: Path) -> None:
+    folder_of(tmp_path, "tiktoken.model", {}, kimi(256))
+    (tmp_path / "tiktoken.model").unlink()
+    if content is not None:
+        (tmp_path / "tiktoken.model").write_bytes(content)
+    with pytest.raises(FormatError, match=r"TikTokenTokenizer reads a file of ranks.*tiktoken\.model"):
+        Tokenizer.from_pretrained(tmp_path)
+
+
 def test_damaged_ranks_are_read_or_refused(ranks: dict[bytes, int], tmp_path: Path) -> None:
     folder_of(tmp_path, "tiktoken.model", ranks, kimi(len(ranks)))
     content = (tmp_path / "tiktoken.model").read_bytes()
@@ -225,7 +236,7 @@ def test_files_of_other_models_are_not_those_of_gpt2(
 ) -> None:
     (tmp_path / "vocab.json").write_text(json.dumps(vocab), "utf-8")
     (tmp_path / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), "utf-8")
-    loads = [
+    loads: list[Callable[[], Tokenizer]] = [
         lambda: Tokenizer.from_file(tmp_path),
         lambda: Tokenizer.from_pretrained(tmp_path),
         lambda: Tokenizer.from_gpt2(tmp_path / "vocab.json", tmp_path / "merges.txt"),

@@ -17,7 +17,7 @@ from .. import _sentitok
 from .._sentitok import FormatError, Tokenizer
 from ..messages import shown
 from .documents import Part, document_of, from_document, of_vocab_and_merges, template
-from .ranks import of_ranks, ranks_file
+from .ranks import RANKS_CLASSES, of_ranks, ranks_file
 from .settings import config_of, object_of, roles_of, tokens_of
 
 __all__ = ["of_files"]
@@ -312,6 +312,11 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
         return (_sentitok.read_folder(folder) if ranks is None else Tokenizer.from_file(ranks)), None
     if ranks is not None:
         return of_ranks(ranks, name, config), None
+    if name in RANKS_CLASSES:
+        raise FormatError(
+            f"{folder}: the class {name} reads a file of ranks, and there is none: tiktoken.model, "
+            "tokenizer.model or a .tiktoken file, each line of it a token in base64 and its rank"
+        )
     made = _CLASSES.get(name)
     if made is None:
         raise FormatError(

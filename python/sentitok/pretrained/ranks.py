@@ -18,7 +18,7 @@ from ..messages import shown
 from .documents import Part, document_of, from_document, template
 from .settings import named_ids
 
-__all__ = ["of_ranks", "ranks_file"]
+__all__ = ["RANKS_CLASSES", "of_ranks", "ranks_file"]
 
 _Config = Mapping[str, Any]
 _Tokens = list[str]
@@ -95,6 +95,9 @@ _CLASSES = {
     "PreTrainedTokenizer": _LLAMA,
     "TokenizersBackend": _LLAMA,
 }
+
+#: Classes that read nothing else.
+RANKS_CLASSES = [name for name, made in _CLASSES.items() if made is not _LLAMA]
 
 
 def ranks_file(folder: Path) -> Path | None:
