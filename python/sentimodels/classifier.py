@@ -5,6 +5,7 @@ one pass through the model, so they cannot disagree; an answer does not depend o
 texts of a call. Probabilities are divided by the temperature that was fitted after training.
 """
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,7 +16,7 @@ from torch import nn
 
 from .arguments import texts_of
 from .config import RunConfig
-from .data.encoded import Encoded
+from .data.encoded import Encoded, said_cut
 from .data.labels import Labels
 from .inference import text_logits
 from .runs.directory import Loaded, load_run
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Classifier"]
+
+_log = logging.getLogger("sentimodels")
 
 
 class Classifier:
@@ -149,9 +152,30 @@ class Classifier:
         """Returns the logits (n, n_classes) of texts that `encoder` has encoded."""
         return text_logits(self._module, encoded, device=self._device)
 
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens of a text that the model reads at most; `None` if it reads whole texts."""
+        encoder = self._loaded.encoder
+        whole = not encoder.vocabulary.in_order or encoder.data.long == "windows"
+        return None if whole else encoder.data.max_tokens
+
+    def answer(self, texts: Iterable[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Returns the calibrated probabilities (n, n_classes), and which texts (n,) were cut.
+
+        A text is cut if it has more than `max_tokens` tokens: the rest of it changes no answer.
+        """
+        found = texts_of("answer", texts)
+        if not found:
+            return np.zeros((0, len(self.labels)), np.float32), np.zeros(0, np.bool_)
+        encoded = self._loaded.encoder.encode(found)
+        return self.calibrated(self.logits_of(encoded)), encoded.cut
+
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float32]:
-        """Returns the calibrated probabilities (n, n_classes)."""
-        return self.calibrated(self.predict_logits(texts))
+        """Returns the calibrated probabilities (n, n_classes); logs how many texts were cut, if any were."""
+        probs, cut = self.answer(texts_of("predict", texts))
+        if n_cut := int(cut.sum()):
+            _log.warning(said_cut(n_cut, len(cut), self.max_tokens))
+        return probs
 
     def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns the probabilities (n, n_classes) that logits stand for."""

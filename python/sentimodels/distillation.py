@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .config import DistillationConfig, RunConfig
+from .data.encoded import said_cut
 from .data.record import TrainingRecord
 from .data.table import Table
 from .errors import CheckpointError, ConfigError, DataError
-from .evaluation.predictions import Predictor
+from .evaluation.predictions import Predictor, answer
 from .predictor import load_predictor
 from .runs.config import merge, resolve
 from .runs.directory import check_there, load_config, refuse_run
@@ -197,21 +198,26 @@ def taught_tables(config: RunConfig, tables: Tables | None, say: Callable[[str],
     if say is not None:
         say(f"asking the teacher, {path}, about {sum(map(len, parts)):,} texts")
     tables.taught = Taught(
-        _answers(teacher, tables.train),
-        None if tables.valid is None else _answers(teacher, tables.valid),
-        None if tables.test is None else _answers(teacher, tables.test),
+        _answers(teacher, tables.train, "training", say),
+        None if tables.valid is None else _answers(teacher, tables.valid, "validation", say),
+        None if tables.test is None else _answers(teacher, tables.test, "test", say),
         tuple(records),
     )
     return tables
 
 
-def _answers(teacher: Predictor, table: Table) -> NDArray[np.float32]:
+def _answers(
+    teacher: Predictor, table: Table, part: str, say: Callable[[str], None] | None
+) -> NDArray[np.float32]:
     """Returns the teacher's probabilities, `(n, n_classes)`."""
-    parts = [
-        np.asarray(teacher.predict_proba(table.texts[start : start + _AT_ONCE]), np.float32)
-        for start in range(0, len(table), _AT_ONCE)
+    found = [
+        answer(teacher, table.texts[start : start + _AT_ONCE]) for start in range(0, len(table), _AT_ONCE)
     ]
-    return np.concatenate(parts)
+    cut = np.concatenate([some for _, some in found])
+    if say is not None and (n_cut := int(cut.sum())):
+        most = getattr(teacher, "max_tokens", None)
+        say(f"{said_cut(n_cut, len(cut), most, f'{part} texts')} for the teacher")
+    return np.concatenate([np.asarray(probs, np.float32) for probs, _ in found])
 
 
 def _leave_out_judges(tables: Tables, teacher: Path, records: Sequence[TrainingRecord]) -> None:

@@ -50,7 +50,7 @@ def leave_one_out(classifier: Classifier, text: str, most: int = MOST) -> Effect
     tokens, n_tokens = read_tokens(classifier.encoder, text)
     _check(n_tokens, most)
     if not isinstance(classifier.tokenizer, Tokenizer):
-        return _of_words(classifier.predict_proba, text, tokens)
+        return _of_words(lambda texts: classifier.answer(texts)[0], text, tokens)
     encoded = classifier.encoder.encode([text])
     if len(encoded) != 1 or encoded.n_cut:
         raise DataError(

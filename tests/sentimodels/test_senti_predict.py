@@ -74,8 +74,8 @@ def test_predict_the_most_probable(folder: Path) -> None:
     ranked = sorted(record["probs"].items(), key=lambda pair: -pair[1])
     done = senti("predict", "runs/first", "--top-k", "1", cwd=folder, stdin=text)
     header, row = done.out.splitlines()
-    assert header == "text,label,label_1,p_1"
-    assert row == f"a great lovely film,{record['label']},{ranked[0][0]},{ranked[0][1]:.6f}"
+    assert header == "text,label,label_1,p_1,cut"
+    assert row == f"a great lovely film,{record['label']},{ranked[0][0]},{ranked[0][1]:.6f},false"
     done = senti("predict", "runs/first", "--top-k", "9", "--json", cwd=folder, stdin=text)
     assert list(json.loads(done.out)["probs"].items()) == ranked
 

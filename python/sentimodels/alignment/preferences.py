@@ -40,17 +40,26 @@ def read_preferences(path: Path, data: AlignDataConfig) -> tuple[dict[int, Prefe
     """Reads pairs by their line, and the table of their prompts, whose numbers are these lines.
 
     Raises:
-        DataError: if a line is no pair, a text is empty, or both answers are the same.
+        DataError: if a line is no pair, a text is empty, or both answers of some pairs are the same.
         FileNotFoundError: if there is none.
     """
     pairs: dict[int, Preference] = {}
+    equal: list[int] = []
     with open_text(path, data.encoding or "utf-8", data.max_line_bytes) as file:
         for number, line in enumerate(file.lines()):
             if data.limit is not None and len(pairs) >= data.limit:
                 break
             if line.strip():
                 pairs[number] = _pair(line, f"{path}, line {number + 1}")
+                if pairs[number].chosen == pairs[number].rejected:
+                    equal.append(number)
         sha256 = file.sha256()
+    if equal:
+        more = f" ({len(equal):,} of {len(pairs):,} pairs are such)" if len(equal) > 1 else ""
+        raise DataError(
+            f"{path}, line {equal[0] + 1}: chosen and rejected are equal: nothing is preferred; take the "
+            f"pair out{more}"
+        )
     if not pairs:
         raise DataError(f"{path}: no pairs; expected JSON lines with {', '.join(_FIELDS)}")
     prompts = [pair.prompt for pair in pairs.values()]
@@ -70,12 +79,9 @@ def _pair(line: str, place: str) -> Preference:
         if not isinstance(text, str):
             there = ", ".join(map(str, row)) if isinstance(row, dict) else "no fields"
             raise DataError(f"{place}: no text in the field {name!r}; it has {there}")
-        if not text:
+        if not text or (name != "prompt" and not text.strip()):
             raise DataError(f"{place}: {name} is empty; write a text, or take the pair out")
-    prompt, chosen, rejected = map(str, texts)
-    if chosen == rejected:
-        raise DataError(f"{place}: chosen and rejected are equal: nothing is preferred; take the pair out")
-    return Preference(prompt, chosen, rejected)
+    return Preference(*map(str, texts))
 
 
 def texts_of(pair: Preference) -> tuple[str, ...]:
@@ -170,14 +176,13 @@ def encode_pairs(
     last = tokenizer.token_to_id(end) if ends and end is not None else None
     after = [] if last is None else [last]
     numbers = table.numbers or []
-    prompts, chosen, rejected = (
-        tokenizer.encode_batch(
-            [getattr(pairs[number], name) for number in numbers], add_special_tokens=False
-        ).to_list()
-        for name in _FIELDS
-    )
+    prompts, chosen, rejected = _joined([pairs[number] for number in numbers], tokenizer)
     for number, prompt, *answers in zip(numbers, prompts, chosen, rejected, strict=True):
         place = f"{table.source}, line {number + 1}"
+        for name, answer in zip(_FIELDS[1:], answers, strict=True):
+            if not answer:
+                text = getattr(pairs[number], name)
+                raise DataError(f"{place}: {name} {text!r} has no tokens; write a text, or take the pair out")
         if not ahead and not prompt:
             raise DataError(
                 f"{place}: the prompt {pairs[number].prompt!r} has no tokens, so there is nothing to go on "
@@ -196,3 +201,48 @@ def encode_pairs(
         [[*ahead, *prompt] for prompt in prompts],
         *([[*answer, *after] for answer in side] for side in (chosen, rejected)),
     )
+
+
+def _joined(
+    pairs: Sequence[Preference], tokenizer: Tokenizer
+) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
+    """Returns the ids of prompts, chosen answers and rejected answers, which decode to both texts joined.
+
+    A prompt and an answer that are encoded alone may decode to other text: a Unigram tokenizer puts a blank
+    before each text, so an answer that begins with a blank would have two. Their joined text is encoded
+    instead, and the answer is what follows the tokens of the prompt. Where a token spans the join, a prompt
+    and an answer encoded alone are taken if they decode to the joined text, because a policy continues
+    prompts that are encoded alone; otherwise the answer begins with that token.
+    """
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        found: list[list[int]] = tokenizer.encode_batch(texts, add_special_tokens=False).to_list()
+        return found
+
+    prompts = encode([pair.prompt for pair in pairs])
+    rows: list[list[list[int]]] = []
+    for name in _FIELDS[1:]:
+        answers = [getattr(pair, name) for pair in pairs]
+        texts = [pair.prompt + answer for pair, answer in zip(pairs, answers, strict=True)]
+        alone = encode(answers)
+        rows.append([])
+        for text, prompt, whole, answer in zip(texts, prompts, encode(texts), alone, strict=True):
+            spans = whole[: len(prompt)] != prompt
+            rows[-1].append(
+                [*prompt, *answer] if spans and tokenizer.decode([*prompt, *answer]) == text else whole
+            )
+    shared = [
+        min(_n_common(prompt, one), _n_common(prompt, other))
+        for prompt, one, other in zip(prompts, *rows, strict=True)
+    ]
+    prompts, chosen, rejected = (
+        [row[n:] if side else row[:n] for row, n in zip(ids, shared, strict=True)]
+        for side, ids in enumerate((prompts, *rows))
+    )
+    return prompts, chosen, rejected
+
+
+def _n_common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Returns how many ids two rows begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

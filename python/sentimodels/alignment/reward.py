@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..config import JudgedConfig
 from ..errors import ConfigError
-from ..evaluation.predictions import Predictor
+from ..evaluation.predictions import Predictor, answer
 from ..predictor import load_predictor
 from .settings import weights_of
 
@@ -48,7 +48,7 @@ class Reward:
 
     def __call__(self, texts: list[str]) -> NDArray[np.float64]:
         """Returns what each text is worth (n,)."""
-        probs = np.asarray(self._predictor.predict_proba(texts), np.float64)
+        probs = np.asarray(answer(self._predictor, texts)[0], np.float64)
         if self._kind == "log-odds":
             probs = np.clip(probs, _LEAST, 1 - _LEAST)
             probs = np.log(probs) - np.log1p(-probs)

@@ -13,6 +13,7 @@ import typer
 from sentitok.cli.output import counted
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .errors import note_cut
 from .evaluate import EvenIfTrained
 from .tables import (
     Encoding,
@@ -107,6 +108,8 @@ def ensemble(
     members = [load_predictor(run) for run in runs]
     pairs = list(zip(members, runs, strict=True))
     predictions = [evaluate(one, choosing, run=run, allow_trained=even_if_trained)[0] for one, run in pairs]
+    for one, run in zip(predictions, runs, strict=True):
+        note_cut(output, one, f"texts of dev that {run} reads")
     probs, truth = [one.probs for one in predictions], predictions[0].truth
     if select:
         mixed, places = Ensemble.select(members, probs, truth)
@@ -123,7 +126,12 @@ def ensemble(
     target = mixed.save(out, kept, choosing.sha256)
     weights = dict(zip(places, mixed.weights, strict=True))
     listed = [
-        {"run": str(run), "weight": weights.get(place, 0.0), **scores(one)}
+        {
+            "run": str(run),
+            "weight": weights.get(place, 0.0),
+            "n_cut": 0 if one.cut is None else int(one.cut.sum()),
+            **scores(one),
+        }
         for place, (run, one) in enumerate(zip(runs, predictions, strict=True))
     ]
     total = {"run": str(out), "weight": 1.0, **scores(together)}

@@ -5,7 +5,7 @@ parts of the rows (`sentimodels.evaluation.slices`).
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,9 @@ from .tables import (
     shown,
 )
 
+if TYPE_CHECKING:
+    from ..evaluation.predictions import Predictions
+
 # Confused labels listed at most; of hundreds of labels nobody reads all.
 _PAIRS = 10
 
@@ -44,6 +47,14 @@ def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
         for one in errors
     ]
     return grid(title, ["text", "true", "answered"], rows)
+
+
+def note_cut(output: Output, predictions: "Predictions", texts: str = "texts") -> None:
+    """Prints how many texts are longer than the model reads, if any is."""
+    from ..data.encoded import said_cut
+
+    if predictions.cut is not None and (n_cut := int(predictions.cut.sum())):
+        output.note(said_cut(n_cut, len(predictions), predictions.about.get("max_tokens"), texts))
 
 
 def errors(
@@ -106,6 +117,7 @@ def errors(
     with output.progress() as progress:
         asked = predictor if progress is None else Watched(predictor, progress)
         answers = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0].labelled()
+    note_cut(output, answers)
     n_wrong = int((answers.predicted != answers.truth).sum())
     # Rows keep their numbers of the file: errors are chosen among all, then filtered.
     chosen = [
@@ -127,7 +139,15 @@ def errors(
         *([_pair_grid(pairs[:_PAIRS])] if pairs else []),
         _slice_grid(parts, 1 - n_wrong / len(answers)),
     )
-    value = {"n": len(answers), "n_wrong": n_wrong, "errors": chosen[:top], "pairs": pairs, "slices": parts}
+    n_cut = 0 if answers.cut is None else int(answers.cut.sum())
+    value = {
+        "n": len(answers),
+        "n_cut": n_cut,
+        "n_wrong": n_wrong,
+        "errors": chosen[:top],
+        "pairs": pairs,
+        "slices": parts,
+    }
     output.result(value, text, str(len(chosen)))
 
 

@@ -14,7 +14,7 @@ import typer
 from sentitok.cli.output import counted, number
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples, refuse_input
-from .errors import error_grid
+from .errors import error_grid, note_cut
 from .tables import (
     Clean,
     Device,
@@ -112,7 +112,9 @@ def answers(
     remembered = memory_of(output, memory, predictor)
     with output.progress() as progress:
         asked = predictor if progress is None else Watched(predictor, progress)
-        return evaluate(asked, table, run=run, memory=remembered, allow_trained=even_if_trained)
+        found = evaluate(asked, table, run=run, memory=remembered, allow_trained=even_if_trained)
+    note_cut(output, found[0])
+    return found
 
 
 def evaluate(

@@ -79,6 +79,7 @@ def explain(
         raise UsageError(f"--method {method}: expected {' or '.join(_METHODS)}")
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
+    from ..evaluation.predictions import answer
     from ..predictor import load_predictor
     from ..runs.directory import load_config
     from ..runs.ensemble import members_of
@@ -89,8 +90,14 @@ def explain(
     given = _of_stdin() if text is None else text
     place = None if label is None else predictor.labels.index(label)
     explained = _found(predictor, given, method, tolerance)
+    cut = answer(predictor, [given])[1]
+    if cut.any():
+        most = getattr(predictor, "max_tokens", None)
+        output.note(
+            f"the text is longer than {most:,} tokens and was cut: words after the cut have no effect"
+        )
     chosen = int(explained.probs.argmax()) if place is None else place
-    value = _value(explained, given, list(predictor.labels), chosen)
+    value = _value(explained, given, list(predictor.labels), chosen) | {"cut": bool(cut[0])}
     output.result(value, _page(value, given, top), value["label"])
 
 
@@ -106,6 +113,7 @@ def _found(
 ) -> "Attribution | Effects":
     from ..attribution import attribute
     from ..classifier import Classifier
+    from ..evaluation.predictions import answer
     from ..leave_one_out import leave_one_out, leave_words_out
 
     if isinstance(predictor, Classifier):
@@ -117,7 +125,7 @@ def _found(
             "--method integrated-gradients: an ensemble is several models; take leave-one-out, or one "
             "run of it"
         )
-    return leave_words_out(predictor.predict_proba, text)
+    return leave_words_out(lambda texts: answer(predictor, texts)[0], text)
 
 
 def _value(explained: "Attribution | Effects", text: str, labels: list[str], chosen: int) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def predict(
         )  # fmt: skip
     predictor = load_predictor(run, device)
     least = thresholds(threshold or [], predictor.labels)
-    n_texts, n_rows, has_labels = 0, 0, False
+    n_texts, n_rows, n_cut, has_labels = 0, 0, 0, False
     carried: dict[str, list[str]] = {}
     if file == "-":
         texts = lines_of_stdin(size(max_line_bytes, "--max-line-bytes"))
@@ -150,24 +150,32 @@ def predict(
     seen = out is None and sys.stdout is not None and sys.stdout.isatty()
     with nullcontext() if seen else output.progress() as progress:
         some = chunks(texts, min(at_once(file), _AT_ONCE if progress is None else _WATCHED))
-        parts = _told(_written(predictor, some, carried, form, least, top_k), progress, n_texts)
+        answered = _written(predictor, some, carried, form, least, top_k)
+
+        def counted_parts() -> Iterator[tuple[str, int]]:
+            nonlocal n_rows, n_cut
+            for part, n, some_cut in answered:
+                n_rows += n
+                n_cut += some_cut
+                yield part, n
+
+        parts = _told(counted_parts(), progress, n_texts)
         if out is None:
             for part, _ in parts:
                 with to_stdout():
                     sys.stdout.write(part)
-            return
+        else:
+            write_texts(out, (part for part, _ in parts))
+    if n_cut:
+        from ..data.encoded import said_cut
 
-        def counted_parts() -> Iterator[str]:
-            nonlocal n_rows
-            for part, n in parts:
-                n_rows += n
-                yield part
-
-        write_texts(out, counted_parts())
+        output.note(said_cut(n_cut, n_rows, getattr(predictor, "max_tokens", None)))
+    if out is None:
+        return
     said = f"{counted(n_rows, 'answer')} in {out}" + (
         f"\nnext: senti evaluate {run} {file}" if has_labels else ""
     )
-    output.result({"out": str(out), "rows": n_rows}, said, str(out))
+    output.result({"out": str(out), "rows": n_rows, "n_cut": n_cut}, said, str(out))
 
 
 def _carried(table: "Table", *, with_ids: bool) -> dict[str, list[str]]:
@@ -244,54 +252,62 @@ def _written(
     form: str,
     least: list[float],
     top_k: int | None,
-) -> Iterator[tuple[str, int]]:
-    """Yields the output in parts, with how many texts each answers; `carried` columns come first."""
+) -> Iterator[tuple[str, int, int]]:
+    """Yields the output in parts, with how many texts each answers, and how many of these were cut.
+
+    The `carried` columns come first.
+    """
     import numpy as np
 
+    from ..evaluation.predictions import answer
+
     names = predictor.labels.names
+    # A model that reads whole texts has nothing to mark.
+    marks = ["cut"] if getattr(predictor, "max_tokens", None) is not None else []
     n_shown = len(names) if top_k is None else min(top_k, len(names))
     if form in (".csv", ".tsv"):
         ranked = [f"{column}_{place}" for place in range(1, n_shown + 1) for column in ("label", "p")]
         columns = [f"p_{name}" for name in names] if top_k is None else ranked
-        yield _separated([[*carried, "text", "label", *columns]], form), 0
+        yield _separated([[*carried, "text", "label", *columns, *marks]], form), 0, 0
     begin = 0
     for some in texts:
         given = [column[begin : begin + len(some)] for column in carried.values()]
         fronts = list(zip(*given, strict=True)) if given else [()] * len(some)
         begin += len(some)
-        probs = predictor.predict_proba(some)
+        probs, cut = answer(predictor, some)
         allowed = np.where(probs >= np.array(least, probs.dtype), probs, -1)
         answers = [
             names[place] if row[place] >= 0 else ""
             for place, row in zip(allowed.argmax(1).tolist(), allowed.tolist(), strict=True)
         ]
         if form == "quiet":
-            yield "".join(f"{answer}\n" for answer in answers), len(some)
+            yield "".join(f"{label}\n" for label in answers), len(some), int(cut.sum())
             continue
         # Of equal probabilities the first label comes first, as in the answer.
         order = np.tile(np.arange(len(names)), (len(some), 1))
         if top_k is not None:
             order = np.argsort(-probs, axis=1, kind="stable")[:, :n_shown]
-        rows = zip(fronts, some, answers, order.tolist(), probs.tolist(), strict=True)
+        rows = zip(fronts, some, answers, order.tolist(), probs.tolist(), cut.tolist(), strict=True)
         if form == "json":
-            for front, text, answer, places, shares in rows:
+            for front, text, label, places, shares, was_cut in rows:
                 record: dict[str, Any] = {
                     "schema": "senti.predict/1",
                     **dict(zip(carried, front, strict=True)),
                 }
-                record |= {"text": text, "label": answer or None}
+                record |= {"text": text, "label": label or None}
                 record["probs"] = {names[place]: round(shares[place], 6) for place in places}
-                yield json_line(record) + "\n", 1
+                record["cut"] = was_cut
+                yield json_line(record) + "\n", 1, int(was_cut)
         else:
             cells = []
-            for front, text, answer, places, shares in rows:
-                row = [*front, text, answer]
+            for front, text, label, places, shares, was_cut in rows:
+                row = [*front, text, label]
                 for place in places:
                     row += (
                         [f"{shares[place]:.6f}"] if top_k is None else [names[place], f"{shares[place]:.6f}"]
                     )
-                cells.append(row)
-            yield _separated(cells, form), len(some)
+                cells.append([*row, str(was_cut).lower()] if marks else row)
+            yield _separated(cells, form), len(some), int(cut.sum())
 
 
 def lines_of_stdin(longest: int | None) -> Iterator[str]:

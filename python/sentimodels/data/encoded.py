@@ -64,9 +64,22 @@ class Encoded:
         """Tokens of each row."""
         return np.diff(self.row_offsets)
 
+    @property
+    def cut(self) -> NDArray[np.bool_]:
+        """Which texts the model reads in part: those longer than `max_tokens` that windows do not cover."""
+        rows = np.bincount(self.text_of_row, minlength=self.n_texts)
+        whole: NDArray[np.bool_] = (self.text_lengths <= self.max_tokens) | (rows > 1)
+        return ~whole
+
     def row(self, row: int) -> NDArray[Any]:
         """The ids of one row, as a view."""
         return self.ids[self.row_offsets[row] : self.row_offsets[row + 1]]
+
+
+def said_cut(n_cut: int, n: int, max_tokens: int | None, texts: str = "texts") -> str:
+    """Returns a sentence on how many of `n` texts were cut."""
+    are, were = ("is", "was") if n_cut == 1 else ("are", "were")
+    return f"{n_cut:,} of {n:,} {texts} {are} longer than {max_tokens or 0:,} tokens and {were} cut"
 
 
 def encode_texts(

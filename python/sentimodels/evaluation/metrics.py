@@ -167,6 +167,7 @@ def worst(predictions: Predictions, n: int = 20) -> list[dict[str, Any]]:
             "p_label": float(predictions.probs[row, predictions.truth[row]]),
             "p_predicted": float(predictions.probs[row].max()),
             "text": predictions.texts[row],
+            "cut": predictions.cut is not None and bool(predictions.cut[row]),
         }
         for row in order.tolist()
     ]

@@ -49,6 +49,7 @@ class Predictions:
         ids: the rows' own ids, or `None`.
         seen: which rows are training texts, or `None` if that is not known.
         remembered: which rows a phrase memory answered, or `None` without one.
+        cut: which texts were longer than the model reads, or `None` if that is not known.
         about: run, source, sha256, temperature: plain values.
     """
 
@@ -60,6 +61,7 @@ class Predictions:
     ids: list[str] | None = None
     seen: NDArray[np.bool_] | None = None
     remembered: NDArray[np.bool_] | None = None
+    cut: NDArray[np.bool_] | None = None
     about: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -68,7 +70,7 @@ class Predictions:
             raise DataError(f"probabilities {self.probs.shape} for {n} texts and {len(self.labels)} labels")
         if not np.isfinite(self.probs).all():
             raise DataError("some probabilities are not finite: the model is broken")
-        for name in ("truth", "groups", "ids", "seen", "remembered"):
+        for name in ("truth", "groups", "ids", "seen", "remembered", "cut"):
             column = getattr(self, name)
             if column is not None and len(column) != n:
                 raise DataError(f"{n} texts, but {len(column)} {name}")
@@ -99,6 +101,7 @@ class Predictions:
             ids=None if self.ids is None else [self.ids[place] for place in places],
             seen=None if self.seen is None else self.seen[places],
             remembered=None if self.remembered is None else self.remembered[places],
+            cut=None if self.cut is None else self.cut[places],
         )
 
     def labelled(self) -> "Predictions":
@@ -117,7 +120,7 @@ class Predictions:
     def save(self, path: Path) -> None:
         """Writes the file."""
         columns: dict[str, NDArray[Any]] = {"probs": self.probs, "truth": self.truth}
-        for name in ("seen", "remembered"):
+        for name in ("seen", "remembered", "cut"):
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
         for name in ("texts", "groups", "ids"):
@@ -153,6 +156,7 @@ class Predictions:
                     ids=_unpack(arrays, "ids"),
                     seen=arrays.get("seen"),
                     remembered=arrays.get("remembered"),
+                    cut=arrays.get("cut"),
                     about=head["about"],
                 )
         except DataError:
@@ -189,6 +193,18 @@ def of_logits(
     return Predictions(labels, probs, labels.encode(table.labelled()), table.texts, groups=table.groups)
 
 
+def answer(predictor: Predictor, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Returns `(n, n_classes)` probabilities, and which texts (n,) were longer than the model reads.
+
+    A predictor that has no `answer` of its own, such as a user's, reads whole texts as far as is known.
+    """
+    own = getattr(predictor, "answer", None)
+    if own is None:
+        return predictor.predict_proba(texts), np.zeros(len(texts), np.bool_)
+    found: tuple[NDArray[np.float32], NDArray[np.bool_]] = own(texts)
+    return found
+
+
 def predict(predictor: Predictor, table: Table, **about: Any) -> Predictions:
     """Asks a model for its answers to a table.
 
@@ -200,14 +216,21 @@ def predict(predictor: Predictor, table: Table, **about: Any) -> Predictions:
     if table.labels is not None:
         known = [row for row, label in enumerate(table.labels) if label != ""]
         truth[known] = labels.encode(table.labels[row] for row in known)
+    probs, cut = answer(predictor, table.texts)
     return Predictions(
         labels=labels,
-        probs=np.asarray(predictor.predict_proba(table.texts), dtype=np.float32),
+        probs=np.asarray(probs, dtype=np.float32),
         truth=truth,
         texts=table.texts,
         groups=table.groups,
         ids=table.ids,
-        about={"source": str(table.source), "sha256": table.sha256, **about},
+        cut=cut,
+        about={
+            "source": str(table.source),
+            "sha256": table.sha256,
+            "max_tokens": getattr(predictor, "max_tokens", None),
+            **about,
+        },
     )
 
 

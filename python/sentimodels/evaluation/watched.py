@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.labels import Labels
-from .predictions import Predictor
+from .predictions import Predictor, answer
 
 __all__ = ["Watched"]
 
@@ -40,12 +40,24 @@ class Watched:
         """What logits are divided by."""
         return float(getattr(self.predictor, "temperature", 1.0))
 
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens of a text that the predictor reads at most; `None` if it reads whole texts."""
+        most: int | None = getattr(self.predictor, "max_tokens", None)
+        return most
+
+    def answer(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Returns `(n, n_classes)` probabilities, and which texts (n,) were cut."""
+        if not texts:
+            return answer(self.predictor, texts)
+        parts, cut = [], []
+        for start in range(0, len(texts), _AT_ONCE):
+            probs, some = answer(self.predictor, texts[start : start + _AT_ONCE])
+            parts.append(probs)
+            cut.append(some)
+            self.progress("predict", min(start + _AT_ONCE, len(texts)), len(texts))
+        return np.concatenate(parts), np.concatenate(cut)
+
     def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
         """Returns `(n, n_classes)` probabilities."""
-        if not texts:
-            return self.predictor.predict_proba(texts)
-        parts = []
-        for start in range(0, len(texts), _AT_ONCE):
-            parts.append(self.predictor.predict_proba(texts[start : start + _AT_ONCE]))
-            self.progress("predict", min(start + _AT_ONCE, len(texts)), len(texts))
-        return np.concatenate(parts)
+        return self.answer(texts)[0]

@@ -22,7 +22,7 @@ from ..data.opening import read_small
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
-from ..evaluation.predictions import Predictor
+from ..evaluation.predictions import Predictor, answer
 from ..evaluation.selection import select
 from .manifest import manifest_hash
 from .verify import verify
@@ -92,6 +92,18 @@ class Ensemble:
     def labels(self) -> Labels:
         """The classes."""
         return self.members[0].labels
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens of a text that each member reads at least; `None` if all read whole texts."""
+        limits = [getattr(member, "max_tokens", None) for member in self.members]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def answer(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Returns the probabilities, and which texts (n,) were cut for a member or more."""
+        answers = [answer(member, texts) for member in self.members]
+        cut = np.logical_or.reduce([cut for _, cut in answers])
+        return self.mix([probs for probs, _ in answers]), cut
 
     def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
         """Returns `(n, n_classes)` probabilities."""

@@ -96,6 +96,8 @@ def report(
     """
     known = predictions.labelled()
     result: dict[str, Any] = {"n": len(known), **scores(known)}
+    if known.cut is not None:
+        result["n_cut"] = int(known.cut.sum())
     if len(known) < len(predictions):
         result["n_unlabelled"] = len(predictions) - len(known)
     if n_replicates:

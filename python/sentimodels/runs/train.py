@@ -210,7 +210,9 @@ def _train(
         valid = encoder.encode(tables.valid.texts)
         if taught is None or tables.valid.labels is not None:
             valid_labels = tables.classes(tables.valid)
-    _say_cut(say, encoded, config.data)
+    _say_cut(say, "training", encoded, config.data)
+    if valid is not None:
+        _say_cut(say, "validation", valid, config.data)
     module = build(config.arch, config.model, encoder.inputs(n_classes, _vectors(config, encoder, say)))
     trainer = Trainer(
         config.optim, config.train, distributed=processes, on_record=on_record, should_stop=should_stop
@@ -263,6 +265,10 @@ def _train(
             "valid": 0 if tables.valid is None else len(tables.valid),
             "test": 0 if tables.test is None else len(tables.test),
         },
+        "cut": {
+            "train": int(encoded.cut.sum()),
+            "valid": 0 if valid is None else int(valid.cut.sum()),
+        },
         "fit": asdict(fit),
         "device": str(trainer.device),
         "example": example_of(tables.train.texts),
@@ -300,7 +306,10 @@ def _train(
             about["distilled"] = compared(tables.labels, "valid", tables.valid, cooled, taught.valid)
     judged = judge(tables, crossed)
     if tables.test is not None and judged == "test":
-        answers = text_logits(module, encoder.encode(tables.test.texts), device=trainer.device)
+        judging = encoder.encode(tables.test.texts)
+        _say_cut(say, "test", judging, config.data)
+        about["cut"]["test"] = int(judging.cut.sum())
+        answers = text_logits(module, judging, device=trainer.device)
         about["test"] = _scores(tables, tables.test, answers, about["temperature"])
         if taught is not None and taught.test is not None:
             cooled = answers / np.float32(about["temperature"])
@@ -341,13 +350,13 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _say_cut(say: Callable[[str], None], encoded: Encoded, data: DataConfig) -> None:
+def _say_cut(say: Callable[[str], None], part: str, encoded: Encoded, data: DataConfig) -> None:
     if encoded.n_cut:
         share = 100 * encoded.n_cut / encoded.n_texts
         longest = int(encoded.text_lengths.max())
         texts, are = ("text", "is") if encoded.n_cut == 1 else ("texts", "are")
         say(
-            f"{encoded.n_cut:,} training {texts} ({share:.1f} %) {are} longer than {data.max_tokens} tokens "
+            f"{encoded.n_cut:,} {part} {texts} ({share:.1f} %) {are} longer than {data.max_tokens} tokens "
             f'(the longest {longest:,}); data.long = "{data.long}"'
         )
 

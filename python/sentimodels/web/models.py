@@ -18,7 +18,7 @@ from sentitok.web import Model, named
 from ..attribution import Attribution, attribute
 from ..classifier import Classifier
 from ..errors import CheckpointError, ConfigError
-from ..evaluation.predictions import Predictor
+from ..evaluation.predictions import Predictor, answer
 from ..language_model import LanguageModel
 from ..leave_one_out import Effects, leave_one_out, leave_words_out
 from ..lm.generate import Piece
@@ -89,18 +89,23 @@ class Answering:
 
     def predict(self, text: str, most: int) -> dict[str, Any]:
         """Returns the probabilities of a text, and its tokens."""
-        [probs] = self.predictor.predict_proba([text])
-        return {**self._answer(probs), **self.tokens(text, most)}
+        [probs], [cut] = answer(self.predictor, [text])
+        found = {**self._answer(probs), **self.tokens(text, most)}
+        if cut and "cut" not in found:  # an ensemble: its members read texts differently
+            found["cut"] = {"long": "truncate", "max_tokens": getattr(self.predictor, "max_tokens", None)}
+        return found
 
     def predict_batch(self, texts: list[str]) -> dict[str, Any]:
         """Returns the probabilities of texts, in the order of `labels`."""
-        probs = self.predictor.predict_proba(texts)
+        probs, cut = answer(self.predictor, texts)
         names = self.predictor.labels.names
         answers = [
-            {"label": names[place], "probs": [_rounded(p) for p in row]}
-            for place, row in zip(probs.argmax(1).tolist(), probs.tolist(), strict=True)
+            {"label": names[place], "probs": [_rounded(p) for p in row], "cut": was_cut}
+            for place, row, was_cut in zip(
+                probs.argmax(1).tolist(), probs.tolist(), cut.tolist(), strict=True
+            )
         ]
-        return {"labels": list(names), "answers": answers}
+        return {"labels": list(names), "answers": answers, "n_cut": int(cut.sum())}
 
     def effects(self, text: str, method: str) -> dict[str, Any]:
         """Returns what each token of a text adds to the answer, for each class.
@@ -125,7 +130,7 @@ class Answering:
     def _left_out(self, text: str) -> Effects:
         if isinstance(self.predictor, Classifier):
             return leave_one_out(self.predictor, text)
-        return leave_words_out(self.predictor.predict_proba, text)
+        return leave_words_out(lambda texts: answer(self.predictor, texts)[0], text)
 
     def _explained(self, explained: Effects | Attribution) -> dict[str, Any]:
         tokens = [
