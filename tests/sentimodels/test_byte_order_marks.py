@@ -50,3 +50,9 @@ def test_another_mark_is_named(tmp_path: Path, encoding: str) -> None:
     path.write_text("[train]", encoding)
     with pytest.raises(DataError, match=rf"run\.toml.*{encoding}.*UTF-8"):
         read_small(path)
+
+
+def test_names_in_class_weights_become_labels_as_cells_do(tmp_path: Path) -> None:
+    path = tmp_path / "w.csv"
+    path.write_text("1.0,1\nTRUE,2\n neu ,3\nN/A,4\n", "utf-8")
+    assert given(str(path)) == {"1": 1.0, "true": 2.0, "neu": 3.0, "N/A": 4.0}

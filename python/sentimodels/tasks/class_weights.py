@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.cells import as_label
 from ..data.opening import read_small
 from ..errors import ConfigError
 
@@ -65,7 +66,7 @@ def _of_file(path: Path) -> Given:
             # A header is a line whose second field is no number.
             value = {name: float(weight) for name, weight in rows[_headers(rows) :]}
         if isinstance(value, Mapping):
-            return {str(name): float(weight) for name, weight in value.items()}
+            return {as_label(str(name)): float(weight) for name, weight in value.items()}
         return tuple(float(weight) for weight in value)
     except (ValueError, TypeError) as error:  # of JSON, TOML and UTF-8 too
         raise ConfigError(f"{path}: no class weights ({error}); expected {_SHAPES}") from error
