@@ -5,6 +5,8 @@ import io
 import json
 import random
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -360,6 +362,21 @@ def test_quotes_of_tsv_never_swallow_rows(tmp_path: Path) -> None:
     assert read_table(path).texts == ['"Great', "fine enough", 'an instant classic"', "bad"]
     path.write_text('"text"\t"label"\n"a\tb\n\tc"\t"1"\n"say ""x"""\t"0"\n')
     assert read_table(path).texts == ["a\tb\n\tc", 'say "x"']
+
+
+def test_texts_of_several_lines_are_no_swallowed_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    texts = ["Great, yes\nfine, no\nclassic", "x,1\ny", "a film"]
+    write_table(Table.of(texts * 4, ["1", "0", "1"] * 4), path)
+    assert read_table(path).texts == texts * 4
+
+
+def test_one_text_is_answered_without_pandas() -> None:
+    code = (
+        "import sys, io; sys.argv = ['senti']; import sentimodels.cli.predict, sentimodels.predictor; "
+        "from sentimodels.data import read_table; assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_line_limit_counts_bytes(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ vanishes, and an error has no line.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from .dialect import Dialect
 from .lines import without_breaks
 from .opening import TextFile, hash_file
 from .row_buffer import Rows, listed
-from .separated import blocks, parsed
+from .separated import Place, blocks, parsed, rows_within_cells
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
@@ -168,6 +169,9 @@ def _wordiest(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequen
     free = [name for name in free if name not in labels]
     if len(free) == 1 and (len(names) == 1 or labels | taken) and _has_letters(sample.get(free[0], ())):
         return free[0]
+    lettered = [name for name in free if _has_letters(sample.get(name, ()))]
+    if len(names) == 2 and len(lettered) == 1:  # numbers beside words
+        return lettered[0]
     words = sorted(((_n_words(sample.get(name, ())), name) for name in free), reverse=True)
     if not words or words[0][0] < _WORDS:
         return None
@@ -280,6 +284,8 @@ def read_separated(file: TextFile, rows: Rows, asked: Columns, dialect: Dialect,
     sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}
     adder = _Adder(names, asked, rows, sample, clean=clean)
     places = {name: names.index(name) for name in adder.needed}
+    label = adder.chosen.label
+    swallowed: list[tuple[Place, list[str]]] = []
     header = dialect.header
     stream = dialect.open(file.stream())
     for block in blocks(stream, rows.path, dialect.separator, quoted=dialect.quoted, limit=file.longest):
@@ -287,9 +293,23 @@ def read_separated(file: TextFile, rows: Rows, asked: Columns, dialect: Dialect,
             if all(map(block.blank, block.rows)):
                 continue
             block, header = block.without_first_row(), False
+        if label is not None and dialect.quoted and not dialect.sure:
+            swallowed += rows_within_cells(block, len(names), places[label])
         columns = parsed(rows.path, block, len(names), sorted(set(places.values())))
         if not adder.add({name: columns[at] for name, at in places.items()}, block.line_of):
-            return
+            break
+    _refuse_swallowed(rows, swallowed)
+
+
+def _refuse_swallowed(rows: Rows, found: list[tuple[Place, list[str]]]) -> None:
+    """Refuses a quoted cell of several lines, each of which ends in a label as a row does."""
+    counts = Counter(rows.labels)
+    for place, cells in found:
+        if all(counts[as_label(cell)] > len(found) for cell in cells):
+            raise DataError(
+                f"{rows.path}: {place}: the quote that opens here holds {len(cells)} lines that are rows by "
+                "their labels; write a quote that is text twice, inside a quoted cell"
+            )
 
 
 def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) -> None:

@@ -37,6 +37,7 @@ class Dialect:
         quoted: whether cells may be quoted; otherwise a quote is text.
         header: whether the first row names the columns.
         names: of the columns.
+        sure: quotes stand around cells for sure, as every cell of the first row is quoted, or in TSV.
         padding: what follows every row and belongs to no cell, such as `;;;;;;`.
         rows: some of the rows, without the header.
         note: what was taken for what.
@@ -45,6 +46,7 @@ class Dialect:
     separator: str
     quoted: bool
     header: bool
+    sure: bool
     names: tuple[str, ...]
     padding: str
     rows: tuple[tuple[str, ...], ...]
@@ -129,7 +131,13 @@ def recognised(
     with opened() as stream:
         source = Unpadded(stream, padding) if padding else stream
         some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_CHARS)
-        first = list(islice((row for block in some for row in block.cells()), _ROWS))
+        first, all_quoted = [], False
+        for block in some:
+            if not first:
+                all_quoted = _first_is_quoted(block)
+            first += islice(block.cells(), _ROWS - len(first))
+            if len(first) == _ROWS:
+                break
     if not first:
         raise DataError(f"{path}: no rows")
     top, rest = first[0], first[1:]
@@ -143,7 +151,14 @@ def recognised(
         note += ", quotes around cells" if quoted else ", quotes are text"
     if padding:
         note += f", {padding!r} behind every row left out"
-    return Dialect(sep, quoted, named, tuple(names), padding, tuple(map(tuple, rows)), note)
+    return Dialect(
+        sep, quoted, named, tabs or all_quoted, tuple(names), padding, tuple(map(tuple, rows)), note
+    )
+
+
+def _first_is_quoted(block: Block) -> bool:
+    at, row = next(_placed(block), (0, ""))
+    return all(is_quoted(cell, mask) for cell, mask in block.written_cells(at, row))
 
 
 def _lines(text: str) -> list[str]:

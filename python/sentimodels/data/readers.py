@@ -90,19 +90,21 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
 
 
 def _is_separated(lines: list[str]) -> bool:
-    """Whether a file without the suffix of CSV is one: all lines have as many cells, two or more."""
+    """Whether a file without the suffix of CSV is one: by a known name, or a short cell in each line."""
+    rows = [line for line in lines if line.strip()]
     for separator in SEPARATORS:
-        counts = {line.count(separator) for line in lines if line.strip()}
-        # Commas are in texts too: there a known column must name them.
-        if len(counts) == 1 and counts != {0} and len(lines) > 1:
-            return separator != "," or any(map(is_known, lines[0].split(",")))
-    return (
-        bool(lines)
-        and any(line.count(separator) for separator in SEPARATORS for line in lines[:1])
-        and any(
-            is_known(cell.strip('"')) for separator in SEPARATORS for cell in lines[0].split(separator)[:99]
-        )
-    )
+        if (
+            rows
+            and separator in rows[0]
+            and any(is_known(one.strip('" ')) for one in rows[0].split(separator))
+        ):
+            return True
+        counts = {row.count(separator) for row in rows}
+        # Commas are in texts too.
+        if separator != "," and len(rows) > 2 and len(counts) == 1 and counts != {0}:
+            cells = [row.split(separator) for row in rows]
+            return any(all(len(row[side].split()) <= 2 for row in cells) for side in (0, -1))
+    return False
 
 
 def _recognise_folder(path: Path) -> str:
@@ -182,6 +184,8 @@ def read_table(
         raise DataError(f"limit {limit}: at least 1 row")
     if path.is_file() and not path.stat().st_size:
         raise DataError(f"{path}: the file is empty")
+    if path.is_file() and _is_archive(path):
+        raise DataError(f"{path}: a workbook of Excel or a zip archive; save the sheet as CSV, or unpack it")
     if format is not None and format not in FORMATS:
         raise DataError(f"format {format!r}: one of {', '.join(FORMATS)}")
     before = dict(like or {})
@@ -216,6 +220,11 @@ def read_table(
     table = read(found)
     note = f"not UTF-8, read as {found} (--encoding latin-1, or another, if that is wrong)"
     return guarded(replace(table, notes=(note, *table.notes)))
+
+
+def _is_archive(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
 
 
 @dataclass(frozen=True)

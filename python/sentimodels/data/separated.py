@@ -25,6 +25,7 @@ __all__ = [
     "check_counts",
     "is_quoted",
     "parsed",
+    "rows_within_cells",
     "shown",
     "whole_rows",
 ]
@@ -285,6 +286,23 @@ def check_counts(path: Path, block: Block, n_columns: int) -> int:
             raise DataError(f"{path}: line {block.place(at).line}: {columns} instead of {n_columns}; {hint}")
         at += len(row) + 1
     return n_rows
+
+
+def rows_within_cells(block: Block, n_columns: int, column: int) -> Iterator[tuple[Place, list[str]]]:
+    """Yields the quoted cells of several lines in rows whose every line has all columns.
+
+    Such a cell may be a quote that swallowed rows.
+
+    Yields:
+        The place of the quote, and what each of the lines has in a column.
+    """
+    at = 0
+    for row in block.rows:
+        if (cell := row.find(MASK)) >= 0:
+            lines = _plain_ends(block.text[at : at + len(row)].rstrip("\r\n")).split("\n")
+            if len(lines) > 1 and all(line.count(block.separator) == n_columns - 1 for line in lines):
+                yield block.place(at + cell), [line.split(block.separator)[column] for line in lines]
+        at += len(row) + 1
 
 
 def shown(separator: str) -> str:

@@ -21,6 +21,7 @@ from .table import Table
 __all__ = ["separated_rows", "write_atomically", "write_table", "write_texts"]
 
 # What may not stand in a cell of TSV without quotes around it.
+_SPECIAL_OF_CSV = re.compile(r"[\r\n]")
 _SPECIAL = re.compile(r'["\t\r\n]')
 
 
@@ -54,16 +55,16 @@ def separated_rows(rows: Iterable[Sequence[str]], suffix: str, *, quoted: bool |
     Args:
         rows: the header and what follows it, or some of them.
         suffix: of the file.
-        quoted: whether each cell is in quotes; otherwise the cells of CSV that need them. In TSV all cells
-            are if one needs it, because quotes that stand around some cells alone may be text there.
+        quoted: whether each cell is in quotes; otherwise the cells of CSV that need them. All cells are where
+            one of TSV needs it, because quotes around some cells alone may be text there, and where one of
+            CSV has several lines, because such a cell among others may be a quote that swallowed rows.
     """
     rows = list(rows)
     text = io.StringIO()
     separator = "," if suffix == ".csv" else "\t"
     if quoted is None:
-        quoted = suffix == ".tsv" and any(
-            not "".join(row).strip() or any(map(_SPECIAL.search, row)) for row in rows
-        )
+        special = _SPECIAL_OF_CSV if suffix == ".csv" else _SPECIAL
+        quoted = any(not "".join(row).strip() or any(map(special.search, row)) for row in rows)
     plain = csv.writer(text, delimiter=separator, lineterminator="\n")
     every = csv.writer(text, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in rows:
