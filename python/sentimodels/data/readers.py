@@ -349,4 +349,10 @@ def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
     """
     table = read_table(path, *args, **kwargs)
     check_trainable(table)
+    if table.format == "lines":
+        # Answers line up with empty lines; there is nothing to learn from them.
+        filled = [row for row, text in enumerate(table.texts) if text.strip()]
+        if not filled:
+            raise DataError(f"{table.source}: every line is empty")
+        table = table.take(filled) if len(filled) < len(table) else table
     return table

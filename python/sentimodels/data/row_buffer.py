@@ -179,7 +179,7 @@ class Rows:
             notes.append(f"{_rows(self.dropped)} without label left out")
         n_empty = sum(not text.strip() for text in self.texts)
         if n_empty:
-            notes.append(f"{_rows(n_empty)} with an empty text kept")
+            notes.append(f"{_rows(n_empty)} with an empty text" + ("" if format == "lines" else " kept"))
         if self.halves:
             cells = "1 cell holds" if self.halves == 1 else f"{self.halves:,} cells hold"
             notes.append(f"{cells} half a character (a lone surrogate), read as U+FFFD")
