@@ -330,8 +330,8 @@ MISTAKES = [
         "leave out data.test_share",
     ),
     (
-        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--limit", "3"],
-        "cannot be split: a part would",
+        ["train", "reviews.csv", "--folds", "2", "--arch", "bow", "--limit", "2"],
+        "too few for 2 folds",
     ),
     (["train", "reviews.csv", "--arch", "bow", "--set", "data.fold=0"], "data.fold 0: needs data.folds"),
     (["train", "empty", "--folds", "2", "--arch", "bow"], "empty: a folder without"),

@@ -43,13 +43,58 @@ def test_each_part_has_a_condition_of_its_own(parts: Path) -> None:
     assert found.test.numbers == list(range(50, 60))
 
 
+# (settings, rows of train, valid and test)
+SELECTIONS: list[tuple[dict[str, Any], tuple[int, int, int]]] = [
+    ({"valid_where": "split=dev", "test_where": "split=test"}, (40, 10, 10)),
+    ({"valid_where": "split=dev"}, (50, 10, 0)),
+    ({"test_where": "split=test", "valid_share": 0.2}, (40, 10, 10)),
+    ({"valid_where": "split=dev", "folds": 2, "fold": 0}, (25, 10, 25)),
+    ({"valid_where": "split=dev", "limit": 20}, (20, 10, 0)),
+    ({"valid_where": "split=dev", "where": "split=train", "limit": 20}, (20, 10, 0)),
+    ({"where": "split=train", "valid_where": "split=dev", "test_where": "split=test"}, (40, 10, 10)),
+]
+
+
+@pytest.mark.parametrize(("data", "sizes"), SELECTIONS)
+def test_chosen_rows_never_train(parts: Path, data: dict[str, Any], sizes: tuple[int, int, int]) -> None:
+    found = tables(parts, **data)
+    chosen = [found.train, found.valid, found.test]
+    assert tuple(0 if part is None else len(part) for part in chosen) == sizes
+    numbers = [number for part in chosen if part is not None for number in part.numbers or []]
+    assert len(numbers) == len(set(numbers))
+
+
+def test_chosen_rows_never_train_by_another_name_of_the_file(parts: Path) -> None:
+    other = parts.with_name("link.csv")
+    other.symlink_to(parts)
+    assert len(tables(parts, valid=str(other), valid_where="split=dev").train) == 50
+
+
+def test_rows_chosen_twice_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"film {i},{'pos' if i % 2 else 'neg'},{i // 10},{i // 15}\n" for i in range(60)]
+    path.write_text("text,label,a,b\n" + "".join(rows), encoding="utf-8")
+    for data in (
+        {"valid_where": "a=1", "test_where": "b=1"},
+        {"valid_where": "a=1", "where": "b=1"},
+        {"test_where": "a=1", "where": "b=1", "limit": 4},
+    ):
+        with pytest.raises(DataError, match="5 rows are chosen by"):
+            tables(path, **data)
+    with pytest.raises(DataError, match="10 rows are chosen by --valid-where a=1 and by --where a=1"):
+        tables(path, valid_where="a=1", where="a=1")
+
+
 def test_limits_are_of_the_training_rows(parts: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text("text,label\n" + "a good one,pos\na bad one,neg\n" * 5, encoding="utf-8")
     found = tables(parts, where="split=train", limit=8, skip=4, valid=str(other))
     assert found.valid is not None
     assert [len(found.train), len(found.valid)] == [8, 10]
-    assert found.train.numbers == list(range(4, 12))
+    numbers = found.train.numbers or []
+    assert numbers == sorted(numbers)
+    assert set(numbers) <= set(range(4, 40))
+    assert found.train.labelled().count("pos") == 4
 
 
 def test_other_rows_of_the_file_can_be_scored(parts: Path, tmp_path: Path) -> None:
@@ -99,7 +144,7 @@ def test_a_label_is_not_lost_with_its_rows(tmp_path: Path) -> None:
     path, other = tmp_path / "a.csv", tmp_path / "b.csv"
     path.write_text("text,label\none,x\ntwo,y\n", encoding="utf-8")
     other.write_text("text,label\nTwo,y\n", encoding="utf-8")
-    with pytest.raises(DataError, match="a label has no row"):
+    with pytest.raises(DataError, match="no training row has the label 'y'"):
         tables(path, valid=str(other), leaks="drop")
 
 

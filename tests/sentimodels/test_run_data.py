@@ -94,7 +94,7 @@ def test_leaks_are_said(reviews: Path, tmp_path: Path) -> None:
 
 def test_long_texts_are_said(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
-    lines = [f'"{"good film " * 30}",pos\n"{"bad film " * 30}",neg\n' for _ in range(10)]
+    lines = [f'"{"good film " * 30}{i}",pos\n"{"bad film " * 30}{i}",neg\n' for i in range(10)]
     path.write_text("text,label\n" + "".join(lines), encoding="utf-8")
     for long in ("truncate", "head-tail", "windows"):
         notes: list[str] = []

@@ -66,11 +66,11 @@ def test_a_class_with_one_row_stays_in_the_first_part() -> None:
     parts = split(table, (0.5, 0.5))
     assert "rare" in parts["train"].labelled()
     assert "rare" not in parts["valid"].labelled()
-    assert any("too rare to split, so in train alone: 'rare' (1)" in note for note in parts["train"].notes)
+    assert any("valid" in note and "'rare' (1 row)" in note for note in parts["train"].notes)
 
 
 def test_one_row_cannot_be_split() -> None:
-    with pytest.raises(DataError, match="1 units cannot be split"):
+    with pytest.raises(DataError, match="1 rows"):
         split(Table.of(["a"], ["1"]), (0.5, 0.5))
 
 

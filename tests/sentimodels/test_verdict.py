@@ -11,6 +11,7 @@ from labelled_reviews import tree, write
 from sentimodels.cli.summary import summary
 from sentimodels.config import DataConfig
 from sentimodels.data import Table, TrainingRecord, read_table
+from sentimodels.data.units import Units
 from sentimodels.errors import ConfigError
 from sentimodels.evaluation.calibration import softmax
 from sentimodels.evaluation.metrics import scores
@@ -100,7 +101,7 @@ def test_a_half_of_dev_does_not_choose_for_itself() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 80)
     evaluations = [rng.normal(0, 1, (80, 2)).astype(np.float32) for _ in range(6)]
-    groups = [str(row // 2) for row in range(80)]
+    groups = Units.of_groups(80, [str(row // 2) for row in range(80)])
     found = CrossFit(labels, groups)
     other = CrossFit(labels, groups)
     assert all(found.half[row] == found.half[row + 1] for row in range(0, 80, 2))
@@ -116,7 +117,7 @@ def test_a_half_of_dev_does_not_choose_for_itself() -> None:
 
 def test_each_half_is_answered_by_the_step_that_the_other_chose() -> None:
     labels = np.array([0, 1] * 20)
-    found = CrossFit(labels, None)
+    found = CrossFit(labels)
     right = np.where(labels[:, None] == [0, 1], 2.0, -2.0).astype(np.float32)
     good_for_first = np.where(found.half[:, None], right, -right)
     for logits in (good_for_first, -good_for_first):
@@ -129,7 +130,7 @@ def test_what_is_chosen_on_noise_is_not_rewarded() -> None:
     """Of 200 evaluations by chance the best looks good on dev, and is worth nothing: that is what is said."""
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 200)
-    found = CrossFit(labels, None)
+    found = CrossFit(labels)
     best = 0.0
     for _ in range(200):
         logits = rng.normal(0, 1, (200, 2)).astype(np.float32)
@@ -209,7 +210,7 @@ def test_crossed_scores_are_of_the_crossed_answers(reviews: Path, tmp_path: Path
     found = of(reviews)
     assert found.valid is not None
     labels = found.labels.encode(found.valid.labelled())
-    crossed = CrossFit(labels, None)
+    crossed = CrossFit(labels)
     logits = np.random.default_rng(3).normal(0, 1, (30, 2)).astype(np.float32)
     crossed.update(logits)
     answers = of_logits(found.labels, crossed.logits(), found.valid)

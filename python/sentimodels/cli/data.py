@@ -134,7 +134,7 @@ def check(
         parts.append("no leaks between the files")
     output.result(value, page(*parts), str(sum(one["folded"] for one in value["leaks"])))
     if strict and (leaked or held_out):
-        raise AnswerIsNoError("rows leaked; `senti data split --by hash` keeps equal texts on one side")
+        raise AnswerIsNoError("rows leaked; `senti data split` keeps equal texts on one side")
 
 
 def _shown(where: str, pairs: "list[Example] | tuple[Example, ...]") -> list[list[str]]:
@@ -166,8 +166,8 @@ def split(
         str | None,
         typer.Option(
             "--by",
-            help="What to keep in one part: group (rows of one group), hash (equal texts, whatever the seed) "
-            "or row. [default: group if there are groups, else row]",
+            help="What to keep in one part: copies (rows of one group, and equal or nearly equal texts), "
+            "group (rows of one group only), hash (equal texts, whatever the seed) or row. [default: copies]",
             metavar="NAME",
         ),
     ] = None,
@@ -197,16 +197,16 @@ def split(
 ) -> None:
     """Split a file into parts.
 
-    Rows of one group stay together. With --by hash, equal texts do, and a text falls on the same side
-    in every file. By group, seed 42 and shares 0.8,0.2 give the split of the Kaggle phrases that the
-    reports use.
+    Rows of one group stay together, and so do equal texts; without groups nearly equal ones too. With
+    --by hash a text falls on the same side in every file. Seed 42 and shares 0.8,0.2 give the split of
+    the Kaggle phrases that the reports use.
     """
     from ..data import leaks
     from ..data import split as divide
     from ..data.writers import write_table
 
-    if by not in (None, "group", "hash", "row"):
-        raise UsageError(f"--by {by}: expected one of group, hash, row")
+    if by not in (None, "copies", "group", "hash", "row"):
+        raise UsageError(f"--by {by}: expected one of copies, group, hash, row")
     if write_as not in ("csv", "tsv", "jsonl"):
         raise UsageError(f"--as {write_as}: expected one of csv, tsv, jsonl")
     try:
@@ -239,7 +239,8 @@ def split(
     train, *others = parts.values()
     lines = [line for part in others for line in leaks(train, part).lines("another part")]
     for line in lines:
-        output.note(f"{line}; --by hash keeps equal texts on one side")
+        more = "; --by copies keeps equal texts on one side" if by in ("group", "row") else ""
+        output.note(f"{line}{more}")
     text = page(
         grid("", ["part", "rows", *(["groups"] if table.groups else []), "file"], rows),
         f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}",

@@ -23,9 +23,9 @@ from .tables import (
     Clean,
     Device,
     Encoding,
+    FirstRows,
     Format,
     Header,
-    Limit,
     MaxLineBytes,
     Separator,
     Skip,
@@ -97,7 +97,7 @@ def predict(
     separator: Separator = None,
     header: Header = None,
     max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
+    limit: FirstRows = None,
     skip: Skip = 0,
     clean: Clean = False,
     device: Device = None,
@@ -138,7 +138,7 @@ def predict(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
             separator=separator, header=header,
             max_line_bytes=max_line_bytes, skip=skip, clean=clean, run=run, blank_labels="keep",
-            id_column=id_column, keep=() if keep is None else tuple(keep.split(",")),
+            id_column=id_column, sample=False, keep=() if keep is None else tuple(keep.split(",")),
         )  # fmt: skip
         texts, n_texts, has_labels = iter(table.texts), len(table), table.labels is not None
         carried = _carried(table, with_ids=id_column is not None)

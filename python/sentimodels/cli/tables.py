@@ -53,7 +53,16 @@ Format = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=1, help="Maximum number of rows to read. [default: all]", metavar="N"),
+    typer.Option(
+        "--limit",
+        min=1,
+        help="Maximum number of rows, drawn from the whole file, each label with its share. [default: all]",
+        metavar="N",
+    ),
+]
+FirstRows = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Read only the first N rows. [default: all]", metavar="N"),
 ]
 Where = Annotated[
     str | None,
@@ -128,9 +137,13 @@ def read(
     header: bool | None = None,
     max_line_bytes: str | None = None,
     run: Path | None = None,
+    sample: bool = True,
     **more: Any,
 ) -> "Table":
-    """Reads a table, as the training file of `run` where nothing is named; says what was guessed."""
+    """Reads a table, as the training file of `run` where nothing is named; says what was guessed.
+
+    A `limit` is drawn from the whole file, unless `sample` is false.
+    """
     from ..data import read_table
     from ..runs.ensemble import first_member
     from ..runs.manifest import read_json
@@ -151,6 +164,7 @@ def read(
         header=header,
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         like=like,
+        sample=sample,
         **more,
     )
     say_notes(output, table)

@@ -51,7 +51,7 @@ class DataConfig(Section):
     where: str | None = Field(
         default=None,
         description="Train only on rows where a column has this value, such as split=train. [default: all "
-        "rows]",
+        "rows that --valid-where and --test-where do not choose]",
         json_schema_extra=flag("--where", "COLUMN=VALUE"),
     )
     valid_where: str | None = Field(
@@ -82,7 +82,8 @@ class DataConfig(Section):
     limit: int | None = Field(
         default=None,
         ge=1,
-        description="Maximum number of training rows to read. [default: all]",
+        description="Maximum number of training rows, drawn from the whole file, each label with its share. "
+        "[default: all]",
         json_schema_extra=flag("--limit", "N"),
     )
     skip: int = Field(

@@ -6,12 +6,16 @@ Hashes have 64 bits: two texts of a million share one by chance once in 10^7 tab
 """
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+_NOT_WORDS = re.compile(r"[\W_]")
+# Variation selectors, which only choose between two pictures of a character.
+_VARIANTS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
@@ -28,6 +32,25 @@ def letters(text: str) -> str:
         return text.lower().encode("ascii").translate(None, _NO_LETTERS).decode("ascii")
     text = unicodedata.normalize("NFKC", text)
     return "".join(filter(str.isalnum, text.casefold()))
+
+
+def copy_key(text: str) -> str:
+    """Returns the same for texts that differ only in case, spacing and punctuation.
+
+    Combining marks stay, because they make other words in many scripts. Of a text without letters and
+    digits all stays.
+    """
+    folded = fold(text)
+    if folded.isascii():
+        bare = folded.encode("ascii").translate(None, _NO_LETTERS).decode("ascii")
+    else:
+        bare = _NOT_WORDS.sub(_mark, folded)
+    return bare or folded
+
+
+def _mark(match: re.Match[str]) -> str:
+    char = match[0]
+    return char if unicodedata.category(char).startswith("M") and char not in _VARIANTS else ""
 
 
 def text_hash(text: str) -> int:

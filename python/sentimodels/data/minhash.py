@@ -10,6 +10,7 @@ bucket links each text to two others only.
 """
 
 import zlib
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ _HASHES = 64
 _BANDS = 16
 _MIN_WORDS = 5
 _MIN_CHARACTERS = 20
+# Shingles that are hashed, and pairs that are compared, at a time.
+_BLOCK, _PAIR_BITS = 1 << 14, 14
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -60,20 +63,24 @@ def _words(text: str) -> list[str]:
     return [folded[start : start + 3] for start in range(len(folded) - 2)]
 
 
+class _Numbers(dict[str, int]):
+    """The hash of each word, computed once."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+        return self[word]
+
+
 def sketch(texts: Sequence[str]) -> Sketches:
     """Computes the sketches of texts."""
-    known: dict[str, int] = {}
-    flat: list[int] = []
+    numbers, flat = _Numbers(), array("Q")
     lengths = np.zeros(len(texts), dtype=np.int64)
     for number, text in enumerate(texts):
         words = _words(text)
         lengths[number] = max(0, len(words) - 2)
-        for word in words:
-            if word not in known:
-                known[word] = zlib.crc32(word.encode("utf-8", "surrogatepass"))
-            flat.append(known[word])
+        flat.extend(map(numbers.__getitem__, words))
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    shingles = _triples(np.array(flat, dtype=np.uint64), lengths)
+    shingles = _triples(np.frombuffer(flat, dtype=np.uint64), lengths)
     return Sketches(shingles, offsets, _bands(shingles, offsets))
 
 
@@ -95,20 +102,25 @@ def _triples(words: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[n
 
 
 def _bands(shingles: NDArray[np.uint64], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
-    n_texts = len(offsets) - 1
-    keys = np.zeros((n_texts, _BANDS), dtype=np.uint64)
+    keys = np.zeros((len(offsets) - 1, _BANDS), dtype=np.uint64)
     filled = np.flatnonzero(np.diff(offsets) > 0)
     if len(filled) == 0:
         return keys
     rng = np.random.Generator(np.random.PCG64(20261121))
     factors = rng.integers(1, 1 << 63, size=_HASHES, dtype=np.uint64) | np.uint64(1)
     rows_a_band = _HASHES // _BANDS
-    for number in range(_HASHES):
-        hashed = shingles * factors[number]
-        hashed ^= hashed >> np.uint64(32)
-        minima = np.minimum.reduceat(hashed, offsets[filled])
-        band = number // rows_a_band
-        keys[filled, band] = (keys[filled, band] ^ minima) * _MIX
+    # Blocks of texts stay in the cache while they are hashed 64 times.
+    cuts = np.flatnonzero(np.diff(offsets[filled] // _BLOCK)) + 1
+    for texts in np.split(filled, cuts):
+        start, end = offsets[texts[0]], offsets[texts[-1] + 1]
+        block, starts = shingles[start:end], offsets[texts] - start
+        made = np.zeros((_BANDS, len(texts)), dtype=np.uint64)
+        for number in range(_HASHES):
+            hashed = block * factors[number]
+            hashed ^= hashed >> np.uint64(32)
+            band = number // rows_a_band
+            made[band] = (made[band] ^ np.minimum.reduceat(hashed, starts)) * _MIX
+        keys[texts] = made.T
     return keys
 
 
@@ -123,23 +135,59 @@ def near_pairs(
     sketches: Sketches, groups: Sequence[str] | None = None, threshold: float = THRESHOLD
 ) -> Iterator[tuple[int, int]]:
     """Yields pairs (earlier, later) of texts that are alike; not both of one group."""
+    pairs = _candidates(sketches)
+    if groups is not None:
+        numbers: dict[str, int] = {}
+        group = np.array([numbers.setdefault(name, len(numbers)) for name in groups], dtype=np.int64)
+        pairs = pairs[group[pairs[:, 0]] != group[pairs[:, 1]]]
+    for start in range(0, len(pairs), 1 << _PAIR_BITS):
+        block = pairs[start : start + (1 << _PAIR_BITS)]
+        alike = block[_jaccards(sketches, block) >= threshold]
+        yield from map(tuple, alike.tolist())
+
+
+def _candidates(sketches: Sketches) -> NDArray[np.int64]:
+    """Returns pairs of texts that share a band, `(n, 2)`: each with the one before it and with the first."""
     filled = np.flatnonzero(sketches.any())
-    done: set[tuple[int, int]] = set()
+    found = [np.zeros((0, 2), dtype=np.int64)]
     for band in range(_BANDS):
         keys = sketches.bands[filled, band]
         order = np.argsort(keys, kind="stable")
-        same = np.flatnonzero(keys[order][1:] == keys[order][:-1]) + 1
-        first: dict[int, int] = {}
-        for place in same.tolist():
-            later, before = int(filled[order[place]]), int(filled[order[place - 1]])
-            first.setdefault(int(keys[order[place]]), before)
-            for earlier in {before, first[int(keys[order[place]])]}:
-                pair = (earlier, later)
-                if pair in done or (groups is not None and groups[earlier] == groups[later]):
-                    continue
-                done.add(pair)
-                if jaccard(sketches.of(earlier), sketches.of(later)) >= threshold:
-                    yield pair
+        ordered, texts = keys[order], filled[order]
+        same = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+        first = np.searchsorted(ordered, ordered[same])
+        found += [np.stack([texts[same - 1], texts[same]], 1), np.stack([texts[first], texts[same]], 1)]
+    n = len(sketches.bands)
+    keys = _distinct(np.concatenate([pairs[:, 0] * n + pairs[:, 1] for pairs in found]).astype(np.uint64))
+    return np.stack(np.divmod(keys.astype(np.int64), n), 1)
+
+
+def _jaccards(sketches: Sketches, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns the Jaccard index of the shingles of each pair."""
+    sides = []
+    for side in (0, 1):
+        starts = sketches.offsets[pairs[:, side]]
+        lengths = sketches.offsets[pairs[:, side] + 1] - starts
+        pair = np.repeat(np.arange(len(pairs)), lengths)
+        within = np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        # The pair and 50 bits of the shingle in one number, because numbers sort fast.
+        shingle = sketches.shingles[starts[pair] + within] >> np.uint64(_PAIR_BITS)
+        sides.append(_distinct((pair.astype(np.uint64) << np.uint64(64 - _PAIR_BITS)) | shingle))
+    both = np.concatenate(sides)
+    n_both, n_union = (
+        np.bincount((keys >> np.uint64(64 - _PAIR_BITS)).astype(np.int64), minlength=len(pairs))
+        for keys in (both, _distinct(both))
+    )
+    index: NDArray[np.float64] = (n_both - n_union) / n_union
+    return index
+
+
+def _distinct(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    ordered = np.sort(keys)
+    if len(ordered) == 0:
+        return ordered
+    distinct: NDArray[np.uint64] = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+    return distinct
 
 
 def nearest(known: Sketches, asked: Sketches, threshold: float = THRESHOLD) -> dict[int, int]:

@@ -4,7 +4,7 @@ What was recognised and guessed is in the notes of the table; options override i
 refuses files that nothing may train on.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from .lines import (
 from .opening import NotUtf8Error, encoding_of, open_text, plain_suffix
 from .row_buffer import Blank, Rows, listed
 from .rules import check_trainable, guarded
+from .sample import Sample
 from .sst.trees import Nodes, read_trees
 from .table import Table
 
@@ -141,6 +142,9 @@ def read_table(
     encoding: str | None = None,
     max_line_bytes: int | None = None,
     skip: int = 0,
+    sample: bool = False,
+    seed: int = 42,
+    without: Collection[int] = frozenset(),
     clean: bool = False,
     unescape: bool = False,
     blank_labels: Blank = "error",
@@ -164,6 +168,10 @@ def read_table(
         encoding: of the text; recognised when not given, for `polarity` Latin-1.
         max_line_bytes: the longest line or row, in bytes of UTF-8; 2^28 if not given.
         skip: rows left out at the beginning.
+        sample: draw the `limit` over the whole file instead, each label with its share; rows keep their
+            order.
+        seed: of that draw.
+        without: places of rows in the file, as in `Table.numbers`, that are left out.
         clean: write `<br />` as a space.
         unescape: undo the escapes of trees.
         blank_labels: a row without label is an error, is dropped, or is kept with label "".
@@ -208,7 +216,11 @@ def read_table(
     )
 
     def read(encoding: str | None) -> Table:
-        rows = Rows(path, limit=limit, skip=skip, blank=blank_labels, classes=classes)
+        drawn = Sample(limit, seed) if sample and limit is not None else None
+        first = limit if drawn is None else None
+        rows = Rows(
+            path, limit=first, skip=skip, blank=blank_labels, sample=drawn, without=without, classes=classes
+        )
         return _read(path, rows, wanted, format, encoding)
 
     try:

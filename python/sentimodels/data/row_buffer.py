@@ -3,18 +3,20 @@
 Readers add rows; limits, labels, halves of characters and notes are handled here, for every format alike.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..errors import DataError
 from .cells import as_label
 from .opening import whole_characters
+from .sample import Sample
 from .table import Table
 
 Blank = Literal["error", "drop", "keep"]
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -23,9 +25,11 @@ class Rows:
 
     Attributes:
         path: for messages.
-        limit: rows wanted, or `None` for all.
+        limit: the first so many rows are wanted, or `None` for all.
         skip: rows left out at the beginning.
         blank: what becomes of a row without label where other rows have one.
+        sample: what draws rows over the whole file, instead of a limit.
+        without: places of rows that are left out as if they were not in the file.
         classes: labels name classes; otherwise they are texts, as the targets of a translation.
         columns: names of the columns that are read, by role.
         others: columns that are kept, by name.
@@ -37,6 +41,8 @@ class Rows:
     limit: int | None = None
     skip: int = 0
     blank: Blank = "error"
+    sample: Sample | None = None
+    without: Collection[int] = frozenset()
     classes: bool = True
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -104,6 +110,8 @@ class Rows:
         begin = self.place
         self.place += n
         chosen: Sequence[int] = range(n) if kept is None else list(compress(range(n), kept))
+        if self.without:
+            chosen = [row for row in chosen if begin + row not in self.without]
         before = self.seen
         self.seen += len(chosen)
         if before < self.skip:
@@ -121,6 +129,12 @@ class Rows:
             if empty is not None:
                 place = f"row {begin + empty + 1}" if line_of is None else f"line {line_of(empty)}"
                 raise DataError(f"{self.path}: {place} has no label; fill it in or drop the row")
+        slots: list[int] | None = None
+        if self.sample is not None:
+            strata = [""] * len(chosen) if labels is None else self._named([labels[row] for row in chosen])
+            drawn = [self.sample.slot(label) for label in strata]
+            chosen = [row for row, slot in zip(chosen, drawn, strict=True) if slot is not None]
+            slots = [slot for slot in drawn if slot is not None]
         whole = len(chosen) == n
         if groups is not None and "" in groups:
             groups = [group or f"row {begin + row}" for row, group in enumerate(groups)]
@@ -133,11 +147,11 @@ class Rows:
             if values is not None:
                 picked = values if whole else [values[row] for row in chosen]
                 named = column is self.labels and self.classes
-                column += self._named(picked) if named else self._whole(picked)
+                _put(column, self._named(picked) if named else self._whole(picked), slots)
         for name, values in (others or {}).items():
             picked = values if whole else [values[row] for row in chosen]
-            self.others.setdefault(name, []).extend(self._whole(picked))
-        self.numbers += range(begin, begin + n) if whole else [begin + row for row in chosen]
+            _put(self.others.setdefault(name, []), self._whole(picked), slots)
+        _put(self.numbers, range(begin, begin + n) if whole else [begin + row for row in chosen], slots)
         return more
 
     def _named(self, written: list[str]) -> list[str]:
@@ -169,22 +183,7 @@ class Rows:
         """
         if not self.texts:
             raise DataError(f"{self.path}: no rows" + (f" after the first {self.skip}" if self.skip else ""))
-        notes = list(self.notes)
-        if self.skip:
-            skipped = min(self.skip, self.seen)
-            notes.append(
-                "the first row is left out" if skipped == 1 else f"the first {skipped} rows are left out"
-            )
-        if self.dropped:
-            notes.append(f"{_rows(self.dropped)} without label left out")
-        n_empty = sum(not text.strip() for text in self.texts)
-        if n_empty:
-            notes.append(f"{_rows(n_empty)} with an empty text" + ("" if format == "lines" else " kept"))
-        if self.halves:
-            cells = "1 cell holds" if self.halves == 1 else f"{self.halves:,} cells hold"
-            notes.append(f"{cells} half a character (a lone surrogate), read as U+FFFD")
-        notes += self._label_notes()
-        return Table(
+        table = Table(
             texts=self.texts,
             labels=self.labels or None,
             groups=self.groups or None,
@@ -192,11 +191,31 @@ class Rows:
             source=self.path,
             sha256=sha256,
             format=format,
-            notes=tuple(notes),
             numbers=self.numbers,
             columns=self.columns,
             kept=self.others,
         )
+        notes = list(self.notes)
+        if self.skip:
+            skipped = min(self.skip, self.seen)
+            notes.append(
+                "the first row is left out" if skipped == 1 else f"the first {skipped} rows are left out"
+            )
+        if self.sample is not None:
+            # The sample fills slots in any order; the table has the order of the file.
+            table = table.take(sorted(self.sample.chosen(), key=self.numbers.__getitem__))
+            if (drawn := self.sample.note()) is not None:
+                notes.append(drawn)
+        if self.dropped:
+            notes.append(f"{_rows(self.dropped)} without label left out")
+        n_empty = sum(not text.strip() for text in table.texts)
+        if n_empty:
+            notes.append(f"{_rows(n_empty)} with an empty text" + ("" if format == "lines" else " kept"))
+        if self.halves:
+            cells = "1 cell holds" if self.halves == 1 else f"{self.halves:,} cells hold"
+            notes.append(f"{cells} half a character (a lone surrogate), read as U+FFFD")
+        notes += self._label_notes()
+        return replace(table, notes=tuple(notes))
 
     def _label_notes(self) -> list[str]:
         """Says which spellings are one label, and which labels differ in case alone."""
@@ -216,6 +235,15 @@ class Rows:
             for labels in cases.values()
             if len(labels) > 1
         ]
+
+
+def _put(column: list[_T], values: Iterable[_T], slots: Sequence[int] | None) -> None:
+    """Appends values, or writes each to its slot, which is a place of the column or the one after its end."""
+    if slots is None:
+        column += values
+        return
+    for slot, value in zip(slots, values, strict=True):
+        column[slot : slot + 1] = [value]
 
 
 def _rows(n: int) -> str:

@@ -1,9 +1,8 @@
-"""`split`: divides a table into parts without letting a group or a text stand on two sides.
+"""`split`: divides a table into parts, so that no group and no text is in two of them.
 
-Not for the files that come with a split. By group, stratified on the label of each
-group's longest text, it is scikit-learn's `train_test_split`; with shares 0.8 and
-0.2 and seed 42 it gives the 6,823 and 1,706 sentences of the Kaggle phrases that the
-reports used. By hash it needs no seed and stays the same when rows are added.
+By group or by row, stratified on the label of each group's longest text, it is scikit-learn's
+`train_test_split`; by group with shares 0.8 and 0.2 and seed 42 it gives the 6,823 and 1,706 sentences of
+the Kaggle phrases. By hash it needs no seed and stays the same when rows are added.
 """
 
 from collections import Counter
@@ -11,13 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+
 from ..errors import DataError
 from .folding import fold, text_hash
 from .table import Table
+from .units import Units
+
+__all__ = ["By", "count_of", "divide", "split", "stratum_of"]
 
 _NOT_STRATIFIED = "too few rows to keep the shares of the labels in each part"
 
-By = Literal["group", "hash", "row"]
+By = Literal["copies", "group", "hash", "row"]
 
 
 def split(
@@ -36,34 +40,62 @@ def split(
         seed: of the shuffle; by hash there is none.
         group: a group for each row, instead of the table's.
         stratify: keep the shares of the labels; not by hash.
-        by: `group` keeps rows of one group together (the default where there are
-            groups); `hash` decides by the text without case; `row` takes each row alone.
+        by: `copies` (the default) keeps rows of one group, and equal or nearly equal texts, together;
+            `group` only groups; `hash` decides by the text without case; `row` takes each row alone.
 
     Raises:
         DataError: if a share is not above 0, a part would be empty, or groups are missing.
     """
-    named = _named(shares)
+    shares = _named(shares)
     groups = table.groups if group is None else list(group)
     if groups is not None and len(groups) != len(table):
         raise DataError(f"{len(table)} rows, but {len(groups)} groups")
-    if by is None:
-        by = "row" if groups is None else "group"
     if by == "group" and groups is None:
         raise DataError(f"{table.source}: no groups; name their column with --group-column")
     notes: list[str] = []
     if by == "hash":
-        parts = _by_hash(table, named)
+        parts = _by_hash(table, shares)
     else:
-        units = units_of(table, groups if by == "group" else None)
-        parts = _by_units(table, units, named, seed, stratify, notes)
-    result = {}
+        parts, notes = divide(table, _units(table, shares, by, groups), shares, seed, stratify)
     for name, rows in parts.items():
         if not rows:
             raise DataError(
                 f"{table.source}: {len(table)} rows leave none for {name}; give it a bigger share"
             )
-        result[name] = replace(table.take(rows), notes=(*table.notes, *notes))
-    return result
+    return {name: replace(table.take(rows), notes=(*table.notes, *notes)) for name, rows in parts.items()}
+
+
+def divide(
+    table: Table, units: Units, shares: Mapping[str, float], seed: int, stratify: bool = True
+) -> tuple[dict[str, list[int]], list[str]]:
+    """Returns the rows of each part, in the order of the table, and what to say of them.
+
+    Args:
+        table: the rows.
+        units: which rows stay together.
+        shares: of each part by name; they add up to 1.
+        seed: of the shuffle.
+        stratify: keep the shares of the labels.
+
+    Raises:
+        DataError: if there are fewer units than parts.
+    """
+    notes = list(units.notes)
+    parts = _by_units(table, units, shares, seed, stratify, notes)
+    if stratify and table.labels is not None:
+        counts = Counter(table.labels)
+        for name, rows in parts.items():
+            if missing := sorted(set(counts).difference(table.labels[row] for row in rows)):
+                notes.append(f"no row in {name} for the label {count_of(counts, missing)}")
+    return parts, notes
+
+
+def _units(table: Table, shares: Mapping[str, float], by: By | None, groups: Sequence[str] | None) -> Units:
+    if by == "row":
+        return Units.of_groups(len(table), None)
+    if by == "group":
+        return Units.of_groups(len(table), groups)
+    return Units.of(table, min(shares.values()), len(shares), groups)
 
 
 def _named(shares: Mapping[str, float] | Sequence[float]) -> dict[str, float]:
@@ -92,80 +124,109 @@ def _by_hash(table: Table, shares: dict[str, float]) -> dict[str, list[int]]:
     return parts
 
 
-def units_of(table: Table, groups: Sequence[str] | None) -> list[list[int]]:
-    """Returns the rows of each unit that must stay together, in the order of the units' first rows."""
-    if groups is None:
-        return [[row] for row in range(len(table))]
-    units: dict[str, list[int]] = {}
-    for row, group in enumerate(groups):
-        units.setdefault(group, []).append(row)
-    return list(units.values())
-
-
 def stratum_of(table: Table, unit: list[int]) -> str:
     """Returns the label of a unit's longest text; "" where there are no labels."""
     return "" if table.labels is None else table.labels[max(unit, key=lambda row: len(table.texts[row]))]
 
 
+def count_of(counts: Mapping[str, int], labels: Sequence[str], most: int = 5) -> str:
+    """Writes labels with their rows, as `'pos' (3 rows), 'neg' (1 row)`."""
+    said = [f"{label!r} ({counts[label]:,} row{'s' * (counts[label] != 1)})" for label in labels[:most]]
+    return ", ".join(said) + (f" and {len(labels) - most:,} more" if len(labels) > most else "")
+
+
 def _by_units(
-    table: Table,
-    units: list[list[int]],
-    shares: dict[str, float],
-    seed: int,
-    stratify: bool,
-    notes: list[str],
+    table: Table, units: Units, shares: Mapping[str, float], seed: int, stratify: bool, notes: list[str]
 ) -> dict[str, list[int]]:
-    names = list(shares)
-    strata: list[str] | None = None
-    kept: list[int] = []
-    chosen = list(range(len(units)))
-    if stratify and table.labels is not None:
-        strata = [stratum_of(table, rows) for rows in units]
-        kept = _too_few(strata, len(names), notes, names[0])
-        aside = set(kept)
-        chosen = [unit for unit in chosen if unit not in aside]
-        if len(kept) > len(chosen):  # labels that hardly repeat cannot be kept in shares
-            notes[:] = [_NOT_STRATIFIED]
-            strata, kept, chosen = None, [], list(range(len(units)))
+    names, rows = list(shares), units.rows()
+    if len(rows) < len(names):
+        raise DataError(
+            f"{table.source}: {len(table)} rows make {len(rows)} units of groups and copies, which cannot be "
+            f"split into {len(names)} parts; give more rows, or files for the other parts"
+        )
+    strata = [stratum_of(table, unit) for unit in rows] if stratify and table.labels is not None else None
+    kept = [] if strata is None else _too_few(strata, len(names))
+    kept += _too_large(rows, strata, min(shares.values()) * len(table), len(names), kept, units)
+    if strata is not None and len(kept) > len(rows) - len(kept):
+        # Labels that hardly repeat cannot be kept in shares; one unit of each trains, if that leaves others.
+        notes.append(_NOT_STRATIFIED)
+        kept = sorted({label: place for place, label in reversed(list(enumerate(strata)))}.values())
+        kept = kept if len(rows) - len(kept) >= len(names) - 1 else []
+        strata = None
+    aside = set(kept)
+    rest, left = [unit for unit in range(len(rows)) if unit not in aside], 1.0
     parts: dict[str, list[int]] = {}
-    rest, left = chosen, 1.0
     # Each part but the first is cut off the rest, the last one first.
-    for name in names[:0:-1]:
-        share = shares[name] / left
-        of = None if strata is None else [strata[unit] for unit in rest]
-        rest, part = _cut(rest, share, seed, of, notes, f"{table.source}: {dict(shares)}")
-        parts[name] = part
+    for place, name in reversed(list(enumerate(names))[1:]):
+        needed = place - 1 + (not kept)  # units for the parts that are still to be cut, and for the first
+        rest, parts[name] = _cut(rest, shares[name] / left, seed, strata, needed, notes)
         left -= shares[name]
-    parts[names[0]] = rest + kept
+    parts = {names[0]: rest + kept, **{name: parts[name] for name in names[1:]}}
+    if stratify and table.labels is not None:
+        _give_back(table.labels, rows, parts)
     # Rows keep the order of the file.
-    return {name: sorted(row for unit in parts[name] for row in units[unit]) for name in names}
+    return {name: sorted(row for unit in parts[name] for row in rows[unit]) for name in names}
 
 
 def _cut(
-    units: list[int], share: float, seed: int, strata: list[str] | None, notes: list[str], where: str
+    units: list[int], share: float, seed: int, strata: list[str] | None, needed: int, notes: list[str]
 ) -> tuple[list[int], list[int]]:
-    """Cuts a share off, stratified where there are enough units for it."""
+    """Cuts a share off, stratified where there are enough units for it; leaves `needed` units at least."""
     from sklearn.model_selection import train_test_split
 
+    of = None if strata is None else [strata[unit] for unit in units]
     try:
-        rest, part = train_test_split(units, test_size=share, random_state=seed, stratify=strata)
-    except ValueError as error:
-        if strata is None:
-            raise DataError(
-                f"{where}: {len(units)} units cannot be split: a part would have no row; give more rows, or "
-                "another share"
-            ) from error
-        if _NOT_STRATIFIED not in notes:
+        rest, part = train_test_split(units, test_size=share, random_state=seed, stratify=of)
+        if len(rest) >= needed:
+            return rest, part
+    except ValueError:  # fewer units are wanted than there are labels, or there are too few for the share
+        if strata is not None and _NOT_STRATIFIED not in notes:
             notes.append(_NOT_STRATIFIED)
-        return _cut(units, share, seed, None, notes, where)
-    return rest, part
+    n = min(max(1, round(share * len(units))), len(units) - needed)
+    order = np.random.Generator(np.random.PCG64([seed])).permutation(len(units)).tolist()
+    return [units[place] for place in order[n:]], [units[place] for place in order[:n]]
 
 
-def _too_few(strata: list[str], n_parts: int, notes: list[str], first: str) -> list[int]:
+def _too_few(strata: list[str], n_parts: int) -> list[int]:
     """Units of labels too rare to be in every part: they stay in the first."""
     counts = Counter(strata)
-    rare = {label for label, count in counts.items() if count < n_parts}
-    if rare:
-        names = ", ".join(f"{label!r} ({counts[label]})" for label in sorted(rare))
-        notes.append(f"too rare to split, so in {first} alone: {names}")
-    return [unit for unit, label in enumerate(strata) if label in rare]
+    return [unit for unit, label in enumerate(strata) if counts[label] < n_parts]
+
+
+def _too_large(
+    rows: list[list[int]],
+    strata: list[str] | None,
+    most: float,
+    n_parts: int,
+    kept: list[int],
+    units: Units,
+) -> list[int]:
+    """Units of copies with more rows than a part: they stay in the first, where others can be divided."""
+    aside = set(kept)
+    large = [
+        unit
+        for unit, of_unit in enumerate(rows)
+        if len(of_unit) > max(1, most) and unit not in aside and units.copied[of_unit].any()
+    ]
+    label_of = ["" for _ in rows] if strata is None else strata
+    small = Counter(label for unit, label in enumerate(label_of) if unit not in aside.union(large))
+    return [unit for unit in large if small[label_of[unit]] >= n_parts]
+
+
+def _give_back(of_row: list[str], units: list[list[int]], parts: dict[str, list[int]]) -> None:
+    """Moves units until the first part has each label that is in as many units as there are parts."""
+    first, *others = parts
+    labels = [{of_row[row] for row in unit} for unit in units]
+    counts = Counter(label for of_unit in labels for label in of_unit)
+    there = {label for unit in parts[first] for label in labels[unit]}
+    for label in sorted(label for label, n in counts.items() if n >= len(parts)):
+        if label in there:
+            continue
+        # The smallest such unit, of the part that has most of them.
+        having = {name: [unit for unit in parts[name] if label in labels[unit]] for name in others}
+        name = max(others, key=lambda one: len(having[one]))
+        unit = min(having[name], key=lambda one: len(units[one]))
+        if len(parts[name]) > 1:
+            parts[name].remove(unit)
+            parts[first].append(unit)
+            there |= labels[unit]

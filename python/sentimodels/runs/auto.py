@@ -349,8 +349,8 @@ def estimate(config: RunConfig, tables: Tables) -> float:
 
 def _estimate(config: RunConfig, tables: Tables) -> float:
     n_rows = len(tables.train)
-    rows = np.linspace(0, n_rows - 1, min(n_rows, _FITTED_ROWS)).astype(int).tolist()
-    few, more = rows[::4], rows
+    more = tables.spread(_FITTED_ROWS)
+    few = tables.spread(-(-len(more) // 4))
     if is_fitted(config):
         first, then = (seconds_of_fit(config, tables.some(chosen)) for chosen in (few, more))
         a_row = max(0.0, then - first) / max(1, len(more) - len(few))

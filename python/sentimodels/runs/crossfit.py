@@ -1,14 +1,14 @@
 """`CrossFit`: a verdict on dev where no row judges a choice that it made.
 
 For runs without a test part: where rows are few, or the user gave validation texts alone. Dev is cut into
-two halves, by group. Each half chooses a step and a temperature by itself, as the whole of dev chooses
+two halves, each with its share of the labels; groups and copies of a text stay in one (`units.py`). Each
+half chooses a step and a temperature by itself, as the whole of dev chooses
 those of the run, and the answers of its weights to the other half are kept. What is scored in the end are
 those answers: one training, all rows judged. Only when training stops is decided by both halves together.
 
 Not for several trainings (folds), nor for the weights that a run keeps: all of dev chooses these.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.units import Units
 from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..evaluation.calibration import fit_temperature, softmax
@@ -32,15 +33,15 @@ class CrossFit:
 
     Args:
         labels: `(n,)` classes of the dev texts.
-        groups: rows of one group are in one half, or `None`.
+        units: rows of one unit are in one half; without them each row is alone.
         folder: where it is kept while the run is unfinished, or `None`.
     """
 
     def __init__(
-        self, labels: NDArray[np.int64], groups: Sequence[str] | None, folder: Path | None = None
+        self, labels: NDArray[np.int64], units: Units | None = None, folder: Path | None = None
     ) -> None:
         self.labels = labels
-        self.half = _halves(labels, groups)
+        self.half = _halves(labels, np.arange(len(labels)) if units is None else units.of_row)
         self.path = None if folder is None else folder / CROSSFIT
         self.best = np.full(2, -np.inf)
         self.chosen: NDArray[np.float32] | None = None
@@ -49,6 +50,12 @@ class CrossFit:
     def possible(self) -> bool:
         """Whether both halves have rows."""
         return bool(self.half.any() and not self.half.all())
+
+    def unbalanced(self) -> list[int]:
+        """Returns the classes of which one half has no row: that half chooses without them."""
+        halves = (self.half, ~self.half)
+        in_both = set(self.labels[halves[0]].tolist()) & set(self.labels[halves[1]].tolist())
+        return sorted(set(self.labels.tolist()) - in_both)
 
     def load(self) -> None:
         """Goes on from what was kept. An evaluation that is made again changes nothing.
@@ -102,16 +109,13 @@ class CrossFit:
         return softmax(self.logits().astype(np.float64))
 
 
-def _halves(labels: NDArray[np.int64], groups: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Returns which rows are in the first half: every other group of those that begin with one label."""
-    first: dict[Any, int] = {}
-    for row in range(len(labels)):
-        first.setdefault(row if groups is None else groups[row], row)
-    seen: dict[int, int] = {}
-    of_group = {}
-    for group, row in first.items():
-        place = seen.get(int(labels[row]), 0)
-        seen[int(labels[row])] = place + 1
-        of_group[group] = (place + int(labels[row])) % 2 == 0
-    keys: Sequence[Any] = range(len(labels)) if groups is None else groups
-    return np.array([of_group[key] for key in keys], dtype=np.bool_)
+def _halves(labels: NDArray[np.int64], units: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Returns which rows are in the first half: every other unit of those that begin with one label."""
+    n_seen: dict[int, int] = {}
+    of_unit: dict[int, bool] = {}
+    for unit, label in zip(units.tolist(), labels.tolist(), strict=True):
+        if unit not in of_unit:
+            place = n_seen.get(label, 0)
+            n_seen[label] = place + 1
+            of_unit[unit] = (place + label) % 2 == 0
+    return np.array([of_unit[unit] for unit in units.tolist()], dtype=np.bool_)

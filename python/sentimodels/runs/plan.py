@@ -85,7 +85,7 @@ def _of_fit(config: RunConfig, tables: Tables) -> int:
     for size in sizes:
         tracemalloc.start()
         try:
-            seconds_of_fit(config, tables.some(range(size)))
+            seconds_of_fit(config, tables.some(tables.spread(size)))
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -112,6 +112,8 @@ def sweep(
         random.Random(choices[0][1].train.seed).shuffle(order)
     width = len(str(len(choices)))
     names = {place: f"{place + 1:0{width}}" for place in order}
+    if tables.valid is None:
+        raise ConfigError("a sweep chooses on validation rows, but none can be held out; give --valid FILE")
     made = group.begin(
         "sweep",
         {names[place]: choices[place][1] for place in order},

@@ -1,14 +1,15 @@
 """`Tables`: the training, validation and test texts of a run, checked before anything is trained.
 
-Not for reading a file (`data/readers.py`) and not for ids (`text/encoder.py`). What the user
-should know of them, such as guesses and leaks, is in `notes`.
+What the user should know of them, such as guesses and leaks, is in `notes`.
 """
 
 import errno
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +18,20 @@ from numpy.typing import NDArray
 
 from ..config import DataConfig, RunConfig
 from ..data.folding import fold
-from ..data.folds import folds
+from ..data.folds import folds, labels_not_in_each
 from ..data.labels import Labels
 from ..data.leaks import leaks
 from ..data.readers import read_table, training_table
 from ..data.row_buffer import Blank
-from ..data.split import split
+from ..data.split import count_of, divide
 from ..data.table import Table
+from ..data.units import NEAR_AT_MOST as _NEAR_AT_MOST
+from ..data.units import Units
 from ..errors import ConfigError, DataError
 from .taught import Taught
 
 __all__ = ["Tables", "check_files", "read_tables"]
 
-# Near duplicates are found in seconds up to so many rows; training should not wait longer.
-_NEAR_AT_MOST = 50_000
 # Of fewer rows a tenth judges too coarsely: 1,000 rows know a difference to about 3 points.
 _TEST_OF_ROWS = 10_000
 _TEST_SHARE = 0.1
@@ -54,28 +55,20 @@ class Tables:
             )
         self.notes: list[str] = []
         self._blank: Blank = "error" if labels is None else "keep"
-        whole = self._read(data, data.train, training_table, data.where, limit=data.limit, skip=data.skip)
+        if data.fold is not None:
+            _check_fold(data)
+        self.valid = self._chosen(data, data.valid, data.valid_where, training_table)
+        self.test = self._chosen(data, data.test, data.test_where, read_table)
+        held = self._held(data)
+        whole = self._read(
+            data, data.train, training_table, data.where, limit=data.limit, skip=data.skip, sample=True,
+            seed=data.split_seed, without=held,
+        )  # fmt: skip
         self.labels = Labels.from_values(whole.labelled()) if labels is None else labels
         if len(self.labels) < 2:
-            raise DataError(
-                f"{data.train}: every row has the label {self.labels[0]!r}; train on two labels or more"
-            )
-        n_rows = len(whole)
-        self.valid: Table | None = None
-        self.test: Table | None = None
-        if data.fold is not None:
-            whole, self.test = _without_fold(data, whole)
-        elif data.test is not None or data.test_where is not None:
-            self.test = self._read(data, data.test or data.train, read_table, data.test_where)
-        elif share := _test_share(data, n_rows):
-            whole, self.test = self._cut(whole, "test", share, data.split_seed)
-        if data.valid is not None or data.valid_where is not None:
-            self.valid = self._read(data, data.valid or data.train, training_table, data.valid_where)
-        elif data.valid_share:
-            # A share of all rows, whether test rows were cut off or not.
-            # Cut down, as parts are rounded up: a tenth is a tenth.
-            of_rest = int(1e12 * data.valid_share * n_rows / len(whole)) / 1e12
-            whole, self.valid = self._cut(whole, "valid", of_rest, data.split_seed)
+            raise DataError(_one_label(data, self.labels[0], len(held)))
+        drawn = [name for name, table in (("valid", self.valid), ("test", self.test)) if table is None]
+        whole = self._divided(data, whole)
         self.train = whole
         if labels is not None:
             self._known(self.train)
@@ -85,24 +78,137 @@ class Tables:
             self._known(table)
             if data.leaks == "drop":
                 self._drop(table, name)
-        leaked = [line for name, table in others.items() for line in _leaks(self.train, table, name)]
+        leaked = [
+            line
+            for name, table in others.items()
+            if name not in drawn or table.groups is not None
+            for line in _leaks(self.train, table, name)
+        ]
         if data.leaks == "fail" and any(_shares(self.train, table) for table in others.values()):
             raise DataError(
-                f"{'; '.join(leaked)}. Keep equal texts on one side (senti data split --by hash), or drop "
+                f"{'; '.join(leaked)}. Keep equal texts on one side (senti data split), or drop "
                 'them from training: --leaks drop, or data.leaks = "drop" in the configuration'
             )
         self.notes += leaked
+        if labels is None:
+            self.check_trainable()
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
             self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
 
-    def _cut(self, whole: Table, name: str, share: float, seed: int) -> tuple[Table, Table]:
-        """Cuts a part off, whole groups; returns what is left, and the part."""
+    def _chosen(
+        self, data: DataConfig, path: str | None, where: str | None, reader: Callable[..., Table]
+    ) -> Table | None:
+        """Reads a part that the user chose: a file, rows of a file, or rows of the training file."""
+        if path is None and where is None:
+            return None
+        return self._read(data, path or data.train, reader, where)
+
+    def _held(self, data: DataConfig) -> frozenset[int]:
+        """Returns the places of the training file's rows that were chosen to validate or test on.
+
+        Raises:
+            DataError: if a row was chosen for two parts.
+        """
+        rows: dict[str, set[int]] = {}
+        for name, table, path, where in (
+            ("--valid-where", self.valid, data.valid, data.valid_where),
+            ("--test-where", self.test, data.test, data.test_where),
+        ):
+            if table is not None and where is not None and _same_file(path or data.train, data.train):
+                rows[name] = set(table.numbers or ())
+        asked = {"--valid-where": data.valid_where, "--test-where": data.test_where, "--where": data.where}
+        if data.where is not None and any(_may_overlap(data.where, asked[name]) for name in rows):
+            notes = list(self.notes)
+            rows["--where"] = set(self._read(data, data.train, training_table, data.where).numbers or ())
+            self.notes = notes
+        for one, other in combinations(rows, 2):
+            if both := len(rows[one] & rows[other]):
+                are = "row is" if both == 1 else "rows are"
+                raise DataError(
+                    f"{data.train}: {both:,} {are} chosen by {one} {asked[one]} and by {other} "
+                    f"{asked[other]}; choose each row for one part"
+                )
+        return frozenset().union(*(rows[name] for name in rows if name != "--where"))
+
+    def _divided(self, data: DataConfig, whole: Table) -> Table:
+        """Cuts off the parts that were not given, so that they share no text with what is left."""
+        n_rows = len(whole)
+        test_share = 0.0
+        if self.test is None and data.fold is None:
+            test_share = _test_share(data, n_rows)
+        valid_share = data.valid_share if self.valid is None else 0.0
+        shares = [share for share in (test_share, valid_share) if share]
+        if data.fold is not None and data.folds is not None:
+            shares.append(1 / data.folds)
+        if not shares:
+            return whole
+        units = Units.of(whole, min(shares), 1 + len(shares))
+        self.notes += units.notes
+        copies: dict[str, int] = {}
+        if data.fold is not None and data.folds is not None:
+            dealt = folds(whole, data.folds, data.split_seed, units)
+            self.notes += labels_not_in_each(whole, dealt)
+            self.test = whole.take(dealt[data.fold])
+            copies["test"] = int(units.copied[dealt[data.fold]].sum())
+            judging = set(dealt[data.fold])
+            left = [row for row in range(n_rows) if row not in judging]
+            whole, units = whole.take(left), units.take(left)
+        elif test_share:
+            whole, units, self.test = self._cut(whole, units, "test", test_share, data.split_seed, copies)
+        if valid_share:
+            # A share of all rows, with test rows or without; cut down, because parts are rounded up.
+            of_rest = int(1e12 * valid_share * n_rows / len(whole)) / 1e12
+            whole, units, self.valid = self._cut(whole, units, "valid", of_rest, data.split_seed, copies)
+        copies["train"] = int(units.copied.sum())
+        if any(copies.values()):
+            said = ", ".join(f"{n:,} in {name}" for name, n in reversed(copies.items()))
+            self.notes.append(f"rows kept in one part with equal or nearly equal texts: {said}")
+        return whole
+
+    def _cut(
+        self, whole: Table, units: Units, name: str, share: float, seed: int, copies: dict[str, int]
+    ) -> tuple[Table, Units, Table | None]:
+        """Cuts a part off, whole units; returns the rest, its units, and the part, if any."""
         if share >= 1:
             raise ConfigError(f"data.test_share and data.valid_share leave no row to train on; lower {name}")
-        parts = split(whole, {"train": 1 - share, name: share}, seed)
-        self.notes += [note for note in parts["train"].notes if note not in self.notes]
-        return parts["train"], parts[name]
+        if units.most_of_a_label(whole.labels) < 2:
+            counts = Counter(whole.labels)
+            self.notes.append(
+                f"no training row can be held out for {name}: rows of one group, or with one text, "
+                f"stay together, which leaves one unit of each label: {count_of(counts, sorted(counts))}"
+            )
+            return whole, units, None
+        shares = {"train": 1 - share, name: share}
+        parts, notes = divide(whole, units, shares, seed)
+        self.notes += [note for note in notes if note not in self.notes]
+        rest = parts["train"]
+        copies[name] = int(units.copied[parts[name]].sum())
+        return whole.take(rest), units.take(rest), whole.take(parts[name])
+
+    def check_trainable(self) -> None:
+        """Refuses training rows of one label, or without one of the labels.
+
+        Raises:
+            DataError: naming the labels and how many rows they have.
+        """
+        if self._blank == "keep":  # a teacher answers for all labels
+            return
+        if len(self.labels) < 2:
+            raise DataError(
+                f"{self.train.source}: every row has the label {self.labels[0]!r}; train on two labels or "
+                "more"
+            )
+        missing = [label for label, n in self.counts().items() if n == 0]
+        if not missing:
+            return
+        parts = [part for part in (self.valid, self.test) if part is not None and part.labels is not None]
+        elsewhere = Counter(label for part in parts for label in part.labelled())
+        raise DataError(
+            f"{self.train.source}: no training row has the label {count_of(elsewhere, missing)}: its rows "
+            "judge, because they are too few, of one group or copies of one another; give more rows, a file "
+            "of validation rows (--valid FILE), or hold none out (--valid-share 0)"
+        )
 
     @classmethod
     def of(
@@ -132,11 +238,6 @@ class Tables:
         self.train = self.train.take(kept)
         are = "row with a text of {} is" if dropped == 1 else "rows with a text of {} are"
         self.notes.append(f"{dropped:,} training {are.format(name)} left out")
-        if self._blank == "error" and set(self.train.labelled()) != set(self.labels.names):
-            raise DataError(
-                f"{self.train.source}: without the rows whose text is in {other.source}, a label has no row; "
-                "give other files"
-            )
 
     def _known(self, table: Table) -> None:
         """Refuses labels that are not in training, before anything is trained."""
@@ -176,6 +277,13 @@ class Tables:
         likeliest: NDArray[np.int64] = self.taught.train.argmax(1).astype(np.int64)
         return likeliest
 
+    def spread(self, n: int) -> list[int]:
+        """Returns at most `n` training rows, each label with its share."""
+        by_label = np.argsort(self.classes(self.train), kind="stable")
+        places = np.linspace(0, len(by_label) - 1, min(n, len(by_label))).astype(int)
+        rows: list[int] = np.sort(by_label[places]).tolist()
+        return rows
+
     def some(self, rows: Iterable[int]) -> "Tables":
         """Returns these training rows alone, with what a teacher answers to them."""
         chosen = list(rows)
@@ -212,19 +320,41 @@ class Tables:
         return dict(zip(self.labels.names, counts.tolist(), strict=True))
 
 
-def _without_fold(data: DataConfig, whole: Table) -> tuple[Table, Table]:
-    """Returns the rows of all other folds, and those of the fold, which nothing is chosen by."""
+def _check_fold(data: DataConfig) -> None:
     if data.test is not None or data.test_where is not None:
         raise ConfigError("data.folds: each fold is the test part of a run; leave out data.test")
     if data.test_share:
         raise ConfigError("data.folds: each fold is the test part of a run; leave out data.test_share")
-    if data.folds is None and data.fold is not None:
+    if data.folds is None:
         raise ConfigError(f"data.fold {data.fold}: needs data.folds, how many folds there are")
-    if data.folds is None or data.fold is None or data.fold >= data.folds:
+    if data.fold is None or data.fold >= data.folds:
         raise ConfigError(f"data.fold {data.fold}: there are {data.folds} folds, counted from 0")
-    rows = folds(whole, data.folds, data.split_seed)
-    others = sorted(row for fold, some in enumerate(rows) if fold != data.fold for row in some)
-    return whole.take(others), whole.take(rows[data.fold])
+
+
+def _one_label(data: DataConfig, label: str, n_held: int) -> str:
+    """Returns what to say of rows that all have one label, and why that may be."""
+    causes = []
+    if data.where:
+        causes.append(f"--where {data.where}")
+    if data.skip:
+        causes.append(f"--skip {data.skip}")
+    if data.limit is not None:
+        causes.append(f"--limit {data.limit}")
+    if n_held:
+        causes.append(f"without the {n_held:,} rows to validate and test on")
+    with_ = f" ({', '.join(causes)})" if causes else ""
+    return f"{data.train}: every row{with_} has the label {label!r}; train on two labels or more"
+
+
+def _same_file(one: str, other: str) -> bool:
+    return one == other or (Path(one).exists() and Path(other).exists() and Path(one).samefile(other))
+
+
+def _may_overlap(where: str, other: str | None) -> bool:
+    """Whether a row can meet both conditions: not if one column should have two values."""
+    column, _, value = where.partition("=")
+    column_2, _, value_2 = (other or "").partition("=")
+    return column != column_2 or value == value_2
 
 
 def _test_share(data: DataConfig, n_rows: int) -> float:

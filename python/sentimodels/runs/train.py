@@ -12,6 +12,7 @@ is trained twice, the second time on its validation rows too, is `refit.py`.
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
@@ -26,7 +27,9 @@ from ..config import DataConfig, RunConfig
 from ..data.encoded import Encoded
 from ..data.readers import read_as
 from ..data.record import TrainingRecord
+from ..data.split import count_of
 from ..data.table import Table
+from ..data.units import Units
 from ..errors import CheckpointError, ConfigError, TrainingError
 from ..evaluation.calibration import fit_temperature
 from ..evaluation.intervals import intervals
@@ -103,6 +106,7 @@ def train(
         refuse_run(out)  # before minutes are spent on it
     check_tracker(config.train.track)
     tables = tables or read_tables(config)
+    tables.check_trainable()
     encoder = encoder_of_start(config) or encoder_for(config, tables.train.texts)
     # What was settled here must be in the run: who loads it has no training texts to settle it by.
     config = config.model_copy(
@@ -220,7 +224,11 @@ def _train(
     check_possible(module, config.optim)
     crossed = None
     if tables.valid is not None and valid_labels is not None and not tables.judged_on_test:
-        crossed = CrossFit(valid_labels, tables.valid.groups, out)
+        crossed = CrossFit(valid_labels, Units.of(tables.valid, 0.5, 2), out)
+        if crossed.possible and (lacking := crossed.unbalanced()):
+            counts = Counter(tables.labels.decode(valid_labels.tolist()))
+            names = tables.labels.decode(lacking)
+            say(f"one half of the validation rows has none of the label {count_of(counts, names)}")
     told = None if crossed is None else crossed.update
     task = task_of(config, tables, encoded, labels, valid, valid_labels, told)
     if isinstance(task, Classification):
