@@ -19,7 +19,7 @@ from sentitok.compat import sentencepiece as spm
 from sentitok.compat import tiktoken
 from sentitok.compat import tokenizers as hf
 from sentitok.compat.tiktoken import load
-from sentitok.datasets import TokenDataset
+from sentitok.datasets import TokenDataset, TokenWindows
 from sentitok.differences import differences
 from sentitok.documents import Documents
 from sentitok.evaluate import evaluate, evaluate_all, renyi_efficiency
@@ -82,6 +82,10 @@ CALLS: dict[str, _Call] = {
     "TokenDataset.stream": lambda folder, **n: tokens(folder).stream(**{"start": 0, "stop": 2, **n}),
     "TokenDataset.ends": lambda folder, **n: tokens(folder).ends(**{"start": 0, "stop": 2, **n}),
     "TokenDataset.document_at": lambda folder, token: tokens(folder).document_at(token),
+    "TokenDataset.windows": lambda folder, **n: tokens(folder).windows(**{"length": 2, **n}),
+    "TokenWindows.__init__": lambda folder, **n: TokenWindows(
+        tokens(folder), **{"length": 2, "stride": 2, **n}
+    ),
     "differences": lambda **n: differences(BPE, BPE, [FILE], **n),
     "evaluate": lambda **n: evaluate(BPE, TEXTS, **n),
     "evaluate_all": lambda **n: evaluate_all([BPE], TEXTS, **n),
@@ -170,6 +174,8 @@ UNUSED = {
     ("SentencePieceUnigramTokenizer.train_from_iterator", "length"),
     ("Tokenizer.train_from_iterator", "length"),
     ("Tokenizer.async_decode_batch", "sequences"), ("PreTokenizedString.split", "func"),
+    # Tried where torch is (test_token_windows.py).
+    ("TokenWindows.__getitem__", "row"),
     # What Python says of a place in a list.
     ("Steps.__getitem__", "index"), ("Steps.__setitem__", "index"), ("NormalizedString.__getitem__", "index"),
 }  # fmt: skip
@@ -221,7 +227,7 @@ def ask(call: str, argument: str, number: Any, folder: Path) -> object:
     if argument in ("mergeable_ranks", "special_tokens"):
         number = {b"a" if argument == "mergeable_ranks" else "<s>": number}
     made = CALLS[call]
-    needs_folder = call.startswith("TokenDataset") or call == "dump_tiktoken_bpe"
+    needs_folder = call.startswith(("TokenDataset", "TokenWindows")) or call == "dump_tiktoken_bpe"
     return made(folder, **{argument: number}) if needs_folder else made(**{argument: number})
 
 

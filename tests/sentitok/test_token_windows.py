@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,6 +63,12 @@ def test_too_few_ids_give_no_rows(dataset: TokenDataset) -> None:
 def test_lengths_below_one_are_refused(dataset: TokenDataset, length: int, stride: int | None) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         dataset.windows(length, stride=stride)
+
+
+@pytest.mark.parametrize("row", [True, "3", 1.5, None])
+def test_what_is_no_number_of_a_row_is_refused(dataset: TokenDataset, row: Any) -> None:
+    with pytest.raises(TypeError, match="row"):
+        dataset.windows(4)[row]
 
 
 def test_windows_are_pickled_by_path(dataset: TokenDataset) -> None:
