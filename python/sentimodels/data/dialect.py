@@ -131,7 +131,8 @@ def recognised(
     with opened() as stream:
         source = Unpadded(stream, padding) if padding else stream
         some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_CHARS)
-        first, all_quoted = [], False
+        first: list[list[str]] = []
+        all_quoted = False
         for block in some:
             if not first:
                 all_quoted = _first_is_quoted(block)

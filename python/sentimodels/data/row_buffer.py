@@ -156,7 +156,7 @@ class Rows:
 
     def _named(self, written: list[str]) -> list[str]:
         """Returns the labels of cells; equal labels are one string."""
-        for cell in set(written) - self._labels.keys():
+        for cell in sorted(set(written) - self._labels.keys()):
             (whole,) = self._whole([cell])
             self._labels[cell] = as_label(whole)
         return [self._labels[cell] for cell in written]
