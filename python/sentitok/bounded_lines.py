@@ -34,7 +34,7 @@ def lines(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[str]:
     """
     number = 1
     while line := file.readline(limit + 1):
-        if _n_bytes(line, limit) > limit:
+        if len(line) * 4 > limit and _n_bytes(line, limit) > limit:
             raise FormatError(f"{name}, line {number}: {_too_long('line', limit)}")
         yield line
         number += 1

@@ -70,6 +70,11 @@ def as_texts(values: Iterable[Any]) -> list[str]:
         CellError: as `as_text`, with the place of the value as `place`.
     """
     texts = list(values)
+    kinds = set(map(type, texts))
+    if kinds <= {str}:
+        return texts
+    if kinds == {int}:
+        return list(map(str, texts))
     for place, value in enumerate(texts):
         if type(value) is not str:
             try:

@@ -34,7 +34,7 @@ _UNNAMED = re.compile(r"column [0-9]+")
 _WORDS = 2.0
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
 # Rows of JSON Lines and Parquet at a time, and those that a guess looks at.
-_AT_ONCE, _LOOKED_AT = 1 << 14, 200
+_AT_ONCE, _LOOKED_AT = 1 << 12, 200
 
 
 @dataclass(frozen=True)
@@ -325,19 +325,24 @@ def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) 
             looked_at = records[:_LOOKED_AT]
             sample = {name: [_shown(record.get(name)) for record in looked_at] for name in names}
             adder = _Adder(names, asked, rows, sample, clean=clean)
-        for name in (adder.chosen.text, adder.chosen.label):
-            if name is not None:
-                for number, record in zip(numbers, records, strict=True):
-                    if name not in record:
-                        raise DataError(
-                            f"{rows.path}: line {number}: no {name!r}; it has {listed(list(record))}"
-                        )
-        cells = {
-            name: _cells([record.get(name) for record in records], name, rows.path, numbers)
-            for name in adder.needed
-        }
+        cells = {}
+        for name in adder.needed:
+            if name in (adder.chosen.text, adder.chosen.label):
+                values = _present(records, name, rows.path, numbers)
+            else:
+                values = [record.get(name) for record in records]
+            cells[name] = _cells(values, name, rows.path, numbers)
         if not adder.add(cells, numbers.__getitem__):
             return
+
+
+def _present(records: list[dict[str, Any]], name: str, path: Path, numbers: list[int]) -> list[Any]:
+    """Returns a value of each record, which must have it."""
+    try:
+        return [record[name] for record in records]
+    except KeyError:
+        number, record = next(one for one in zip(numbers, records, strict=True) if name not in one[1])
+        raise DataError(f"{path}: line {number}: no {name!r}; it has {listed(list(record))}") from None
 
 
 def _records(file: TextFile, path: Path) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
