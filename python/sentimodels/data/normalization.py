@@ -33,7 +33,13 @@ _TABLE: dict[int, str | None] = {
     **{code: None for first, last in _INVISIBLE for code in range(first, last + 1)},
     **{ord(char): typed for typed, chars in _KEYBOARD.items() for char in chars},
 }
-_REPLACED = re.compile(f"[{re.escape(''.join(map(chr, _TABLE)))}\u200d\U000e0020-\U000e007f]")
+# Ranges, because `re` compares each character with every one above U+FFFF that is listed.
+_REPLACED = re.compile(
+    "["
+    + "".join(f"{chr(first)}-{chr(last)}" for first, last in _INVISIBLE)
+    + re.escape("".join(char for chars in _KEYBOARD.values() for char in chars))
+    + "\u200d\U000e0020-\U000e007f]"
+)
 _EMOJI = "\u2190-\u2bff\u3030\U0001f000-\U0001faff"
 # U+200D joins emoji (a family), tags follow a flag (Scotland's); anywhere else they are invisible.
 _STRAY = re.compile(
