@@ -33,6 +33,7 @@ _TABLE: dict[int, str | None] = {
     **{code: None for first, last in _INVISIBLE for code in range(first, last + 1)},
     **{ord(char): typed for typed, chars in _KEYBOARD.items() for char in chars},
 }
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 # Ranges, because `re` compares each character with every one above U+FFFF that is listed.
 _REPLACED = re.compile(
     "["
@@ -50,9 +51,11 @@ _STRAY = re.compile(
 
 def normalize(text: str) -> str:
     """Returns the text as models with a vocabulary of their own read it."""
+    if text.isascii():
+        return text.translate(_TABLE) if _CONTROL.search(text) else text
     if _REPLACED.search(text):
         text = _STRAY.sub("", text.translate(_TABLE))
-    return text if text.isascii() else _composed(text)
+    return _composed(text)
 
 
 def prepared(text: str, *, normalized: bool, lowercase: bool) -> str:
