@@ -77,6 +77,24 @@ def test_pickles_and_files_are_those_of_the_untouched_object(tmp_path: Path) -> 
     subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "it")], check=True)
 
 
+@pytest.mark.parametrize("family", ["BERT", "Llama-3", "Llama-2, newer files"])
+def test_pickling_a_result_does_not_run_tokenizers(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = pair_of(family, pad_token="</s>")
+    texts = [text for text in TEXTS if text]
+    options: list[dict[str, Any]] = [
+        {},
+        {"padding": True, "pad_to_multiple_of": 8},
+        {"truncation": True, "max_length": 9, "stride": 2, "padding": True},
+        {"truncation": True, "max_length": 9, "return_overflowing_tokens": True},
+    ]
+    expected = [first(texts, **each).encodings for each in options]
+    monkeypatch.setattr(type(second.__dict__["_sentitok_running"]._known), "copy_of_backend", pytest.fail)
+    found = [pickle.loads(pickle.dumps(second(texts, **each))).encodings for each in options]
+    assert [[encoding_of(e) for e in row] for row in found] == [
+        [encoding_of(e) for e in row] for row in expected
+    ]
+
+
 def test_classes_of_models_keep_what_they_do() -> None:
     """What a class does itself it does; what it asks of its parent is answered here."""
 

@@ -4,6 +4,7 @@ Each call is compared with the untouched object: fields, encodings, errors, and 
 """
 
 import json
+import pickle
 import random
 from functools import partial
 from typing import Any
@@ -68,6 +69,13 @@ def some_call(draw: random.Random) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw.choice([(texts,), (texts[0],), (texts, pairs), (texts[0], pairs[0])]), options
 
 
+def pickled(given: tuple[Any, ...], options: dict[str, Any], tokenizer: Any) -> Any:
+    """The encodings of a batch that another process gets."""
+    batch = pickle.loads(pickle.dumps(tokenizer(*given, **options)))
+    assert type(batch.encodings) is list
+    return [json.loads(encoding.__getstate__()) for encoding in batch.encodings]
+
+
 def decoded(ids: list[int], skips: bool, tokenizer: Any) -> Any:
     return tokenizer.decode(ids, skip_special_tokens=skips)
 
@@ -95,6 +103,7 @@ def check(kind: str, number: int) -> bool | None:
     for _ in range(CALLS):
         given, options = some_call(draw)
         same(first, second, asked(*given, **options))
+        same(first, second, partial(pickled, given, options))
         ids, skips = [draw.randrange(n_ids) for _ in range(draw.randrange(6))], draw.random() < 0.5
         same(first, second, partial(decoded, ids, skips))
     return runs(second)

@@ -7,6 +7,7 @@ changed it, which two comparisons say. Not for parts of a backend that were take
 
 import copyreg
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ import tokenizers
 
 from .._sentitok import QuickDecode, SentitokError, Tokenizer
 from ..messages import shown, told
+from .states import states_agree
 
 __all__ = ["BROKEN", "Known", "Running"]
 
@@ -35,6 +37,8 @@ _SETTINGS = (
 _DRAWS = ("dropout", "alpha", "nbest_size")
 # Stages after which offsets are others here: see `_has_offsets`.
 _MOVES_OFFSETS = (b"Metaspace", b"Prepend", b"Precompiled", b'"add_prefix_space":true')
+# Stages that put marks in front, or change single characters; the places of other tokens are the same.
+_ONLY_MARKS = {b"Sequence", b"Metaspace", b"Prepend", b"Replace", b"ByteLevel", b"WhitespaceSplit"}
 # Ids that are looked up to know a model by.
 _SAMPLES = 8
 # Calls on the original path before a tokenizer is made again: none after the first change, then
@@ -97,6 +101,11 @@ class Known:
         n_sequences: how many texts an encoding has as tokenizers counts them, by whether the template is
             applied and whether there is a pair. A template before another post-processor counts more.
         tokens: the tokens of the ids that were asked for, as the backend spells them.
+        states_shift: what is added to the place of a mark that was put in front, so that `states` gives the
+            encodings of tokenizers; `None` where it does not.
+        has_processor: whether the backend has a post-processor.
+        odd_ids: the ids of tokens that are not always spelled alike.
+        spelled: the tokens that `states` wrote, as JSON.
         file: the backend as JSON.
         copies: copies of the backend that no thread uses at the moment.
     """
@@ -113,6 +122,10 @@ class Known:
     types_are_places: bool = False
     n_sequences: dict[tuple[bool, bool], int] = field(default_factory=dict)
     tokens: dict[int, str] = field(default_factory=dict)
+    states_shift: tuple[int, int] | None = None
+    has_processor: bool = False
+    odd_ids: frozenset[int] = frozenset()
+    spelled: dict[int, str] = field(default_factory=dict)
     file: str = ""
     copies: list[Any] = field(default_factory=list)
 
@@ -273,7 +286,7 @@ class Running:
             self.say(f"ids become text in transformers as before: it gives another for {shown(ids)}")
         pair = tokenizer.encode("a", "a")
         is_text = pair.sequence_ids >= 0
-        return replace(
+        known = replace(
             refused,
             tokenizer=tokenizer,
             decodes=ids is None,
@@ -283,8 +296,16 @@ class Running:
             has_offsets=has_offsets,
             types_are_places=np.array_equal(pair.type_ids[is_text], pair.sequence_ids[is_text]),
             n_sequences=n_sequences,
+            has_processor=backend.post_processor is not None,
+            odd_ids=_odd_ids(backend, file),
             file=file,
         )
+        with _kept_settings(backend):
+            backend.encode_special_tokens = False
+            if any(n != 1 + has_pair for (_, has_pair), n in n_sequences.items()):
+                return known
+            known = replace(known, states_shift=_states_shift(backend, file, has_offsets))
+            return known if states_agree(known, backend) else replace(known, states_shift=None)
 
     def _tell(self, reason: str) -> None:
         self.say(f"this tokenizer runs in transformers as before: {told(reason)}")
@@ -330,6 +351,18 @@ def _reason_to_refuse(backend: Any) -> str | None:
     return None
 
 
+def _odd_ids(backend: Any, file: str) -> frozenset[int]:
+    """The ids of tokens that are spelled as what stood there: added ones, and the unknown one of Unigram."""
+    odd = {
+        id
+        for id, token in backend.get_added_tokens_decoder().items()
+        if token.lstrip or token.rstrip or _pattern(backend, token) != token.content
+    }
+    if type(backend.model).__name__ == "Unigram" and (found := re.search(r'"unk_id":(\d+)', file)):
+        odd.add(int(found[1]))  # the model does not tell
+    return frozenset(odd)
+
+
 def _pattern(backend: Any, token: Any) -> str:
     """What is searched for in a text to find an added token."""
     is_changed = token.normalized and backend.normalizer is not None
@@ -372,9 +405,7 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any, file: str) -> bool:
 
     A token of a mark alone stands at no character here, and at the next one there.
     """
-    stages = b"".join(
-        stage.__getstate__() for stage in (backend.normalizer, backend.pre_tokenizer) if stage is not None
-    )
+    stages = _stages(backend)
     if any(name in stages for name in _MOVES_OFFSETS):
         return False
     if not _is_place_of_text(backend.model, file, b"ByteLevel" in stages):
@@ -402,7 +433,32 @@ def _is_place_of_text(model: Any, file: str, is_byte_level: bool) -> bool:
     if is_byte_level:
         affixes = model.continuing_subword_prefix or model.end_of_word_suffix
         return not affixes and all(model.token_to_id(char) is not None for char in _ALPHABET)
-    return model.unk_token is not None or bool(model.byte_fallback)
+    if model.byte_fallback:
+        return not (model.continuing_subword_prefix or model.end_of_word_suffix)
+    return model.unk_token is not None
+
+
+def _states_shift(backend: Any, file: str, has_offsets: bool) -> tuple[int, int] | None:
+    """The `states_shift` of a backend, whose places differ by those of marks put in front at most."""
+    if has_offsets:
+        return 0, 0
+    stages = _stages(backend)
+    kinds = {*re.findall(rb'"type":"(\w+)"', stages)}
+    if not kinds <= _ONLY_MARKS or not _is_place_of_text(backend.model, file, b"ByteLevel" in stages):
+        return None
+    processor = b"" if backend.post_processor is None else backend.post_processor.__getstate__()
+    if b'"trim_offsets":true' not in processor:
+        return 0, 1
+    if kinds & {b"Metaspace", b"Prepend"}:  # marks that are no space are not trimmed
+        return None
+    return (0, 0) if b'"add_prefix_space":true' in processor else (1, 1)
+
+
+def _stages(backend: Any) -> bytes:
+    """The states of what changes a text before the model."""
+    return b"".join(
+        stage.__getstate__() for stage in (backend.normalizer, backend.pre_tokenizer) if stage is not None
+    )
 
 
 @contextmanager

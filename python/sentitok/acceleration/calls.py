@@ -21,7 +21,8 @@ from transformers.utils.generic import PaddingStrategy
 from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
 from ..messages import shown
 from .backend import Known, Running
-from .encodings import Call, EncodingsOnDemand
+from .call import Call
+from .encodings import EncodingsOnDemand
 from .versions import IGNORED, SETS_SIDE
 
 __all__ = ["encoded"]

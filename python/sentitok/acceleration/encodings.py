@@ -1,55 +1,18 @@
 """`EncodingsOnDemand`: the encodings of tokenizers that belong to a batch, made when one is asked for.
 
 Few callers ask (`word_ids`, `char_to_token`, `batch.encodings`, `batch[0]`). Those who do get what the
-untouched tokenizer gave at the time of the call: `Call` keeps the texts and all settings.
+untouched tokenizer gave at the time of the call.
 """
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .backend import Known
+from .call import Call
+from .states import Pickled, states
 
-__all__ = ["Call", "EncodingsOnDemand"]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What a call was given, and how the tokenizer was set at that time.
-
-    Attributes:
-        texts: each a `str`, or a list of words.
-        pairs: the second texts, if there are any.
-        are_words: whether texts are lists of words.
-        adds_special_tokens: whether the template is applied.
-        has_windows: whether what truncation cuts off makes rows too.
-        truncation: the arguments of `enable_truncation`; `None` where nothing is cut.
-        padding: the arguments of `enable_padding`; `None` where nothing is padded.
-    """
-
-    texts: list[Any]
-    pairs: list[Any] | None
-    are_words: bool
-    adds_special_tokens: bool
-    has_windows: bool
-    truncation: dict[str, Any] | None
-    padding: dict[str, Any] | None
-
-    def encodings(self, known: Known) -> list[Any]:
-        """Returns the encodings of tokenizers, one for each row of the batch."""
-        rows = self.texts if self.pairs is None else [*zip(self.texts, self.pairs, strict=True)]
-        with known.copy_of_backend() as backend:
-            backend.no_truncation() if self.truncation is None else backend.enable_truncation(
-                **self.truncation
-            )
-            backend.no_padding() if self.padding is None else backend.enable_padding(**self.padding)
-            made = backend.encode_batch(
-                rows, add_special_tokens=self.adds_special_tokens, is_pretokenized=self.are_words
-            )
-        if not self.has_windows:
-            return list(made)
-        return [row for first in made for row in (first, *first.overflowing)]
+__all__ = ["EncodingsOnDemand"]
 
 
 class EncodingsOnDemand(Sequence[Any]):
@@ -69,7 +32,8 @@ class EncodingsOnDemand(Sequence[Any]):
 
     def _all(self) -> list[Any]:
         if self._made is None:
-            self._made = self._call.encodings(self._known)
+            with self._known.copy_of_backend() as backend:
+                self._made = self._call.encodings(backend)
         return self._made
 
     def __getitem__(self, place: Any) -> Any:
@@ -82,6 +46,8 @@ class EncodingsOnDemand(Sequence[Any]):
         return repr(self._all())
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._made is None and (made := states(self._call, self._known)) is not None:
+            return list, ([Pickled(state) for state in made],)
         return list, (self._all(),)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
