@@ -162,9 +162,8 @@ impl Bpe {
     /// Makes a model of a vocabulary, an order of merging and options.
     ///
     /// # Errors
-    /// [`Error::Format`] for a merge whose parts or result are not tokens, or
-    /// an unknown token that is no token; [`Error::Option`] for a dropout
-    /// outside 0 to 1.
+    /// [`Error::Format`] for a merge whose parts or result are not tokens; [`Error::Option`] for a
+    /// dropout outside 0 to 1.
     pub fn new(vocab: Vocab, order: MergeOrder, options: BpeOptions) -> Result<Self> {
         if let Some(p) = options.dropout
             && !(0.0..=1.0).contains(&p)
@@ -188,12 +187,7 @@ impl Bpe {
                 ));
             }
         }
-        let unk_id = match &options.unk_token {
-            None => None,
-            Some(token) => Some(vocab.id(token.as_bytes()).ok_or_else(|| {
-                Error::format("$.model.unk_token", format!("{token:?} is not in the vocabulary"))
-            })?),
-        };
+        let unk_id = options.unk_token.as_ref().and_then(|token| vocab.id(token.as_bytes()));
         let byte_ids = std::array::from_fn(|byte| vocab.id(&[byte as u8]).unwrap_or(TokenId::MAX));
         let fallback: [TokenId; 256] = std::array::from_fn(|byte| {
             vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX)
@@ -314,6 +308,17 @@ impl Bpe {
     /// The id of the unknown token.
     pub fn unk_id(&self) -> Option<TokenId> {
         self.unk_id
+    }
+
+    /// The first character (or byte) of a piece that no token is or spells.
+    pub(crate) fn first_unknown<'a>(&self, piece: &'a [u8]) -> Option<&'a [u8]> {
+        if self.scored.is_some() || self.emits_whole_tokens() && self.whole_token(piece).is_some() {
+            return None;
+        }
+        match self.options.unit {
+            Unit::Bytes => self.unknown_unit(piece, piece.chunks(1)),
+            Unit::Chars => self.unknown_unit(piece, chars(piece)),
+        }
     }
 
     /// Whether a piece may be cut before each `▁` that no other stands before.

@@ -19,6 +19,7 @@ mod pipe;
 mod quotes;
 mod shard;
 mod stream;
+mod tab_quotes;
 mod table;
 
 use std::sync::Arc;

@@ -212,6 +212,9 @@ impl<'a> Rows<'a> {
 
     /// Fills a rectangle of so many `columns` and as many rows as there are with a value for each
     /// id, and with `fill` where there is none. It holds zeros; each cell is written at most once.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a row of more ids than there are columns.
     pub fn pad<T: Copy, U: Copy + Default + PartialEq>(
         &self,
         columns: usize,
@@ -220,13 +223,16 @@ impl<'a> Rows<'a> {
         fill: U,
         convert: impl Fn(T) -> U,
         cells: &mut [U],
-    ) {
-        for (row, cells) in (0..self.len()).zip(cells.chunks_exact_mut(columns.max(1))) {
-            let row = values.get(self.row(row).unwrap_or_default()).unwrap_or_default();
-            let start = match side {
-                Side::Left => columns - row.len(),
-                Side::Right => 0,
+    ) -> Result<()> {
+        for (number, cells) in (0..self.len()).zip(cells.chunks_exact_mut(columns.max(1))) {
+            let row = values.get(self.row(number).unwrap_or_default()).unwrap_or_default();
+            let Some(free) = columns.checked_sub(row.len()) else {
+                return Err(Error::Encode(format!(
+                    "row {number} has {} ids and there are {columns} columns; Rows::columns says how many it takes",
+                    row.len()
+                )));
             };
+            let start = if side == Side::Left { free } else { 0 };
             let end = start + row.len();
             for (cell, &value) in cells[start..end].iter_mut().zip(row) {
                 *cell = convert(value);
@@ -236,6 +242,7 @@ impl<'a> Rows<'a> {
                 cells[end..].fill(fill);
             }
         }
+        Ok(())
     }
 }
 
@@ -257,8 +264,8 @@ mod tests {
         let batch = batch(&[&[1, 2, 3], &[], &[4]]);
         let pad = |columns: usize, side| {
             let (mut ids, mut mask) = (vec![0; 3 * columns], vec![false; 3 * columns]);
-            batch.rows().pad(columns, side, &batch.ids, 9, i64::from, &mut ids);
-            batch.rows().pad(columns, side, &batch.ids, false, |_| true, &mut mask);
+            batch.rows().pad(columns, side, &batch.ids, 9, i64::from, &mut ids).unwrap();
+            batch.rows().pad(columns, side, &batch.ids, false, |_| true, &mut mask).unwrap();
             assert_eq!(mask.iter().filter(|&&real| real).count(), 4);
             ids
         };
@@ -267,6 +274,9 @@ mod tests {
         assert_eq!(batch.rows().columns(Some(3), Some(2)).unwrap(), 4);
         assert_eq!(pad(4, Side::Left), [9, 1, 2, 3, 9, 9, 9, 9, 9, 9, 9, 4]);
         assert!(batch.rows().columns(Some(2), None).is_err());
+        for side in [Side::Left, Side::Right] {
+            assert!(batch.rows().pad(2, side, &batch.ids, 9, i64::from, &mut [0; 6]).is_err());
+        }
         assert!(batch.rows().columns(None, Some(0)).is_err());
         assert!(batch.rows().columns(Some(usize::MAX), None).is_err());
     }

@@ -16,6 +16,9 @@ use crate::unigram::{self, Draft, Unigram};
 use crate::vocab::{TokenId, Vocab};
 use crate::wordpiece::{self, RawWords, WordPiece};
 
+/// Characters of an unknown piece that an error shows.
+const SHOWN: usize = 100;
+
 /// What turns a piece into ids.
 #[derive(Debug)]
 pub enum Model {
@@ -77,9 +80,46 @@ impl Model {
     pub fn unk_id(&self) -> Option<TokenId> {
         match self {
             Self::Bpe(model) => model.unk_id(),
-            Self::WordPiece(model) => Some(model.unk_id()),
+            Self::WordPiece(model) => model.unk_id(),
             Self::Unigram(model) => model.unk_id(),
         }
+    }
+
+    /// Whether a piece that is not made up of tokens is an error, as in Hugging Face's library: the
+    /// unknown token is not in the vocabulary, or a Unigram model names none.
+    pub(crate) fn refuses_unknown(&self) -> bool {
+        match self {
+            Self::Bpe(model) => model.options().unk_token.is_some() && model.unk_id().is_none(),
+            Self::WordPiece(model) => model.unk_id().is_none(),
+            Self::Unigram(model) => {
+                model.unk_id().is_none() && model.options().precision == unigram::Precision::F64
+            }
+        }
+    }
+
+    /// Refuses a piece that is not made up of tokens; to be asked if [`Model::refuses_unknown`].
+    ///
+    /// # Errors
+    /// [`Error::Encode`] with what is unknown.
+    pub(crate) fn check_known(&self, piece: &[u8]) -> Result<()> {
+        let (unknown, remedy) = match self {
+            Self::Bpe(model) => (model.first_unknown(piece), "add it, or the unknown token"),
+            Self::WordPiece(model) => {
+                (Some(piece).filter(|piece| !model.knows(piece)), "add it, or the unknown token")
+            }
+            Self::Unigram(model) => {
+                (model.first_unknown(piece)?, "add it, or name an unknown token (unk_id)")
+            }
+        };
+        let Some(unknown) = unknown else { return Ok(()) };
+        let token = match self.unk_token() {
+            Some(token) => format!("; nor is the unknown token {token:?}"),
+            None => ", and the model has no unknown token".to_owned(),
+        };
+        let text = String::from_utf8_lossy(unknown);
+        let shown: String = text.chars().take(SHOWN).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        Err(Error::Encode(format!("{shown:?}{more} is not in the vocabulary{token}; {remedy}")))
     }
 
     /// The text of the token that stands for what is unknown.
@@ -278,7 +318,7 @@ impl Worker<'_> {
     #[inline]
     pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
         match self {
-            Self::Bpe(worker) => worker.reads_spaces(split, worth),
+            Self::Bpe(worker) => !worker.refuses_unknown() && worker.reads_spaces(split, worth),
             Self::WordPiece(_) | Self::Unigram(_) => false,
         }
     }
@@ -339,7 +379,9 @@ impl Worker<'_> {
     /// once, by [`Worker::encode_raw_words`].
     pub(crate) fn fused_with(&self, pipeline: &Pipeline) -> Option<RawWords> {
         match (self, &pipeline.normalizer, &pipeline.pre_tokenizer) {
-            (Self::WordPiece(_), Some(Normalizer::Bert(bert)), PreTokenizer::Bert) => {
+            (Self::WordPiece(worker), Some(Normalizer::Bert(bert)), PreTokenizer::Bert)
+                if worker.has_unknown_token() =>
+            {
                 Some(RawWords::of(*bert))
             }
             _ => None,

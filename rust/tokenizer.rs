@@ -261,6 +261,7 @@ impl Tokenizer {
             .and_then(|content| self.added.by_content(content))
             .map(|token| token.id)
             .or_else(|| self.model.vocab().id(token))
+            .or_else(|| self.model.vocab().unreachable_id(token))
     }
 
     /// A token as tokenizer.json spells it: `"Ġfilm"` for `" film"` where
@@ -271,8 +272,8 @@ impl Tokenizer {
         }
         let bytes = self.model.vocab().bytes(id)?;
         Some(match self.model.unit() {
-            Unit::Bytes => byte_level::to_chars(bytes),
-            Unit::Chars => String::from_utf8_lossy(bytes).into_owned(),
+            Unit::Bytes if !self.model.vocab().is_unreachable(id) => byte_level::to_chars(bytes),
+            _ => String::from_utf8_lossy(bytes).into_owned(),
         })
     }
 
@@ -285,9 +286,11 @@ impl Tokenizer {
             Unit::Bytes => byte_level::to_bytes(token),
             Unit::Chars => None,
         };
+        let vocab = self.model.vocab();
         spelled
-            .and_then(|bytes| self.model.vocab().id(&bytes))
-            .or_else(|| self.model.vocab().id(token.as_bytes()))
+            .and_then(|bytes| vocab.id(&bytes))
+            .or_else(|| vocab.unreachable_id(token.as_bytes()))
+            .or_else(|| vocab.id(token.as_bytes()))
     }
 
     /// The token that padding is made of: that of the file's padding, or the special one that is

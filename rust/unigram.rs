@@ -256,6 +256,27 @@ impl Unigram {
         Ok(self.searched(piece, viterbi))
     }
 
+    /// The first run of characters of a piece, by its best path, that nothing stands for.
+    pub(crate) fn first_unknown<'a>(&self, piece: &'a [u8]) -> Result<Option<&'a [u8]>> {
+        let (mut at, mut start) = (0, None);
+        let mut path = self.best_path(piece)?;
+        // What ends a run at the end.
+        path.push((0, 0));
+        for (id, len) in path {
+            if id == self.unknown_mark() {
+                start.get_or_insert(at);
+            } else if let Some(start) = start.take() {
+                let mut n = 0;
+                self.for_unknown(&piece[start..at], |_, _| n += 1);
+                if n == 0 {
+                    return Ok(Some(&piece[start..at]));
+                }
+            }
+            at += len as usize;
+        }
+        Ok(None)
+    }
+
     /// All ways to cut a piece.
     pub fn lattice<'a>(&'a self, piece: &'a [u8]) -> Lattice<'a> {
         Lattice::new(self, piece)

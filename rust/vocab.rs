@@ -1,8 +1,8 @@
 //! `Vocab`: token bytes to id and back.
 //!
 //! All bytes lie in one slab; the index holds ids only, so a vocabulary of
-//! 200,000 tokens is three allocations. Ids may have small gaps. Not a place
-//! for special tokens outside the model: see `added_tokens`.
+//! 200,000 tokens is three allocations. Ids may have small gaps. Special tokens outside the model are
+//! in `added_tokens`.
 
 use std::hash::BuildHasher;
 
@@ -39,6 +39,8 @@ pub struct Vocab {
     index: HashTable<(u32, TokenId)>,
     hasher: DefaultHashBuilder,
     len: usize,
+    /// Ids of tokens that no text becomes, ascending; they are not in the index.
+    unreachable: Vec<TokenId>,
 }
 
 impl Vocab {
@@ -64,7 +66,16 @@ impl Vocab {
     /// # Errors
     /// [`Error::Format`] for a token or an id that stands twice, or an id so
     /// large that more than [`Vocab::MAX_GAPS`] ids have no token.
-    pub fn from_pairs<T: AsRef<[u8]>>(mut pairs: Vec<(T, TokenId)>) -> Result<Self> {
+    pub fn from_pairs<T: AsRef<[u8]>>(pairs: Vec<(T, TokenId)>) -> Result<Self> {
+        Self::with_unreachable(pairs, Vec::new())
+    }
+
+    /// As [`Vocab::from_pairs`], but no text becomes the tokens of the ids `unreachable`: they are
+    /// ids with bytes alone.
+    pub(crate) fn with_unreachable<T: AsRef<[u8]>>(
+        mut pairs: Vec<(T, TokenId)>,
+        mut unreachable: Vec<TokenId>,
+    ) -> Result<Self> {
         if !pairs.is_sorted_by_key(|pair| pair.1) {
             // Of an id that stands twice an error tells, whichever comes first.
             pairs.sort_unstable_by_key(|pair| pair.1);
@@ -83,6 +94,8 @@ impl Vocab {
             }
         }
         let mut builder = VocabBuilder::with_capacity(pairs.len())?;
+        unreachable.sort_unstable();
+        builder.vocab.unreachable = unreachable;
         for (token, id) in &pairs {
             while builder.next_id() < *id as usize {
                 builder.push(None)?;
@@ -134,9 +147,29 @@ impl Vocab {
         self.present.len()
     }
 
-    /// Tokens with their ids, ids ascending.
+    /// Tokens with their ids, ids ascending, but those that no text becomes.
     pub fn iter(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
+        self.iter_all().filter(|&(id, _)| !self.is_unreachable(id))
+    }
+
+    /// All tokens with their ids, ids ascending.
+    pub(crate) fn iter_all(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
         (0..self.id_limit() as TokenId).filter_map(|id| self.bytes(id).map(|bytes| (id, bytes)))
+    }
+
+    /// The ids of tokens that no text becomes, ascending.
+    pub(crate) fn unreachable(&self) -> &[TokenId] {
+        &self.unreachable
+    }
+
+    /// Whether no text becomes this token.
+    pub(crate) fn is_unreachable(&self, id: TokenId) -> bool {
+        self.unreachable.binary_search(&id).is_ok()
+    }
+
+    /// The id of a token that no text becomes.
+    pub(crate) fn unreachable_id(&self, bytes: &[u8]) -> Option<TokenId> {
+        self.unreachable.iter().copied().find(|&id| self.bytes(id) == Some(bytes))
     }
 
     fn slice(&self, id: TokenId) -> &[u8] {
@@ -182,6 +215,9 @@ impl VocabBuilder {
             return Ok(());
         }
         vocab.len += 1;
+        if vocab.unreachable.binary_search(&id).is_ok() {
+            return Ok(());
+        }
         let Vocab { slab, starts, index, hasher, .. } = vocab;
         let slice = |id: TokenId| &slab[starts[id as usize] as usize..starts[id as usize + 1] as usize];
         reserve_index(index, 1, |&(_, id)| hasher.hash_one(slice(id)))?;

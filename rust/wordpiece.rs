@@ -79,7 +79,8 @@ impl Default for WordPieceOptions {
 pub struct WordPiece {
     vocab: Vocab,
     options: WordPieceOptions,
-    unk_id: TokenId,
+    /// `None` if the unknown token is not in the vocabulary: then no word may be unknown.
+    unk_id: Option<TokenId>,
     trie: Trie,
     /// What each character from U+4000 to U+9FFF becomes as a word of its own.
     ideographs: Box<[TokenId]>,
@@ -114,8 +115,7 @@ impl WordPiece {
     /// Makes a model of a vocabulary and options.
     ///
     /// # Errors
-    /// [`Error::Format`] for an unknown token that is no token, a token that is
-    /// not UTF-8, or more than 1 GiB of tokens.
+    /// [`Error::Format`] for a token that is not UTF-8, or more than 1 GiB of tokens.
     pub fn new(vocab: Vocab, options: WordPieceOptions) -> Result<Self> {
         Self::with_barred(vocab, options, Vec::new())
     }
@@ -133,13 +133,7 @@ impl WordPiece {
     }
 
     fn with_barred(vocab: Vocab, options: WordPieceOptions, barred: Vec<TokenId>) -> Result<Self> {
-        let unk = &options.unk_token;
-        let Some(unk_id) = vocab.id(unk.as_bytes()) else {
-            return Err(Error::format(
-                "$.model.unk_token",
-                format!("{unk:?} is not in the vocabulary; add it, or name another"),
-            ));
-        };
+        let unk_id = vocab.id(options.unk_token.as_bytes());
         let mut n_bytes = 0;
         for (id, bytes) in vocab.iter() {
             n_bytes += bytes.len();
@@ -155,7 +149,7 @@ impl WordPiece {
             ));
         }
         let trie = Trie::new(&vocab, options.prefix(), &barred);
-        let mut ideographs = vec![unk_id; N_IDEOGRAPHS].into_boxed_slice();
+        let mut ideographs = vec![unk_id.unwrap_or(TokenId::MAX); N_IDEOGRAPHS].into_boxed_slice();
         for (id, token) in vocab.iter().filter(|(id, _)| barred.binary_search(id).is_err()) {
             if let Some(at) = ideograph(token).filter(|_| options.max_input_chars_per_word > 0) {
                 ideographs[at] = id;
@@ -174,9 +168,15 @@ impl WordPiece {
         &self.options
     }
 
-    /// The id of the unknown token.
-    pub fn unk_id(&self) -> TokenId {
+    /// The id of the unknown token; `None` if it is not in the vocabulary, so that no word may be
+    /// unknown.
+    pub fn unk_id(&self) -> Option<TokenId> {
         self.unk_id
+    }
+
+    /// Whether the tokens make up a word.
+    pub(crate) fn knows(&self, piece: &[u8]) -> bool {
+        piece.is_empty() || self.has_few_chars(piece) && self.trie.encode(piece, &mut Vec::new())
     }
 
     /// Tokens with more characters than a word may have, ids ascending. Every
@@ -190,7 +190,7 @@ impl WordPiece {
             let inside = token.strip_prefix(prefix).map_or(usize::MAX, |rest| n_chars(rest) + 1);
             token.is_empty() || n_chars(token).min(inside) > max
         };
-        let others = self.vocab.iter().filter(|(id, _)| *id != self.unk_id);
+        let others = self.vocab.iter().filter(|(id, _)| Some(*id) != self.unk_id);
         others.filter(|(_, token)| is_too_long(token)).map(|(id, _)| id).collect()
     }
 
@@ -209,7 +209,7 @@ impl WordPiece {
         }
         let known = self.has_few_chars(piece) && self.trie.encode(piece, ids);
         if !known {
-            ids.push(self.unk_id);
+            ids.extend(self.unk_id);
         }
         known
     }
@@ -217,7 +217,10 @@ impl WordPiece {
     /// How far ids reach.
     pub(crate) fn extents(&self) -> Extents {
         let prefix = self.options.continuing_subword_prefix.len();
-        let extents = Extents::new(&self.vocab).with_unknown(self.unk_id, Unknown::Piece, &self.vocab);
+        let mut extents = Extents::new(&self.vocab);
+        if let Some(unk) = self.unk_id {
+            extents = extents.with_unknown(unk, Unknown::Piece, &self.vocab);
+        }
         extents.with_prefix(prefix)
     }
 

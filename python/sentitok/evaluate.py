@@ -132,7 +132,7 @@ def _evaluation(
     tokenizer: Tokenizer, sums: Fertility, retention: float, documents: int, n_bytes: int
 ) -> Evaluation:
     """The measures that sums over words come to, beside the one over distinct words."""
-    frequency = sums.frequency.astype(np.int64)
+    frequency = sums.frequency
     tokens = int(frequency.sum())
     unknown = unknown_id(tokenizer)
     return Evaluation(

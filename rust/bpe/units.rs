@@ -24,21 +24,13 @@ impl Bpe {
         units: impl Iterator<Item = &'a [u8]>,
         symbols: &mut Symbols,
     ) {
-        let prefix = self.options.continuing_subword_prefix.as_deref().unwrap_or("").as_bytes();
-        let suffix = self.options.end_of_word_suffix.as_deref().unwrap_or("").as_bytes();
+        let prefix = self.options.continuing_subword_prefix.as_deref().unwrap_or("");
         let mut key = Vec::new();
         let mut unknown: Option<u32> = None;
         let mut at = 0;
         for unit in units {
-            key.clear();
-            if at > 0 {
-                key.extend_from_slice(prefix);
-            }
-            key.extend_from_slice(unit);
+            self.spell_unit(unit, at, piece.len(), &mut key);
             at += unit.len();
-            if at == piece.len() {
-                key.extend_from_slice(suffix);
-            }
             let len = unit.len() as u32;
             if let Some(id) = self.unit_id(&key) {
                 if let (Some(unk), Some(len)) = (self.unk_id, unknown.take()) {
@@ -71,6 +63,37 @@ impl Bpe {
 }
 
 impl Bpe {
+    /// Writes a unit that begins at a place of a piece, with prefix and suffix.
+    fn spell_unit(&self, unit: &[u8], at: usize, piece_len: usize, key: &mut Vec<u8>) {
+        let (prefix, suffix) = (&self.options.continuing_subword_prefix, &self.options.end_of_word_suffix);
+        key.clear();
+        if at > 0 {
+            key.extend_from_slice(prefix.as_deref().unwrap_or("").as_bytes());
+        }
+        key.extend_from_slice(unit);
+        if at + unit.len() == piece_len {
+            key.extend_from_slice(suffix.as_deref().unwrap_or("").as_bytes());
+        }
+    }
+
+    /// The first unit of a piece that is not in the vocabulary, and no tokens of bytes spell.
+    pub(super) fn unknown_unit<'a>(
+        &self,
+        piece: &[u8],
+        units: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<&'a [u8]> {
+        let (mut key, mut at) = (Vec::new(), 0);
+        for unit in units {
+            self.spell_unit(unit, at, piece.len(), &mut key);
+            at += unit.len();
+            let is_spelled = self.fallback_ids.as_deref().is_some_and(|ids| spell(ids, &key));
+            if self.unit_id(&key).is_none() && !is_spelled {
+                return Some(unit);
+            }
+        }
+        None
+    }
+
     /// How far ids reach; `None` where they do not tell.
     pub(crate) fn extents(&self) -> Option<Extents> {
         let extents = Extents::new(&self.vocab);

@@ -145,6 +145,11 @@ impl Worker<'_> {
         Ok(())
     }
 
+    /// Whether a character that is not in the vocabulary is an error.
+    pub(crate) fn refuses_unknown(&self) -> bool {
+        self.bpe.options.unk_token.is_some() && self.bpe.unk_id.is_none()
+    }
+
     /// Whether [`Worker::encode_spaced`] can be asked: where words are `split`, or the model may be
     /// cut before each. Not before `worth` says so, as long as the model for that is not made.
     pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {

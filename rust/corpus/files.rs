@@ -65,7 +65,7 @@ struct Input {
 
 enum Current {
     Stream(Stream),
-    Table(DelimitedTable),
+    Table(Box<DelimitedTable>),
 }
 
 /// Documents of files; `-` is standard input.
@@ -181,7 +181,7 @@ impl FileSource {
                     DelimitedTable::open(path.clone(), reader, delimiter, column, limit, marks, |error| {
                         place.error(&self.meter, error)
                     })?;
-                Current::Table(table)
+                Current::Table(Box::new(table))
             }
             format => {
                 let mut stream = self.stream(reader, path, format, marks * BOM.len() as u64, None);

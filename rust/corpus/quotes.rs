@@ -4,7 +4,8 @@
 //! The parser takes a quote that never closes for a field that goes on to the
 //! end of the file. Here the same bytes are followed by the parser's own rules,
 //! so that the quote is found, with its place, and no row is held that is
-//! longer than the limit. Nothing is changed and nothing is parsed.
+//! longer than the limit, and every row has as many fields as the header. Nothing is changed and
+//! nothing is parsed.
 
 use std::io::{Error, Read, Result};
 
@@ -21,12 +22,22 @@ pub(super) enum Flaw {
     Stray(Start),
     /// A row is longer than the limit.
     TooLong(Start),
+    /// A row has more or fewer fields than the header.
+    Uneven {
+        row: Start,
+        /// The first quote in it that opens a field of several lines.
+        several: Option<Start>,
+        fields: u64,
+        expected: u64,
+    },
 }
 
 /// Where something begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub line: u64,
+    /// In characters, from 1.
+    pub column: u64,
     pub offset: u64,
 }
 
@@ -44,8 +55,15 @@ enum State {
 pub(super) struct Rows<R> {
     input: R,
     delimiter: u8,
+    /// Whether fields may be quoted; otherwise a quote is text.
+    quoted: bool,
     limit: u64,
     state: State,
+    /// Fields of the row so far, and those of the header.
+    fields: u64,
+    expected: Option<u64>,
+    /// The first quote in the row that opens a field of several lines.
+    several: Option<Start>,
     /// What comes next.
     at: Start,
     row: Start,
@@ -54,9 +72,22 @@ pub(super) struct Rows<R> {
 }
 
 impl<R: Read> Rows<R> {
-    pub fn new(input: R, delimiter: u8, limit: u64) -> Self {
-        let at = Start { line: 1, offset: 0 };
-        Self { input, delimiter, limit, state: State::RowStart, at, row: at, quote: at, flaw: None }
+    pub fn new(input: R, delimiter: u8, quoted: bool, limit: u64) -> Self {
+        let at = Start { line: 1, column: 1, offset: 0 };
+        Self {
+            input,
+            delimiter,
+            quoted,
+            limit,
+            state: State::RowStart,
+            fields: 0,
+            expected: None,
+            several: None,
+            at,
+            row: at,
+            quote: at,
+            flaw: None,
+        }
     }
 
     /// Why reading failed, if it was for the rows.
@@ -69,12 +100,14 @@ impl<R: Read> Rows<R> {
         while let Some((&byte, behind)) = rest.split_first() {
             if self.state == State::Quoted {
                 let end = memchr::memchr(b'"', rest).unwrap_or(rest.len());
-                self.at.offset += end as u64;
-                self.at.line += line_feeds(&rest[..end]);
+                self.pass(&rest[..end]);
                 rest = &rest[end..];
                 if let Some((_, behind)) = rest.split_first() {
-                    self.at.offset += 1;
+                    self.pass(b"\"");
                     self.state = State::AfterQuote;
+                    if self.at.line > self.quote.line {
+                        self.several.get_or_insert(self.quote);
+                    }
                     rest = behind;
                 }
                 continue;
@@ -82,9 +115,10 @@ impl<R: Read> Rows<R> {
             let ends_row = byte == b'\n' || byte == b'\r';
             if self.state == State::RowStart && !ends_row {
                 (self.row, self.state) = (self.at, State::FieldStart);
+                (self.fields, self.several) = (1, None);
             }
             self.state = match (self.state, byte) {
-                (State::FieldStart, b'"') => {
+                (State::FieldStart, b'"') if self.quoted => {
                     self.quote = self.at;
                     State::Quoted
                 }
@@ -92,21 +126,47 @@ impl<R: Read> Rows<R> {
                 (State::RowStart, _) => State::RowStart,
                 _ if ends_row => {
                     self.check_row();
+                    self.check_fields();
                     State::RowStart
                 }
-                (_, byte) if byte == self.delimiter => State::FieldStart,
+                (_, byte) if byte == self.delimiter => {
+                    self.fields += 1;
+                    State::FieldStart
+                }
                 (State::AfterQuote, _) if self.at.line > self.quote.line => {
                     self.flaw.get_or_insert(Flaw::Stray(self.quote));
                     State::Field
                 }
                 _ => State::Field,
             };
-            self.at.offset += 1;
-            self.at.line += u64::from(byte == b'\n');
+            self.pass(&rest[..1]);
             rest = behind;
         }
         if self.state != State::RowStart {
             self.check_row();
+        }
+    }
+
+    /// Moves on behind these bytes.
+    fn pass(&mut self, bytes: &[u8]) {
+        self.at.offset += bytes.len() as u64;
+        let mut on_line = bytes;
+        if let Some(end) = memchr::memrchr(b'\n', bytes) {
+            self.at.line += line_feeds(bytes);
+            self.at.column = 1;
+            on_line = &bytes[end + 1..];
+        }
+        self.at.column += on_line.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
+    }
+
+    fn check_fields(&mut self) {
+        let (row, several, fields) = (self.row, self.several, self.fields);
+        match self.expected {
+            None => self.expected = Some(fields),
+            Some(expected) if expected == fields => {}
+            Some(expected) => {
+                self.flaw.get_or_insert(Flaw::Uneven { row, several, fields, expected });
+            }
         }
     }
 
@@ -121,8 +181,14 @@ impl<R: Read> Read for Rows<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let n = self.input.read(buffer)?;
         self.follow(&buffer[..n]);
-        if n == 0 && !buffer.is_empty() && self.state == State::Quoted {
-            self.flaw.get_or_insert(Flaw::Unclosed(self.quote));
+        if n == 0 && !buffer.is_empty() {
+            match self.state {
+                State::Quoted => {
+                    self.flaw.get_or_insert(Flaw::Unclosed(self.quote));
+                }
+                State::RowStart => {}
+                _ => self.check_fields(),
+            }
         }
         match self.flaw {
             Some(_) => Err(Error::other("a row has no end")),
@@ -137,33 +203,67 @@ mod tests {
 
     /// The flaw found when the bytes come in pieces of that size.
     fn flaw(text: &[u8], limit: u64, step: usize) -> Option<Flaw> {
-        let mut rows = Rows::new(text, b',', limit);
+        let mut rows = Rows::new(text, b',', true, limit);
         let mut buffer = vec![0; step];
         while let Ok(1..) = rows.read(&mut buffer) {}
         rows.flaw()
     }
 
+    /// The line and column where a flaw begins.
+    fn place(flaw: Option<Flaw>) -> Option<(u64, u64)> {
+        match flaw? {
+            Flaw::Unclosed(start) | Flaw::Stray(start) | Flaw::TooLong(start) => {
+                Some((start.line, start.column))
+            }
+            Flaw::Uneven { row, several, .. } => {
+                several.or(Some(row)).map(|start| (start.line, start.column))
+            }
+        }
+    }
+
+    #[test]
+    fn rows_have_as_many_fields_as_the_header() {
+        for (text, quoted, expected) in [
+            ("a,b\n1,2\n\n3,4", true, None),
+            ("a,b\n1,2\n3", true, Some((3, 1))),
+            ("a,b\n1,2\n3,4,5\n", true, Some((3, 1))),
+            ("a,b\né,\"x\n2,y\"\n", true, None),
+            ("a,b\n1,é \"x\n2,\"y\n\"\n", true, None),
+            ("a,b,c\n1,é,\"x\n2,y,z\",1\n", true, Some((2, 5))),
+            ("a,b\n\"x\n1,2\"\n", true, Some((2, 1))),
+            ("a,b\n\"x\n1,2\"\n", false, Some((2, 1))),
+            ("a,b\n\"x,1\nfine,2\ny\",3", false, None),
+        ] {
+            for step in 1..=text.len() {
+                let mut rows = Rows::new(text.as_bytes(), b',', quoted, 100);
+                let mut buffer = vec![0; step];
+                while let Ok(1..) = rows.read(&mut buffer) {}
+                assert_eq!(place(rows.flaw()), expected, "{text:?} {step}");
+            }
+        }
+    }
+
     #[test]
     fn quotes_that_never_close_are_found_where_they_open() {
-        let unclosed = |line, offset| Some(Flaw::Unclosed(Start { line, offset }));
+        let unclosed = |line, column, offset| Some(Flaw::Unclosed(Start { line, column, offset }));
         for (text, expected) in [
             ("text\na\n", None),
             ("text\n\"a\"\n", None),
-            ("text\n\"a", unclosed(2, 5)),
-            ("text\n\"a\n\nb\"\n\"c\n\n", unclosed(5, 12)),
-            ("a,b\n1,\"2\n3,4\n", unclosed(2, 6)),
-            ("\"", unclosed(1, 0)),
-            ("\r\n\n\"", unclosed(3, 3)),
+            ("text\n\"a", unclosed(2, 1, 5)),
+            ("text\n\"a\n\nb\"\n\"c\n\n", unclosed(5, 1, 12)),
+            ("a,b\n1,\"2\n3,4\n", unclosed(2, 3, 6)),
+            ("\"", unclosed(1, 1, 0)),
+            ("\r\n\n\"", unclosed(3, 1, 3)),
             // Two quotes are one, three are one and the end.
-            ("a\n\"x\"\"\n", unclosed(2, 2)),
+            ("a\n\"x\"\"\n", unclosed(2, 1, 2)),
             ("a\n\"x\"\"\"\n", None),
             // A quote inside a field is a character like any other.
             ("a\nx\"y\n", None),
             ("a\n \"y\n", None),
             ("a\n\"x\"y\"z\n", None),
             ("a\n\"x\ny\"\n", None),
-            ("a\n\"x\ny\"z\"\n", Some(Flaw::Stray(Start { line: 2, offset: 2 }))),
-            ("a,b\n\"x\",\"", unclosed(2, 8)),
+            ("a\n\"x\ny\"z\"\n", Some(Flaw::Stray(Start { line: 2, column: 1, offset: 2 }))),
+            ("a,b\n\"x\",\"", unclosed(2, 5, 8)),
             ("a\n\"x\"", None),
         ] {
             for step in 1..=text.len() {
@@ -199,7 +299,7 @@ mod tests {
                 let inside = records(&[&text[..], b"\nb\nb\n"].concat());
                 let is_open = !inside.iter().any(|record| *record == [b"b".to_vec()]);
                 let found = flaw(&text, 100, 3);
-                if matches!(found, Some(Flaw::Stray(_))) {
+                if matches!(found, Some(Flaw::Stray(_) | Flaw::Uneven { .. })) {
                     continue;
                 }
                 assert_eq!(found.is_some(), is_open, "{:?}", String::from_utf8_lossy(&text));
@@ -209,7 +309,7 @@ mod tests {
 
     #[test]
     fn long_rows_are_found_where_they_begin() {
-        let long = |line, offset| Some(Flaw::TooLong(Start { line, offset }));
+        let long = |line, offset| Some(Flaw::TooLong(Start { line, column: 1, offset }));
         for (text, limit, expected) in [
             ("abc\nabc\n", 3, None),
             ("abc\nabcd\n", 3, long(2, 4)),

@@ -2,20 +2,29 @@
 //!
 //! Rows are found under the source's lock: a quoted field may hold line ends,
 //! so a block cannot be cut without parsing from the start.
+//!
+//! Fields of CSV may be quoted. Those of TSV are as they stand, quotes included, unless the first
+//! [`HEAD_BYTES`] are quoted throughout ([`are_quoted`]): the file is streamed, so its start decides.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::PathBuf;
 
 use super::block::{Block, BlockStart, Division, Place};
 use super::quotes::{Flaw, Rows, Start};
+use super::tab_quotes::are_quoted;
 use super::{InvalidUtf8, too_long};
 use crate::error::{Error, Result};
+
+/// How much of a TSV file decides whether its fields are quoted.
+const HEAD_BYTES: usize = 8 << 20;
 
 /// One table being read.
 pub(super) struct DelimitedTable {
     reader: csv::Reader<Rows<Box<dyn Read + Send>>>,
     max_row_bytes: usize,
     path: PathBuf,
+    /// Whether fields may be quoted.
+    quoted: bool,
     column: usize,
     record: csv::ByteRecord,
     byte_order_marks: u64,
@@ -26,19 +35,30 @@ impl DelimitedTable {
     /// Reads the header.
     pub fn open(
         path: PathBuf,
-        input: Box<dyn Read + Send>,
+        mut input: Box<dyn Read + Send>,
         delimiter: u8,
         column: &str,
         max_row_bytes: usize,
         byte_order_marks: u64,
         io: impl Fn(std::io::Error) -> Error,
     ) -> Result<Self> {
-        let input = Rows::new(input, delimiter, max_row_bytes as u64);
-        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(input);
+        let mut quoted = true;
+        if delimiter == b'\t' {
+            let mut head = Vec::new();
+            let ended = match (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head) {
+                Ok(n) => n < HEAD_BYTES,
+                Err(error) => return Err(io(error)),
+            };
+            quoted = are_quoted(&head, ended);
+            input = Box::new(Cursor::new(head).chain(input));
+        }
+        let input = Rows::new(input, delimiter, quoted, max_row_bytes as u64);
+        let mut reader =
+            csv::ReaderBuilder::new().delimiter(delimiter).quoting(quoted).flexible(true).from_reader(input);
         let headers = match reader.byte_headers().cloned() {
             Ok(headers) => headers,
             Err(error) => {
-                return Err(row_error(&path, error, reader.get_ref().flaw(), max_row_bytes, io));
+                return Err(row_error(&path, error, reader.get_ref().flaw(), quoted, max_row_bytes, io));
             }
         };
         let Some(at) = headers.iter().position(|name| name == column.as_bytes()) else {
@@ -56,7 +76,7 @@ impl DelimitedTable {
             });
         };
         let record = csv::ByteRecord::new();
-        Ok(Self { reader, max_row_bytes, path, column: at, record, byte_order_marks, ended: false })
+        Ok(Self { reader, max_row_bytes, path, quoted, column: at, record, byte_order_marks, ended: false })
     }
 
     /// Fills `block` with rows; `false` when there are none left.
@@ -79,7 +99,7 @@ impl DelimitedTable {
                 }
                 Err(error) => {
                     let flaw = self.reader.get_ref().flaw();
-                    return Err(row_error(&self.path, error, flaw, self.max_row_bytes, io));
+                    return Err(row_error(&self.path, error, flaw, self.quoted, self.max_row_bytes, io));
                 }
             }
             // All rows are as long as the header, or they are an error.
@@ -98,6 +118,7 @@ fn row_error(
     path: &std::path::Path,
     error: csv::Error,
     flaw: Option<Flaw>,
+    quoted: bool,
     max_row_bytes: usize,
     io: impl Fn(std::io::Error) -> Error,
 ) -> Error {
@@ -111,17 +132,43 @@ fn row_error(
         Some(Flaw::Unclosed(quote)) => {
             return at_start(
                 quote,
-                "the quote that opens here is never closed; close it, or write a quote that is text twice in a quoted field"
-                    .to_owned(),
+                format!(
+                    "column {}: the quote that opens here is never closed; close it, or write a quote that is \
+                     text twice in a quoted field",
+                    quote.column
+                ),
             );
         }
         Some(Flaw::Stray(quote)) => {
             return at_start(
                 quote,
-                "the quote that opens here closes some lines below with text behind it; close it on its line, or \
-                 write a quote that is text twice in a quoted field"
-                    .to_owned(),
+                format!(
+                    "column {}: the quote that opens here closes some lines below with text behind it; close it \
+                     on its line, or write a quote that is text twice in a quoted field",
+                    quote.column
+                ),
             );
+        }
+        Some(Flaw::Uneven { several: Some(quote), fields, expected, .. }) => {
+            return at_start(
+                quote,
+                format!(
+                    "column {}: the quote that opens here closes some lines below, which makes a row of \
+                     {fields} fields under a header of {expected}; close it on its line, or write a quote that \
+                     is text twice in a quoted field",
+                    quote.column
+                ),
+            );
+        }
+        Some(Flaw::Uneven { row, fields, expected, .. }) => {
+            let remedy = match quoted {
+                true => "quote fields that hold the separator",
+                false => {
+                    "fields of this TSV file are not quoted throughout, so none may hold a tab or a line end; \
+                     write it as CSV, and read csv:COLUMN"
+                }
+            };
+            return at_start(row, format!("a row of {fields} fields under a header of {expected}; {remedy}"));
         }
         Some(Flaw::TooLong(row)) => return at_start(row, too_long("row", max_row_bytes)),
         None => {}
@@ -129,11 +176,6 @@ fn row_error(
     let place = error.position().cloned();
     let reason = match error.into_kind() {
         csv::ErrorKind::Io(error) => return io(error),
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!(
-                "a row of {len} fields under a header of {expected_len}; quote fields that hold the separator"
-            )
-        }
         kind => format!("{kind:?}"),
     };
     Error::Record {

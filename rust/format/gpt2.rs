@@ -161,7 +161,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
         MergeOrder::Scores(_) => return refuse("it merges characters by scores, not bytes by a list"),
     };
     let spell = |id| spelling(tokenizer, id).unwrap_or_default();
-    let mut ids: Vec<_> = model.vocab().iter().map(|(id, _)| id).collect();
+    let mut ids: Vec<_> = model.vocab().iter_all().map(|(id, _)| id).collect();
     ids.extend(tokenizer.added_tokens().iter().map(|token| token.id));
     ids.sort_unstable();
     ids.dedup();

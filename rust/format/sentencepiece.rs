@@ -320,7 +320,8 @@ impl SpModel {
                 }
                 _ => {}
             }
-            if piece.contains('\0') {
+            // SentencePiece's trie of Unigram pieces ends them at a NUL; its table of BPE does not.
+            if piece.contains('\0') && self.model_type == ModelType::Unigram {
                 return wrong("holds a NUL");
             }
             if !seen.insert(piece.as_str()) {

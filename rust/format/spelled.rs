@@ -4,7 +4,7 @@
 //! because a file has hundreds of thousands of them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -27,13 +27,14 @@ static BYTES: LazyLock<[u16; 0x144]> = LazyLock::new(|| {
 });
 const NO_BYTE: u16 = 256;
 
-/// The bytes a token's spelling stands for, appended to `out`.
-fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) {
+/// Appends the bytes a token's spelling stands for, or its text if it stands for none; whether it
+/// stands for bytes.
+fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) -> bool {
     let text = spelling.as_bytes();
     // Visible ASCII stands for itself, in either spelling.
     if unit == Unit::Chars || text.iter().all(u8::is_ascii_graphic) {
         out.extend_from_slice(text);
-        return;
+        return true;
     }
     let (bytes, start) = (&*BYTES, out.len());
     let mut rest = text;
@@ -47,15 +48,15 @@ fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) {
         };
         match bytes.get(code) {
             Some(&byte) if byte != NO_BYTE => out.push(byte as u8),
-            // Not byte-level, so out of reach of any merge: kept as text.
             _ => {
                 out.truncate(start);
                 out.extend_from_slice(text);
-                return;
+                return false;
             }
         }
         rest = after;
     }
+    true
 }
 
 /// The id of a token as a file spells it; what spells no bytes is none.
@@ -66,20 +67,27 @@ pub(super) fn id_of(vocab: &Vocab, spelling: &str, unit: Unit) -> Option<TokenId
     }
 }
 
-/// The vocabulary of spelled tokens; of a token that stands twice, the last
-/// counts, as for every JSON reader that fills a map.
+/// The vocabulary of spelled tokens; of a token that is there twice, the last
+/// counts, as for every JSON reader that fills a map. A token that spells no bytes, such as `ş` in a
+/// vocabulary of bytes, has an id that no text becomes.
 pub(super) fn vocab(spelled: &[(Cow<'_, str>, TokenId)], unit: Unit, place: &str) -> Result<Vocab> {
     let (mut slab, mut ends) = (memory::reserved(spelled.len() * 8)?, memory::reserved(spelled.len())?);
-    for (spelling, _) in spelled {
+    let (mut unreachable, mut texts) = (Vec::new(), HashSet::new());
+    let mut is_twice = false;
+    for (spelling, id) in spelled {
         memory::reserve(&mut slab, spelling.len())?;
-        push_token(spelling, unit, &mut slab);
+        if !push_token(spelling, unit, &mut slab) {
+            unreachable.push(*id);
+            is_twice |= !texts.insert(&**spelling);
+        }
         ends.push(slab.len());
     }
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let pairs: Vec<_> =
         starts.zip(&ends).zip(spelled).map(|((start, &end), (_, id))| (&slab[start..end], *id)).collect();
-    let error = match Vocab::from_pairs(pairs) {
-        Ok(vocab) => return Ok(vocab),
+    let error = match Vocab::with_unreachable(pairs, unreachable) {
+        Ok(vocab) if !is_twice => return Ok(vocab),
+        Ok(_) => Error::format(place, "a token is there twice"),
         Err(error) => error,
     };
     let last: HashMap<&str, TokenId> = spelled.iter().map(|(spelling, id)| (&**spelling, *id)).collect();
@@ -93,27 +101,37 @@ pub(super) fn vocab(spelled: &[(Cow<'_, str>, TokenId)], unit: Unit, place: &str
     })
 }
 
-/// Merges of spelled tokens as ids.
+/// Merges of spelled tokens as ids; those of tokens that no text becomes never happen, and are left out.
 pub(super) fn merges<T: AsRef<str> + Sync>(
     spelled: &[(T, T)],
     vocab: &Vocab,
     unit: Unit,
     place: &str,
 ) -> Result<Vec<(TokenId, TokenId)>> {
+    let unreachable: HashMap<&[u8], TokenId> =
+        vocab.unreachable().iter().filter_map(|&id| Some((vocab.bytes(id)?, id))).collect();
     let look_up = |range: Range<usize>| -> Result<Vec<(TokenId, TokenId)>> {
         let mut buffer = Vec::new();
         let mut id = |at: usize, spelling: &str| {
             buffer.clear();
-            push_token(spelling, unit, &mut buffer);
-            vocab.id(&buffer).ok_or_else(|| {
+            let found = match push_token(spelling, unit, &mut buffer) {
+                true => vocab.id(&buffer),
+                false => unreachable.get(&buffer[..]).copied(),
+            };
+            found.ok_or_else(|| {
                 Error::format(format!("{place}[{at}]"), format!("{spelling:?} is not in the vocabulary"))
             })
         };
-        range
-            .clone()
-            .zip(spelled.get(range).unwrap_or_default())
-            .map(|(at, (left, right))| Ok((id(at, left.as_ref())?, id(at, right.as_ref())?)))
-            .collect()
+        let mut merges = Vec::new();
+        for (at, (left, right)) in range.clone().zip(spelled.get(range).unwrap_or_default()) {
+            let (left_id, right_id) = (id(at, left.as_ref())?, id(at, right.as_ref())?);
+            if vocab.is_unreachable(left_id) || vocab.is_unreachable(right_id) {
+                id(at, &format!("{}{}", left.as_ref(), right.as_ref()))?;
+            } else {
+                merges.push((left_id, right_id));
+            }
+        }
+        Ok(merges)
     };
     let parts = parallel::in_chunks(spelled.len(), PARALLEL_MERGES, look_up);
     Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.concat())
@@ -148,7 +166,8 @@ mod tests {
             ("", b""),
         ] {
             let mut bytes = b"x".to_vec();
-            push_token(spelling, Unit::Bytes, &mut bytes);
+            let is_spelled = push_token(spelling, Unit::Bytes, &mut bytes);
+            assert_eq!(is_spelled, byte_level::to_bytes(spelling).is_some(), "{spelling}");
             assert_eq!(&bytes[1..], expected, "{spelling}");
             bytes.clear();
             push_token(spelling, Unit::Chars, &mut bytes);

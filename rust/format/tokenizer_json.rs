@@ -40,6 +40,7 @@ use crate::memory::{Written, missing};
 use crate::pipeline::Pipeline;
 use crate::template::Template;
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
+use crate::vocab::TokenId;
 
 /// The format's name in messages.
 pub(super) const NAME: &str = "tokenizer.json";
@@ -185,12 +186,17 @@ impl Document<'_> {
             }
         };
         let added_node = self.part("added_tokens");
-        let added = added_node.as_ref().map_or_else(|| Ok(Vec::new()), added::tokens)?;
+        let mut added = added_node.as_ref().map_or_else(|| Ok(Vec::new()), added::tokens)?;
         let contents: HashSet<&str> = added.iter().map(|token| token.content.as_str()).collect();
         let tokens = model.tokens(header.unit, &contents)?;
-        if let Some(node) = added_node.filter(|_| from_file) {
-            added::check_ids(&node, &added, &tokens, header.unit)?;
-            if is_spelled {
+        if let Some(node) = added_node {
+            if from_file {
+                added::assign_ids(&node, &mut added, &tokens, header.unit)?;
+            }
+            if let Some(token) = added.iter().find(|token| token.id == TokenId::MAX) {
+                return Err(node.error(format!("id {} is too large; ids end below it", token.id)));
+            }
+            if from_file && is_spelled {
                 added::check_spelled(&node, &added)?;
             }
         }

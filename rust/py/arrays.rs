@@ -43,6 +43,14 @@ pub(super) fn read_only<T: Element + Copy>(
     Ok(array)
 }
 
+/// A read-only array of int64, as whole numbers leave: unsigned ones wrap where they are subtracted.
+pub(super) fn whole_numbers<T: Into<i64>>(
+    py: Python<'_>,
+    numbers: Vec<T>,
+) -> PyResult<Bound<'_, PyArray1<i64>>> {
+    read_only(py, memory::collected(numbers.into_iter().map(Into::into))?)
+}
+
 /// Spans as a read-only array of `(n, 2)`.
 pub(super) fn spans(py: Python<'_>, spans: Vec<Span>) -> PyResult<Bound<'_, PyArray2<u64>>> {
     let n = spans.len();

@@ -57,7 +57,7 @@ struct Known {
     tokens: Arc<HashMap<TokenId, String>>,
     surfaces: Surfaces,
     blanks: Option<Blanks>,
-    type_ids: Py<PyArray1<u32>>,
+    type_ids: Py<PyArray1<i64>>,
     special_mask: Py<PyArray1<bool>>,
 }
 

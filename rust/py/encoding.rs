@@ -14,7 +14,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyIterator, PyList, PyTuple};
 
 use super::arrays::{self, KeptSpans};
 use super::batch::PyEncodingBatch;
@@ -59,7 +59,7 @@ pub(super) struct PyEncoding {
     call: Option<Call>,
     /// Where in the texts the ids came from, once somebody asked.
     traces: PyOnceLock<(KeptSpans, Surfaces)>,
-    type_ids: PyOnceLock<Py<PyArray1<u32>>>,
+    type_ids: PyOnceLock<Py<PyArray1<i64>>>,
     special_mask: PyOnceLock<Py<PyArray1<bool>>>,
     words: PyOnceLock<Py<PyArray1<i64>>>,
 }
@@ -122,7 +122,7 @@ impl PyEncoding {
         };
         // There was nothing.
         let _ = made.traces.set(py, (KeptSpans::new(py, spans)?, surfaces));
-        let _ = made.type_ids.set(py, arrays::read_only(py, type_ids)?.unbind());
+        let _ = made.type_ids.set(py, arrays::whole_numbers(py, type_ids)?.unbind());
         let _ = made.special_mask.set(py, arrays::read_only(py, special_mask)?.unbind());
         Ok(made)
     }
@@ -224,14 +224,24 @@ impl PyEncoding {
         })
     }
 
-    /// The number of the segment of each id, a read-only array of uint32.
+    /// The number of the segment of each id, a read-only array of int64.
     #[getter]
-    fn type_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
+    fn type_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<i64>>> {
         if let Spelling::Row(batch) = &self.spelling {
             return batch.get().type_ids(py);
         }
-        let make = || PyResult::Ok(arrays::read_only(py, self.marks(py)?.0)?.unbind());
+        let make = || PyResult::Ok(arrays::whole_numbers(py, self.marks(py)?.0)?.unbind());
         Ok(self.type_ids.get_or_try_init(py, make)?.clone_ref(py))
+    }
+
+    /// The ids as whole numbers of Python, in a list.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        entry(|| self.ids.bind(py).call_method0("tolist"))
+    }
+
+    /// The ids, one after the other.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        entry(|| self.ids.bind(py).call_method0("tolist")?.try_iter())
     }
 
     /// Whether the template put the id in, a read-only array of bool.

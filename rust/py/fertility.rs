@@ -96,10 +96,10 @@ pub(super) struct PyFertility {
 
 #[pymethods]
 impl PyFertility {
-    /// How often each id occurs, an array of uint64.
+    /// How often each id occurs, an array of int64.
     #[getter]
-    fn frequency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        entry(|| arrays::read_only(py, self.sums.frequency.clone()))
+    fn frequency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        entry(|| arrays::read_only(py, self.sums.frequency.iter().map(|&count| count as i64).collect()))
     }
 
     /// Words.

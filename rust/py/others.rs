@@ -133,8 +133,18 @@ const OF_ENCODINGS: &[Row] = &[
     ("offset_mapping", "it is offsets()"),
     ("overflowing", "tokenizer.windows_batch(texts, size, stride) gives windows"),
     ("pieces", "it is tokens"),
+    ("to_list", "it is tolist()"),
+    ("tolist", "it is to_list()"),
     ("words", "it is word_ids"),
     ("pad_to_multiple_of", "it is pad(multiple_of=...)"),
+];
+
+/// Attributes of arrays and lists that callers look for on an encoding; its ids are an array.
+#[rustfmt::skip]
+const OF_IDS: &[&str] = &[
+    "T", "all", "any", "append", "argmax", "astype", "copy", "count", "dtype", "extend", "flatten", "index",
+    "item", "max", "mean", "min", "nbytes", "ndim", "numpy", "pop", "reshape", "shape", "size", "sort", "sum",
+    "tobytes", "unsqueeze", "view",
 ];
 
 /// Refuses what a call was given beside its own arguments.
@@ -179,7 +189,10 @@ impl PyEncodingBatch {
 
 /// The error of an attribute that an object has not.
 fn no_attribute(of: &str, rows: &[Row], name: &str) -> PyErr {
-    let remedy = meant(rows, name).map_or_else(String::new, |remedy| format!(": {remedy}"));
+    let mut remedy = meant(rows, name).map_or_else(String::new, |remedy| format!(": {remedy}"));
+    if OF_IDS.contains(&name) {
+        remedy = format!(": ask the array of ids, {of}.ids", of = of.to_lowercase());
+    }
     PyAttributeError::new_err(format!("'sentitok.{of}' object has no attribute '{}'{remedy}", shown(name)))
 }
 

@@ -345,7 +345,7 @@ impl PyTokenizer {
         })
     }
 
-    /// The number of ids of each text, an array of uint64.
+    /// The number of ids of each text, an array of int64.
     #[pyo3(signature = (texts, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
     #[pyo3(
         text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', errors='replace')"
@@ -358,7 +358,7 @@ impl PyTokenizer {
         add_special_tokens: bool,
         specials: OwnedSpecials,
         errors: Errors,
-    ) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         entry(|| {
             let threads = threads.map(Threads::get);
             let call = Call { threads, ..Call::new(add_special_tokens, specials) };
@@ -366,7 +366,7 @@ impl PyTokenizer {
             let inputs = texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
             let counts = off(py, n_bytes, |stop| self.tokenizer.counts_of(&inputs, call.options(stop)))?;
-            arrays::read_only(py, counts)
+            arrays::read_only(py, counts.into_iter().map(|count| count as i64).collect())
         })
     }
 

@@ -45,11 +45,19 @@ impl Tokenizer {
     /// Texts of many ids each.
     ///
     /// # Errors
-    /// [`Error::UnknownId`] for an id without a token.
+    /// [`Error::UnknownId`] for an id without a token; [`Error::Encode`] for a row beyond the ids.
     pub fn decode_batch(&self, rows: Rows<'_>, skip_special: bool) -> Result<Vec<String>> {
         (0..rows.len())
             .filter_map(|row| rows.row(row))
-            .map(|row| self.decode(&rows.ids[row], skip_special))
+            .map(|row| match rows.ids.get(row.clone()) {
+                Some(ids) => self.decode(ids, skip_special),
+                None => Err(Error::Encode(format!(
+                    "row_offsets name the ids {} to {}, and there are {}",
+                    row.start,
+                    row.end,
+                    rows.ids.len()
+                ))),
+            })
             .collect()
     }
 

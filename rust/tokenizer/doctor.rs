@@ -41,6 +41,8 @@ impl Tokenizer {
             gaps: (0..=self.max_id()).filter(|&id| self.id_to_bytes(id).is_none()).collect(),
             ..Diagnosis::default()
         };
+        found.unreachable.extend(vocab.unreachable());
+        found.unreachable.sort_unstable();
         found.unreachable.retain(|id| !added.contains(id));
         let unreachable: HashSet<TokenId> = found.unreachable.iter().copied().collect();
         for (id, bytes) in vocab.iter() {

@@ -88,6 +88,9 @@ impl Tokenizer {
             return Cutting::Never;
         }
         let Some(mut seams) = Seams::of(&self.pipeline) else { return Cutting::Never };
+        if seams.joined && finder.model().refuses_unknown() {
+            return Cutting::Never;
+        }
         if seams.joined {
             // A draft is ids alone.
             if options.spans && finder.model().sums_go_on() {

@@ -43,7 +43,8 @@ impl Tokenizer {
     /// Encodes rows, of texts or of words. `max_tokens` is the size of a row, template included.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode_batch`]; [`Error::Encode`] naming the row that cannot be shortened.
+    /// As [`Tokenizer::encode_batch`]; [`Error::Encode`] naming the row that cannot be shortened, or
+    /// that names texts which are not there.
     pub fn encode_rows(
         &self,
         texts: &[Input<'_>],
@@ -52,6 +53,17 @@ impl Tokenizer {
         shortening: &Shortening,
         options: EncodeOptions<'_>,
     ) -> Result<Joined> {
+        for (number, row) in rows.iter().enumerate() {
+            let wrong = |range: &&Range<usize>| range.start > range.end || range.end > texts.len();
+            if let Some(range) = [Some(&row.first), row.second.as_ref()].into_iter().flatten().find(wrong) {
+                return Err(Error::Encode(format!(
+                    "row {number} is of the texts {} to {}, and there are {}",
+                    range.start,
+                    range.end,
+                    texts.len()
+                )));
+            }
+        }
         let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
         let bare = made::batch(self.make(texts, bare, false, &mut Progress::silent())?, options.spans)?;
         self.join_rows(&bare, rows, are_words, shortening, options)

@@ -188,7 +188,9 @@ impl Model {
 }
 
 fn pruned_vocab(vocab: &Vocab, new_id: &impl Fn(TokenId) -> Option<TokenId>) -> Result<Vocab> {
-    Vocab::from_pairs(vocab.iter().filter_map(|(id, bytes)| Some((bytes, new_id(id)?))).collect())
+    let unreachable = vocab.unreachable().iter().filter_map(|&id| new_id(id)).collect();
+    let pairs = vocab.iter_all().filter_map(|(id, bytes)| Some((bytes, new_id(id)?))).collect();
+    Vocab::with_unreachable(pairs, unreachable)
 }
 
 /// Marks single bytes and unused pieces, and the ancestors of marked tokens.

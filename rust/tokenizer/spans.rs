@@ -116,6 +116,12 @@ impl Output<'_> {
         origin: &mut Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Walk {
+        let model = finder.model();
+        if model.refuses_unknown() {
+            for piece in pieces {
+                model.check_known(&text[piece.range()])?;
+            }
+        }
         let Self { ids, spans, surfaces, known, words, piece: of_piece, keeps, .. } = self;
         let Some(spans) = spans else {
             self.count_or_keep(worker, |worker, ids| worker.encode_chunk(text, pieces, ids));

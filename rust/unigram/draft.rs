@@ -10,11 +10,11 @@
 use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_path, total_after};
 use super::output::Output;
 use super::viterbi::{Margin, or_reset};
-use super::worker::{Scratch, Worker, key};
+use super::worker::{Scratch, Units, WAITING, WaitingUnit, Worker, key};
 use super::{Precision, Unigram};
 use crate::error::Result;
 use crate::memory;
-use crate::piece_table::{Key, hash};
+use crate::piece_table::{Key, NO_KEY, hash};
 use crate::vocab::TokenId;
 
 /// A part of a piece, which begins with a unit, and the ways through its units.
@@ -85,18 +85,22 @@ impl Scratch {
         // In English a unit has five to six bytes, and a third of an id more.
         memory::reserve(&mut draft.units, end / 5)?;
         memory::reserve(&mut draft.ids, end / 4)?;
-        let mut at = 0;
-        while at < end {
-            let unit_end = model.unit_end(&draft.text, at, end);
-            let from = draft.ids.len();
-            // A piece has a byte or more, and what lies in the memo is copied as so many.
-            memory::reserve(&mut draft.ids, (unit_end - at).max(LIMIT))?;
-            let limit = self.way::<SINGLE>(model, &draft.text, at, unit_end, &mut draft.ids)?;
-            let n_ids = (draft.ids.len() - from) as u32;
-            memory::push(&mut draft.units, DraftUnit { end: unit_end as u32, n_ids, limit })?;
-            at = unit_end;
+        let mut units = Units { pieces: std::iter::empty(), piece: 0..end };
+        loop {
+            let n_waiting = self.wait(model, &draft.text, &mut units);
+            for next in 0..n_waiting {
+                let unit = self.waiting[next];
+                let from = draft.ids.len();
+                // A piece has a byte or more, and what lies in the memo is copied as so many.
+                memory::reserve(&mut draft.ids, (unit.end - unit.start).max(LIMIT))?;
+                let limit = self.way::<SINGLE>(model, &draft.text, unit, &mut draft.ids)?;
+                let n_ids = (draft.ids.len() - from) as u32;
+                memory::push(&mut draft.units, DraftUnit { end: unit.end as u32, n_ids, limit })?;
+            }
+            if n_waiting < WAITING {
+                return Ok(draft);
+            }
         }
-        Ok(draft)
     }
 
     /// Appends the ids of a unit as they are up to some sum before it, which is returned.
@@ -105,13 +109,11 @@ impl Scratch {
         &mut self,
         model: &Unigram,
         text: &[u8],
-        start: usize,
-        end: usize,
+        WaitingUnit { key, hash, start, end, .. }: WaitingUnit,
         ids: &mut Vec<TokenId>,
     ) -> Result<f32> {
-        let key = key(text, start, end);
-        if let Some(key) = key
-            && let Some(value) = self.memo.get(key, hash(key))
+        if key != NO_KEY
+            && let Some(value) = self.memo.get(key, hash)
         {
             let n = (value[LIMIT] & COUNT) as usize;
             if value[LIMIT] & COUNT == WITH_UNKNOWN {

@@ -27,23 +27,23 @@ const MOST_SETS: usize = 1 << 17;
 /// Marks the key of a unit that begins with `▁`.
 const MARKED: Key = 1 << 127;
 /// So many units are known by their ends and keys before the first is looked up.
-const WAITING: usize = 64;
+pub(super) const WAITING: usize = 64;
 
 /// A unit that is going to be looked up.
 #[derive(Clone, Copy, Default)]
-struct WaitingUnit {
+pub(super) struct WaitingUnit {
     /// [`NO_KEY`] if it is too long for one.
-    key: Key,
-    hash: u64,
-    start: usize,
-    end: usize,
+    pub(super) key: Key,
+    pub(super) hash: u64,
+    pub(super) start: usize,
+    pub(super) end: usize,
     ends_piece: bool,
 }
 
 /// The units of pieces: those of the rest of one, then of those that follow.
-struct Units<P> {
-    pieces: P,
-    piece: Range<usize>,
+pub(super) struct Units<P> {
+    pub(super) pieces: P,
+    pub(super) piece: Range<usize>,
 }
 
 /// The buffers and the memo of one thread, good for one model alone: what a
@@ -51,7 +51,7 @@ struct Units<P> {
 pub(crate) struct Scratch {
     pub(super) viterbi: Viterbi,
     pub(super) memo: PieceTable,
-    waiting: [WaitingUnit; WAITING],
+    pub(super) waiting: [WaitingUnit; WAITING],
     /// Whether units are looked for in the memo, and kept there.
     learns: bool,
     /// The ids of kept paths of more than three.
@@ -237,7 +237,7 @@ impl Scratch {
     /// Lets the next units wait that there is room for, with a hint to the processor
     /// that they are going to be looked up; returns how many.
     #[inline]
-    fn wait(
+    pub(super) fn wait(
         &mut self,
         model: &Unigram,
         text: &[u8],

@@ -44,6 +44,11 @@ impl WordPiece {
 }
 
 impl Worker<'_> {
+    /// Whether there is a token for unknown words.
+    pub(crate) fn has_unknown_token(&self) -> bool {
+        self.model.unk_id.is_some()
+    }
+
     /// The ids of pieces seen before.
     pub(crate) fn cache(&mut self) -> &mut PretokenCache {
         &mut self.scratch.cache
@@ -105,6 +110,9 @@ impl Worker<'_> {
     /// [`Error::Encode`] for a text of more than 4 GiB; [`Error::Memory`] where there
     /// is none to clean it up.
     pub fn encode_bert(&mut self, normalizer: Bert, text: &str, ids: &mut Vec<TokenId>) -> Result<()> {
+        if self.model.unk_id.is_none() {
+            return Err(Error::Encode("the unknown token is not in the vocabulary; add it".into()));
+        }
         if u32::try_from(text.len()).is_err() {
             return Err(Error::Encode(format!(
                 "a text of {} bytes; the limit is {} (4 GiB)",

@@ -193,7 +193,6 @@ fn bad_models_are_refused() {
             "$.model.merges[0]: its result \"ab\" is not in the vocabulary",
         ),
         (vec![(0, 7)], BpeOptions::default(), "ids 0 and 7 are not both"),
-        (vec![], BpeOptions { unk_token: Some("?".into()), ..Default::default() }, "$.model.unk_token"),
         (vec![], BpeOptions { dropout: Some(1.5), ..Default::default() }, "dropout = 1.5"),
     ] {
         let error = Bpe::new(vocab(), MergeOrder::List(merges), options).unwrap_err().to_string();

@@ -170,7 +170,6 @@ fn errors_name_the_place_and_what_was_found() {
         (set("/model/merges/0", json!("ab")), &["$.model.merges[0]", "one space"]),
         (set("/model/merges/0", json!(["a"])), &["$.model.merges[0]", "two parts"]),
         (set("/model/merges/0", json!(["b", "a"])), &["$.model.merges[0]", "result"]),
-        (insert("/model", "unk_token", json!("u")), &["unk_token", "\"u\""]),
         (insert("/model", "dropout", json!(2.0)), &["dropout", "0 to 1"]),
         (set("/normalizer", json!({"type": "X"})), &["$.normalizer", "\"X\"", "Prepend, Replace"]),
         (
@@ -205,8 +204,6 @@ fn errors_name_the_place_and_what_was_found() {
             &["$.post_processor", "99"],
         ),
         (set("/added_tokens", json!([{"id": 3}])), &["$.added_tokens[0]", "is missing"]),
-        (set("/added_tokens", json!([added("x", 5)])), &["$.added_tokens", "\"x\"", "takes it as id 3"]),
-        (set("/added_tokens", json!([added("a", 1)])), &["$.added_tokens", "takes it as id 0"]),
         (set("/padding", json!({"strategy": "Longest"})), &["$.padding", "`Longest`", "`BatchLongest`"]),
         (
             set("/padding", json!({"strategy": "BatchLongest", "pad_id": -1})),

@@ -23,7 +23,7 @@ def test_arrays(tokenizer: Tokenizer) -> None:
     n = len(encoding)
     for values, dtype in [
         (encoding.ids, np.uint32),
-        (encoding.type_ids, np.uint32),
+        (encoding.type_ids, np.int64),
         (encoding.special_tokens_mask, np.bool_),
     ]:
         assert values.dtype == dtype
@@ -302,3 +302,14 @@ def test_surfaces_are_those_of_the_references(declarations: Path) -> None:
             encoding = tokenizer.encode(text)
             assert encoding.surfaces == reference.encode(text, out_type=str)
             assert encoding.tokens == [reference.id_to_piece(id) for id in encoding.ids.tolist()]
+
+
+def test_an_encoding_is_iterated_as_its_ids(tokenizer: Tokenizer) -> None:
+    batch = tokenizer.encode_batch([TEXT])
+    for encoding in (tokenizer.encode(TEXT), batch[0], pickle.loads(pickle.dumps(batch[0]))):
+        assert list(encoding) == encoding.tolist() == encoding.ids.tolist()
+        assert all(type(id) is int for id in encoding)
+        for name in ("shape", "dtype", "astype", "sum"):
+            with pytest.raises(AttributeError, match=r"\.ids"):
+                getattr(encoding, name)
+    assert (batch.type_ids - 1).min() == (batch[0].type_ids - 1).min() == -1

@@ -210,7 +210,9 @@ def test_quotes_that_never_close(
         reader(path, f"{kind}:text")
     # In the header, and at the very end.
     path.write_text(f'id{separator}"text\n1{separator}x\n')
-    with pytest.raises(FormatError, match=rf"line 1\b.*: {UNCLOSED}"):
+    # A quote that is text, in a TSV file of which each line has all fields.
+    reason = f'(no column "text"|{UNCLOSED})' if kind == "tsv" else UNCLOSED
+    with pytest.raises(FormatError, match=rf"line 1\b.*: {reason}"):
         reader(path, f"{kind}:text")
     path.write_text(head + f'2{separator}"')
     with pytest.raises(FormatError, match=rf"line 4\b.*: {UNCLOSED}"):

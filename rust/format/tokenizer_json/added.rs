@@ -1,9 +1,8 @@
 //! Added tokens and post-processors of tokenizer.json, both directions.
 //!
 //! tokenizers does not read the ids of added tokens: a token that is not in the
-//! vocabulary gets the next free id. A file whose ids are others is refused,
-//! and a tokenizer whose ids are others is written with these tokens in the
-//! vocabulary.
+//! vocabulary gets the next free id. So they are read here, whatever the file says. A tokenizer with
+//! different ids is written with these tokens in the vocabulary.
 
 use serde_json::{Map, Value, json};
 
@@ -33,38 +32,33 @@ pub(super) fn tokens(node: &Node<'_>) -> Result<Vec<AddedToken>> {
             rstrip: flag("rstrip")?,
             normalized: flag("normalized")?,
         };
-        if token.id == TokenId::MAX {
-            return Err(node.error(format!("id {} is too large; ids end below it", token.id)));
-        }
         // tokenizers passes over empty tokens, and of two with one text the
         // rules of the last count.
         if token.content.is_empty() {
             continue;
         }
         match seen.insert(token.content.clone(), tokens.len()) {
-            Some(first) if tokens[first].id == token.id => {
+            Some(first) => {
                 seen.insert(token.content.clone(), first);
-                tokens[first] = token;
+                tokens[first] = AddedToken { id: tokens[first].id, ..token };
             }
-            Some(_) => return Err(node.error(format!("{:?} stands twice, with two ids", token.content))),
             None => tokens.push(token),
         }
     }
     Ok(tokens)
 }
 
-/// Refuses ids that tokenizers would not give these tokens.
-pub(super) fn check_ids(node: &Node<'_>, added: &[AddedToken], tokens: &Tokens, unit: Unit) -> Result<()> {
+/// Gives tokens the ids that tokenizers gives them.
+pub(super) fn assign_ids(
+    node: &Node<'_>,
+    added: &mut [AddedToken],
+    tokens: &Tokens,
+    unit: Unit,
+) -> Result<()> {
     let mut next = NextId::new(tokens.len());
     for token in added {
-        let expected = next.take(tokens.id(&token.content, unit));
-        if u64::from(token.id) != expected {
-            return Err(node.error(format!(
-                "{:?} has id {} in this list, but Hugging Face's tokenizers takes it as id {expected}; \
-                 put it into $.model.vocab with the id meant, or correct the id",
-                token.content, token.id
-            )));
-        }
+        let id = next.take(tokens.id(&token.content, unit));
+        token.id = TokenId::try_from(id).map_err(|_| node.error("no id is left for it"))?;
     }
     Ok(())
 }
@@ -85,22 +79,21 @@ pub(super) fn check_spelled(node: &Node<'_>, added: &[AddedToken]) -> Result<()>
 
 /// Which ids tokenizers gives to added tokens, in the order of the file.
 pub(super) struct NextId {
-    vocab_len: u64,
     next: u64,
 }
 
 impl NextId {
     pub(super) fn new(vocab_len: usize) -> Self {
-        Self { vocab_len: vocab_len as u64, next: vocab_len as u64 }
+        Self { next: vocab_len as u64 }
     }
 
     /// The id of the next token, `known` if the vocabulary has it.
     pub(super) fn take(&mut self, known: Option<TokenId>) -> u64 {
-        let id = known.map_or(self.next, u64::from);
-        if id >= self.vocab_len {
-            self.next = self.next.max(id + 1);
+        if let Some(id) = known {
+            return id.into();
         }
-        id
+        self.next += 1;
+        self.next - 1
     }
 }
 
@@ -177,8 +170,9 @@ fn set_trim_offsets(node: &Node<'_>, template: &mut Template) -> Result<()> {
 }
 
 fn trim_offsets(node: &Node<'_>) -> Result<TrimOffsets> {
-    let trims = node.require("trim_offsets")?.bool()?;
-    let after_prefix = node.require("add_prefix_space")?.bool()?;
+    // tokenizers takes both to be true where they are missing.
+    let flag = |key| node.get(key)?.map_or(Ok(true), |node| node.bool());
+    let (trims, after_prefix) = (flag("trim_offsets")?, flag("add_prefix_space")?);
     Ok(match (trims, after_prefix) {
         (false, _) => TrimOffsets::No,
         (true, false) => TrimOffsets::Yes,

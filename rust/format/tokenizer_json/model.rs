@@ -100,6 +100,9 @@ impl<'de> Visitor<'de> for ModelSeed<'_> {
         if model.kind.is_none() && model.max_input_chars_per_word.is_some() && model.merges.is_none() {
             model.kind = Some(WORD_PIECE);
         }
+        if model.kind.is_none() && matches!(model.vocab, Some(Entries::Ids(_))) && model.merges.is_none() {
+            model.kind = Some(WORD_LEVEL);
+        }
         Ok(model)
     }
 }

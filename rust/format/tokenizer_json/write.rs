@@ -16,7 +16,7 @@ use super::write_stages::normalizer;
 use super::write_unigram::WrittenUnigram;
 use super::{decoders, split};
 use crate::added_tokens::AddedToken;
-use crate::bpe::{Bpe, BpeOptions, MergeOrder};
+use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::error::{Error, Result};
 use crate::format::spelled::{id_of, spell};
 use crate::model::Model;
@@ -203,14 +203,20 @@ pub fn spelling(tokenizer: &Tokenizer, id: TokenId) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(&added[at].content));
     }
     let model = tokenizer.model();
-    spell(model.vocab().bytes(id)?, model.unit())
+    spell_id(model, id, model.vocab().bytes(id)?)
+}
+
+/// How the files spell a token of a model; one that no text becomes is its own spelling.
+fn spell_id<'a>(model: &Model, id: TokenId, bytes: &'a [u8]) -> Option<Cow<'a, str>> {
+    let unit = if model.vocab().is_unreachable(id) { Unit::Chars } else { model.unit() };
+    spell(bytes, unit)
 }
 
 pub(super) fn spell_all(model: &Model) -> Result<Vec<Cow<'_, str>>> {
     let vocab = model.vocab();
     let mut spelled = vec![Cow::Borrowed(""); vocab.id_limit()];
-    for (id, bytes) in vocab.iter() {
-        spelled[id as usize] = spell(bytes, model.unit()).ok_or_else(|| {
+    for (id, bytes) in vocab.iter_all() {
+        spelled[id as usize] = spell_id(model, id, bytes).ok_or_else(|| {
             not_representable(format!("the token of id {id} is no UTF-8: {}", crate::pipeline::hex(bytes)))
         })?;
     }
@@ -225,7 +231,7 @@ pub(super) fn entries<'a>(
     reader: Reader,
 ) -> Result<Vec<(Cow<'a, str>, TokenId)>> {
     let vocab = tokenizer.model().vocab();
-    let mut entries: Vec<_> = vocab.iter().map(|(id, _)| (spelled[id as usize].clone(), id)).collect();
+    let mut entries: Vec<_> = vocab.iter_all().map(|(id, _)| (spelled[id as usize].clone(), id)).collect();
     if reader == Reader::Sentitok {
         return Ok(entries);
     }

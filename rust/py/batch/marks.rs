@@ -13,7 +13,7 @@ use crate::py::error::entry;
 use crate::tokenizer::{EncodeOptions, Input};
 
 /// Type ids, and whether the template put each id in.
-type Marks = (Py<PyArray1<u32>>, Py<PyArray1<bool>>);
+type Marks = (Py<PyArray1<i64>>, Py<PyArray1<bool>>);
 
 #[pymethods]
 impl PyEncodingBatch {
@@ -30,9 +30,9 @@ impl PyEncodingBatch {
         })
     }
 
-    /// The number of the segment of each id, a read-only array of uint32.
+    /// The number of the segment of each id, a read-only array of int64.
     #[getter]
-    pub fn type_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
+    pub fn type_ids(&self, py: Python<'_>) -> PyResult<Py<PyArray1<i64>>> {
         entry(|| Ok(self.marks(py)?.0))
     }
 
@@ -79,7 +79,10 @@ impl PyEncodingBatch {
             }
             Ok((type_ids, special_mask))
         })??;
-        Ok((arrays::read_only(py, type_ids)?.unbind(), arrays::read_only(py, special_mask)?.unbind()))
+        Ok((
+            arrays::whole_numbers::<u32>(py, type_ids)?.unbind(),
+            arrays::read_only(py, special_mask)?.unbind(),
+        ))
     }
 
     /// The text that each id is of.

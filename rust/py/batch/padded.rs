@@ -185,7 +185,7 @@ impl PyEncodingBatch {
             let (values, row_offsets) = (values.as_slice()?, row_offsets.as_slice()?);
             let mut cells = matrix.readwrite();
             let cells = cells.as_slice_mut()?;
-            py.detach(|| Rows { ids: &[], row_offsets }.pad(columns, side, values, fill, convert, cells));
+            py.detach(|| Rows { ids: &[], row_offsets }.pad(columns, side, values, fill, convert, cells))?;
         }
         Ok(matrix)
     }

@@ -212,7 +212,7 @@ impl PyEncodingBatch {
                 tokens: Arc::new(tokens),
                 surfaces: kept,
                 blanks,
-                type_ids: arrays::read_only(py, type_ids)?.unbind(),
+                type_ids: arrays::whole_numbers(py, type_ids)?.unbind(),
                 special_mask: arrays::read_only(py, special_mask)?.unbind(),
             })),
             padding: Padding {
