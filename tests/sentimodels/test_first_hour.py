@@ -1,6 +1,7 @@
 """What a new user meets around a run: scores by class, folds, moved files, changed data."""
 
 import csv
+import io
 import json
 import shutil
 from pathlib import Path
@@ -172,3 +173,37 @@ def test_a_column_to_keep_must_exist(spam: Path) -> None:
     assert done.code == 2
     assert "'nothing'" in done.err
     assert senti("predict", "run", "--keep", "all", cwd=spam).code == 2
+
+
+UNEVEN = 'text,label\n"two\nlines good",pos\n,pos\nbad film,\ngood one,neg\nbad one,\nawful,neg\ngood,pos\n'
+
+
+def test_rows_without_label_are_counted_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(UNEVEN * 1, "utf-8")
+    done = senti("train", "a.csv", *NB, "-o", "run", cwd=tmp_path)
+    assert done.code == 2
+    assert "2 rows have no label (line 5, line 7)" in done.err
+    assert "--unlabelled drop" in done.err
+    done = senti("train", "a.csv", *NB, "--unlabelled", "drop", "--empty", "drop", "-o", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    about = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert sum(about["rows"].values()) == 4
+    assert "2 rows without label left out" in done.err
+    assert "1 row with an empty text left out" in done.err
+
+
+@pytest.mark.parametrize("out", ["errors.csv", "errors.tsv", "errors.jsonl"])
+def test_errors_name_the_lines_of_the_file(folder: Path, tmp_path: Path, out: str) -> None:
+    long = "boring " * 60
+    text = f'text,label\n"good\nfilm",\n"{long}\n",pos\ngreat movie,pos\nwonderful,\ngreat story,neg\n'
+    (tmp_path / "a.csv").write_text(text, "utf-8")
+    done = senti("errors", folder / "runs" / "nb", "a.csv", "--json", "-o", out, cwd=tmp_path)
+    assert done.code == 0, done.err
+    found = {(one["row"], one["line"], one["label"]): one["text"] for one in json.loads(done.out)["errors"]}
+    assert found == {(2, 4, "pos"): f"{long}\n", (5, 8, "neg"): "great story"}
+    written = (tmp_path / out).read_text("utf-8")
+    if out.endswith(".jsonl"):
+        rows = [json.loads(line) for line in written.splitlines()]
+    else:
+        rows = list(csv.DictReader(io.StringIO(written), delimiter="\t" if out.endswith(".tsv") else ","))
+    assert {(int(row["row"]), int(row["line"]), row["label"]): row["text"] for row in rows} == found

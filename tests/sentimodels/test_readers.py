@@ -115,7 +115,7 @@ def test_reads(
 # (name, content, options, part of the message)
 REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
     ("a.txt", "__label__a x\n__label__b __label__c y\n", {}, "line 2: 2 labels (b, c); a text has one class"),
-    ("a.txt", "__label__a x\ny\n", {"format": "fasttext"}, "line 2 has no label; fill it in or drop the row"),
+    ("a.txt", "__label__a x\ny\n", {"format": "fasttext"}, "line 2 has no label"),
     ("a.csv", "text,label\nx\n", {}, "line 2: 1 column instead of 2"),
     ("a.csv", 'text,label\n"x,1\n', {}, "line"),
     ("a.csv", "text,text\nx,1\n", {}, "share a name"),

@@ -4,14 +4,15 @@ Not for scores (`evaluate.py`). The errors themselves, the labels that are confu
 parts of the rows (`sentimodels.evaluation.slices`).
 """
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import number
+from sentitok.cli.output import counted, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, refuse_input
 from .tables import (
     Encoding,
     Format,
@@ -30,6 +31,7 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
+    from ..data import Table
     from ..evaluation.predictions import Predictions
 
 # Confused labels listed at most; of hundreds of labels nobody reads all.
@@ -37,16 +39,20 @@ _PAIRS = 10
 
 
 def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
-    """Lays out errors, one a line."""
+    """Lays out errors, one a line; with where they are in the file if that is known."""
+    placed = any("line" in one for one in errors)
     rows = [
         [
+            *([str(one["line"] or one["row"])] if placed else []),
             shortened(one["text"], 64),
             f"{one['label']} ({one['p_label']:.3f})",
             f"{one['predicted']} ({one['p_predicted']:.3f})",
         ]
         for one in errors
     ]
-    return grid(title, ["text", "true", "answered"], rows)
+    by_line = any(one.get("line") is not None for one in errors)
+    place = ["line" if by_line else "row"] if placed else []
+    return grid(title, [*place, "text", "true", "answered"], rows)
 
 
 def note_cut(output: Output, predictions: "Predictions", texts: str = "texts") -> None:
@@ -71,6 +77,15 @@ def errors(
         str | None,
         typer.Option(
             "--answered", help="Show only rows that the run gave this label. [default: all]", metavar="LABEL"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write all errors to, with their whole texts: .csv, .tsv or .jsonl. [default: none]",
         ),
     ] = None,
     even_if_trained: Annotated[
@@ -99,6 +114,8 @@ def errors(
     confused most, and the accuracy on parts of the rows: by length, label, script, unknown words,
     English negation and contrast.
     """
+    import numpy as np
+
     from ..evaluation.metrics import worst
     from ..evaluation.slices import confused_pairs, slices
     from ..evaluation.watched import Watched
@@ -107,21 +124,26 @@ def errors(
     from ..runs.report import evaluate
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)
+    if out is not None and out.suffix not in (".csv", ".tsv", ".jsonl"):
+        raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
+    refuse_input(out, [file])
     table = read(
         output, file, text_column=text_column, label_column=label_column, format=format, where=where,
         separator=separator, header=header,
         encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, run=run, blank_labels="drop",
+        with_lines=True,
     )  # fmt: skip
     table.labelled()
     predictor = load_predictor(run)
     with output.progress() as progress:
         asked = predictor if progress is None else Watched(predictor, progress)
-        answers = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0].labelled()
+        every = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0]
+        answers, scored = every.labelled(), table.take(np.flatnonzero(every.truth >= 0))
     note_cut(output, answers)
     n_wrong = int((answers.predicted != answers.truth).sum())
-    # Rows keep their numbers of the file: errors are chosen among all, then filtered.
+    # Errors are chosen among all rows, then filtered; each is named by its row and line in the file.
     chosen = [
-        one
+        one | _place(scored, one["row"])
         for one in worst(answers, len(answers))
         if true in (None, one["label"]) and answered in (None, one["predicted"])
     ]
@@ -148,7 +170,30 @@ def errors(
         "pairs": pairs,
         "slices": parts,
     }
+    if out is not None:
+        _write(out, chosen)
+        text += f"\n\nwritten  {out}: {counted(len(chosen), 'error')}"
     output.result(value, text, str(len(chosen)))
+
+
+def _place(table: "Table", row: int) -> dict[str, int | None]:
+    """Returns where a row is in its file: its number and its line, counted from 1."""
+    number = row if table.numbers is None else table.numbers[row]
+    return {"row": number + 1, "line": None if table.lines is None else table.lines[row]}
+
+
+def _write(path: Path, errors: list[dict[str, Any]]) -> None:
+    """Writes errors in the format of the suffix, with their whole texts."""
+    from ..data.writers import separated_rows, write_atomically
+
+    names = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
+    records = [{name: one[name] for name in names} for one in errors]
+    if path.suffix == ".jsonl":
+        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    else:
+        rows = [["" if value is None else str(value) for value in record.values()] for record in records]
+        text = separated_rows([names, *rows], path.suffix)
+    write_atomically(path, text.encode())
 
 
 def _pair_grid(pairs: list[dict[str, Any]]) -> Any:

@@ -10,6 +10,8 @@ __all__ = ["DataConfig", "Leaks", "Long"]
 
 Long = Literal["truncate", "head-tail", "windows"]
 Leaks = Literal["tell", "drop", "fail"]
+Unlabelled = Literal["error", "drop"]
+Empty = Literal["keep", "drop"]
 
 
 class DataConfig(Section):
@@ -124,6 +126,16 @@ class DataConfig(Section):
     )
     fold: int | None = Field(
         default=None, ge=0, description="Index of the fold that this run is tested on, counted from 0."
+    )
+    unlabelled: Unlabelled = Field(
+        default="error",
+        description="What is done with rows without label: they are an error, or left out.",
+        json_schema_extra=flag("--unlabelled", "error|drop"),
+    )
+    empty: Empty = Field(
+        default="keep",
+        description="What is done with rows whose text is empty: they are kept, or left out.",
+        json_schema_extra=flag("--empty", "keep|drop"),
     )
     leaks: Leaks = Field(
         default="tell",

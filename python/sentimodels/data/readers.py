@@ -148,6 +148,8 @@ def read_table(
     clean: bool = False,
     unescape: bool = False,
     blank_labels: Blank = "error",
+    drop_empty: bool = False,
+    with_lines: bool = False,
     separator: str | None = None,
     header: bool | None = None,
     classes: bool = True,
@@ -175,6 +177,8 @@ def read_table(
         clean: write `<br />` as a space.
         unescape: undo the escapes of trees.
         blank_labels: a row without label is an error, is dropped, or is kept with label "".
+        drop_empty: leave out rows whose text is empty or blank.
+        with_lines: say on which line each row begins (`Table.lines`).
         separator: of CSV and TSV; recognised when not given.
         header: whether the first row of CSV or TSV names the columns; recognised when not given. Without
             names, columns are called by their numbers, from 1.
@@ -219,8 +223,9 @@ def read_table(
         drawn = Sample(limit, seed) if sample and limit is not None else None
         first = limit if drawn is None else None
         rows = Rows(
-            path, limit=first, skip=skip, blank=blank_labels, sample=drawn, without=without, classes=classes
-        )
+            path, limit=first, skip=skip, blank=blank_labels, sample=drawn, without=without, classes=classes,
+            drop_empty=drop_empty, with_lines=with_lines,
+        )  # fmt: skip
         return _read(path, rows, wanted, format, encoding)
 
     try:

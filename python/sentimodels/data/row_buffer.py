@@ -17,6 +17,8 @@ from .table import Table
 
 Blank = Literal["error", "drop", "keep"]
 _T = TypeVar("_T")
+# Rows without label that an error names.
+_PLACES = 5
 
 
 @dataclass
@@ -30,6 +32,8 @@ class Rows:
         blank: what becomes of a row without label where other rows have one.
         sample: what draws rows over the whole file, instead of a limit.
         without: places of rows that are left out as if they were not in the file.
+        drop_empty: leave out rows whose text is empty or blank.
+        with_lines: keep the line of each row.
         classes: labels name classes; otherwise they are texts, as the targets of a translation.
         columns: names of the columns that are read, by role.
         others: columns that are kept, by name.
@@ -43,18 +47,25 @@ class Rows:
     blank: Blank = "error"
     sample: Sample | None = None
     without: Collection[int] = frozenset()
+    drop_empty: bool = False
+    with_lines: bool = False
     classes: bool = True
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
     others: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     place: int = 0
     seen: int = 0
     dropped: int = 0
+    emptied: int = 0
+    # Places of rows without label where that is an error: the first ones, and how many.
+    unlabelled: list[str] = field(default_factory=list)
+    n_unlabelled: int = 0
     halves: int = 0
     # Each label as the file writes it, with what it is read as.
     _labels: dict[str, str] = field(default_factory=dict)
@@ -68,11 +79,7 @@ class Rows:
         *,
         line: int | None = None,
     ) -> bool:
-        """Adds a row; false when no more are wanted.
-
-        Raises:
-            DataError: if the label is blank and that is an error.
-        """
+        """Adds a row; false when no more are wanted."""
         return self.extend(
             [text],
             None if label is None else [label],
@@ -102,9 +109,6 @@ class Rows:
             kept: which rows fulfil the condition; all if not given.
             line_of: returns the line of a row, counted from 0 within these; without it rows are counted.
             others: columns to keep, by name.
-
-        Raises:
-            DataError: if a label is blank and that is an error.
         """
         n = len(texts)
         begin = self.place
@@ -121,14 +125,21 @@ class Rows:
             filled = [row for row in chosen if labels[row] not in blank]
             self.dropped += len(chosen) - len(filled)
             chosen = filled
+        if self.drop_empty:
+            filled = [row for row in chosen if texts[row].strip()]
+            self.emptied += len(chosen) - len(filled)
+            chosen = filled
         more = self.limit is None or len(self.texts) + len(chosen) < self.limit
         if self.limit is not None:
             chosen = chosen[: self.limit - len(self.texts)]
         if labels is not None and blank and self.blank == "error":
-            empty = next((row for row in chosen if labels[row] in blank), None)
-            if empty is not None:
-                place = f"row {begin + empty + 1}" if line_of is None else f"line {line_of(empty)}"
-                raise DataError(f"{self.path}: {place} has no label; fill it in or drop the row")
+            empty = [row for row in chosen if labels[row] in blank]
+            self.n_unlabelled += len(empty)
+            self.unlabelled += [
+                f"row {begin + row + 1}" if line_of is None else f"line {line_of(row)}"
+                for row in empty[: max(0, _PLACES - len(self.unlabelled))]
+            ]
+            chosen = [row for row in chosen if labels[row] not in blank]
         slots: list[int] | None = None
         if self.sample is not None:
             strata = [""] * len(chosen) if labels is None else self._named([labels[row] for row in chosen])
@@ -151,6 +162,8 @@ class Rows:
         for name, values in (others or {}).items():
             picked = values if whole else [values[row] for row in chosen]
             _put(self.others.setdefault(name, []), self._whole(picked), slots)
+        if self.with_lines and line_of is not None:
+            _put(self.lines, [line_of(row) for row in chosen], slots)
         _put(self.numbers, range(begin, begin + n) if whole else [begin + row for row in chosen], slots)
         return more
 
@@ -179,8 +192,14 @@ class Rows:
         """Returns the table.
 
         Raises:
-            DataError: if there is no row.
+            DataError: if there is no row, or rows without label are an error.
         """
+        if self.n_unlabelled:
+            n, places = self.n_unlabelled, ", ".join(self.unlabelled)
+            more = ", ..." if n > len(self.unlabelled) else ""
+            said = f"{places} has no label" if n == 1 else f"{_rows(n)} have no label ({places}{more})"
+            them = "it" if n == 1 else "them"
+            raise DataError(f"{self.path}: {said}; fill {them} in, or leave {them} out: --unlabelled drop")
         if not self.texts:
             raise DataError(f"{self.path}: no rows" + (f" after the first {self.skip}" if self.skip else ""))
         table = Table(
@@ -192,6 +211,7 @@ class Rows:
             sha256=sha256,
             format=format,
             numbers=self.numbers,
+            lines=self.lines or None,
             columns=self.columns,
             kept=self.others,
         )
@@ -208,6 +228,8 @@ class Rows:
                 notes.append(drawn)
         if self.dropped:
             notes.append(f"{_rows(self.dropped)} without label left out")
+        if self.emptied:
+            notes.append(f"{_rows(self.emptied)} with an empty text left out")
         n_empty = sum(not text.strip() for text in table.texts)
         if n_empty:
             notes.append(f"{_rows(n_empty)} with an empty text" + ("" if format == "lines" else " kept"))

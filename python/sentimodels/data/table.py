@@ -31,6 +31,7 @@ class Table:
         held_out: why nothing may train, tune or stop on it, or `None`.
         numbers: the place of each row in its file, counted from 0 over all rows there, or `None`
             for rows that are from no file.
+        lines: the line that each row begins on, counted from 1, where that was asked for.
         columns: the names of the columns that were read, by role (`text`, `label`, `group`, `id`).
         kept: other columns that were asked for, by name.
     """
@@ -45,11 +46,12 @@ class Table:
     notes: tuple[str, ...] = ()
     held_out: str | None = None
     numbers: list[int] | None = None
+    lines: list[int] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("labels", "groups", "ids", "numbers"):
+        for name in ("labels", "groups", "ids", "numbers", "lines"):
             column = getattr(self, name)
             if column is not None and len(column) != len(self.texts):
                 raise DataError(f"{self.source}: {len(self.texts)} texts, but {len(column)} {name}")
@@ -67,6 +69,7 @@ class Table:
             groups=None if self.groups is None else _pick(self.groups, chosen),
             ids=None if self.ids is None else _pick(self.ids, chosen),
             numbers=None if self.numbers is None else _pick(self.numbers, chosen),
+            lines=None if self.lines is None else _pick(self.lines, chosen),
             kept={name: _pick(column, chosen) for name, column in self.kept.items()},
         )
 

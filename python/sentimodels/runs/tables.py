@@ -303,7 +303,8 @@ class Tables:
             path, *columns, format, where=where, encoding=data.encoding,
             separator=data.separator, header=data.header,
             max_line_bytes=data.max_line_bytes, clean=data.clean, unescape=data.unescape,
-            blank_labels=self._blank, **some,
+            blank_labels="drop" if self._blank == "error" and data.unlabelled == "drop" else self._blank,
+            drop_empty=data.empty == "drop", **some,
         )  # fmt: skip
         self.notes += [note for note in table.notes if note not in self.notes]
         return table
