@@ -27,6 +27,9 @@ from oracles.families import file_of  # noqa: E402  # 2026-11-28: needs both
 # 2026-11-23: those of its own imports, and of what its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+# transformers 4 brings a huggingface_hub that is too old for it.
+DATASETS = "datasets is missing, or does not suit the huggingface_hub that is here"
+
 
 def test_what_draws_or_cannot_run_stays(caplog: pytest.LogCaptureFixture) -> None:
     backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, "a"))
@@ -155,7 +158,7 @@ print(Hasher.hash(sentitok.accelerate(fast)))
 
 @pytest.mark.parametrize("family", ["BERT", "RoBERTa", "XLM-R"])
 def test_datasets_hashes_it_the_same_before_and_after_calls(family: str, tmp_path: Path) -> None:
-    hasher = pytest.importorskip("datasets.fingerprint", reason="datasets is not installed").Hasher
+    hasher = pytest.importorskip("datasets.fingerprint", reason=DATASETS, exc_type=ImportError).Hasher
     file = tmp_path / "tokenizer.json"
     file.write_text(file_of(family), "utf-8")
     second = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), pad_token="</s>")
@@ -184,7 +187,7 @@ def test_datasets_hashes_it_the_same_before_and_after_calls(family: str, tmp_pat
 
 
 def test_datasets_hashes_other_classes_otherwise() -> None:
-    hasher = pytest.importorskip("datasets.fingerprint", reason="datasets is not installed").Hasher
+    hasher = pytest.importorskip("datasets.fingerprint", reason=DATASETS, exc_type=ImportError).Hasher
     file = file_of("BERT")
 
     class Local(transformers.PreTrainedTokenizerFast):  # type: ignore[misc, name-defined]  # 2026-11-29: transformers has no types there
@@ -198,7 +201,7 @@ def test_datasets_hashes_other_classes_otherwise() -> None:
 
 
 def test_a_cached_map_is_found(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    datasets = pytest.importorskip("datasets", reason=DATASETS, exc_type=ImportError)
     _, second = pair_of("BERT", pad_token="[PAD]")
     data = datasets.Dataset.from_dict({"text": TEXTS})
     data.save_to_disk(tmp_path / "data")

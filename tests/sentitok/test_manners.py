@@ -16,6 +16,7 @@ from commands import environment, run, start
 from sentitok import FormatError, Normalizer, PreTokenizer, Tokenizer, TrainError
 from sentitok.cli import train
 from sentitok.cli.command import exit_code
+from sentitok.cli.output import Output
 
 posix = pytest.mark.skipif(os.name == "nt", reason="shells of POSIX, and its devices")
 
@@ -69,7 +70,11 @@ ENOSPC = os.strerror(errno.ENOSPC)
         ("sentitok show <&-", 1, "sentitok: stdin: it is closed; name a file, or give the text\n"),
         ("sentitok decode <&-", 1, "sentitok: stdin: it is closed; name a file, or give the text\n"),
         ("sentitok encode <&-", 1, "sentitok: stdin: it is closed; name a file, or give the text\n"),
-        ("sentitok encode - -o x <&-", 1, "sentitok: stdin: it is closed; name a file, or give the text\n"),
+        (
+            "sentitok encode - -o x --separator '<|endoftext|>' <&-",
+            1,
+            "sentitok: stdin: it is closed; name a file, or give the text\n",
+        ),
         ("sentitok count - -o x <&-", 1, "sentitok: stdin: it is closed; name a file, or give the text\n"),
         ("sentitok show film --quiet <&-", 0, ""),
         ("sentitok info tokenizer.json > /dev/full", 1, f"sentitok: stdout: {ENOSPC}\n"),
@@ -227,7 +232,7 @@ def test_a_read_only_file_system_is_called_that(tokenizer: Tokenizer) -> None:
     folder = read_only()
     words = re.escape(os.strerror(errno.EROFS))
     with pytest.raises(OSError, match=words) as refused:
-        train.check_out(folder / "tokenizer.json")
+        train.check_out(folder / "tokenizer.json", Output("x", as_json=False, quiet=True), force=False)
     assert exit_code(refused.value) == 2
     assert refused.value.filename == str(folder)
     with pytest.raises(OSError, match=words) as refused:
@@ -239,14 +244,14 @@ def test_a_read_only_file_system_is_called_that(tokenizer: Tokenizer) -> None:
 def test_the_kind_of_refusal_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(PermissionError):
-        train.check_out(tmp_path / "x.json")
+        train.check_out(tmp_path / "x.json", Output("x", as_json=False, quiet=True), force=False)
 
     class ReadOnly:
         f_flag = os.ST_RDONLY
 
     monkeypatch.setattr(os, "statvfs", lambda _: ReadOnly)
     with pytest.raises(OSError, match=re.escape(os.strerror(errno.EROFS))):
-        train.check_out(tmp_path / "x.json")
+        train.check_out(tmp_path / "x.json", Output("x", as_json=False, quiet=True), force=False)
 
 
 # (program, words before the cursor, what they may become)

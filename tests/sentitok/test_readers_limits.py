@@ -44,7 +44,10 @@ def folder(tmp_path: Path, tokenizer: Tokenizer) -> Path:
         ("count /dev/zero --format csv:text --max-line-bytes 1M", "the row is longer than 1048576 bytes"),
         ("count /dev/zero", "the line is longer than 268435456 bytes"),
         ("train-bpe /dev/zero -o out.json --max-line-bytes 1M", "the line is longer than 1048576 bytes"),
-        ("encode /dev/zero -o out --max-line-bytes 1M", "the line is longer than 1048576 bytes"),
+        (
+            "encode /dev/zero -o out --separator <|endoftext|> --max-line-bytes 1M",
+            "the line is longer than 1048576 bytes",
+        ),
         ("eval tokenizer.json /dev/zero --max-line-bytes 1M", "the line is longer than 1048576 bytes"),
     ],
 )

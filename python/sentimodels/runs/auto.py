@@ -162,7 +162,8 @@ def choose(
     for name in (*first, *rest):
         left = budget - (time.process_time() - began)
         # One of the rest is looked at only where there is time to compare it, or nothing else suits.
-        if name in rest and found and (comparison is None or left < 2 * comparison.champion.seconds):
+        by_steps = [one.seconds for one in found.values() if not is_fitted(one.config)]
+        if name in rest and found and (comparison is None or left < min(by_steps, default=0.0)):
             untried.append(name)
             continue
         about = {"arch": name, "budget": budget, "estimates": {name: 0.0}}
