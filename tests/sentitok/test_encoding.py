@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import sentencepiece
 import tokenizers
+from numpy.typing import NDArray
 from tokenizers import models, pre_tokenizers, processors
 
 from sentitok import Encoding, Tokenizer, train_bpe
@@ -21,11 +22,12 @@ TEXT = "  A naïve  film\n\n — 10/10 日本語 😀 "
 def test_arrays(tokenizer: Tokenizer) -> None:
     encoding = tokenizer.encode(TEXT)
     n = len(encoding)
-    for values, dtype in [
+    arrays: list[tuple[NDArray[Any], type[np.generic]]] = [
         (encoding.ids, np.uint32),
         (encoding.type_ids, np.int64),
         (encoding.special_tokens_mask, np.bool_),
-    ]:
+    ]
+    for values, dtype in arrays:
         assert values.dtype == dtype
         assert values.shape == (n,)
         assert not values.flags.writeable

@@ -7,6 +7,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,6 +81,14 @@ def outcome(action: Callable[[], Any]) -> tuple[bool, Any]:
         return False, f"{type(error).__name__}: {error}"
 
 
+def their_ids(tokenizer: Any, text: str) -> Any:
+    return tokenizer.encode(text).ids
+
+
+def our_ids(tokenizer: sentitok.Tokenizer, text: str) -> list[int]:
+    return tokenizer.encode(text, specials="all").tolist()
+
+
 def compare(data: dict[str, Any]) -> bool:
     """Loads a file by both libraries and compares them; whether both loaded it."""
     text = json.dumps(data)
@@ -91,8 +100,8 @@ def compare(data: dict[str, Any]) -> bool:
         assert REFUSED.search(ours), (ours, text)
         return False
     for sample in TEXTS:
-        encodes, expected = outcome(lambda text=sample: theirs.encode(text).ids)
-        encoded, found = outcome(lambda text=sample: ours.encode(text, specials="all").tolist())
+        encodes, expected = outcome(partial(their_ids, theirs, sample))
+        encoded, found = outcome(partial(our_ids, ours, sample))
         if encodes:
             assert (encoded, found) == (True, expected), (sample, text)
             if data.get("decoder") is not None:

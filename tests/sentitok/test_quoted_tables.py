@@ -4,6 +4,7 @@ import csv
 import io
 import random
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -30,7 +31,7 @@ def table(rng: random.Random, parts: list[str]) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("kind", "quoting"), [("csv", csv.QUOTE_MINIMAL), ("csv", csv.QUOTE_ALL), ("tsv", csv.QUOTE_ALL)]
 )
-def test_what_csv_writes_is_read_equal(kind: str, quoting: int, tmp_path: Path) -> None:
+def test_what_csv_writes_is_read_equal(kind: str, quoting: Literal[0, 1], tmp_path: Path) -> None:
     rng = random.Random(f"{kind} {quoting}")
     path = tmp_path / f"table.{kind}"
     for _ in range(300):
