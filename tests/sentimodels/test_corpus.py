@@ -154,6 +154,7 @@ FORMS: dict[str, tuple[str, str | None, list[str]]] = {
     "e.jsonl": ('{"body": "one"}\n', "jsonl:body", ["one"]),
     "f.csv": ('id,text\n1,"one\nmore"\n2,two\n', "csv:text", ["one\nmore", "two"]),
     "g.tsv": ("text\tid\none\t1\n", "tsv:text", ["one"]),
+    "q.tsv": ('text\tid\n"one\t1\ntwo\t2\nthree"\t3\n', "tsv:text", ['"one', "two", 'three"']),
 }
 
 
@@ -175,7 +176,7 @@ def test_documents_of_each_format(name: str, packed: bool, tmp_path: Path) -> No
     [
         ("a.txt", "x\n", "words", "format 'words': unknown; expected lines, paragraphs, text"),
         ("a.csv", "id,body\n1,x\n", None, "which column is the text. It has id, body.*--format csv:COLUMN"),
-        ("a.csv", "id,text\n1\n", "csv:text", "line 2: 1 columns, where the header has 2"),
+        ("a.csv", "id,text\n1\n", "csv:text", "line 2: 1 column instead of 2"),
         ("a.jsonl", "{\n", None, "line 1: not JSON"),
         ("a.jsonl", '{"body": 1}\n', None, "line 1: no text in the field 'text'; it has body; name it"),
         ("a.txt", "caf\udce9\n", None, "a.txt: byte 3 .line 1. is not utf-8"),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from sentitok import FormatError
-from sentitok.bounded_lines import MAX_LINE, lines, separated
+from sentitok.bounded_lines import MAX_LINE, lines
 from sentitok.opening import is_damage, unpacked, without_suffix
 
 from ..errors import DataError
@@ -123,10 +123,6 @@ class TextFile:
         text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n")
         for line in lines(text, str(self.path), self.longest):
             yield line.removesuffix("\n").removesuffix("\r")
-
-    def separated(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-        """Yields the rows of CSV or TSV, each with the line it begins on."""
-        yield from separated(self.stream(), str(self.path), delimiter, strict=True, limit=self.longest)
 
     def sha256(self) -> str:
         """Reads to the end; returns the hash of the whole file."""

@@ -8,12 +8,16 @@ are an error with their place; a corpus that a tokenizer is trained on is read t
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from sentitok.shards import is_dataset
 
 from ..config import CorpusConfig
+from ..data.dialect import recognised
 from ..data.opening import TextFile, open_text, plain_suffix, whole_characters
+from ..data.separated import blocks, parsed
 from ..errors import DataError
 from .blocks import in_blocks
 from .held_out import HeldOutLines
@@ -105,7 +109,9 @@ class Documents:
             encoding = self.config.encoding or "utf-8"
             with open_text(path, encoding, self.config.max_line_bytes) as file:
                 self.held_out.begin(path)
-                for document in self._kept(_read(file, self.config.format, self.config.max_line_bytes)):
+                for document in self._kept(
+                    _read(file, self.config.format, encoding, self.config.max_line_bytes)
+                ):
                     if left is not None and n_documents >= left:
                         break
                     if document.strip():
@@ -126,7 +132,7 @@ class Documents:
                 yield self.held_out.without(text) if may_hold else text
 
 
-def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str]:
+def _read(file: TextFile, format: str | None, encoding: str, limit: int | None) -> Iterator[str]:
     kind, field = kind_of(file.path, format)
     if kind == "lines":
         yield from file.lines()
@@ -137,7 +143,7 @@ def _read(file: TextFile, format: str | None, limit: int | None) -> Iterator[str
     elif kind == "jsonl":
         yield from _fields(file, field)
     elif kind in ("csv", "tsv"):
-        yield from _column(file, "," if kind == "csv" else "\t", kind, field)
+        yield from _column(file, kind, field, encoding, limit)
     else:
         raise DataError(f"format {format!r}: unknown; expected {_KINDS}")
 
@@ -199,20 +205,28 @@ def _fields(file: TextFile, field: str) -> Iterator[str]:
         yield whole_characters(value)
 
 
-def _column(file: TextFile, delimiter: str, kind: str, name: str) -> Iterator[str]:
-    rows = file.separated(delimiter)
-    _, header = next(rows, (0, []))
-    if name not in header:
+def _column(file: TextFile, kind: str, name: str, encoding: str, limit: int | None) -> Iterator[str]:
+    """Yields the cells of a column of CSV or TSV, read as tables of labelled texts are."""
+
+    @contextmanager
+    def opened() -> Iterator[IO[str]]:
+        with open_text(file.path, encoding, limit) as again:
+            yield again.stream()
+
+    dialect = recognised(
+        opened, file.path, tabs=kind == "tsv", separator="\t" if kind == "tsv" else ",", header=True,
+        limit=file.longest, asked=[name], known=lambda column: column == name,
+    )  # fmt: skip
+    if name not in dialect.names:
         raise DataError(
-            f"{file.path}: which column is the text? It has {', '.join(header)}; "
+            f"{file.path}: which column is the text? It has {', '.join(dialect.names)}; "
             f"name it, as in --format {kind}:COLUMN"
         )
-    place = header.index(name)
-    for line, row in rows:
-        if not row:
-            continue
-        if len(row) <= place:
-            raise DataError(
-                f"{file.path}, line {line}: {len(row)} columns, where the header has {len(header)}"
-            )
-        yield row[place]
+    place, header = dialect.names.index(name), True
+    stream = dialect.open(file.stream())
+    for block in blocks(stream, file.path, dialect.separator, quoted=dialect.quoted, limit=file.longest):
+        if header:
+            if all(map(block.blank, block.rows)):
+                continue
+            block, header = block.without_first_row(), False
+        yield from parsed(file.path, block, len(dialect.names), [place])[place]
