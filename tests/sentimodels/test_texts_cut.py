@@ -87,7 +87,7 @@ def test_reports_count_and_mark(folder: Path) -> None:
     assert SAID in senti("errors", "gru", "rows.csv", cwd=folder).err
     value = json.loads(senti("errors", "gru", "rows.csv", "--json", cwd=folder).out)
     assert value["n_cut"] == 1
-    assert all(one["cut"] == (one["row"] == 1) for one in value["errors"])
+    assert all(one["cut"] == (one["row"] == 2) for one in value["errors"])
     done = senti("compare", "gru", "bow", "--data", "rows.csv", "--bootstrap", "100", cwd=folder)
     assert SAID in done.err
     assert "longer than 16 tokens" in senti("explain", "both", LONG, cwd=folder).err
