@@ -300,12 +300,13 @@ class Running:
             odd_ids=_odd_ids(backend, file),
             file=file,
         )
-        with _kept_settings(backend):
-            backend.encode_special_tokens = False
-            if any(n != 1 + has_pair for (_, has_pair), n in n_sequences.items()):
-                return known
-            known = replace(known, states_shift=_states_shift(backend, file, has_offsets))
-            return known if states_agree(known, backend) else replace(known, states_shift=None)
+        if any(n != 1 + has_pair for (_, has_pair), n in n_sequences.items()):
+            return known
+        # A copy, because the comparison changes settings, and other threads may be encoding with the backend.
+        with known.copy_of_backend() as copy:
+            copy.encode_special_tokens = False
+            known = replace(known, states_shift=_states_shift(copy, file, has_offsets))
+            return known if states_agree(known, copy) else replace(known, states_shift=None)
 
     def _tell(self, reason: str) -> None:
         self.say(f"this tokenizer runs in transformers as before: {told(reason)}")
