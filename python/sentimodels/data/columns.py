@@ -21,7 +21,7 @@ from .dialect import Dialect
 from .lines import without_breaks
 from .opening import TextFile, hash_file
 from .row_buffer import Rows, listed
-from .separated import Place, blocks, parsed, rows_within_cells
+from .separated import Place, parsed, rows_within_cells
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
@@ -286,13 +286,7 @@ def read_separated(file: TextFile, rows: Rows, asked: Columns, dialect: Dialect,
     places = {name: names.index(name) for name in adder.needed}
     label = adder.chosen.label
     swallowed: list[tuple[Place, list[str]]] = []
-    header = dialect.header
-    stream = dialect.open(file.stream())
-    for block in blocks(stream, rows.path, dialect.separator, quoted=dialect.quoted, limit=file.longest):
-        if header:
-            if all(map(block.blank, block.rows)):
-                continue
-            block, header = block.without_first_row(), False
+    for block in dialect.blocks(file.stream(), rows.path, file.longest):
         if label is not None and dialect.quoted and not dialect.sure:
             swallowed += rows_within_cells(block, len(names), places[label])
         columns = parsed(rows.path, block, len(names), sorted(set(places.values())))

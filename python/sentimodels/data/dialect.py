@@ -52,9 +52,24 @@ class Dialect:
     rows: tuple[tuple[str, ...], ...]
     note: str
 
-    def open(self, stream: IO[str]) -> Readable:
-        """Returns the text to read, without what follows every row."""
-        return Unpadded(stream, self.padding) if self.padding else stream
+    def blocks(self, stream: IO[str], path: Path, limit: int) -> Iterator[Block]:
+        """Yields blocks of whole rows, without the header and what follows every row.
+
+        Args:
+            stream: the text of the file.
+            path: for messages.
+            limit: the longest row, in bytes.
+
+        Raises:
+            DataError: if a quote is not closed, or a row is too long.
+        """
+        text: Readable = Unpadded(stream, self.padding) if self.padding else stream
+        header = self.header
+        for block in blocks(text, path, self.separator, quoted=self.quoted, limit=limit):
+            if header and all(map(block.blank, block.rows)):
+                continue
+            yield block.without_first_row() if header else block
+            header = False
 
 
 class Unpadded:

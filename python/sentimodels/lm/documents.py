@@ -17,7 +17,7 @@ from sentitok.shards import is_dataset
 from ..config import CorpusConfig
 from ..data.dialect import recognised
 from ..data.opening import TextFile, open_text, plain_suffix, whole_characters
-from ..data.separated import blocks, parsed
+from ..data.separated import parsed
 from ..errors import DataError
 from .blocks import in_blocks
 from .held_out import HeldOutLines
@@ -222,11 +222,6 @@ def _column(file: TextFile, kind: str, name: str, encoding: str, limit: int | No
             f"{file.path}: which column is the text? It has {', '.join(dialect.names)}; "
             f"name it, as in --format {kind}:COLUMN"
         )
-    place, header = dialect.names.index(name), True
-    stream = dialect.open(file.stream())
-    for block in blocks(stream, file.path, dialect.separator, quoted=dialect.quoted, limit=file.longest):
-        if header:
-            if all(map(block.blank, block.rows)):
-                continue
-            block, header = block.without_first_row(), False
+    place = dialect.names.index(name)
+    for block in dialect.blocks(file.stream(), file.path, file.longest):
         yield from parsed(file.path, block, len(dialect.names), [place])[place]
