@@ -32,8 +32,8 @@ def lines(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[str]:
         # A character takes four bytes at most.
         if len(line) * 4 > limit and (len(line) > limit or len(line.encode("utf-8", "replace")) > limit):
             raise FormatError(
-                f"{name}, line {number}: the line is longer than {limit} bytes, the most that is held at once; "
-                f"{_REMEDY}"
+                f"{name}, line {number}: the line is longer than {limit} bytes, the most that is held at "
+                f"once; {_REMEDY}"
             )
         yield line
         number += 1
