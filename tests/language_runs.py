@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from sentimodels.lm.directory import begin_language_run
-from sentimodels.lm.model import LanguageModule, build_language_model
+from sentimodels.models.language import LanguageModule, build_language_model
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.language_directory import begin_language_run
 from sentitok import Tokenizer, train_bpe, train_wordpiece
 
 TEXTS = ["the cat sat on the mat and the dog sat on the cat", "a dog saw 日本 and a cat saw the mat"]

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from sentimodels.config import TranslationConfig
-from sentimodels.lm.translation_config import resolve_translation
 from sentimodels.runs.config import set_value
+from sentimodels.runs.translation_config import resolve_translation
 
 __all__ = ["TINY", "number_pairs", "small_translation", "write_pairs", "write_parts"]
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from sentimodels.data.encoded import Encoded
-from sentimodels.layers.embedding import Mixing
+from sentimodels.nn.embedding import Mixing
 
 N_WORDS = 40
 N_CLASSES = 3

@@ -66,44 +66,46 @@ ROOMS: dict[str, set[str]] = {
     "arguments": {"errors"},  # what calls in Python are given
     "config": set(),  # sections know values
     "data": {"errors"},  # files and tables, never ids of a model
-    "text": {"errors", "config", "data"},
-    "layers": {"errors", "config", "text"},  # tensors, never files
-    "heads": {"config", "layers"},  # from states to answers
-    "models": {"errors", "config", "text", "layers", "heads"},
+    "text": {"errors", "config", "data"},  # from texts to ids: encoders, and corpora of tokens
+    "nn": {"errors", "config", "text"},  # tensors, never files
+    "models": {"errors", "config", "text", "nn"},
+    "generation": {"errors", "arguments", "text", "nn", "models"},
     "inference": {"data"},
-    "training": {"errors", "config"},  # the loop: no architecture, no task
-    "tasks": {"errors", "config", "data", "layers", "inference", "training"},
     "evaluation": {"errors", "data"},  # predictions, whoever made them
+    "training": {"errors", "config"},  # the loop: no architecture, no task
+    "tasks": {"errors", "config", "data", "text", "nn", "models", "generation", "inference", "training"},
     "plots": {"errors", "data", "evaluation"},  # what is there already, drawn
     "runs": {
-        "errors", "config", "data", "text", "layers", "models", "inference", "training", "tasks",
-        "evaluation",
+        "errors", "config", "data", "text", "nn", "models", "inference", "evaluation", "training", "tasks",
     },
-    "lm": {
-        "errors", "arguments", "config", "data", "text", "layers", "heads", "models", "training",
-        "evaluation", "runs",
+    "language_model": {"errors", "arguments", "config", "text", "models", "generation", "training", "runs"},
+    "translator": {
+        "errors", "arguments", "config", "text", "models", "generation", "training", "tasks", "runs",
     },
-    "language_model": {"errors", "arguments", "config", "training", "lm"},
+    "recipes": {
+        "errors", "config", "data", "text", "nn", "models", "evaluation", "training", "tasks", "runs",
+        "translator",
+    },  # what a run of each kind needs to say
     "continuation": {"arguments", "errors", "evaluation", "language_model"},
     "classifier": {"arguments", "config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "distillation": {"errors", "config", "data", "evaluation", "runs", "predictor"},  # a classifier teaches
     "alignment": {
-        "errors", "config", "data", "training", "evaluation", "runs", "lm", "predictor",
+        "errors", "config", "data", "text", "models", "generation", "evaluation", "training", "runs",
+        "predictor",
     },  # a language model that learns, and a classifier that rewards
-    "leave_one_out": {"errors", "data", "text", "classifier"},
-    "attribution": {"errors", "data", "text", "layers", "models", "classifier"},
-    # graphs for other programs; its reader needs no torch
-    "onnx": {"config", "errors", "data", "text", "layers", "models", "runs", "classifier"},
+    "explain": {"errors", "data", "text", "nn", "models", "classifier"},
+    # files for other programs; the reader of ONNX folders needs no torch
+    "export": {"config", "errors", "data", "text", "nn", "models", "runs", "classifier"},
     # what runs answer on the page; the page itself is sentitok's
     "web": {
-        "errors", "text", "evaluation", "runs", "lm", "language_model", "classifier", "predictor",
-        "leave_one_out", "attribution",
+        "errors", "text", "generation", "evaluation", "runs", "language_model", "classifier", "predictor",
+        "explain",
     },
     "cli": {
-        "errors", "config", "data", "models", "tasks", "evaluation", "plots", "runs", "lm",
-        "language_model", "classifier", "predictor", "distillation", "alignment", "leave_one_out",
-        "attribution", "onnx", "web",
+        "errors", "config", "data", "models", "generation", "tasks", "evaluation", "plots", "runs",
+        "language_model", "translator", "recipes", "classifier", "predictor", "distillation", "alignment",
+        "explain", "export", "web",
     },
     "__main__": {"cli"},
 }  # fmt: skip
@@ -205,7 +207,7 @@ def test_parts_of_the_treebank_do_not_read_files_by_guess() -> None:
 
 def test_architectures_do_not_import_each_other() -> None:
     for path in sorted((PYTHON / "sentimodels" / "models").glob("*.py")):
-        if path.stem != "__init__":
+        if path.stem not in ("__init__", "language"):  # a language model wraps any architecture
             near = [n for n in nodes(path) if isinstance(n, ast.ImportFrom) and n.level == 1]
             assert not near, name_of(path)
 

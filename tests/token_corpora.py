@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sentimodels.config import LanguageConfig
-from sentimodels.lm.corpus import Corpus, open_corpus, prepare
-from sentimodels.lm.parts import Part
 from sentimodels.runs.language import resolve_language
+from sentimodels.text.corpus import Corpus, open_corpus, prepare
+from sentimodels.text.packed import Part
 from sentitok import Tokenizer
 
 WORDS = [

@@ -40,12 +40,12 @@ from sentimodels.data.readers import read_table
 from sentimodels.data.split import split
 from sentimodels.data.writers import write_table
 from sentimodels.evaluation.joint_intervals import of_score
-from sentimodels.lm.directory import load_language_model
-from sentimodels.lm.generate import Limits
-from sentimodels.lm.model import CausalModel
-from sentimodels.lm.special import known_end
+from sentimodels.generation.generate import Limits
+from sentimodels.models.language import CausalModel
 from sentimodels.runs.config import resolve, set_value
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.language_directory import load_language_model
+from sentimodels.text.special_tokens import known_end
 
 SEEDS = 3
 REWARD, KL, DISTINCT = 1.5, 10.0, 0.8

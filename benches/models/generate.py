@@ -26,12 +26,12 @@ import torch
 from result import ROOT, append
 
 from sentimodels import LanguageModel
-from sentimodels.lm.directory import LoadedModel
-from sentimodels.lm.generate import generate
-from sentimodels.lm.layouts.folder import export_model
-from sentimodels.lm.model import CausalModel, build_language_model
-from sentimodels.lm.sampling import Sampling
+from sentimodels.export.transformers.folder import export_model
+from sentimodels.generation.generate import generate
+from sentimodels.generation.sampling import Sampling
+from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.language_directory import LoadedModel
 from sentitok import train_bpe
 
 COMMAND = "python benches/models/generate.py"

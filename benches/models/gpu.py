@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from result import ROOT, append, verdict
 
-from sentimodels.lm.pretrain import pretrain
+from sentimodels.recipes.pretraining import pretrain
 from sentimodels.runs.language import resolve_language
 from sentitok import train_bpe
 

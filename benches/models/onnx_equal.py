@@ -23,8 +23,8 @@ from result import append, data_folder
 from sentimodels.data import Table, read_table
 from sentimodels.data.writers import write_table
 from sentimodels.errors import ExportError
-from sentimodels.onnx.folder import TOLERANCE, export_onnx
-from sentimodels.onnx.graph import HOLDS
+from sentimodels.export.onnx.folder import TOLERANCE, export_onnx
+from sentimodels.export.onnx.graph import HOLDS
 from sentimodels.runs.config import resolve
 from sentimodels.runs.train import train
 

@@ -45,10 +45,10 @@ from pretrain_sides import (
 from result import append, verdict
 from torch import nn
 
-from sentimodels.lm.model import build_language_model
-from sentimodels.lm.next_token import rows_at_once
-from sentimodels.runs.advice import lacks_bfloat16
-from sentimodels.training.heap import Heap
+from sentimodels.models.language import build_language_model
+from sentimodels.runs.config_warnings import lacks_bfloat16
+from sentimodels.tasks.next_token import rows_at_once
+from sentimodels.training.malloc import Heap
 
 COMMAND = "python benches/models/pretrain.py"
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

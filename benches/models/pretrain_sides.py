@@ -1,8 +1,8 @@
 """What `pretrain.py` compares: our trainer and the models of others, each in a process of its own.
 
 Not for what is measured of them (`pretrain.py`). A side keeps or gives back memory for the whole of its
-process (`training/heap.py`; blocks of 160 MB, as logits that exist at once are, move glibc's limits as well),
-so in one process the sides would change each other's speed. All read the same ids.
+process (`training/malloc.py`; blocks of 160 MB, as logits that exist at once are, move glibc's limits as
+well), so in one process the sides would change each other's speed. All read the same ids.
 """
 
 import time
@@ -17,11 +17,11 @@ from result import ROOT
 from torch import Tensor, nn
 
 from sentimodels.config import LanguageConfig
-from sentimodels.lm.batches import RowOrder
-from sentimodels.lm.corpus import open_corpus, prepare
-from sentimodels.lm.model import build_language_model
-from sentimodels.lm.next_token import NextToken, rows_of
+from sentimodels.models.language import build_language_model
 from sentimodels.runs.language import resolve_language
+from sentimodels.tasks.next_token import NextToken, rows_of
+from sentimodels.text.corpus import open_corpus, prepare
+from sentimodels.text.row_order import RowOrder
 from sentimodels.training.trainer import Trainer
 
 CORPUS = ROOT / "tests" / "data" / "corpus" / "pride-and-prejudice.txt"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sentimodels.alignment.run import align, resume_alignment
-from sentimodels.cli.stopping import Stopper
+from sentimodels.cli.interrupt import Stopper
 from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
-from sentimodels.lm.pretrain import pretrain, resume_pretraining
-from sentimodels.lm.translation import resume_translation, train_translation
+from sentimodels.recipes.pretraining import pretrain, resume_pretraining
+from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.runs.directory import finished
 from sentimodels.runs.manifest import read_json
 from sentimodels.runs.tables import Tables

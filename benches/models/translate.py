@@ -32,12 +32,12 @@ from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
 from sentimodels.evaluation.joint_intervals import of_score
 from sentimodels.evaluation.translation import bleu_of_drawn, translation_scores
-from sentimodels.lm.evaluate_translation import evaluate_translation
-from sentimodels.lm.translation import train_translation
-from sentimodels.lm.translation_config import load_translation_config, resolve_translation
-from sentimodels.lm.translator import Translator
+from sentimodels.recipes.translation import train_translation
+from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
+from sentimodels.runs.translation_config import load_translation_config, resolve_translation
+from sentimodels.translator import Translator
 
 SEEDS = 3
 

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from .classifier import Classifier
     from .config import RunConfig
     from .language_model import LanguageModel
-    from .lm.translator import Translator
     from .runs.config import resolve
     from .runs.run import train
+    from .translator import Translator
 
 __all__ = ["Classifier", "LanguageModel", "RunConfig", "Translator", "resolve", "train"]
 
 _HOMES = {
     "Classifier": "classifier", "LanguageModel": "language_model", "RunConfig": "config",
-    "Translator": "lm.translator", "resolve": "runs.config", "train": "runs.run",
+    "Translator": "translator", "resolve": "runs.config", "train": "runs.run",
 }  # fmt: skip
 
 

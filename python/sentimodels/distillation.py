@@ -30,9 +30,9 @@ from .runs.ensemble import members_of, predictor_hash, read_ensemble
 from .runs.language import training_command
 from .runs.processes import check_alone
 from .runs.report import records_of
+from .runs.soft_labels import Taught
 from .runs.start import as_base
 from .runs.tables import Tables, check_files
-from .runs.taught import Taught
 from .runs.train import resume, train
 
 __all__ = ["distill", "resolve_distillation", "resume_distillation", "taught_tables"]

@@ -1,7 +1,7 @@
 """`LanguageModel`: a saved language model that writes, scores texts, and turns them into vectors.
 
-Not for training (`lm/`) or for files (`cli/generate.py`). A call changes nothing in the model, so
-that threads may share one; an answer does not depend on the other texts of its call.
+Training is `recipes/pretraining.py`, files are `cli/generate.py`. A call changes nothing in the model, so
+threads may share one; an answer does not depend on the other texts of its call.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from sentitok import Tokenizer
 from .arguments import flag, strings, texts_of
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
-from .lm.decoding import Watch
-from .lm.directory import LoadedModel, load_language_model
-from .lm.generate import Limits, Piece, check_prompts, generate
-from .lm.matrix_order import order_for_decoding
-from .lm.model import CausalModel
-from .lm.sampling import Sampling
-from .lm.scoring import Pooling, TextScore, pooled_states, row_log_probs
-from .lm.special import known_end, masked_tokens
-from .lm.unknown_parts import unknown_parts
+from .generation.column_major import order_for_decoding
+from .generation.decoding import Watch
+from .generation.generate import Limits, Piece, check_prompts, generate
+from .generation.sampling import Sampling
+from .generation.scoring import Pooling, TextScore, pooled_states, row_log_probs
+from .generation.unknown_parts import unknown_parts
+from .models.language import CausalModel
+from .runs.language_directory import LoadedModel, load_language_model
+from .text.special_tokens import known_end, masked_tokens
 from .training.device import device_of
 
 __all__ = ["LanguageModel"]
@@ -212,7 +212,7 @@ class LanguageModel:
             begin: as in `generate`.
             batch_size: as in `generate`.
             watch: is told after each step which of the prompts went on, the logits (B, V) of their next
-                tokens, and which were taken; such as `sentimodels.lm.likely.Likely`.
+                tokens, and which were taken; such as `sentimodels.generation.token_probs.Likely`.
             copies: a counter for prompts that are continued in several calls: equal ones then draw as they
                 would in one call.
 

@@ -8,7 +8,7 @@ import torch
 from sentimodels.cli.command import Output
 from sentimodels.cli.dry_run import dry_run_of
 from sentimodels.config import OptimConfig, TrainConfig
-from sentimodels.runs.advice import advice
+from sentimodels.runs.config_warnings import advice
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
 
 
 def test_a_dry_run_says_so_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sentimodels.runs.advice.lacks_bfloat16", lambda: True)
+    monkeypatch.setattr("sentimodels.runs.config_warnings.lacks_bfloat16", lambda: True)
     for precision, told in (("bfloat16", True), ("float32", False)):
         train = TrainConfig.model_validate({"precision": precision, "device": "cpu"})
         dry_run_of(Output("senti.pretrain/1", as_json=False, quiet=False), train, lambda: {"parameters": 7})

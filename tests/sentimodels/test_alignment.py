@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from oracles import alignment as oracle
-from sentimodels.lm.dpo import dpo_loss, dpo_rewards
-from sentimodels.lm.kl import AdaptiveKL, KLKind, kl_divergence, kl_estimate
-from sentimodels.lm.ppo import (
+from sentimodels.alignment.dpo_loss import dpo_loss, dpo_rewards
+from sentimodels.alignment.kl import AdaptiveKL, KLKind, kl_divergence, kl_estimate
+from sentimodels.alignment.ppo_loss import (
     clipped_policy_loss,
     clipped_value_loss,
     gae,

@@ -13,8 +13,8 @@ from alignment_runs import tokenizer
 from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.config import AlignTrainConfig, OptimConfig, PPOConfig
-from sentimodels.lm.generate import Limits
-from sentimodels.lm.model import CausalModel, build_language_model
+from sentimodels.generation.generate import Limits
+from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.runs.language import resolve_language
 
 

@@ -131,7 +131,7 @@ def test_parts_of_one_table(made: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["dev", "test"])
 def test_nothing_is_aligned_on_what_nothing_may_train_on(part: str, made: Path, tmp_path: Path) -> None:
-    from sentimodels.lm.held_out import _LEAF
+    from sentimodels.text.held_out import _LEAF
 
     trees = shared_text("sst-trees", f"{part}.txt.xz").splitlines()
     sentences = [" ".join(_LEAF.findall(tree)) for tree in trees]

@@ -12,9 +12,9 @@ from sentimodels.alignment.rollout import Drawing
 from sentimodels.alignment.run import align, resume_alignment
 from sentimodels.alignment.settings import resolve_alignment
 from sentimodels.errors import CheckpointError, ConfigError, DataError, SentiError
-from sentimodels.lm.directory import load_language_model
-from sentimodels.lm.generate import Limits
-from sentimodels.lm.model import CausalModel
+from sentimodels.generation.generate import Limits
+from sentimodels.models.language import CausalModel
+from sentimodels.runs.language_directory import load_language_model
 
 
 @pytest.fixture(scope="module")

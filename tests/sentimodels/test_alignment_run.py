@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from alignment_runs import CONTEXT, config_of, make, texts, tokenizer, write_lines
 from sentimodels import LanguageModel
 from sentimodels.alignment.judge import compare, judge, warnings
+from sentimodels.alignment.kl import kl_divergence
 from sentimodels.alignment.methods import METHODS
 from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.reward import Reward
@@ -23,11 +24,10 @@ from sentimodels.config import PPOConfig
 from sentimodels.data.labels import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.evaluation.diversity import Copies, distinct_n
-from sentimodels.lm.directory import load_language_model
-from sentimodels.lm.generate import Limits
-from sentimodels.lm.kl import kl_divergence
-from sentimodels.lm.model import CausalModel
-from sentimodels.lm.pretrain import resume_pretraining
+from sentimodels.generation.generate import Limits
+from sentimodels.models.language import CausalModel
+from sentimodels.recipes.pretraining import resume_pretraining
+from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.verify import verify
 from sentitok import train_bpe

@@ -10,7 +10,7 @@ from sentimodels.data import read_table
 from sentimodels.data.folding import text_hash
 from sentimodels.data.sst.anchors import _BLOCK, WINDOW, codes_of, hashes_of, may_hold
 from sentimodels.data.sst.guard import held_out_hashes, phrase_hashes, sentence_key
-from sentimodels.lm.held_out import HeldOutLines
+from sentimodels.text.held_out import HeldOutLines
 from shared_data import folder
 
 # Around and inside a sentence, as files have it: labels, columns, quotes, tags, escapes, other sentences.

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from sentimodels.config import Section
 from sentimodels.errors import ConfigError
-from sentimodels.layers.embedding import NgramEmbedding
 from sentimodels.models import ARCHITECTURES, Fits, Inputs, architecture, build
+from sentimodels.nn.embedding import NgramEmbedding
 from sentimodels.text.ngrams import NgramIndex, NgramTable
 
 V, C = 40, 3

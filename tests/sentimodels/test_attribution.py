@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from labelled_reviews import GOOD, rows, tree, write
 from senti_in_process import senti
 from sentimodels import Classifier
-from sentimodels.attribution import attribute
-from sentimodels.attribution.attribution import scores_of
-from sentimodels.attribution.occurrences import occurrences
-from sentimodels.attribution.quadrature import integrate
 from sentimodels.cli.app import build
 from sentimodels.data.batches import batches
 from sentimodels.errors import DataError
-from sentimodels.layers.embedding import Mixing
-from sentimodels.leave_one_out import leave_one_out
+from sentimodels.explain import attribute
+from sentimodels.explain.attribution import scores_of
+from sentimodels.explain.leave_one_out import leave_one_out
+from sentimodels.explain.occurrences import occurrences
+from sentimodels.explain.quadrature import integrate
 from sentimodels.models import ARCHITECTURES
 from sentimodels.models.bow import BowConfig
+from sentimodels.nn.embedding import Mixing
 from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.train import train

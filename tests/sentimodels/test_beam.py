@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from oracles.beam import all_texts, greedy
-from sentimodels.lm.beam import BeamOptions, beam_search, length_norm
-from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
-from sentimodels.lm.writers import Seq2SeqWriter
+from sentimodels.generation.beam import BeamOptions, beam_search, length_norm
+from sentimodels.generation.writers import Seq2SeqWriter
+from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.text.inputs import Inputs
 
 END = 1

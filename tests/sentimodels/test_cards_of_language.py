@@ -19,9 +19,9 @@ from senti_in_process import senti
 from sentimodels.alignment.card import alignment_card
 from sentimodels.alignment.run import align
 from sentimodels.errors import ConfigError
-from sentimodels.lm.card import language_card, translation_card
-from sentimodels.lm.pretrain import pretrain
+from sentimodels.recipes.pretraining import pretrain
 from sentimodels.runs.language import load_language_config, resolve_language
+from sentimodels.runs.language_card import language_card, translation_card
 from sentimodels.runs.manifest import manifest_hash, read_json
 
 SMALL = [

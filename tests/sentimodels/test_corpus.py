@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from sentimodels.config import CorpusConfig
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.lm.arrays import ArrayFile, mapped
-from sentimodels.lm.batches import RowOrder
-from sentimodels.lm.budget import course
-from sentimodels.lm.documents import Documents
-from sentimodels.lm.next_token import rows_of
-from sentimodels.lm.parts import Part, PartWriter
-from sentimodels.lm.sampler import Order
-from sentimodels.lm.split import held_out
 from sentimodels.runs.language import resolve_language
+from sentimodels.tasks.next_token import rows_of
+from sentimodels.text.array_file import ArrayFile, mapped
+from sentimodels.text.budget import course
+from sentimodels.text.documents import Documents
+from sentimodels.text.packed import Part, PartWriter
+from sentimodels.text.row_order import RowOrder
+from sentimodels.text.shuffle import Order
+from sentimodels.text.validation_split import held_out
 from sentitok import encode_files, train_bpe
 from sentitok.datasets import TokenDataset
 from token_corpora import corpus_of, documents_of, texts_of, write

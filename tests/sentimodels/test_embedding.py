@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from sentimodels.errors import ConfigError
-from sentimodels.layers.embedding import EmbeddingConfig, NgramEmbedding, TokenEmbedding, token_embedding
+from sentimodels.nn.embedding import EmbeddingConfig, NgramEmbedding, TokenEmbedding, token_embedding
 from sentimodels.text.inputs import Inputs
 from sentimodels.text.ngrams import NgramIndex, hash_text, hash_texts, ngrams
 

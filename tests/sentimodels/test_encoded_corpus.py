@@ -12,11 +12,11 @@ from labelled_reviews import write
 from sentimodels import LanguageModel
 from sentimodels.data import read_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.lm.documents import Documents
-from sentimodels.lm.pretrain import pretrain, resume_pretraining
+from sentimodels.recipes.pretraining import pretrain, resume_pretraining
 from sentimodels.runs.language import resolve_language
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.start import as_grown
+from sentimodels.text.documents import Documents
 from sentitok import FormatError, Tokenizer, encode_files, train_bpe
 
 END = "<|endoftext|>"

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from sentimodels.lm.evaluating import evaluating, loss_scores
+from sentimodels.tasks.evaluating import evaluating, loss_scores
 from sentimodels.training.task import NotFiniteError
 
 

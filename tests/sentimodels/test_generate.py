@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.heads.next_token import NextTokenHead
-from sentimodels.layers.cache import Cache
-from sentimodels.lm.decoding import Decoding
-from sentimodels.lm.generate import Limits, Piece, generate
-from sentimodels.lm.model import CausalModel
-from sentimodels.lm.sampling import Draws, Sampling
-from sentimodels.lm.text_stream import StopStrings, TextStream
-from sentimodels.lm.text_stream import decoded as text_of_ids
-from sentimodels.lm.unknown_parts import unknown_parts
+from sentimodels.generation.decoding import Decoding
+from sentimodels.generation.generate import Limits, Piece, generate
+from sentimodels.generation.sampling import Draws, Sampling
+from sentimodels.generation.streaming import StopStrings, TextStream
+from sentimodels.generation.streaming import decoded as text_of_ids
+from sentimodels.generation.unknown_parts import unknown_parts
 from sentimodels.models import ARCHITECTURES, build_backbone
+from sentimodels.models.language import CausalModel
+from sentimodels.nn.cache import Cache
+from sentimodels.nn.next_token_head import NextTokenHead
 from sentimodels.text.inputs import Inputs
 from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 

@@ -18,13 +18,13 @@ from language_runs import language_run
 from parallel_numbers import small_translation, write_parts
 from sentimodels import Classifier, LanguageModel
 from sentimodels.alignment.run import align
-from sentimodels.heads.cross_entropy import IGNORED, summed_cross_entropy
-from sentimodels.lm.pretrain import pretrain, resume_pretraining
-from sentimodels.lm.translation import train_translation
-from sentimodels.lm.translator import Translator
 from sentimodels.models import ARCHITECTURES
+from sentimodels.nn.cross_entropy import IGNORED, summed_cross_entropy
+from sentimodels.recipes.pretraining import pretrain, resume_pretraining
+from sentimodels.recipes.translation import train_translation
 from sentimodels.runs.config import resolve
 from sentimodels.runs.train import train
+from sentimodels.translator import Translator
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

@@ -1,4 +1,4 @@
-"""Heads on backbones: a language model, a masked one, values and rewards; cross entropy in chunks."""
+"""Heads on backbones: a language model, a masked one; cross entropy in chunks."""
 
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sentimodels.config import OptimConfig
 from sentimodels.errors import ConfigError
-from sentimodels.heads.cross_entropy import IGNORED, chunked_cross_entropy, summed_cross_entropy
-from sentimodels.heads.masked_token import MaskedTokenHead, NextSentenceHead
-from sentimodels.heads.next_token import NextTokenHead
-from sentimodels.heads.reward import RewardHead
-from sentimodels.heads.softmax_slopes import compiled_slopes, slopes_in_place
-from sentimodels.heads.value import ValueHead
-from sentimodels.layers.backbone import Backbone
 from sentimodels.models import ARCHITECTURES, Inputs, build_backbone
+from sentimodels.nn.backbone import Backbone
+from sentimodels.nn.cross_entropy import IGNORED, chunked_cross_entropy, summed_cross_entropy
+from sentimodels.nn.fused_cross_entropy import compiled_slopes, slopes_in_place
+from sentimodels.nn.masked_token_head import MaskedTokenHead, NextSentenceHead
+from sentimodels.nn.next_token_head import NextTokenHead
 from sentimodels.training.ema import EMA
 from sentimodels.training.optimizer import Optimizers, make_sparse
 
@@ -114,38 +112,6 @@ def test_a_masked_language_model() -> None:
     assert of_words.mean() < 1.0  # uniform is 3.3 nats
     assert of_pairs < 0.6  # a guess is 0.69
     assert words(states, backbone).shape == (64, 12, V)
-
-
-def test_values_and_rewards() -> None:
-    """The value of a token is how many 7s its text has had so far; preferred is the text with more."""
-    backbone = backbone_of("gpt", **CAUSAL)
-    value, reward = ValueHead(32), RewardHead(32)
-    assert not value(backbone(counting(2, 5))).any()
-    optimizer = torch.optim.AdamW(nn.ModuleList((backbone, value, reward)).parameters(), lr=0.005)
-    first_loss = None
-    for _ in range(120):
-        ids = torch.where(torch.rand(32, 8) < 0.3, 7, torch.randint(0, 7, (32, 8)))
-        states = backbone(ids)
-        seen = (ids == 7).cumsum(1).float()
-        of_values = F.mse_loss(value(states), seen)
-        rewards, count = reward(states), seen[:, -1]
-        better = count[:16] > count[16:]
-        of_pairs = RewardHead.loss(rewards[:16], rewards[16:])[better].mean()
-        first_loss = of_values if first_loss is None else first_loss
-        optimizer.zero_grad()
-        (of_values + of_pairs).backward()
-        optimizer.step()
-    assert first_loss is not None
-    assert of_values < 0.1 * first_loss
-    assert of_pairs < 0.3  # a guess is 0.69
-
-
-def test_a_reward_reads_real_tokens() -> None:
-    reward = RewardHead(4)
-    states, mask = torch.randn(2, 3, 4), torch.tensor([[True, True, False], [True, True, True]])
-    torch.testing.assert_close(reward(states, mask)[0], reward(states[:1, :2])[0])
-    on_the_left = reward(states, mask.flip(1))
-    torch.testing.assert_close(on_the_left[0], reward(states[:1, 1:])[0])
 
 
 @pytest.mark.parametrize("biased", [False, True])

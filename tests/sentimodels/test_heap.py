@@ -10,7 +10,7 @@ import pytest
 from labelled_reviews import tree, write
 from sentimodels.runs.config import resolve
 from sentimodels.runs.train import train
-from sentimodels.training import heap
+from sentimodels.training import malloc as heap
 
 RESIDENT = """
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sentimodels.training.heap import Heap, trim_heap
+from sentimodels.training.malloc import Heap, trim_heap
 
 
 def resident():

@@ -9,7 +9,7 @@ import pytest
 
 from sentimodels.data.sst import guard
 from sentimodels.errors import DataError
-from sentimodels.lm.held_out import _LEAF, HeldOutLines
+from sentimodels.text.held_out import _LEAF, HeldOutLines
 from sentitok import encode_files, train_bpe
 from shared_data import text as shared_text
 from token_corpora import corpus_of, documents_of, texts_of, write

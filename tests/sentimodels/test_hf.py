@@ -15,10 +15,10 @@ from safetensors.torch import load_file
 from labelled_reviews import rows, write
 from senti_in_process import senti
 from sentimodels import Classifier
-from sentimodels.attribution import MOST_GRADIENTS, attribute
 from sentimodels.config import OptimConfig
 from sentimodels.data.labels import Labels
 from sentimodels.errors import CheckpointError, ConfigError
+from sentimodels.explain import MOST_GRADIENTS, attribute
 from sentimodels.models import build
 from sentimodels.models.hf import Hf, HfConfig
 from sentimodels.models.sequence_classifier import SequenceClassifier

@@ -8,12 +8,12 @@ import torch
 
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.lm.directory import begin_language_run, load_language_model
-from sentimodels.lm.model import CausalModel, MaskedModel, build_language_model
 from sentimodels.models import ARCHITECTURES
-from sentimodels.runs.common_rows import common_rows
+from sentimodels.models.language import CausalModel, MaskedModel, build_language_model
 from sentimodels.runs.directory import finish_run, load_config
 from sentimodels.runs.language import PRESETS, resolve_language
+from sentimodels.runs.language_directory import begin_language_run, load_language_model
+from sentimodels.runs.shared_validation import common_rows
 from sentimodels.runs.verify import verify
 from sentitok import Tokenizer, train_bpe
 

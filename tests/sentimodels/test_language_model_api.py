@@ -15,8 +15,8 @@ import torch
 from language_runs import language_run, tokenizer_of
 from sentimodels import LanguageModel
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.lm.model import CausalModel
-from sentimodels.lm.scoring import TextScore
+from sentimodels.generation.scoring import TextScore
+from sentimodels.models.language import CausalModel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CAUSAL = ("gpt", "mamba", "lstm")
@@ -265,7 +265,7 @@ def test_a_corpus_may_end_documents_with_another_token(folder: Path) -> None:
     """As one that was encoded before does; then `run.json` says which."""
     from dataclasses import replace
 
-    from sentimodels.lm.directory import load_language_model
+    from sentimodels.runs.language_directory import load_language_model
 
     loaded = load_language_model(folder / "gpt")
     id = loaded.tokenizer.encode("a").ids.tolist()[0]
@@ -277,7 +277,7 @@ def test_a_corpus_may_end_documents_with_another_token(folder: Path) -> None:
 @pytest.mark.parametrize("arch", CAUSAL)
 def test_matrices_keep_their_numbers_in_another_order(arch: str, folder: Path) -> None:
     """Wide ones lie by columns once a model is loaded; logits are the same but for rounding."""
-    from sentimodels.lm.directory import load_language_model
+    from sentimodels.runs.language_directory import load_language_model
 
     plain = load_language_model(folder / arch).module
     ordered = LanguageModel.load(folder / arch)._module

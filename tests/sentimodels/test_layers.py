@@ -8,15 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sentimodels.layers.attention import ATTENTION, attention_mask, causal_sum, nystrom, pseudo_inverse
-from sentimodels.layers.pooling import Pooling, PoolingKind
-from sentimodels.layers.position import alibi
-from sentimodels.layers.recurrent import Recurrent, reversal, turn
-from sentimodels.layers.rms_norm import RMSNorm
-from sentimodels.layers.ssm import scan_chunked, scan_sequential
-from sentimodels.layers.transformer import Block, FeedForward, Reading, TransformerConfig
 from sentimodels.models import build
 from sentimodels.models.encoder import EncoderConfig
+from sentimodels.nn.attention import ATTENTION, attention_mask, causal_sum, nystrom, pseudo_inverse
+from sentimodels.nn.pooling import Pooling, PoolingKind
+from sentimodels.nn.position import alibi
+from sentimodels.nn.recurrent import Recurrent, reversal, turn
+from sentimodels.nn.rms_norm import RMSNorm
+from sentimodels.nn.ssm import scan_chunked, scan_sequential
+from sentimodels.nn.transformer import Block, FeedForward, Reading, TransformerConfig
 from sentimodels.text.inputs import Inputs
 
 B, H, T, K = 3, 2, 150, 8

@@ -18,9 +18,9 @@ from senti_in_process import senti
 from sentimodels import LanguageModel
 from sentimodels.cli.app import build
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.lm.directory import load_language_model
-from sentimodels.lm.layouts.folder import export_model, import_model
-from sentimodels.lm.model import CausalModel, MaskedModel
+from sentimodels.export.transformers.folder import export_model, import_model
+from sentimodels.models.language import CausalModel, MaskedModel
+from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.verify import verify
 from sentitok import train_bpe
 

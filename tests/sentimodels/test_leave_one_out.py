@@ -8,7 +8,7 @@ import pytest
 from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import DataError
-from sentimodels.leave_one_out import leave_one_out, leave_words_out
+from sentimodels.explain.leave_one_out import leave_one_out, leave_words_out
 from sentimodels.runs.config import resolve
 from sentimodels.runs.train import train
 from sentimodels.text.reading import plain_words, read_tokens

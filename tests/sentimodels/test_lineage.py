@@ -19,10 +19,9 @@ from sentimodels.data import TrainingRecord, read_table
 from sentimodels.data.parallel import read_parallel
 from sentimodels.distillation import distill, resolve_distillation
 from sentimodels.errors import CheckpointError, DataError
-from sentimodels.lm.evaluate_translation import evaluate_translation
-from sentimodels.lm.pretrain import pretrain, resume_pretraining
-from sentimodels.lm.translation import train_translation
-from sentimodels.lm.translation_config import resolve_translation, starting
+from sentimodels.recipes.pretraining import pretrain, resume_pretraining
+from sentimodels.recipes.translation import train_translation
+from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.config import resolve
 from sentimodels.runs.language import resolve_language
 from sentimodels.runs.leaderboard import leaderboard
@@ -30,6 +29,7 @@ from sentimodels.runs.lineage import record_of
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.start import as_base, as_grown
 from sentimodels.runs.train import resume, train
+from sentimodels.runs.translation_config import resolve_translation, starting
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2}
 

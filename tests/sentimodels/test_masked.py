@@ -9,12 +9,12 @@ import torch
 from animals import config_of, write_corpus
 from sentimodels.config import MaskedConfig
 from sentimodels.errors import ConfigError
-from sentimodels.lm.batches import RowOrder
-from sentimodels.lm.corpus import open_corpus, prepare
-from sentimodels.lm.masked import MaskedToken, mask
-from sentimodels.lm.model import build_language_model
-from sentimodels.lm.pretrain import pretrain
-from sentimodels.lm.special import masked_tokens
+from sentimodels.models.language import build_language_model
+from sentimodels.recipes.pretraining import pretrain
+from sentimodels.tasks.masked import MaskedToken, mask
+from sentimodels.text.corpus import open_corpus, prepare
+from sentimodels.text.row_order import RowOrder
+from sentimodels.text.special_tokens import masked_tokens
 from sentitok import train_bpe, train_wordpiece
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sentimodels.config import OptimConfig, TrainConfig
-from sentimodels.runs.needs import kept_bytes, state_bytes
+from sentimodels.runs.memory_estimate import kept_bytes, state_bytes
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 import torch
 
-import sentimodels.onnx
+import sentimodels.export.onnx
 from commands import environment
 from labelled_reviews import rows, tree, write
 from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.cli.app import build
 from sentimodels.errors import CheckpointError, ConfigError, ExportError
-from sentimodels.onnx import OnnxReader
-from sentimodels.onnx import folder as onnx_folder
-from sentimodels.onnx.graph import HOLDS, portable, refuse
+from sentimodels.export.onnx import OnnxReader
+from sentimodels.export.onnx import folder as onnx_folder
+from sentimodels.export.onnx.graph import HOLDS, portable, refuse
 from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.train import train
@@ -188,7 +188,7 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
     assert re.search(r"^ +first\.onnx/model\.onnx, [\d.]+ [kM]B$", done.out, re.M), done.out
     [after] = re.findall(r"^next +in Python: (.+)$", done.out, re.M)
     with contextlib.chdir(exported):
-        assert isinstance(eval(after, {"sentimodels": sentimodels}), sentimodels.onnx.OnnxReader)
+        assert isinstance(eval(after, {"sentimodels": sentimodels}), sentimodels.export.onnx.OnnxReader)
     assert {path.name for path in (exported / "first.onnx").iterdir()} == {
         "export.json", "model.onnx", "open-vocabulary.json"
     }  # fmt: skip
@@ -255,7 +255,7 @@ def test_damaged_folders(tmp_path: Path) -> None:
 def test_the_reader_needs_no_torch(exported: Path) -> None:
     code = (
         "import sys; sys.modules['torch'] = None; import onnxruntime; "
-        "from sentimodels.onnx import OnnxReader; "
+        "from sentimodels.export.onnx import OnnxReader; "
         "r = OnnxReader.load('gru.onnx'); s = onnxruntime.InferenceSession('gru.onnx/model.onnx'); "
         "print(r.probabilities(s.run(['logits'], r.feed(['a great film']))[0]).shape)"
     )

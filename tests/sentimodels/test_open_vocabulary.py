@@ -18,8 +18,8 @@ from sentimodels.data.batches import batches
 from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.inference import text_logits
-from sentimodels.layers.embedding import EmbeddingConfig, NgramEmbedding
 from sentimodels.models import build
+from sentimodels.nn.embedding import EmbeddingConfig, NgramEmbedding
 from sentimodels.runs.config import resolve
 from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder

@@ -29,10 +29,10 @@ from sentimodels.config import (
     Written,
 )
 from sentimodels.errors import ConfigError
-from sentimodels.lm.translation_config import resolve_translation
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.config import resolve
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.translation_config import resolve_translation
 
 Sections = list[tuple[str, type[Section]]]
 OF_TRAIN: Sections = [

@@ -11,11 +11,11 @@ from sentimodels.config import ParallelConfig
 from sentimodels.data import read_table
 from sentimodels.data.parallel import check_parallel, read_parallel, split_pairs
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.heads.cross_entropy import IGNORED
-from sentimodels.lm.encoder_decoder import EncoderDecoder
-from sentimodels.lm.pairs import Pairs, encode_rows, end_of, joint_tokenizer, plan
-from sentimodels.lm.prompted import Prompted
-from sentimodels.lm.special import known_end
+from sentimodels.generation.encoder_decoder import EncoderDecoder
+from sentimodels.generation.prompted import Prompted
+from sentimodels.nn.cross_entropy import IGNORED
+from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer, plan
+from sentimodels.text.special_tokens import known_end
 from sentitok import train_bpe
 
 

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from language_runs import GPT_2, moved
-from sentimodels.heads.cross_entropy import IGNORED
-from sentimodels.lm.layouts import BERT as BERT_LAYOUT
-from sentimodels.lm.layouts import GPT_2 as GPT_2_LAYOUT
-from sentimodels.lm.layouts.tensors import of_ours
-from sentimodels.lm.model import CausalModel, MaskedModel, build_language_model
+from sentimodels.export.transformers import BERT as BERT_LAYOUT
+from sentimodels.export.transformers import GPT_2 as GPT_2_LAYOUT
+from sentimodels.export.transformers.tensors import of_ours
+from sentimodels.models.language import CausalModel, MaskedModel, build_language_model
+from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.runs.language import resolve_language
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

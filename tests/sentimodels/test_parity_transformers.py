@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.heads.masked_token import MaskedTokenHead, NextSentenceHead
-from sentimodels.heads.next_token import NextTokenHead
-from sentimodels.layers.ssm import SelectiveMixer
-from sentimodels.layers.transformer import Block
 from sentimodels.models import build_backbone
 from sentimodels.models.bert import Bert
 from sentimodels.models.gpt import Gpt
+from sentimodels.nn.masked_token_head import MaskedTokenHead, NextSentenceHead
+from sentimodels.nn.next_token_head import NextTokenHead
+from sentimodels.nn.ssm import SelectiveMixer
+from sentimodels.nn.transformer import Block
 from sentimodels.runs.config import resolve
 from sentimodels.text.inputs import Inputs
 

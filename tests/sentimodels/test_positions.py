@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from sentimodels.layers.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
-from sentimodels.layers.transformer import Block, Reading
-from sentimodels.layers.turned_heads import turned_heads
 from sentimodels.models.encoder import EncoderConfig
+from sentimodels.nn.fused_rope import turned_heads
+from sentimodels.nn.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
+from sentimodels.nn.transformer import Block, Reading
 
 
 @pytest.fixture(autouse=True)

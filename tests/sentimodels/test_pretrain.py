@@ -14,16 +14,16 @@ import torch
 
 from animals import config_of, write_corpus
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
-from sentimodels.layers.recompute import set_recompute
-from sentimodels.lm.batches import RowOrder
-from sentimodels.lm.corpus import open_corpus, prepare
-from sentimodels.lm.directory import load_language_model
-from sentimodels.lm.model import build_language_model
-from sentimodels.lm.next_token import NextToken, Rows
-from sentimodels.lm.pretrain import _rows_in, pretrain, resume_pretraining
+from sentimodels.models.language import build_language_model
+from sentimodels.nn.recompute import set_recompute
+from sentimodels.recipes.pretraining import _rows_in, pretrain, resume_pretraining
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.manifest import read_json
 from sentimodels.runs.verify import verify
+from sentimodels.tasks.next_token import NextToken, Rows
+from sentimodels.text.corpus import open_corpus, prepare
+from sentimodels.text.row_order import RowOrder
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from animals import config_of, write_corpus
-from sentimodels.lm.model import build_language_model
-from sentimodels.lm.plan import _loss, plan
-from sentimodels.lm.pretrain import pretrain
+from sentimodels.models.language import build_language_model
+from sentimodels.recipes.pretraining import pretrain
+from sentimodels.recipes.pretraining_plan import _loss, plan
 from sentimodels.runs.language import resolve_language
 from sentimodels.runs.start import as_grown
 from sentimodels.training.throughput import working_parameters
@@ -80,7 +80,7 @@ def test_the_plan_tries_the_precision_of_the_run(precision: str, monkeypatch: py
         tried.append(torch.is_autocast_enabled("cpu"))
         return _loss(module, *rows)
 
-    monkeypatch.setattr("sentimodels.lm.plan._loss", loss)
+    monkeypatch.setattr("sentimodels.recipes.pretraining_plan._loss", loss)
     tree = {"preset": "nano", "data": {"context": 32, "vocab_size": 300}}
     train = {"max_steps": 1, "batch_size": 2, "device": "cpu", "precision": precision}
     plan(resolve_language({**tree, "train": train}))

@@ -10,17 +10,17 @@ import torch.nn.functional as F
 from parallel_numbers import number_pairs, small_translation, write_pairs, write_parts
 from sentimodels.config import ParallelConfig
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.lm.beam import BeamOptions, beam_search
-from sentimodels.lm.directory import begin_language_run
-from sentimodels.lm.model import CausalModel, build_language_model
-from sentimodels.lm.pairs import joint_tokenizer
-from sentimodels.lm.translation import train_translation
-from sentimodels.lm.translation_config import resolve_translation, starting
-from sentimodels.lm.translation_plan import plan_translation
-from sentimodels.lm.translator import Translator
-from sentimodels.lm.writers import CausalWriter
+from sentimodels.generation.beam import BeamOptions, beam_search
+from sentimodels.generation.writers import CausalWriter
+from sentimodels.models.language import CausalModel, build_language_model
+from sentimodels.recipes.translation import train_translation
+from sentimodels.recipes.translation_plan import plan_translation
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.language import resolve_language
+from sentimodels.runs.language_directory import begin_language_run
+from sentimodels.runs.translation_config import resolve_translation, starting
+from sentimodels.text.pairs import joint_tokenizer
+from sentimodels.translator import Translator
 
 
 @pytest.fixture

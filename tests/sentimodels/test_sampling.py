@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.lm.sampling import Draws, Sampling
+from sentimodels.generation.sampling import Draws, Sampling
 
 V = 40
 RULES: list[dict[str, Any]] = [

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.layers.attention import softmax
-from sentimodels.layers.decoder import memory_mask
-from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
+from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
+from sentimodels.nn.attention import softmax
+from sentimodels.nn.decoder import memory_mask
 from sentimodels.text.inputs import Inputs
 
 V, PAD = 40, 39

@@ -21,11 +21,11 @@ import sentimodels
 from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.lm.pretrain import _shared_anew, pretrain, resume_pretraining
-from sentimodels.lm.sharded import check_sharded, go_on_drawing
-from sentimodels.lm.sharded_state import save_sharded
+from sentimodels.recipes.pretraining import _shared_anew, pretrain, resume_pretraining
 from sentimodels.runs.language import resolve_language
 from sentimodels.training.distributed import Distributed
+from sentimodels.training.fsdp import check_sharded, go_on_drawing
+from sentimodels.training.fsdp_state import save_sharded
 
 PACKAGES = Path(sentimodels.__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
@@ -238,7 +238,7 @@ def test_a_part_that_cannot_be_written_is_an_error_of_ours(
         failed = OSError("no space left")
         raise CheckpointException("save", {1: (failed, traceback.extract_stack())})
 
-    monkeypatch.setattr("sentimodels.lm.sharded_state.save", full)
+    monkeypatch.setattr("sentimodels.training.fsdp_state.save", full)
     with pytest.raises(
         CheckpointError, match=r"state-1: the state cannot be written: process 1: no space left$"
     ):

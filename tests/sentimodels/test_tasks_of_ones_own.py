@@ -15,11 +15,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentimodels.config import Course, OptimConfig, TrainConfig
-from sentimodels.heads.cross_entropy import IGNORED
-from sentimodels.heads.masked_token import MaskedTokenHead
-from sentimodels.heads.next_token import NextTokenHead
-from sentimodels.heads.value import ValueHead
 from sentimodels.models import ARCHITECTURES, Inputs, build_backbone
+from sentimodels.nn.cross_entropy import IGNORED
+from sentimodels.nn.masked_token_head import MaskedTokenHead
+from sentimodels.nn.next_token_head import NextTokenHead
 from sentimodels.training.task import Evaluation
 from sentimodels.training.trainer import Trainer
 
@@ -114,10 +113,22 @@ class Values(Own):
 
 # What is trained, and a loss that only a model that has learnt it reaches: of counting on, 1.1 nats in eleven
 # tokens cannot be known, and a guess of a token is 3.3; the variance of the shares is 0.10.
+class ValueHead(nn.Module):
+    """A custom head: a value of each state, (B, T, 32) to (B, T)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.output = nn.Linear(32, 1)
+
+    def forward(self, states: Tensor) -> Tensor:
+        values: Tensor = self.output(states).squeeze(-1)
+        return values
+
+
 OWN: list[tuple[type[Own], Any, dict[str, Any], float]] = [
     (NextToken, lambda backbone: NextTokenHead(backbone, V), {"name": "gpt", **CAUSAL}, 0.8),
     (Masked, lambda backbone: MaskedTokenHead(backbone, V, std=0.1), {"name": "bert", **PRE}, 1.0),
-    (Values, lambda _: ValueHead(32), {"name": "gpt", **CAUSAL}, 0.01),
+    (Values, lambda _: ValueHead(), {"name": "gpt", **CAUSAL}, 0.01),
 ]
 
 

@@ -15,23 +15,23 @@ from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig, Seq2SeqConfig, TranslationTrainConfig
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
-from sentimodels.heads.cross_entropy import IGNORED
-from sentimodels.lm.encoder_decoder import EncoderDecoder
-from sentimodels.lm.evaluate_translation import evaluate_translation
-from sentimodels.lm.model import build_language_model
-from sentimodels.lm.pairs import Pairs, encode_rows, end_of, joint_tokenizer
-from sentimodels.lm.pretrain import pretrain
-from sentimodels.lm.prompted import Prompted
-from sentimodels.lm.seq2seq_model import Seq2SeqModel, Seq2SeqModelConfig
-from sentimodels.lm.seq2seq_task import PairFormat, Seq2Seq
-from sentimodels.lm.translation import resume_translation, train_translation
-from sentimodels.lm.translation_config import resolve_translation, starting
-from sentimodels.lm.translation_pairs import read_pairs
-from sentimodels.lm.translator import Translator
+from sentimodels.generation.encoder_decoder import EncoderDecoder
+from sentimodels.generation.prompted import Prompted
+from sentimodels.models.language import build_language_model
+from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
+from sentimodels.nn.cross_entropy import IGNORED
+from sentimodels.recipes.pretraining import pretrain
+from sentimodels.recipes.translation import resume_translation, train_translation
+from sentimodels.recipes.translation_evaluation import evaluate_translation
+from sentimodels.recipes.translation_pairs import read_pairs
 from sentimodels.runs.directory import load_config
 from sentimodels.runs.language import load_language_config, resolve_language
+from sentimodels.runs.translation_config import resolve_translation, starting
 from sentimodels.runs.verify import verify
+from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
 from sentimodels.text.inputs import Inputs
+from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer
+from sentimodels.translator import Translator
 from shared_data import text as shared_text
 
 
@@ -188,7 +188,7 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("sentimodels.lm.translation.translation_scores", broken_off)
+        patch.setattr("sentimodels.recipes.translation.translation_scores", broken_off)
         with pytest.raises(KeyboardInterrupt):
             train_translation(small_translation(folder), folder / "unscored")
     about = resume_translation(folder / "unscored", should_stop=lambda: True)  # no step is left

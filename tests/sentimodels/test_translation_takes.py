@@ -12,9 +12,9 @@ from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, DataError
-from sentimodels.lm.pairs import joint_tokenizer
-from sentimodels.lm.translation import resume_translation, train_translation
+from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.runs.leaderboard import leaderboard
+from sentimodels.text.pairs import joint_tokenizer
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from language_runs import language_run
 from pages import commands, prepare, run_all
 from senti_in_process import senti
 from sentimodels import Classifier, LanguageModel
-from sentimodels.attribution import attribute
-from sentimodels.leave_one_out import leave_one_out
+from sentimodels.explain import attribute
+from sentimodels.explain.leave_one_out import leave_one_out
 from sentimodels.predictor import load_predictor
 from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..lm.model import CausalModel
+from ..models.language import CausalModel
 
 __all__ = ["ActorCritic", "Told", "at_answers"]
 

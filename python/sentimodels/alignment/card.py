@@ -1,14 +1,14 @@
 """`alignment_card`: what a run of `senti align` recorded: its base, its reward, and what changed.
 
 Not for laying it out (`cli/cards/aligned.py`). What the model is stands in its configuration as a language
-model (`lm/card.py`), how it was aligned in `alignment.toml`.
+model (`runs/language_card.py`), how it was aligned in `alignment.toml`.
 """
 
 from pathlib import Path
 from typing import Any
 
-from ..lm.card import model_of, sources_of
 from ..runs.language import load_language_config
+from ..runs.language_card import model_of, sources_of
 from ..runs.lineage import BASE
 from ..runs.recorded import about_of, base_of, differing, ending, name_of, training_of
 from .run import SAMPLES

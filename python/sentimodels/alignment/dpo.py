@@ -3,7 +3,7 @@
 What the reference says of each pair is asked once, before training. Scores are of pairs that are not
 trained on, once training has ended: the loss, how often the chosen answer has the greater implicit reward
 (beta (log p - log q)), and by how much. The last two are told of each batch as well. Not for the formula of
-the loss (`lm/dpo.py`).
+the loss (`alignment/dpo_loss.py`).
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from ..config import AlignTrainConfig, Course, DPOConfig
-from ..lm.dpo import dpo_loss, dpo_rewards
-from ..lm.model import CausalModel
-from ..lm.ppo import token_log_probs
+from ..models.language import CausalModel
 from .actor_critic import at_answers
+from .dpo_loss import dpo_loss, dpo_rewards
+from .ppo_loss import token_log_probs
 from .preferences import PairBatch, PairRows
 
 __all__ = ["Preferences", "answer_log_probs", "course_of"]

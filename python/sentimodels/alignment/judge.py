@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..config import JudgedConfig
 from ..evaluation.diversity import distinct_n
-from ..lm.kl import kl_divergence
-from ..lm.model import CausalModel
+from ..models.language import CausalModel
 from .actor_critic import at_answers
+from .kl import kl_divergence
 from .rollout import Answers, Drawing
 
 __all__ = ["Judged", "compare", "judge", "samples_of", "summary_of", "warnings"]

@@ -18,9 +18,9 @@ from ..config import AlignConfig, AlignTrainConfig, DPOConfig, PPOConfig
 from ..data.folding import fold
 from ..data.table import Table
 from ..errors import ConfigError, DataError
-from ..lm.directory import LoadedModel
-from ..lm.model import CausalModel
-from ..runs.needs import kept_bytes
+from ..models.language import CausalModel
+from ..runs.language_directory import LoadedModel
+from ..runs.memory_estimate import kept_bytes
 from ..training.device import use_bfloat16
 from ..training.progress import Fit
 from ..training.trainer import Record, Trainer

@@ -1,7 +1,7 @@
 """Openings: the beginnings of texts that a policy goes on from, to train on and to judge on.
 
 The guards of pre-training and of classifiers hold: files that nothing may train on are refused, lines and
-rows among others are left out (`lm/held_out.py`); nothing judges that a run behind the alignment was
+rows among others are left out (`text/held_out.py`); nothing judges that a run behind the alignment was
 trained on (`seen.py`). Not for pairs of answers (`preferences.py`).
 """
 
@@ -20,7 +20,7 @@ from ..data.readers import read_table
 from ..data.rules import check_trainable, guarded
 from ..data.table import Table
 from ..errors import ConfigError, DataError
-from ..lm.held_out import trainable_rows
+from ..text.held_out import trainable_rows
 from .seen import Seen
 
 __all__ = ["Openings", "Parts", "divide", "encode", "read_openings", "trainable"]

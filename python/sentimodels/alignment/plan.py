@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from ..config import AlignConfig
-from ..runs.needs import state_bytes
+from ..runs.memory_estimate import state_bytes
 from .methods import METHODS
 from .run import check_named, set_up
 

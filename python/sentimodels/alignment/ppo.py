@@ -4,7 +4,7 @@ A step draws answers to a batch of openings, asks what they are worth, estimates
 the answers some times in mini-batches (Schulman et al. 2017; Ziegler et al. 2019). The penalty for leaving
 the reference follows its target. Which openings a step has and what is drawn are functions of seed and
 step alone, so a run that was stopped goes on from its state, on a CPU to the same bytes. Not for the losses
-(`lm/ppo.py`), nor for what is trained on batches that are known before (`training/trainer.py`).
+(`alignment/ppo_loss.py`), nor for what is trained on batches that are known before (`training/trainer.py`).
 """
 
 import time
@@ -20,20 +20,20 @@ from torch import Tensor
 from ..config import AlignTrainConfig, Course, OptimConfig, PPOConfig
 from ..errors import CheckpointError, TrainingError
 from ..evaluation.diversity import distinct_n
-from ..lm.kl import AdaptiveKL
-from ..lm.model import CausalModel
-from ..lm.ppo import clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
+from ..models.language import CausalModel
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
-from ..training.heap import Heap
 from ..training.history import History, Record
+from ..training.malloc import Heap
 from ..training.optimizer import Optimizers, clip, make_sparse, norm_of
-from ..training.possible import check_possible
 from ..training.progress import Fit, Progress
 from ..training.schedule import rate
 from ..training.state import load_state, load_weights, save_state, weights_of
+from ..training.validate import check_possible
 from .actor_critic import ActorCritic, Told
 from .judge import spread
+from .kl import AdaptiveKL
+from .ppo_loss import clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
 from .rollout import Answers, Drawing
 
 __all__ = ["PPO"]

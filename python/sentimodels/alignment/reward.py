@@ -2,7 +2,7 @@
 
 A label counts for its log-odds, log p - log (1 - p), or for its probability p, after the temperature of
 the run. Log-odds have no end, so that a text that is already surely of the label can be worth more; the
-probability ends at 1. Not for what tokens are worth (`lm/ppo.py`).
+probability ends at 1. Not for what tokens are worth (`alignment/ppo_loss.py`).
 """
 
 from collections.abc import Mapping

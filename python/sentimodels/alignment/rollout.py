@@ -13,9 +13,9 @@ from torch import Tensor
 
 from sentitok import Tokenizer
 
-from ..lm.generate import Limits, generate
-from ..lm.model import CausalModel
-from ..lm.sampling import Sampling
+from ..generation.generate import Limits, generate
+from ..generation.sampling import Sampling
+from ..models.language import CausalModel
 
 __all__ = ["Answers", "Drawing"]
 

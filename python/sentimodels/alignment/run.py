@@ -21,17 +21,17 @@ import torch
 from ..config import AlignConfig
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, TrainingError
-from ..lm.directory import SOURCES, LoadedModel, begin_with, load_language_model, load_unfinished
-from ..lm.generate import Limits
-from ..lm.model import CausalModel
-from ..lm.special import known_end
-from ..runs.advice import advice
+from ..generation.generate import Limits
+from ..models.language import CausalModel
+from ..runs.config_warnings import advice
 from ..runs.directory import finish_run, goes_on, refuse_run
 from ..runs.ensemble import predictor_hash
 from ..runs.language import ALIGNMENT
+from ..runs.language_directory import SOURCES, LoadedModel, begin_with, load_language_model, load_unfinished
 from ..runs.manifest import read_json, to_json
 from ..runs.processes import check_alone
 from ..runs.torch_settings import set_torch
+from ..text.special_tokens import known_end
 from ..training.device import device_of
 from ..training.progress import Fit
 from ..training.trackers import check_tracker, tracking

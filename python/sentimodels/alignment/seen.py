@@ -3,7 +3,7 @@
 Nothing judges that the base, the reward's run or the alignment itself was trained on; rows that judge the
 reward's run are not trained on. Rows of one file are told apart by their places where a run recorded them,
 texts by their hashes; of a language model's corpus only the file is known. Not for what nothing at all may
-train on (`data/rules.py`, `lm/held_out.py`).
+train on (`data/rules.py`, `text/held_out.py`).
 """
 
 from pathlib import Path

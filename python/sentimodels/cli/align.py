@@ -17,8 +17,8 @@ from sentitok.cli.output import lines, number, sized, table
 from .alignment_scores import preferred, score_rows
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
+from .interrupt import Stopper
 from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
-from .stopping import Stopper
 from .tables import shortened
 from .train import say_stopped, trees, watched
 

@@ -35,7 +35,7 @@ _GROUPS = (
     "generate",
     "serve",
     "card",
-    "exchange",
+    "hf_convert",
     "compare",
     "ensemble",
     "data",

@@ -1,6 +1,6 @@
 """`senti card`: a run's model card in Markdown, with the front matter that the Hugging Face Hub reads.
 
-Not for what stands in it (`sentimodels.runs.card`, `lm.card`, `alignment.card`) nor for how it reads
+Not for what stands in it (`runs.card`, `runs.language_card`, `alignment.card`) nor for how it reads
 (`cards/`, a file for each kind of run).
 """
 
@@ -52,9 +52,9 @@ def card(
 def _card(run: Path) -> tuple[dict[str, Any], str]:
     """Returns what a run of any kind recorded, and its card."""
     from ..alignment.card import alignment_card
-    from ..lm.card import language_card, translation_card
     from ..runs.card import card as classifier_card
     from ..runs.ensemble_card import ensemble_card
+    from ..runs.language_card import language_card, translation_card
     from ..runs.recorded import kind_of
     from .cards import aligned, classifier, ensemble, language, translator
 

@@ -1,7 +1,6 @@
 """`--dry-run` of the commands that train: what a run would be, and about what it would take.
 
-Not for the estimates (`runs/plan.py`, `runs/plan_group.py`, `lm/plan.py`, `lm/translation_plan.py`,
-`alignment/plan.py`).
+Not for the estimates (`runs/plan.py`, `runs/plan_group.py`, `recipes/`, `alignment/plan.py`).
 """
 
 from collections.abc import Callable
@@ -31,7 +30,7 @@ def _planned(plan: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def dry_run_of(output: Output, train: "LoopConfig", plan: Callable[[], dict[str, Any]]) -> None:
     """Prints the plan of a run with these settings, and notes what is slow."""
-    from ..runs.advice import slow
+    from ..runs.config_warnings import slow
 
     for note in slow(train):
         output.note(note)

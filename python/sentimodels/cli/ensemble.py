@@ -169,7 +169,7 @@ def _rows(
 ) -> "tuple[Table, Table | None]":
     """Returns the rows to choose on, and those to judge on, if there are any."""
     from ..data import check_trainable
-    from ..runs.common_rows import common_rows
+    from ..runs.shared_validation import common_rows
 
     if dev is None:
         if where is not None:

@@ -118,9 +118,9 @@ def errors(
 
     from ..evaluation.metrics import worst
     from ..evaluation.slices import confused_pairs, slices
-    from ..evaluation.watched import Watched
+    from ..evaluation.with_progress import Watched
     from ..predictor import load_predictor
-    from ..runs.facts import vocabulary_facts
+    from ..runs.oov import vocabulary_facts
     from ..runs.report import evaluate
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)

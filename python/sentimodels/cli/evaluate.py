@@ -104,7 +104,7 @@ def answers(
     device: str | None = None,
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it."""
-    from ..evaluation.watched import Watched
+    from ..evaluation.with_progress import Watched
     from ..predictor import load_predictor
     from ..runs.report import evaluate
 

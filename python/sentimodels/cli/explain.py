@@ -1,6 +1,6 @@
 """`senti explain`: what each token of a text adds to the answer of a run.
 
-Not for finding that out (`sentimodels.attribution`, `sentimodels.leave_one_out`). Blue raises what is
+Not for finding that out (`sentimodels.explain`, `sentimodels.explain.leave_one_out`). Blue raises what is
 explained, orange lowers it, as on the page; the table says the same in numbers, for pipes and for eyes
 that do not tell the two apart.
 """
@@ -20,9 +20,9 @@ from .tables import Device, grid, page, shortened
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from ..attribution import Attribution
     from ..evaluation.predictions import Predictor
-    from ..leave_one_out import Effects
+    from ..explain import Attribution
+    from ..explain.leave_one_out import Effects
 
 _METHODS = ("integrated-gradients", "leave-one-out")
 # Cells of the longest bar.
@@ -111,10 +111,10 @@ def _of_stdin() -> str:
 def _found(
     predictor: "Predictor", text: str, method: str | None, tolerance: float
 ) -> "Attribution | Effects":
-    from ..attribution import attribute
     from ..classifier import Classifier
     from ..evaluation.predictions import answer
-    from ..leave_one_out import leave_one_out, leave_words_out
+    from ..explain import attribute
+    from ..explain.leave_one_out import leave_one_out, leave_words_out
 
     if isinstance(predictor, Classifier):
         if method == "leave-one-out":
@@ -130,7 +130,7 @@ def _found(
 
 def _value(explained: "Attribution | Effects", text: str, labels: list[str], chosen: int) -> dict[str, Any]:
     """Returns what `--json` prints; numbers of all labels are in the order of `labels`."""
-    from ..attribution import Attribution
+    from ..explain import Attribution
 
     tokens = [
         {

@@ -1,6 +1,6 @@
 """`senti generate`: prompts in, the texts that a language model goes on with out.
 
-Not for how tokens are taken (`sentimodels.lm.sampling`). One prompt is written as it comes; several
+Not for how tokens are taken (`sentimodels.generation.sampling`). One prompt is written as it comes; several
 go through the model together, and come out in their order. On a terminal without a prompt, one is
 asked for, again and again, and each stands alone.
 """
@@ -24,9 +24,9 @@ from .predict import lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
 
 if TYPE_CHECKING:
+    from ..generation.generate import Limits
+    from ..generation.sampling import Sampling
     from ..language_model import LanguageModel
-    from ..lm.generate import Limits
-    from ..lm.sampling import Sampling
 
 # Texts written at a time, so that a long stream of prompts needs little memory.
 _AT_ONCE = 256
@@ -151,8 +151,8 @@ def generate(
     object a text. The speed is reported on stderr.
     """
     from ..data.writers import write_texts
+    from ..generation.sampling import Sampling
     from ..language_model import LanguageModel
-    from ..lm.sampling import Sampling
 
     output = Output("senti.generate/1", as_json=as_json, quiet=quiet)
     if out is not None and out.suffix not in (".jsonl", ".txt"):

@@ -126,7 +126,7 @@ def _defaults(arch: str | None, preset: str | None, task: str) -> "Written":
         return unnamed_alignment(task)
     tree: dict[str, Any] = {"preset": preset} if preset else {}
     if task == "seq2seq":
-        from ..lm.translation_config import resolve_translation
+        from ..runs.translation_config import resolve_translation
 
         return resolve_translation(tree | ({"arch": arch} if arch else {}))
     from ..runs.config import resolve

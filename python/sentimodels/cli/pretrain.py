@@ -15,6 +15,7 @@ from sentitok.cli.output import counted, lines, number, sized, table
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
+from .interrupt import Stopper
 from .options import (
     Assignments,
     ConfigFile,
@@ -25,7 +26,6 @@ from .options import (
     unused_options,
     with_options,
 )
-from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
 
 __all__ = ["register"]
@@ -74,7 +74,7 @@ def pretrain(
     A share of the documents is held out for validation; the best weights by validation loss are kept.
     Ctrl-C saves the run; senti pretrain --resume DIR continues it.
     """
-    from ..lm.plan import plan
+    from ..recipes.pretraining_plan import plan
     from ..runs.language import resolve_language
     from ..runs.start import as_grown
 
@@ -95,7 +95,7 @@ def pretrain(
 
 def _run(output: Output, folder: Path, config: Any) -> None:
     """Trains, or goes on, and prints the summary."""
-    from ..lm.pretrain import pretrain, resume_pretraining
+    from ..recipes.pretraining import pretrain, resume_pretraining
 
     stopper = Stopper()
     with watched(output, stopper) as more:

@@ -12,8 +12,8 @@ import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .dry_run import dry_run_of_sweep
+from .interrupt import Stopper
 from .options import ConfigFile, seconds, tree_of, with_options
-from .stopping import Stopper
 from .train import options, say_group, settled, trees, watched
 
 

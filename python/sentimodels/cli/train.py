@@ -17,8 +17,8 @@ import typer
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .display import display
 from .dry_run import dry_run_of
+from .interrupt import Stopper
 from .options import MODEL, Assignments, ConfigFile, parameters, refuse_others, tree_of, with_options
-from .stopping import Stopper
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """`senti translate`: train a translation model, translate texts with it, score it with BLEU and chrF.
 
 Three commands of a group, as `senti data` has them, so that no word has to be guessed to be a command or
-a run directory. Not for training (`translate_train.py`) nor for search (`lm/beam.py`).
+a run directory. Not for training (`translate_train.py`) nor for search (`generation/beam.py`).
 """
 
 import sys
@@ -21,7 +21,7 @@ from .tables import Device, Encoding, MaxLineBytes
 from .translate_train import options, score_lines, train
 
 if TYPE_CHECKING:
-    from ..lm.translator import Translation
+    from ..translator import Translation
 
 __all__ = ["register"]
 
@@ -98,7 +98,7 @@ def text(
     """
     from ..data.parallel import read_lines
     from ..data.writers import write_texts
-    from ..lm.translator import Translator, beam_options
+    from ..translator import Translator, beam_options
 
     output = Output("senti.translate/1", as_json=as_json, quiet=quiet)
     longest = size(max_line_bytes, "--max-line-bytes")
@@ -195,7 +195,7 @@ def evaluate(
     """
     from ..data.parallel import read_parallel
     from ..data.writers import write_texts
-    from ..lm.evaluate_translation import evaluate_translation
+    from ..recipes.translation_evaluation import evaluate_translation
 
     output = Output("senti.translate-evaluate/1", as_json=as_json, quiet=quiet)
     refuse_input(out, files)

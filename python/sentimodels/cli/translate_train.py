@@ -1,7 +1,7 @@
 """`senti translate train`: flags and TOML -> `TranslationConfig` -> one run.
 
-Not for training (`lm/translation.py`), nor for the options that set a key (`options.py`), nor for the other
-commands of the group (`translate.py`).
+Training is `recipes/translation.py`; options that set a key are `options.py`; the other commands of the
+group are `translate.py`.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from sentitok.cli.output import lines, number, sized
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError
 from .dry_run import dry_run_of
+from .interrupt import Stopper
 from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, unused_options
-from .stopping import Stopper
 from .train import output_of_first, say_stopped, trees, watched
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["options", "score_lines", "train"]
 
-# What suits translation, whatever its section says (`lm/translation_config.py`).
+# What suits translation, whatever its section says (`runs/translation_config.py`).
 _DEFAULTS = {"optim.lr": 0.001}
 
 
@@ -64,9 +64,9 @@ def train(
     validation loss is kept, or by BLEU with --monitor bleu. Ctrl-C saves the run; senti translate train
     --resume DIR continues it.
     """
-    from ..lm.translation_config import resolve_translation, starting
-    from ..lm.translation_plan import plan_translation
+    from ..recipes.translation_plan import plan_translation
     from ..runs.config import merge
+    from ..runs.translation_config import resolve_translation, starting
 
     output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)
     flags = tree_of({**given, "data__train": files, "data__valid": valid})
@@ -95,7 +95,7 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 def _run(output: Output, folder: Path, config: "TranslationConfig | None") -> None:
     """Trains a run, or goes on with one, and prints its summary."""
-    from ..lm.translation import resume_translation, train_translation
+    from ..recipes.translation import resume_translation, train_translation
 
     stopper = Stopper()
     with watched(output, stopper) as more:

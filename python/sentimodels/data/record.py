@@ -29,6 +29,8 @@ TEXTS_NAME = "training_texts.npz"
 # its weights came from.
 TEACHER = "teacher-"
 BASE = "base-"
+# The role of files which the token shards of a corpus were made from.
+ENCODED = "encoded"
 
 
 @dataclass(frozen=True)

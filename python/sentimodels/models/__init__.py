@@ -16,8 +16,8 @@ from torch import nn
 
 from ..config import Section
 from ..errors import ConfigError, did_you_mean
-from ..heads.classes import ClassHead, HeadConfig
-from ..layers.backbone import Backbone
+from ..nn.backbone import Backbone
+from ..nn.class_head import ClassHead, HeadConfig
 from ..text.inputs import Inputs
 from .bert import Bert, BertConfig
 from .bow import Bow, BowConfig

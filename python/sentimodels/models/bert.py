@@ -2,7 +2,7 @@
 
 Token, segment and position embeddings are summed, normalised and dropped out. Pooling
 `cls` reads a learned first token, for tokenizers that have no [CLS]. The head that guesses masked
-tokens is `heads/masked_token.py`.
+tokens is `nn/masked_token_head.py`.
 """
 
 from typing import Literal
@@ -10,11 +10,11 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache
-from ..layers.embedding import TokenEmbedding, token_embedding
-from ..layers.transformer import Transformer, TransformerConfig
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache
+from ..nn.class_head import HeadConfig
+from ..nn.embedding import TokenEmbedding, token_embedding
+from ..nn.transformer import Transformer, TransformerConfig
 from ..text.inputs import Inputs
 
 __all__ = ["Bert", "BertConfig"]

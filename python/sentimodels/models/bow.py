@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ..config import CharNgrams, Section
-from ..layers.bag import bag
+from ..nn.bag import bag
 from ..text.hashed_ngrams import HashedNgrams
 from ..text.inputs import Inputs
 from ..text.words import TOKEN_PATTERN

@@ -12,17 +12,17 @@ import torch.nn.functional as F
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache
-from ..layers.embedding import (
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache
+from ..nn.class_head import HeadConfig
+from ..nn.embedding import (
     EmbeddingConfig,
     StaticEmbedding,
     TokenEmbedding,
     start_vectors,
     token_embedding,
 )
-from ..layers.pooling import PoolingKind
+from ..nn.pooling import PoolingKind
 from ..text.inputs import Inputs
 
 __all__ = ["Cnn", "CnnConfig"]

@@ -6,11 +6,11 @@ segments see `bert`; for RMSNorm and SwiGLU `gpt`.
 
 from torch import Tensor
 
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache
-from ..layers.embedding import TokenEmbedding, token_embedding
-from ..layers.transformer import Transformer, TransformerConfig
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache
+from ..nn.class_head import HeadConfig
+from ..nn.embedding import TokenEmbedding, token_embedding
+from ..nn.transformer import Transformer, TransformerConfig
 from ..text.inputs import Inputs
 
 __all__ = ["Encoder", "EncoderConfig"]

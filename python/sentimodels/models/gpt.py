@@ -12,12 +12,12 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache
-from ..layers.embedding import TokenEmbedding, token_embedding
-from ..layers.position import PositionKind
-from ..layers.transformer import Activation, Transformer, TransformerConfig
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache
+from ..nn.class_head import HeadConfig
+from ..nn.embedding import TokenEmbedding, token_embedding
+from ..nn.position import PositionKind
+from ..nn.transformer import Activation, Transformer, TransformerConfig
 from ..text.inputs import Inputs
 
 __all__ = ["Gpt", "GptConfig"]

@@ -17,10 +17,10 @@ from pydantic import Field
 from torch import Tensor
 
 from ..errors import ConfigError
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache
-from ..layers.pooling import PoolingKind
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache
+from ..nn.class_head import HeadConfig
+from ..nn.pooling import PoolingKind
 from ..text.inputs import Inputs
 
 __all__ = ["PREFIX", "Hf", "HfConfig", "auto_class"]

@@ -10,11 +10,11 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache
-from ..layers.embedding import TokenEmbedding, token_embedding
-from ..layers.transformer import Activation, AttentionKind, Transformer, TransformerConfig
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache
+from ..nn.class_head import HeadConfig
+from ..nn.embedding import TokenEmbedding, token_embedding
+from ..nn.transformer import Activation, AttentionKind, Transformer, TransformerConfig
 from ..text.inputs import Inputs
 
 __all__ = ["Linear", "LinearConfig"]

@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache, Entry
-from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
-from ..layers.recompute import through
-from ..layers.recurrent import reversal, turn
-from ..layers.ssm import SelectiveMixer
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache, Entry
+from ..nn.class_head import HeadConfig
+from ..nn.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
+from ..nn.recompute import through
+from ..nn.recurrent import reversal, turn
+from ..nn.ssm import SelectiveMixer
 from ..text.inputs import Inputs
 
 __all__ = ["Mamba", "MambaConfig"]

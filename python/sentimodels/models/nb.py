@@ -14,7 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..layers.bag import bag
+from ..nn.bag import bag
 from ..text.inputs import Inputs
 from ..text.words import NgramConfig
 

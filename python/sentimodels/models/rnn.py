@@ -7,11 +7,11 @@ Reading both ways, pooling over all states and gradient clipping are what makes 
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from ..heads.classes import HeadConfig
-from ..layers.backbone import Backbone
-from ..layers.cache import Cache
-from ..layers.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
-from ..layers.recurrent import CellKind, Recurrent
+from ..nn.backbone import Backbone
+from ..nn.cache import Cache
+from ..nn.class_head import HeadConfig
+from ..nn.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
+from ..nn.recurrent import CellKind, Recurrent
 from ..text.inputs import Inputs
 
 __all__ = ["GruConfig", "LstmConfig", "RecurrentNetwork", "RnnConfig"]

@@ -5,8 +5,8 @@ Not for bags of features (`bow`, `nb`, `tfidf`), which classify without states.
 
 from torch import Tensor, nn
 
-from ..heads.classes import ClassHead
-from ..layers.backbone import Backbone
+from ..nn.backbone import Backbone
+from ..nn.class_head import ClassHead
 
 __all__ = ["SequenceClassifier"]
 

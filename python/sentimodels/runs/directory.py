@@ -21,7 +21,6 @@ without the other is whole.
 
 import json
 import platform
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -40,6 +39,7 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
+from ..training.state import STATE, drop_shards
 from .config import read_toml, resolve
 from .git_state import git_state
 from .language import is_language, is_translation, no_run
@@ -52,7 +52,6 @@ __all__ = [
     "begin_run",
     "begun",
     "check_there",
-    "drop_shards",
     "finish_run",
     "finished",
     "from_anywhere",
@@ -69,7 +68,6 @@ __all__ = [
 # In a run directory with `train.refit`: the run that chose the number of steps.
 FIRST = "first"
 WEIGHTS = "model.safetensors"
-STATE = "state.safetensors"
 CROSSFIT = "crossfit.npz"
 METRICS = "metrics.jsonl"
 # They change until a run has finished, and go then: the state first, as without it a run counts as finished.
@@ -220,13 +218,6 @@ def finish_run(
         for name in UNFINISHED:
             (folder / name).unlink(missing_ok=True)
         drop_shards(folder)
-
-
-def drop_shards(folder: Path, but: str | None = None) -> None:
-    """Removes what processes have written of states, each its part; `but` the folder of one state."""
-    for shards in folder.glob("state-*"):
-        if shards.name != but and shards.is_dir() and shards.name.removeprefix("state-").isdigit():
-            shutil.rmtree(shards)
 
 
 def write_manifest(folder: Path) -> None:

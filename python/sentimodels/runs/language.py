@@ -11,8 +11,8 @@ from typing import Any
 
 from ..config import LANGUAGE_TASKS, CorpusConfig, LanguageConfig, OptimConfig, PretrainConfig, Section
 from ..errors import CheckpointError, ConfigError, did_you_mean
-from ..layers.backbone import Backbone
 from ..models import ARCHITECTURES, Architecture, architecture
+from ..nn.backbone import Backbone
 from .config import checked, merge, read_toml
 
 __all__ = [
@@ -81,7 +81,7 @@ def is_language(tree: Mapping[str, Any]) -> bool:
 
 
 def is_translation(tree: Mapping[str, Any]) -> bool:
-    """Whether a configuration is that of a translation model, which `lm/translation_config.py` reads."""
+    """Whether a configuration is that of a translation model, which `runs/translation_config.py` reads."""
     return _named_task(tree) == "seq2seq"
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from ..config import LanguageConfig
 from ..errors import CheckpointError, ConfigError
+from ..training.state import STATE
 from .config import read_toml
-from .directory import STATE
 from .language import ALIGNMENT, is_alignment, resolve_language
 from .lineage import own_sources
 from .manifest import MANIFEST, read_json

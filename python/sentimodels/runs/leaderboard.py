@@ -11,9 +11,10 @@ from typing import Any
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
+from ..training.state import STATE
 from . import language_board, translation_board
 from .config import read_toml
-from .directory import FIRST, STATE, check_there, load_config
+from .directory import FIRST, check_there, load_config
 from .language import is_language, is_translation
 from .manifest import MANIFEST, read_json
 

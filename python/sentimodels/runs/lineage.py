@@ -11,20 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..data.record import JSON_NAME, TEXTS_NAME, Source, TrainingRecord
+from ..data.record import ENCODED, JSON_NAME, TEXTS_NAME, Source, TrainingRecord
 from ..data.table import Table
 from ..errors import CheckpointError, DataError
 from .manifest import read_json
 
-__all__ = ["BASE", "ENCODED", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
+__all__ = ["BASE", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
 
 # What names rows that judge, by what they are called.
 _OPTIONS = {"validation": "--valid", "test": "--test"}
 
 # The role of files that the base of a language model learned from, in its `training_data.json`.
 BASE = "base"
-# That of files which the shards of its corpus were made from.
-ENCODED = "encoded"
 # That of files which judged a language model's alignment; all others were learned from.
 _JUDGE = "judge"
 

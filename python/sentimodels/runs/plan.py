@@ -16,7 +16,7 @@ from ..text.encoder import encoder_for
 from ..training.device import device_of, use_bfloat16
 from ..training.task import counted
 from .auto import estimate, is_fitted, seconds_of_fit
-from .needs import kept_bytes, state_bytes
+from .memory_estimate import kept_bytes, state_bytes
 from .start import encoder_of_start
 from .tables import Tables, read_tables
 from .tasks import settled_task, task_of

@@ -1,6 +1,6 @@
 """What runs of every kind record of themselves, as their cards tell it: what kind they are, files, settings.
 
-Not for what one kind alone records (`card.py`, `ensemble_card.py`, `lm/card.py`, `alignment/card.py`). A
+What one kind alone records is in `card.py`, `ensemble_card.py`, `language_card.py`, `alignment/card.py`. A
 card is made of a run whose files are those of its manifest, and of nothing else; of files and of other
 runs only names are told, not the folders they lay in.
 """

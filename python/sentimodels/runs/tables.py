@@ -28,7 +28,7 @@ from ..data.table import Table
 from ..data.units import NEAR_AT_MOST as _NEAR_AT_MOST
 from ..data.units import Units
 from ..errors import ConfigError, DataError
-from .taught import Taught
+from .soft_labels import Taught
 
 __all__ = ["Tables", "check_files", "read_tables"]
 

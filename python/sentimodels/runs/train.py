@@ -41,22 +41,22 @@ from ..tasks.classification import Classification, evaluation
 from ..tasks.distillation import Distillation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.distributed import Distributed
-from ..training.possible import check_possible
 from ..training.progress import write_record
-from ..training.state import load_state
+from ..training.state import STATE, load_state
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
-from .advice import advice
+from ..training.validate import check_possible
 from .baselines import baselines
+from .config_warnings import advice
 from .crossfit import CrossFit
-from .directory import STATE, begin_run, finish_run, finished, from_anywhere, goes_on, load_config, refuse_run
+from .directory import begin_run, finish_run, finished, from_anywhere, goes_on, load_config, refuse_run
 from .example import example_of
 from .lineage import check_unlearned, record_of
 from .processes import check_together
+from .soft_labels import check_taught, compared
 from .start import encoder_of_start, first_weights
 from .tables import Tables, check_files, read_tables
 from .tasks import settled_task, task_of
-from .taught import check_taught, compared
 from .torch_settings import set_torch
 
 __all__ = ["Tables", "read_tables", "resume", "train"]

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
+from ..training.state import STATE
 from .config import read_toml
-from .directory import STATE
 from .manifest import MANIFEST, read_json
 
 __all__ = ["entry", "place"]

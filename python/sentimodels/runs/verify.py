@@ -11,8 +11,9 @@ from ..data.opening import hash_file
 from ..data.readers import read_table
 from ..data.record import TrainingRecord
 from ..text.encoder import load_encoder
+from ..training.state import STATE
 from .config import read_toml
-from .directory import FIRST, STATE, UNFINISHED, WEIGHTS, check_there, load_config, metadata_of
+from .directory import FIRST, UNFINISHED, WEIGHTS, check_there, load_config, metadata_of
 from .language import is_language, is_translation
 from .manifest import MANIFEST, listed, sha256_of
 

@@ -18,7 +18,7 @@ from ..data.batches import Batch, batches
 from ..data.encoded import Encoded
 from ..errors import ConfigError
 from ..inference import text_logits
-from ..layers.embedding import Mixing
+from ..nn.embedding import Mixing
 from ..training.device import use_bfloat16
 from ..training.task import Evaluation, NotFiniteError
 from .class_weights import balanced, numbers

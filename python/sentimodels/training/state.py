@@ -6,6 +6,7 @@ no tensors are JSON in the file's metadata.
 """
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,19 @@ from sentitok.atomic import writing
 
 from ..errors import CheckpointError
 
-__all__ = ["load_state", "load_weights", "random_state", "restore_random", "save_state", "weights_of"]
+__all__ = [
+    "STATE",
+    "drop_shards",
+    "load_state",
+    "load_weights",
+    "random_state",
+    "restore_random",
+    "save_state",
+    "weights_of",
+]
 
+# The state of an unfinished run in its directory.
+STATE = "state.safetensors"
 _FORMAT = "sentimodels.state/1"
 
 
@@ -100,3 +112,10 @@ def restore_random(states: Mapping[str, Tensor]) -> None:
     for i in range(torch.cuda.device_count()):
         if (state := states.get(f"cuda{i}")) is not None:
             torch.cuda.set_rng_state(state, i)
+
+
+def drop_shards(folder: Path, but: str | None = None) -> None:
+    """Removes what processes have written of states, each its part; `but` the folder of one state."""
+    for shards in folder.glob("state-*"):
+        if shards.name != but and shards.is_dir() and shards.name.removeprefix("state-").isdigit():
+            shutil.rmtree(shards)

@@ -23,14 +23,14 @@ from ..errors import CheckpointError, TrainingError
 from .device import use_bfloat16
 from .distributed import Distributed, world_of
 from .ema import EMA
-from .heap import Heap
 from .history import History, Record
+from .malloc import Heap
 from .optimizer import Optimizers, clip, divide, make_sparse, norm_of
-from .possible import check_possible
 from .progress import Fit, Progress
 from .schedule import rate
 from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
 from .task import Cuts, Evaluation, NotFiniteError, Task, Tells, counted
+from .validate import check_possible
 
 __all__ = ["Record", "Trainer"]
 

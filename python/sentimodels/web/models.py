@@ -15,15 +15,15 @@ from sentitok import Tokenizer
 from sentitok.spelling import readable, spelled_tokens, token_bytes
 from sentitok.web import Model, named
 
-from ..attribution import Attribution, attribute
 from ..classifier import Classifier
 from ..errors import CheckpointError, ConfigError
 from ..evaluation.predictions import Predictor, answer
+from ..explain import Attribution, attribute
+from ..explain.leave_one_out import Effects, leave_one_out, leave_words_out
+from ..generation.generate import Piece
+from ..generation.sampling import Sampling
+from ..generation.token_probs import Likely
 from ..language_model import LanguageModel
-from ..leave_one_out import Effects, leave_one_out, leave_words_out
-from ..lm.generate import Piece
-from ..lm.likely import Likely
-from ..lm.sampling import Sampling
 from ..predictor import load_predictor
 from ..runs.config import read_toml
 from ..runs.directory import check_there

@@ -21,7 +21,7 @@ from sentitok.web.app import Desk, json_response, ms_since
 from sentitok.web.body import Body, read_body
 
 from ..errors import SentiError
-from ..lm.sampling import Sampling
+from ..generation.sampling import Sampling
 from .models import METHODS, Answering, Writing
 
 __all__ = ["routes"]

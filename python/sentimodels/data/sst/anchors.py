@@ -4,7 +4,7 @@ Of each sentence and phrase that `guard.py` knows, one window of ten letters is 
 (`held_out_anchors.txt`, which has no text): the one that reviews have least often. A text without any of
 these, however it is cut into lines, columns or sentences, holds none of them; so most need no closer look.
 What may take letters out of the middle of a sentence (tags, escapes, brackets in the treebank's spelling)
-always gets one. Not for what a text holds (`guard.py`, `lm/held_out.py`).
+always gets one. Not for what a text holds (`guard.py`, `text/held_out.py`).
 """
 
 import re

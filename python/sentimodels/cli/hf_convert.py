@@ -1,0 +1,206 @@
+"""`senti export` and `senti import`: models as other libraries read and write them.
+
+Language models as transformers does (`export/transformers/`), classifiers as ONNX (`export/onnx/`).
+"""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentitok.cli.output import bytes_text, counted, lines, number
+
+from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .tables import TextColumn, read
+
+_FORMATS = ("transformers", "onnx")
+
+
+def export(
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="Run directory of a language model, or of a classifier (ONNX)."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="NAME",
+            help="Format to write: transformers or onnx. [default: transformers]",
+            autocompletion=lambda: list(_FORMATS),
+        ),
+    ] = None,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Same as --to onnx.")] = False,
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            "--texts",
+            metavar="FILE",
+            help="File of texts to compare the ONNX graph on. [default: the validation or training file]",
+        ),
+    ] = None,
+    text_column: TextColumn = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Maximum number of texts to compare the ONNX graph on."
+        ),
+    ] = 1000,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance",
+            metavar="P",
+            help="Maximum difference of a probability between the run and the ONNX graph.",
+        ),
+    ] = 0.0001,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write a model as another library reads it.
+
+    For transformers: a gpt that is GPT-2 (learned positions, LayerNorm first, biases) or a bert, with
+    its heads and its tokenizer, as safetensors. As ONNX (extra onnx): a classifier, with its tokenizer,
+    for any number of texts of any length; it is compared with the run on real texts before it is written.
+    """
+    output = Output("senti.export/1", as_json=as_json, quiet=quiet)
+    if onnx and to not in (None, "onnx"):
+        raise UsageError(f"--onnx and --to {to} exclude each other")
+    wanted = "onnx" if onnx else to or "transformers"
+    if wanted not in _FORMATS:
+        raise UsageError(f"--to {wanted}: expected {' or '.join(_FORMATS)}")
+    _refuse_others(run, wanted)
+    if wanted == "onnx":
+        _to_onnx(output, run, out, texts, text_column, limit, tolerance)
+        return
+    from ..export.transformers.folder import export_model
+    from ..runs.language_directory import load_language_model
+    from ..runs.manifest import read_json
+
+    files = export_model(load_language_model(run), out)
+    named = [str(path) for path in files]
+    (with_heads,) = read_json(out / "config.json")["architectures"]
+    read_back = ("next", f"in Python: transformers.{with_heads}.from_pretrained({str(out)!r})")
+    output.result({"out": str(out), "files": named}, lines([*_written(named), read_back]), str(out))
+
+
+def _refuse_others(run: Path, wanted: str) -> None:
+    """Refuses what is another kind of model, by name.
+
+    Raises:
+        UsageError: for an ensemble, and for a language model where classifiers are written.
+    """
+    from ..runs.config import read_toml
+    from ..runs.ensemble import members_of
+    from ..runs.language import is_language
+
+    members = members_of(run)
+    if members:
+        raise UsageError(
+            f"{run}: an ensemble, and one run is exported at a time; name one, such as {members[0]}"
+        )
+    config = run / "config.toml"
+    if wanted == "onnx" and config.is_file() and is_language(read_toml(config)):
+        raise UsageError(
+            f"{run}: a language model, and ONNX holds classifiers here; leave out --onnx to write it for "
+            "transformers"
+        )
+
+
+def _to_onnx(
+    output: Output,
+    run: Path,
+    out: Path,
+    texts: Path | None,
+    text_column: str | None,
+    limit: int,
+    tolerance: float,
+) -> None:
+    from ..export.onnx.folder import export_onnx
+    from ..export.onnx.graph import refuse
+    from ..runs.directory import load_config
+
+    if not (math.isfinite(tolerance) and tolerance > 0):
+        raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
+    config = load_config(run)
+    refuse(config)
+    data = config.data
+    if texts is None:
+        there = [Path(path) for path in (data.valid, data.train) if path and Path(path).exists()]
+        if not there:
+            raise UsageError(
+                f"{run}: its training file is no longer there; give texts to compare on by --texts"
+            )
+        table = read(
+            output, there[0], text_column=data.text_column, format=data.format, limit=limit,
+            encoding=data.encoding, blank_labels="keep",
+        )  # fmt: skip
+    else:
+        table = read(output, texts, text_column=text_column, limit=limit, run=run, blank_labels="keep")
+    about = export_onnx(run, out, table.texts, tolerance)
+    files = [str(path) for path in sorted(out.iterdir())]
+    compared = about["compared"]
+    said = (
+        f"with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: the same "
+        f"labels, probabilities within {compared['worst']:.1g}"
+    )
+    value = {"out": str(out), "files": files, "compared": compared}
+    reader = ("next", f"in Python: sentimodels.export.onnx.OnnxReader.load({str(out)!r})")
+    output.result(value, lines([*_written(files), ("compared", said), reader]), str(out))
+
+
+def _written(files: list[str]) -> list[tuple[str, str]]:
+    """Says what was written, each file with its size."""
+    return [
+        ("" if place else "written", f"{name}, {bytes_text(Path(name).stat().st_size)}")
+        for place, name in enumerate(files)
+    ]
+
+
+def import_(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder that save_pretrained of transformers wrote.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="Run directory to write.")],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Read a GPT-2 or BERT of transformers into a run directory.
+
+    Only safetensors are read, never pickles (.bin).
+    """
+    from ..export.transformers.folder import import_model
+
+    output = Output("senti.import/1", as_json=as_json, quiet=quiet)
+    loaded, notes = import_model(folder, out)
+    for note in notes:
+        output.note(f"note: {note}")
+    n_parameters = sum(parameter.numel() for parameter in loaded.module.parameters())
+    said = f"{loaded.config.arch} with {number(n_parameters)} parameters in {out}"
+    next_step = "senti generate" if loaded.config.task.kind == "next-token" else "senti train FILE --init"
+    value = {"out": str(out), "arch": loaded.config.arch, "parameters": n_parameters, "notes": notes}
+    output.result(value, f"{said}\nnext: {next_step} {out}", str(out))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
+    app.command(
+        "export",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti export runs/base --to transformers -o gpt2",
+            "senti export runs/base -o gpt2-again --json",
+            "senti export runs/first --onnx -o first.onnx",
+        ),
+    )(export)
+    app.command(
+        "import",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples("senti import gpt2 -o runs/gpt2", "senti import gpt2 -o runs/again --quiet"),
+    )(import_)

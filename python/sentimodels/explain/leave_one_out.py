@@ -1,0 +1,114 @@
+"""`leave_one_out`: what each token of a text adds to the answer, by leaving it out.
+
+After Zeiler and Fergus 2014 and Li, Monroe and Jurafsky 2016 (arXiv 1612.08220): the effect of a
+token on a class is the probability of the class with it, less the one without it. A token of a
+subword tokenizer is left out of the ids, so that its neighbours stay what they are; a word is left
+out of the text. Not for gradients. One pass of the model for each token: O(n) texts of n tokens.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok import Tokenizer
+
+from ..classifier import Classifier
+from ..data.encoded import Encoded
+from ..errors import DataError
+from ..text.reading import ReadToken, plain_words, read_tokens
+
+__all__ = ["MOST", "Effects", "leave_one_out", "leave_words_out"]
+
+# Tokens of a text at most: the model reads the text as often.
+MOST = 256
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What the tokens of a text add to its answer.
+
+    Attributes:
+        tokens: the tokens, as the model reads them.
+        probs: (n_classes,) the probabilities of the whole text.
+        effects: (n_tokens, n_classes) those less the ones without the token; 0 of a special token,
+            which is not left out.
+    """
+
+    tokens: list[ReadToken]
+    probs: NDArray[np.float32]
+    effects: NDArray[np.float32]
+
+
+def leave_one_out(classifier: Classifier, text: str, most: int = MOST) -> Effects:
+    """Returns the effect of each token of a text.
+
+    Raises:
+        DataError: if it has too many tokens, or more than the run reads at once.
+    """
+    tokens, n_tokens = read_tokens(classifier.encoder, text)
+    _check(n_tokens, most)
+    if not isinstance(classifier.tokenizer, Tokenizer):
+        return _of_words(lambda texts: classifier.answer(texts)[0], text, tokens)
+    encoded = classifier.encoder.encode([text])
+    if len(encoded) != 1 or encoded.n_cut:
+        raise DataError(
+            f"the text has {n_tokens} tokens, but the run reads {encoded.max_tokens} at once; shorten it"
+        )
+    places = [place for place, token in enumerate(tokens) if not token.special]
+    probs = classifier.calibrated(classifier.logits_of(_without_each(encoded, places)))
+    return _effects(tokens, places, probs)
+
+
+def leave_words_out(
+    predict_proba: Callable[[list[str]], NDArray[np.float32]], text: str, most: int = MOST
+) -> Effects:
+    """Returns the effect of each word of a text, for whatever answers texts, such as an ensemble.
+
+    Raises:
+        DataError: if it has too many words.
+    """
+    tokens, n_words = plain_words(text)
+    _check(n_words, most)
+    return _of_words(predict_proba, text, tokens)
+
+
+def _check(n_tokens: int, most: int) -> None:
+    if n_tokens > most:
+        raise DataError(
+            f"the text has {n_tokens} tokens, but at most {most} are left out one by one; shorten it"
+        )
+
+
+def _of_words(
+    predict_proba: Callable[[list[str]], NDArray[np.float32]], text: str, tokens: list[ReadToken]
+) -> Effects:
+    without = [f"{text[: token.start]} {text[token.end :]}" for token in tokens]
+    return _effects(tokens, range(len(tokens)), predict_proba([text, *without]))
+
+
+def _effects(tokens: list[ReadToken], places: Sequence[int], probs: NDArray[np.float32]) -> Effects:
+    """Returns the effects, from the probabilities of the whole text and of the text without each."""
+    effects = np.zeros((len(tokens), probs.shape[1]), np.float32)
+    effects[list(places)] = probs[0] - probs[1:]
+    return Effects(tokens, probs[0], effects)
+
+
+def _without_each(encoded: Encoded, places: Sequence[int]) -> Encoded:
+    """Returns the one text of `encoded`, then the text without the token of each place."""
+    whole = encoded.row(0)
+    nothing = np.array([encoded.pad_id], whole.dtype)
+    rows = [whole]
+    for place in places:
+        row = np.delete(whole, place)
+        rows.append(row if len(row) else nothing)
+    lengths = np.array([len(row) for row in rows], np.int64)
+    return replace(
+        encoded,
+        ids=np.concatenate(rows),
+        row_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        text_of_row=np.arange(len(rows)),
+        n_texts=len(rows),
+        text_lengths=lengths,
+    )

@@ -1,0 +1,1 @@
+"""Runs as other programs read them: ONNX graphs, and folders of transformers."""

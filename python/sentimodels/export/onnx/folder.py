@@ -1,0 +1,199 @@
+"""`export_onnx`: a run as a folder with `model.onnx`, what turns texts into its inputs, and what is known.
+
+| file | holds |
+|---|---|
+| `model.onnx` | the graph: `input_ids`, `mask` (and `unknown_ngrams`) to `logits`, of any size |
+| `tokenizer.json` or `open-vocabulary.json` | what turns texts into ids |
+| `export.json` | labels, temperature, lengths, the hash of the run, and how the graph was checked |
+
+The graph answers real texts before it is handed out, by the folder's own files and onnxruntime; where a
+probability is off by more than the tolerance, or a label differs, there is no folder.
+"""
+
+import logging
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...classifier import Classifier
+from ...data.writers import write_atomically
+from ...errors import CheckpointError, ConfigError, ExportError
+from ...runs.directory import versions
+from ...runs.manifest import manifest_hash, to_json
+from .graph import portable, refuse
+from .reader import ABOUT, FORMAT, OnnxReader
+
+__all__ = ["OPSET", "TOLERANCE", "export_onnx"]
+
+GRAPH = "model.onnx"
+# The oldest set of operators that has all: what reads ONNX reads it.
+OPSET = 18
+# By how much a probability may differ.
+TOLERANCE = 1e-4
+_NEEDED = ("onnx", "onnxscript", "onnxruntime")
+# Texts at once, where the graph is checked: the first, the second, ..., all further batches.
+_BATCHES = (1, 1, 1, 2, 2, 7, 32)
+
+
+def export_onnx(
+    run: Path, folder: Path, texts: Sequence[str], tolerance: float = TOLERANCE
+) -> dict[str, Any]:
+    """Writes a run as ONNX, compared with the run on texts.
+
+    Args:
+        run: the run directory.
+        folder: where to; it must not exist.
+        texts: real texts to compare on.
+        tolerance: by how much a probability may differ.
+
+    Returns:
+        What `export.json` holds.
+
+    Raises:
+        ConfigError: if the model is not exported, or the extra is missing.
+        CheckpointError: if the folder exists.
+        ExportError: if the graph answers otherwise than the run.
+    """
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise ConfigError(
+            f'--onnx: it needs {", ".join(missing)}; install the extra: pip install "sentitok[onnx]"'
+        )
+    if folder.exists():
+        raise CheckpointError(f"{folder}: exists already; give another --out, or remove it")
+    if not texts:
+        raise ConfigError("no texts to compare on; give some by --texts FILE")
+    classifier = Classifier.load(run)
+    refuse(classifier.config)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Beside it, so that it can be renamed once it has been checked.
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".senti-export-") as scratch:
+        made = Path(scratch) / "folder"
+        made.mkdir()
+        about = _about(classifier, run)
+        write_atomically(made / ABOUT, to_json(about))
+        classifier.encoder.save(made)
+        _write_graph(classifier, OnnxReader.load(made), texts, made / GRAPH)
+        about["compared"] = _compare(classifier, made, texts, tolerance)
+        write_atomically(made / ABOUT, to_json(about))
+        shutil.move(made, folder)
+    return about
+
+
+def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
+    encoder, config = classifier.encoder, classifier.config
+    composes = None
+    given = encoder.char_ngrams
+    if encoder.ngrams is not None and given is not None and encoder.file_name != "tokenizer.json":
+        composes = {"char_ngrams": list(encoder.ngrams.char_ngrams), "char_buckets": given.char_buckets}
+    return {
+        "format": FORMAT,
+        "arch": config.arch,
+        "labels": list(classifier.labels.names),
+        "temperature": classifier.temperature,
+        "vocabulary": encoder.file_name,
+        "normalize": encoder.normalized,
+        "lowercase": encoder.lowercase,
+        "max_tokens": encoder.data.max_tokens,
+        "long": encoder.data.long,
+        "pad_id": encoder.pad_id,
+        "n_ids": encoder.vocab_size,
+        "composes": composes,
+        "opset": OPSET,
+        "run_manifest_sha256": manifest_hash(run),
+        "versions": versions(),
+    }
+
+
+def _write_graph(classifier: Classifier, reader: OnnxReader, texts: Sequence[str], path: Path) -> None:
+    """Traces the model on a few texts, of several lengths where there are some."""
+    longest = sorted(texts, key=len)[-1]
+    feed = reader.feed(["unheard-of words", longest, texts[0]])
+    feed = {name: _grown(value) for name, value in feed.items()}
+    rows, tokens = (
+        torch.export.Dim("texts", min=1),
+        torch.export.Dim("tokens", min=1, max=reader.about["max_tokens"]),
+    )
+    shapes: dict[str, Any] = {"input_ids": {0: rows, 1: tokens}, "mask": {0: rows, 1: tokens}}
+    given = {name: torch.from_numpy(value) for name, value in feed.items()}
+    if "unknown_ngrams" in given:
+        shapes["ngrams"] = {"unknown_ngrams": {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}}
+    with warnings.catch_warnings(), torch.no_grad(), _quiet():
+        # 2026-11: the exporter warns of what is deprecated in itself, which its callers cannot change.
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            portable(classifier),
+            kwargs=given,
+            dynamic_shapes=shapes,
+            input_names=list(given),
+            output_names=["logits"],
+            opset_version=OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None
+    write_atomically(path, program.model_proto.SerializeToString())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps the exporter from logging that torchvision is not installed."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _grown(value: NDArray[Any]) -> NDArray[Any]:
+    """Returns an input of at least two rows and columns: one of anything is traced as a constant."""
+    wide = np.pad(value, [(0, max(0, 2 - size)) for size in value.shape], mode="edge")
+    return np.ascontiguousarray(wide)
+
+
+def _compare(classifier: Classifier, folder: Path, texts: Sequence[str], tolerance: float) -> dict[str, Any]:
+    """Asks the run and the folder for the same answers, to the texts and to an empty one.
+
+    Raises:
+        ExportError: if they differ.
+    """
+    import onnxruntime
+
+    reader = OnnxReader.load(folder)
+    session = onnxruntime.InferenceSession(str(folder / GRAPH), providers=["CPUExecutionProvider"])
+    worst, n_other, n_texts = 0.0, 0, 0
+    for some in _batches(["", *texts]):
+        [logits] = session.run(["logits"], reader.feed(some))
+        probs, expected = reader.probabilities(logits), classifier.predict_proba(some)
+        off = np.abs(probs - expected)
+        worst = max(worst, float(off.max()))
+        # Two labels that are equally likely may change places.
+        other = (probs.argmax(1) != expected.argmax(1)) & (
+            np.ptp(np.sort(expected)[:, -2:], 1) > 2 * tolerance
+        )
+        n_other, n_texts = n_other + int(other.sum()), n_texts + len(some)
+    if worst > tolerance or n_other or not np.isfinite(worst):
+        raise ExportError(
+            f"the graph answers otherwise than the run: a probability by {worst:.2g} (allowed "
+            f"{tolerance:g}), {n_other} of {n_texts} labels; nothing is written"
+        )
+    return {"texts": len(texts), "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yields texts in batches of rising size, so that no size is a constant of the graph."""
+    start = turn = 0
+    while start < len(texts):
+        size = _BATCHES[min(turn, len(_BATCHES) - 1)]
+        yield list(texts[start : start + size])
+        start, turn = start + size, turn + 1

@@ -1,0 +1,214 @@
+"""`portable`: a classifier as a module that ONNX can hold, for any number of texts and tokens.
+
+A copy: embeddings with their character n-grams added up once for all known tokens, recurrent cells as
+ONNX's own operators, and what asks a tensor for its `len`, which an exporter takes for a constant, in
+other words. Refused by name: what learns no states (bags), what cuts a text by its length
+(mamba, causal linear attention), what averages windows, models of transformers. Not for files
+(`folder.py`).
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ...classifier import Classifier
+from ...config import RunConfig
+from ...errors import ConfigError
+from ...models.bert import Bert
+from ...models.sequence_classifier import SequenceClassifier
+from ...nn.embedding import NgramEmbedding, StaticEmbedding, TokenEmbedding
+from ...nn.pooling import Pooling
+from ...nn.recurrent import Recurrent
+
+__all__ = ["HOLDS", "portable", "refuse"]
+
+# Architectures that are exported.
+HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt", "linear")
+
+
+def refuse(config: RunConfig) -> None:
+    """Refuses the configuration of what is not exported.
+
+    Raises:
+        ConfigError: naming the setting.
+    """
+    if config.arch not in HOLDS:
+        why = {
+            "mamba": "its scan is cut into pieces by the length of the text",
+            "tfidf": "a bag of n-grams has no tensors of tokens",
+            "nb": "a bag of n-grams has no tensors of tokens",
+            "bow": "a bag of n-grams has no tensors of tokens",
+        }.get(config.arch, "models of transformers have an exporter of their own, optimum")
+        raise ConfigError(
+            f"arch {config.arch}: the ONNX export does not hold it: {why}; it holds {', '.join(HOLDS)}"
+        )
+    attention = getattr(config.model, "attention", "softmax")
+    causal = getattr(config.model, "causal", False)
+    if attention == "nystrom" or (causal and attention not in ("softmax", "plain")):
+        raise ConfigError(
+            f"model.attention {attention!r}: the ONNX export does not hold it: it cuts a text by its length; "
+            "softmax and plain can be exported"
+        )
+    if config.data.long == "windows":
+        raise ConfigError(
+            "data.long 'windows': the answers to several windows of a text are averaged, which no graph of "
+            "one batch does; truncate and head-tail can be exported"
+        )
+
+
+def portable(classifier: Classifier) -> nn.Module:
+    """Returns a copy of a classifier's model for export, on the CPU.
+
+    Called as `model(input_ids, mask)`, or with `unknown_ngrams` (U, M) as well; see `reader.py`.
+    """
+    refuse(classifier.config)
+    module = copy.deepcopy(classifier.module).cpu().float().eval()
+    assert isinstance(module, SequenceClassifier)
+    backbone: Any = module.backbone
+    n_ids, pad_id = classifier.encoder.vocab_size, classifier.encoder.pad_id
+    with torch.no_grad():
+        if isinstance(backbone.embedding, NgramEmbedding):
+            backbone.embedding = _Composed(backbone.embedding, *_table_of(classifier))
+        elif isinstance(backbone.embedding, TokenEmbedding):
+            backbone.embedding = _Rows(backbone.embedding.weight)
+        if isinstance(static := getattr(backbone, "static", None), StaticEmbedding):
+            backbone.static = _Known(static.vectors, n_ids, pad_id)
+        for part in module.modules():
+            if isinstance(part, Recurrent):
+                layers: Any = part.layers
+                part.layers = nn.ModuleList(nn.ModuleList(_Cell(cell) for cell in one) for one in layers)
+        if module.head.pooling.kind == "last":
+            # 2026-11-23: a module in the place of another
+            module.head.pooling = _Last(module.head.pooling)  # type: ignore[assignment]
+        return _Prefixed(module) if backbone.n_prefix else module
+
+
+def _table_of(classifier: Classifier) -> tuple[Tensor, Tensor]:
+    index = classifier.encoder.ngrams
+    assert index is not None
+    return torch.from_numpy(index.table.rows), torch.from_numpy(index.table.starts)
+
+
+class _Last(nn.Module):
+    """The state of the last token; features that read from right to left are those of the first."""
+
+    def __init__(self, pooling: Pooling) -> None:
+        super().__init__()
+        self.width = pooling.forward_width
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        end = (mask * torch.arange(mask.shape[1])).amax(1)
+        last = states.gather(1, end[:, None, None].expand(-1, 1, states.shape[2])).squeeze(1)
+        both = torch.cat((last[:, : self.width], states[:, 0, self.width :]), -1)
+        return both * mask.any(1, keepdim=True)
+
+
+class _Prefixed(nn.Module):
+    """A classifier whose learned first token is put among the vectors of the others."""
+
+    def __init__(self, module: SequenceClassifier) -> None:
+        super().__init__()
+        backbone: Any = module.backbone
+        first = backbone.transformer.cls
+        if isinstance(backbone, Bert):  # it adds this to every token, but not to the first
+            first = first - backbone.segments.weight[0]
+        backbone.embedding = _First(backbone.embedding, first)
+        backbone.transformer.cls, backbone.n_prefix = None, 0
+        self.module = module
+
+    def forward(self, input_ids: Tensor, mask: Tensor, **ngrams: Tensor) -> Tensor:
+        wide = F.pad(input_ids, (1, 0)), F.pad(mask, (1, 0), value=True)
+        logits: Tensor = self.module(*wide, **ngrams)
+        return logits
+
+
+class _First(nn.Module):
+    """An embedding with one vector in the first place of every text."""
+
+    def __init__(self, embedding: nn.Module, first: Tensor) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.first = nn.Parameter(first.detach().clone(), requires_grad=False)
+
+    def forward(self, input_ids: Tensor, mask: Tensor, **ngrams: Tensor) -> Tensor:
+        x: Tensor = self.embedding(input_ids, mask, **ngrams)
+        return torch.where((torch.arange(x.shape[1]) == 0)[:, None], self.first, x)
+
+
+class _Rows(nn.Module):
+    """A row for each id."""
+
+    def __init__(self, table: Tensor) -> None:
+        super().__init__()
+        self.table = nn.Parameter(table.detach().clone(), requires_grad=False)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        return F.embedding(input_ids, self.table) * mask[..., None]
+
+
+class _Known(_Rows):
+    """A row for each id, that of padding for an unknown word."""
+
+    def __init__(self, table: Tensor, n_ids: int, pad_id: int) -> None:
+        super().__init__(table)
+        self.n_ids, self.pad_id = n_ids, pad_id
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        return super().forward(torch.where(input_ids < self.n_ids, input_ids, self.pad_id), mask)
+
+
+class _Composed(_Rows):
+    """A row for each known id with its n-grams in it; unknown words are the mean of theirs."""
+
+    def __init__(self, embedding: NgramEmbedding, rows: Tensor, starts: Tensor) -> None:
+        means = F.embedding_bag(rows, embedding.gram_weight, starts[:-1], mode="mean")
+        super().__init__(embedding.weight + means)
+        self.grams = nn.Parameter(embedding.gram_weight.detach().clone(), requires_grad=False)
+
+    def forward(self, input_ids: Tensor, mask: Tensor, unknown_ngrams: Tensor | None = None) -> Tensor:
+        if unknown_ngrams is None:  # a tokenizer knows all its tokens
+            return super().forward(input_ids, mask)
+        there = unknown_ngrams >= 0
+        vectors = F.embedding(unknown_ngrams.clamp(min=0), self.grams) * there[..., None]
+        means = vectors.sum(1) / there.sum(1, keepdim=True).clamp(min=1)
+        return F.embedding(input_ids, torch.cat((self.table, means))) * mask[..., None]
+
+
+# Places among torch's gates (input, forget, cell, output; reset, update, new) of ONNX's, in its order.
+_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
+
+
+class _Cell(nn.Module):
+    """A recurrent layer in one direction as ONNX's operator, whose gates come in another order."""
+
+    def __init__(self, cell: nn.RNNBase) -> None:
+        super().__init__()
+        self.kind = cell.mode.split("_")[0]
+        self.width = cell.hidden_size
+        weights = dict(cell.named_parameters())
+        self.w = self._held(weights["weight_ih_l0"])
+        self.r = self._held(weights["weight_hh_l0"])
+        biases = [self._ordered(weights[name]) for name in ("bias_ih_l0", "bias_hh_l0")]
+        self.b = nn.Parameter(torch.cat(biases)[None], requires_grad=False)
+
+    def _ordered(self, weight: Tensor) -> Tensor:
+        gates = weight.detach().split(self.width)
+        return torch.cat([gates[place] for place in _GATES[self.kind]])
+
+    def _held(self, weight: Tensor) -> nn.Parameter:
+        return nn.Parameter(self._ordered(weight)[None], requires_grad=False)
+
+    def forward(self, x: Tensor, _state: None = None) -> tuple[Tensor, None]:
+        steps_first = x.transpose(0, 1)
+        attributes: dict[str, Any] = {"hidden_size": self.width}
+        if self.kind == "GRU":
+            attributes["linear_before_reset"] = 1
+        shape: Sequence[int | torch.SymInt] = (x.shape[1], 1, x.shape[0], self.width)
+        out = torch.onnx.ops.symbolic(
+            self.kind, (steps_first, self.w, self.r, self.b), attributes, dtype=x.dtype, shape=shape
+        )
+        return out.squeeze(1).transpose(0, 1), None

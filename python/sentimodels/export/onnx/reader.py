@@ -1,0 +1,111 @@
+"""`OnnxReader`: from texts to the inputs of an exported graph, and from its logits to answers.
+
+What a consumer needs beside onnxruntime; it imports no torch. Inputs are `input_ids` (B, T) and `mask`
+(B, T), and for a run of whole words that composes unknown ones from character n-grams also
+`unknown_ngrams` (U, M): the rows of the n-grams of each unknown word of the batch, -1 after the last.
+An unknown word's id is `n_ids` plus its place there.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentitok import Tokenizer
+
+from ...data.encoded import Encoded, encode_texts
+from ...data.normalization import prepared
+from ...data.opening import read_small
+from ...errors import CheckpointError
+from ...text.ngrams import NgramIndex
+from ...text.open_vocabulary import OpenVocabulary
+from ...text.vocabulary import Subwords, Vocabulary
+
+__all__ = ["ABOUT", "FORMAT", "OnnxReader"]
+
+ABOUT = "export.json"
+FORMAT = "sentimodels.export.onnx/1"
+_VOCABULARIES = ("tokenizer.json", "open-vocabulary.json")
+
+
+@dataclass(frozen=True)
+class OnnxReader:
+    """An exported folder, less its graph.
+
+    Attributes:
+        vocabulary: from texts to ids.
+        ngrams: rows of character n-grams, where the graph composes unknown words.
+        about: `export.json`.
+    """
+
+    vocabulary: Vocabulary
+    ngrams: NgramIndex | None
+    about: dict[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Reads a folder that `senti export --onnx` wrote.
+
+        Raises:
+            CheckpointError: if it is none.
+        """
+        folder = Path(folder)
+        try:
+            about = json.loads(read_small(folder / ABOUT))
+            if about["format"] != FORMAT:
+                raise CheckpointError(f"{folder / ABOUT}: format {about['format']!r}, expected {FORMAT!r}")
+            vocabulary: Vocabulary
+            if about["vocabulary"] == _VOCABULARIES[0]:
+                vocabulary = Subwords(Tokenizer.from_file(folder / _VOCABULARIES[0]))
+            else:
+                vocabulary = OpenVocabulary.from_bytes((folder / _VOCABULARIES[1]).read_bytes())
+            ngrams, texts = None, vocabulary.token_texts
+            if about["composes"] is not None and texts is not None:
+                low, high = about["composes"]["char_ngrams"]
+                ngrams = NgramIndex.of(texts, (low, high), about["composes"]["char_buckets"])
+            return cls(vocabulary, ngrams, about)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, CheckpointError):
+                raise
+            raise CheckpointError(f"{folder}: no folder of senti export --onnx: {error}") from error
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the classes, in the order of the logits."""
+        return list(self.about["labels"])
+
+    def feed(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Returns the inputs of the graph for some texts, at least one."""
+        # Exports of versions without `normalize` read texts as they are.
+        normalized, lowercase = self.about.get("normalize", False), self.about["lowercase"]
+        read = [prepared(text, normalized=normalized, lowercase=lowercase) for text in texts]
+        reader = self.vocabulary.reader()
+        encoded = encode_texts(
+            read, reader, self.about["max_tokens"], self.about["long"], pad_id=self.vocabulary.pad_id
+        )
+        return self._padded(replace(encoded, unknown=tuple(reader.unknown)))
+
+    def _padded(self, encoded: Encoded) -> dict[str, NDArray[Any]]:
+        lengths, n_ids = encoded.lengths, self.vocabulary.vocab_size
+        mask = np.arange(int(lengths.max())) < lengths[:, None]
+        ids = np.full(mask.shape, encoded.pad_id, np.int64)
+        ids[mask] = encoded.ids
+        if self.ngrams is None:  # an unknown word is nothing
+            return {"input_ids": np.where(ids < n_ids, ids, encoded.pad_id), "mask": mask}
+        table = self.ngrams.extended(encoded.unknown)
+        counts = np.diff(table.starts[n_ids:])
+        # At least one row and one column, which nothing points to.
+        rows = np.full((max(1, len(counts)), max(1, int(counts.max(initial=0)))), -1, np.int64)
+        rows[: len(counts)][np.arange(rows.shape[1]) < counts[:, None]] = table.rows[table.starts[n_ids] :]
+        return {"input_ids": ids, "mask": mask, "unknown_ngrams": rows}
+
+    def probabilities(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns the calibrated probabilities (n, n_classes) that logits stand for."""
+        cooled = logits.astype(np.float64) / self.about["temperature"]
+        shares = np.exp(cooled - cooled.max(1, keepdims=True))
+        result: NDArray[np.float32] = (shares / shares.sum(1, keepdims=True)).astype(np.float32)
+        return result

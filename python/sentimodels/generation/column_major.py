@@ -1,0 +1,23 @@
+"""`order_for_decoding`: the order in memory in which a matrix is read fastest for one token.
+
+Going on with a text, a step multiplies one vector by every matrix: it costs what reading them
+costs. Torch's product on the CPU reads long stretches faster than short ones, so that a matrix with
+more rows than columns is kept column by column: up to twice as fast, measured by
+benches/models/generate.py. Shapes and numbers stay the same. Not for training or for a GPU.
+"""
+
+import torch
+from torch import nn
+
+from ..models.language import CausalModel
+
+__all__ = ["order_for_decoding"]
+
+
+@torch.no_grad()
+def order_for_decoding(model: CausalModel) -> None:
+    """Puts matrices on the CPU with more rows than columns in order of columns."""
+    matrices = [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
+    for matrix in (*matrices, model.head.table(model.backbone)):
+        if matrix.device.type == "cpu" and matrix.shape[0] > matrix.shape[1] and matrix.is_contiguous():
+            matrix.data = matrix.data.t().contiguous().t()

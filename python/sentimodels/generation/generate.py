@@ -1,0 +1,230 @@
+"""`generate`: prompts in, pieces of text out, until each text ends.
+
+A text ends with an end token, before a stop string, after so many tokens, or where the context
+is full. Texts that have ended leave their batch. Not for the next token (`decoding.py`), nor for
+when its text is certain (`text_stream.py`).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from sentitok import Tokenizer
+
+from ..arguments import flag, strings, whole
+from ..errors import DataError
+from ..models.language import CausalModel
+from ..text.special_tokens import special_ids
+from .decoding import Decoding, Watch
+from .sampling import Draws, Sampling
+from .streaming import StopStrings, TextStream
+
+__all__ = ["Ending", "Limits", "Piece", "Reason", "check_prompts", "generate"]
+
+Reason = Literal["end", "stop", "length", "context"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When texts end.
+
+    Attributes:
+        max_new_tokens: tokens of a text at most, from 1 on.
+        stops: strings before which a text ends; a special token that is spelled so ends it too.
+        end_ids: tokens that end a text, and are no part of it.
+        context: tokens that the model reads at most; `None`: any number.
+        window: whether a text may be longer than the context, the oldest tokens being forgotten.
+
+    Raises:
+        TypeError: if a value is of the wrong type.
+        ConfigError: if it is out of range.
+    """
+
+    max_new_tokens: int = 128
+    stops: tuple[str, ...] = ()
+    end_ids: AbstractSet[int] = frozenset()
+    context: int | None = None
+    window: bool = False
+
+    def __post_init__(self) -> None:
+        whole("max_new_tokens", self.max_new_tokens, "a whole number from 1 on", 1)
+        object.__setattr__(self, "stops", strings("stop", self.stops))
+        if self.context is not None:
+            whole("context", self.context, "a whole number from 1 on", 1)
+        flag("window", self.window)
+        StopStrings(self.stops)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a text ended.
+
+    Attributes:
+        reason: `end`: by an end token; `stop`: before a stop string; `length`: with the last
+            of `max_new_tokens`; `context`: where the context was full.
+        ids: the tokens that were taken, an end token included.
+    """
+
+    reason: Reason
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What follows in a text: never half a character, nor a part of a stop string.
+
+    Attributes:
+        row: which prompt it belongs to.
+        text: what follows.
+        ending: how the text ended, with its last piece; `None` before.
+    """
+
+    row: int
+    text: str
+    ending: Ending | None = None
+
+
+def check_prompts(
+    prompts: Sequence[Sequence[int]], n_words: int, limits: Limits, begin: str | None, first: int = 1
+) -> None:
+    """Refuses what cannot be read.
+
+    Args:
+        prompts: the ids of each.
+        n_words: ids run below this.
+        limits: the context.
+        begin: a token that texts begin with, if the tokenizer has one.
+        first: number of the first prompt, for messages.
+
+    Raises:
+        DataError: if a prompt has no tokens, unknown ones, or too many.
+    """
+    for number, prompt in enumerate(prompts, first):
+        if not len(prompt):
+            raise DataError(
+                f"prompt {number} is empty: there is nothing to go on from; give some text"
+                + ("" if begin is None else f", or begin=True (--begin) to go on from {begin}")
+            )
+        unknown = next((id for id in prompt if not 0 <= id < n_words), None)
+        if unknown is not None:
+            raise DataError(
+                f"prompt {number}: token id {unknown} is unknown to the model, which has {n_words} of them; "
+                "encode it with the tokenizer of the run"
+            )
+        if limits.context is not None and len(prompt) > limits.context and not limits.window:
+            raise DataError(
+                f"prompt {number} has {len(prompt)} tokens, but the model reads {limits.context}; "
+                "shorten it, or use window=True (--window), which forgets the oldest tokens"
+            )
+
+
+def generate(
+    model: CausalModel,
+    tokenizer: Tokenizer,
+    prompts: Sequence[Sequence[int]],
+    limits: Limits,
+    sampling: Sampling,
+    *,
+    seed: int | None = None,
+    batch_size: int = 32,
+    begin: str | None = None,
+    watch: Watch | None = None,
+    copies: Counter[bytes] | None = None,
+) -> Iterator[Piece]:
+    """Continues prompts; returns each text piece by piece, those of one batch at the same time.
+
+    Args:
+        model: a causal model in evaluation mode.
+        tokenizer: what the ids are of.
+        prompts: the ids of each.
+        limits: when texts end.
+        sampling: how a token is taken.
+        seed: what texts are drawn by; the same seed gives the same texts. `None`: another each time.
+        batch_size: prompts that are continued together at most.
+        begin: for messages: a token that texts begin with.
+        watch: is told of each step, or `None`.
+        copies: as `Draws` has it, for prompts that are continued in several calls.
+
+    Raises:
+        DataError: as `check_prompts` has it.
+        TypeError: if a value is of the wrong type.
+        ConfigError: if the model reads both ways, or a value is out of range.
+    """
+    table = model.head.table(model.backbone)
+    check_prompts(prompts, len(table), limits, begin)
+    model.new_cache()  # refuses a model that reads both ways
+    whole("batch_size", batch_size, "a whole number from 1 on", 1)
+    draws = Draws(seed, prompts, copies)
+    # Ids above those of the tokenizer, such as padding, are no text.
+    above = torch.arange(tokenizer.vocab_size, len(table), device=table.device)
+    banned = above if len(above) else None
+    return _pieces(model, tokenizer, prompts, limits, sampling, draws, batch_size, banned, watch)
+
+
+def _pieces(
+    model: CausalModel,
+    tokenizer: Tokenizer,
+    prompts: Sequence[Sequence[int]],
+    limits: Limits,
+    sampling: Sampling,
+    draws: Draws,
+    batch_size: int,
+    banned: Tensor | None,
+    watch: Watch | None,
+) -> Iterator[Piece]:
+    for rows in _batches(prompts, batch_size, equal=not model.backbone.pads_left):
+        texts = [prompts[row] for row in rows]
+        decoding = Decoding(
+            model, texts, sampling, draws, rows, context=limits.context, banned=banned, watch=watch
+        )
+        yield from _continued(decoding, tokenizer, prompts, limits)
+
+
+def _batches(prompts: Sequence[Sequence[int]], most: int, *, equal: bool) -> Iterator[list[int]]:
+    """Yields which prompts are continued together: of near lengths, or of equal ones."""
+    batch: list[int] = []
+    for row in sorted(range(len(prompts)), key=lambda row: len(prompts[row])):
+        if batch and (len(batch) == most or (equal and len(prompts[row]) != len(prompts[batch[0]]))):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _continued(
+    decoding: Decoding, tokenizer: Tokenizer, prompts: Sequence[Sequence[int]], limits: Limits
+) -> Iterator[Piece]:
+    """Yields the pieces of one batch, until all its texts have ended."""
+    texts = {row: TextStream(tokenizer, prompts[row], limits.stops) for row in decoding.rows}
+    special = special_ids(tokenizer)
+    stop_ids = {special[stop] for stop in limits.stops if stop in special} - limits.end_ids
+    while decoding.rows:
+        going = []
+        for place, id in enumerate(decoding.step()):
+            row, text = decoding.rows[place], texts[decoding.rows[place]]
+            piece = "" if id in limits.end_ids or id in stop_ids else text.push(id)
+            n_read, n_new = len(decoding.texts[place]), len(decoding.texts[place]) - len(prompts[row])
+            reason: Reason | None = None
+            if id in limits.end_ids:
+                reason = "end"
+            elif text.stopped or id in stop_ids:
+                reason = "stop"
+            elif n_new >= limits.max_new_tokens:
+                reason = "length"
+            elif limits.context is not None and not limits.window and n_read > limits.context:
+                reason = "context"
+            if reason is None:
+                going.append(place)
+                if piece:
+                    yield Piece(row, piece)
+            else:
+                ids = tuple(decoding.texts[place][len(prompts[row]) :])
+                yield Piece(row, piece + text.finish(), Ending(reason, ids))
+        if len(going) < len(decoding.rows):
+            decoding.keep(going)

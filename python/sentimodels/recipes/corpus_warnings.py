@@ -1,0 +1,135 @@
+"""`notes_of`: what a pre-training tells of its corpus before it begins.
+
+Not for what is refused (`count.py`, `held_out.py`).
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sentitok import Tokenizer
+
+from ..config import CorpusConfig, LanguageConfig
+from ..data.record import JSON_NAME
+from ..errors import SentiError
+from ..runs.language import load_language_config
+from ..runs.language_directory import end_of_start, tokenizer_of_start
+from ..runs.lineage import own_sources, record_of
+from ..runs.manifest import read_json
+from ..tasks.masked import share_read
+from ..text.corpus import Corpus
+from ..text.documents import kind_of
+from ..text.special_tokens import masked_tokens
+
+__all__ = ["notes_of"]
+
+# Where rows of two halves read a smaller share of the tokens than this, a note says so.
+_MUCH = 0.7
+# What decides which documents of files validate, beside how the files are read.
+_DIVIDING = ("limit", "valid_share", "split_seed")
+
+
+def notes_of(
+    config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer, *, resumed: bool = False
+) -> Iterator[str]:
+    """Yields what the user of a run should know, one sentence each.
+
+    Args:
+        config: the run.
+        corpus: its rows.
+        tokenizer: what encoded them.
+        resumed: whether the run has begun before, so that its base is known.
+    """
+    facts = corpus.facts
+    (train, valid), (train_tokens, valid_tokens) = facts.documents, facts.tokens
+    yield (
+        f"{train_tokens:,} tokens of {train:,} documents to train on, {valid_tokens:,} of {valid:,} to "
+        f"validate; vocabulary {tokenizer.vocab_size:,}"
+    )
+    if facts.left_out:
+        were = "line or document was" if facts.left_out == 1 else "lines or documents were"
+        yield (
+            f"{facts.left_out:,} {were} left out for being sentences of SST dev or test, which nothing may "
+            "train on"
+        )
+    yield from _of_tokenizer(config, tokenizer, facts.end)
+    if config.task.kind == "masked" and config.task.next_sentence:
+        share = share_read(corpus)
+        if share < _MUCH:
+            yield (
+                f"--next-sentence reads the longest document of each {config.data.context} tokens and pads "
+                f"the rest: about {share:.0%} of the tokens are read; documents have "
+                f"{train_tokens // train:,} tokens on average, so lower --context, or leave out "
+                "--next-sentence"
+            )
+    start = config.train.init_from
+    if not resumed and (of_start := tokenizer_of_start(config)) is not None:
+        end, known = tokenizer.id_to_token(facts.end), end_of_start(config, of_start)
+        if known not in (None, end):
+            yield (
+                f"documents end with {end}, but those of {start} with {known}: the model has to learn {end} "
+                "anew"
+            )
+    if start is not None and not resumed:
+        yield from _known_to(Path(start), config, own_sources(facts.sources))
+
+
+def _of_tokenizer(config: LanguageConfig, tokenizer: Tokenizer, end: int) -> Iterator[str]:
+    """Yields what a tokenizer loses of texts, and where classifiers would read other tokens around them."""
+    around = tokenizer.encode("")
+    if config.task.kind == "masked":
+        _, special = masked_tokens(tokenizer)
+        if not {special.cls, special.sep} <= set(around.ids.tolist()):
+            first, last = (tokenizer.id_to_token(id) for id in (special.cls, special.sep))
+            yield (
+                f"the tokenizer adds no {first} and {last} to a text that is classified, between which this "
+                "model reads; if classifiers are to start from it, use a tokenizer that adds them"
+            )
+        return
+    if not tokenizer.is_lossless:
+        yield (
+            "the tokenizer loses parts of texts, which bits per byte then leave out; compare them only with "
+            "those of the same tokenizer"
+        )
+    unread = [name for name, id in zip(around.tokens, around.ids, strict=True) if id != end]
+    if unread:
+        yield (
+            f"the tokenizer adds {' and '.join(unread)} to a text that is classified, which this model does "
+            "not read; if classifiers are to start from it, use a tokenizer that adds nothing"
+        )
+
+
+def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields what is to be said of files that a base was trained on, if it may have read what validates here.
+
+    A document validates by its number, so the base may have read others of the same files: unless these came
+    first and in the same order there, divided by the same settings.
+    """
+    known = {one.sha256 for one in record_of(start).learned}
+    hashes = [file["sha256"] for file in files]
+    if not (n_known := sum(file in known for file in hashes)):
+        return
+    differ = "other files before or among them"
+    try:
+        then = load_language_config(start).data
+        of_base = own_sources(read_json(start / JSON_NAME).get("sources", []))
+        n_same = min(len(files), len(of_base))
+        settings = [name for name in _DIVIDING if getattr(then, name) != getattr(config.data, name)]
+        same = hashes[:n_same] == [one["sha256"] for one in of_base[:n_same]]
+        if settings:
+            differ = f"another data.{settings[0]}"
+        elif same and _read_as(then, of_base[:n_same]) != _read_as(config.data, files[:n_same]):
+            differ = "documents read in another way"
+        elif same and known.isdisjoint(hashes[n_same:]):
+            return
+    except (SentiError, OSError):  # no language model: a classifier, or weights alone
+        differ = "a division of its own"
+    yield (
+        f"{start} was trained on {n_known:,} of the {len(files):,} files of the corpus, with {differ}: it "
+        "may have read documents that validate, and the loss there may be too low"
+    )
+
+
+def _read_as(data: CorpusConfig, files: list[Mapping[str, Any]]) -> tuple[str, list[tuple[str, str]]]:
+    """Returns how files are decoded, and what a document is in each."""
+    return data.encoding or "utf-8", [kind_of(Path(one["source"]), data.format) for one in files]

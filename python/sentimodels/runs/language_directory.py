@@ -1,0 +1,215 @@
+"""The run directory of a language model: the files of a classifier's, without labels.
+
+| file | holds |
+|---|---|
+| `model.safetensors` | weights; in its metadata the hash of the tokenizer they belong to |
+| `config.toml` | the resolved configuration, paths absolute; enough to run again |
+| `tokenizer.json` | sentitok's tokenizer |
+| `run.json` | scores, baselines, versions, git commit, time |
+| `metrics.jsonl` | the course of training |
+| `training_data.json` | hashes of the files trained on |
+| `state.safetensors`, `tokens/` | only while unfinished: what `--resume` goes on from |
+| `manifest.json` | size and SHA-256 of the other files, but for those of unfinished runs |
+
+Translation models have the same files, with the hashes of their texts as classifiers have them. Not for
+classifiers (`runs/directory.py`), which the parts that know no labels come from.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import nn
+
+from sentitok import SentitokError, Tokenizer
+
+from ..config import LanguageConfig, Written
+from ..data.writers import write_atomically
+from ..errors import CheckpointError, ConfigError
+from ..models.language import LanguageModule, build_language_model
+from ..text.special_tokens import known_end, special_ids
+from .config import read_toml
+from .directory import WEIGHTS, check_there, finished, load_weights, metadata_of, refuse_run
+from .language import check_command, is_translation, load_language_config, no_run
+from .manifest import MANIFEST, check_unchanged, read_json, to_json
+
+__all__ = [
+    "SOURCES",
+    "TOKENIZER",
+    "LoadedModel",
+    "begin_language_run",
+    "begin_with",
+    "end_of_start",
+    "load_checked",
+    "load_language_model",
+    "load_tokenizer",
+    "load_unfinished",
+    "tokenizer_of_start",
+]
+
+TOKENIZER = "tokenizer.json"
+SOURCES = "training_data.json"
+_Config = TypeVar("_Config", bound=Written)
+_Module = TypeVar("_Module", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A language model, as it was saved.
+
+    Attributes:
+        config: of the run.
+        module: with its weights, in evaluation mode, on the CPU.
+        tokenizer: the one the weights belong to.
+        about: what `run.json` holds.
+    """
+
+    config: LanguageConfig
+    module: LanguageModule
+    tokenizer: Tokenizer
+    about: dict[str, Any]
+
+
+def begin_language_run(
+    folder: Path, config: LanguageConfig, tokenizer: Tokenizer, sources: Mapping[str, Any]
+) -> None:
+    """Writes what is known before training, so that a stopped run can be resumed.
+
+    Args:
+        folder: the run directory.
+        config: of the run, paths absolute.
+        tokenizer: what makes its ids.
+        sources: what is trained on, for `training_data.json`.
+
+    Raises:
+        CheckpointError: if the folder holds another run.
+    """
+    begin_with(folder, config, tokenizer, {SOURCES: to_json(sources)})
+
+
+def begin_with(folder: Path, config: Written, tokenizer: Tokenizer, files: Mapping[str, bytes]) -> None:
+    """Writes tokenizer, the files that say what is trained on, and at last the configuration.
+
+    Raises:
+        CheckpointError: if the folder holds another run.
+    """
+    refuse_run(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(folder / TOKENIZER)
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    write_atomically(folder / "config.toml", config.to_toml().encode())
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Reads the tokenizer of a run.
+
+    Raises:
+        CheckpointError: if it is missing or damaged.
+    """
+    try:
+        return Tokenizer.from_file(folder / TOKENIZER)
+    except (OSError, SentitokError) as error:
+        raise CheckpointError(f"{folder / TOKENIZER}: unreadable: {error}") from error
+
+
+def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
+    """Returns the tokenizer of the run that a model starts from, unless another is named.
+
+    Raises:
+        ConfigError: if that run has none, or translates.
+    """
+    start = config.train.init_from
+    if (
+        start is not None
+        and (file := Path(start) / "config.toml").is_file()
+        and is_translation(read_toml(file))
+    ):
+        raise ConfigError(
+            f"train.init_from {start}: a translation model; senti translate train FILES --init {start} goes "
+            "on with it"
+        )
+    if start is None or config.data.tokenizer is not None or not Path(start).is_dir():
+        return None
+    if (Path(start) / "config.toml").is_file() and not (Path(start) / TOKENIZER).is_file():
+        raise ConfigError(
+            f"train.init_from {start}: that run reads whole words and has no tokenizer; name one with "
+            "--tokenizer FILE, or leave out --init"
+        )
+    return load_tokenizer(Path(start))
+
+
+def end_of_start(config: LanguageConfig, tokenizer: Tokenizer) -> str | None:
+    """Returns the special token that ends a document of the run that a model starts from, or `None`.
+
+    Args:
+        config: of the model that starts there.
+        tokenizer: of that run.
+    """
+    folder = Path(config.train.init_from or "")
+    tree = read_toml(folder / "config.toml") if (folder / "config.toml").is_file() else {}
+    about = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
+    data = tree.get("data")
+    named = data.get("end") if isinstance(data, Mapping) else None
+    end = known_end(tokenizer, named, about)
+    return end if end in special_ids(tokenizer) else None
+
+
+def load_language_model(folder: Path | str) -> LoadedModel:
+    """Loads a language model, after checking every file it reads against the manifest.
+
+    Raises:
+        CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
+        ConfigError: if the run is of another kind.
+    """
+    return LoadedModel(*load_checked(Path(folder), load_language_config, build_language_model))
+
+
+def load_checked(
+    folder: Path, read: Callable[[Path], _Config], build: Callable[[_Config, int], _Module]
+) -> tuple[_Config, _Module, Tokenizer, dict[str, Any]]:
+    """Loads a run whose texts a tokenizer reads, after checking its files against the manifest.
+
+    Args:
+        folder: the run directory.
+        read: reads its configuration; refuses a run of another kind.
+        build: builds the module, of the configuration and the size of the vocabulary.
+
+    Returns:
+        Configuration, module in evaluation mode, tokenizer, and what `run.json` holds.
+
+    Raises:
+        CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
+    """
+    config = _read(folder, read)
+    metadata = metadata_of(folder)
+    check_unchanged(folder, (WEIGHTS, "config.toml", TOKENIZER, "run.json"))
+    tokenizer = load_tokenizer(folder)
+    if metadata.get("tokenizer_sha256") != tokenizer.fingerprint:
+        raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
+    module = build(config, tokenizer.vocab_size)
+    load_weights(module, folder)
+    return config, module.eval(), tokenizer, read_json(folder / "run.json")
+
+
+def load_unfinished(folder: Path, read: Callable[[Path], _Config], command: str) -> _Config:
+    """Returns the configuration of a run that can be resumed, by what reads it; `command` trains such runs.
+
+    Raises:
+        CheckpointError: if there is no run, nothing is left of it to do, or its settings have changed.
+    """
+    check_command(folder, command)
+    config = _read(folder, read)
+    if finished(folder):
+        raise CheckpointError(f"{folder}: has finished; nothing to resume")
+    if (folder / MANIFEST).is_file():  # one that was killed before it could stop has none yet
+        check_unchanged(folder, ("config.toml", TOKENIZER))
+    return config
+
+
+def _read(folder: Path, read: Callable[[Path], _Config]) -> _Config:
+    check_there(folder)
+    if not (folder / "config.toml").is_file():
+        raise no_run(folder)
+    return read(folder)

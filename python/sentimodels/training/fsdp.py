@@ -1,0 +1,245 @@
+"""`ShardedTrainer`: the same loop, where each process holds a part of the model (`train.parallel = "fsdp"`).
+
+torch's `fully_shard` (FSDP2; Zhao et al. 2023) divides every parameter by its rows among the processes, and
+with it its gradient, the optimizer's state and the average. A block's parameters are put together before
+it computes, and its gradients are added and divided again after; embedding, last norm and head stay together
+from the forward pass to the end of the backward pass, since losses read the table outside the model's own
+call. Not for whole copies in each process (`training/distributed.py`), nor for what is written
+(`sharded_state.py`).
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor
+
+from ..config import Course, LanguageConfig
+from ..errors import ConfigError, TrainingError
+from .distributed import Distributed
+from .ema import EMA
+from .fsdp_state import Parts, load_sharded, save_sharded
+from .progress import Fit, Progress
+from .state import STATE, drop_shards, random_state, restore_random
+from .task import Cuts, Evaluation, NotFiniteError, Task
+from .trainer import Trainer, _Run
+
+__all__ = ["Sharded", "ShardedTrainer", "check_sharded", "go_on_drawing", "whole_weights"]
+
+
+def check_sharded(config: LanguageConfig, world: int) -> None:
+    """Refuses what a divided model cannot do.
+
+    Raises:
+        ConfigError: naming the key, and what to type.
+    """
+    if world == 1:
+        raise ConfigError(
+            "train.parallel fsdp divides a model among processes, and there is one; type: torchrun "
+            "--nproc-per-node 2 -m sentimodels pretrain ..., or leave out --parallel"
+        )
+    if not hasattr(FSDPModule, "set_reduce_scatter_unused_params"):
+        raise ConfigError(
+            f"train.parallel fsdp needs torch 2.13 or newer, and this is {torch.__version__}; type: pip "
+            "install -U torch, or leave out --parallel"
+        )
+    if config.optim.sparse_embeddings:
+        raise ConfigError(
+            "optim.sparse_embeddings moves single rows of a table, which train.parallel fsdp divides among "
+            "processes; type: --set optim.sparse_embeddings=false"
+        )
+
+
+@dataclass(frozen=True)
+class Sharded(Distributed):
+    """One process among those that hold a part of the model each; alone, it holds all."""
+
+    def share_weights(self, module: nn.Module) -> None:
+        """Does nothing: each part of a weight is in one process."""
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter], sparse: Sequence[nn.Parameter]) -> None:
+        """Does nothing: gradients were added in the backward pass."""
+
+    def divide(self, module: nn.Module) -> None:
+        """Divides the parameters of a module among the processes, in place."""
+        if self.world == 1:
+            return
+        mesh = init_device_mesh(self.device.type, (self.world,))
+        stacks = [part for part in module.modules() if hasattr(part, "recompute")]
+        lists = [part for stack in stacks for part in stack.children() if isinstance(part, nn.ModuleList)]
+        for part in [*(block for blocks in lists for block in blocks), module]:
+            made = fully_shard(part, mesh=mesh)
+            # Gradients are sums: the trainer divides them by the terms of all processes.
+            made.set_gradient_divide_factor(1.0)
+            made.set_force_sum_reduction_for_comms(True)
+            # Of rows without a masked token the head has no gradient, and other processes wait for it.
+            made.set_reduce_scatter_unused_params(True, recurse=False)
+
+
+def whole_weights(module: nn.Module, processes: Distributed) -> dict[str, Tensor]:
+    """Puts the weights of a divided module together, on the CPU of the first process; all must call it."""
+    weights = {}
+    for name, value in _tensors(module).items():
+        together = value.full_tensor() if isinstance(value, DTensor) else value
+        if processes.main:
+            weights[name] = together.detach().cpu()
+    return weights
+
+
+class ShardedTrainer(Trainer):
+    """`Trainer` whose `fit` divides the module first, and leaves the best weights divided in it.
+
+    Every process must call it. The arguments are those of `Trainer`, `distributed` a `Sharded`.
+    """
+
+    def fit(self, module: nn.Module, task: Task, *, folder: Path | None = None, resume: bool = False) -> Fit:
+        """Trains; see `Trainer.fit`."""
+        assert isinstance(self.distributed, Sharded)
+        self.distributed.divide(module)
+        together = _TogetherInPieces if isinstance(task, Cuts) else _Together
+        run = _ShardedRun(self, module, together(task, self.distributed), folder)
+        if resume and folder is not None:
+            run.load(folder)
+        try:
+            return run.go()
+        except NotFiniteError as error:
+            raise run.ended_by(error) from None
+
+
+class _Together:
+    """A task whose every call is made by all processes: each needs the parts that the others hold."""
+
+    def __init__(self, task: Task, processes: Distributed) -> None:
+        self.task, self.processes = task, processes
+
+    def course(self, world: int) -> Course:
+        return self.task.course(world)
+
+    def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Any]:
+        return self.task.batches(epoch, position, rank, world)
+
+    def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, int]:
+        loss, n = self.task.loss(model, batch)
+        if not n and loss.requires_grad:  # the trainer leaves it out, but others wait in theirs
+            loss.backward()
+        return loss, n
+
+    def evaluate(self, model: nn.Module) -> Evaluation:
+        """Scores the model, in all processes; the first one's score is that of all."""
+        evaluation, failed = Evaluation({"val_loss": math.nan}, "val_loss", higher_is_better=False), None
+        try:
+            evaluation = self.task.evaluate(model) or evaluation
+        except NotFiniteError as error:
+            failed = error
+        _reshard(model)
+        (value,) = self.processes.share(evaluation.value)
+        if not math.isfinite(value):
+            raise failed or NotFiniteError("the first process has a score that is not finite")
+        return replace(evaluation, scores={**evaluation.scores, evaluation.monitor: value})
+
+
+class _TogetherInPieces(_Together):
+    """The same of a task whose batches go through the model in pieces, as many in each process."""
+
+    def pieces(self, batch: Any, device: torch.device) -> Iterator[Any]:
+        assert isinstance(self.task, Cuts)
+        return self.task.pieces(batch, device)
+
+
+def go_on_drawing(random: Mapping[str, Tensor], processes: Distributed, seed: int) -> None:
+    """Puts the generators of this process back; one that was not among those that saved begins its own."""
+    if processes.rank and f"cpu@{processes.rank}" not in random:
+        torch.manual_seed(seed + processes.rank)
+    else:
+        restore_random(processes.own(random))
+
+
+class _ShardedRun(_Run):
+    """One call of `fit` of which each process keeps its part: weights, average, best weights, state."""
+
+    def __init__(self, trainer: Trainer, module: nn.Module, task: Task, folder: Path | None) -> None:
+        super().__init__(trainer, module, task, folder)
+        self.ema = EMA(module, self.config.ema, set()) if self.config.ema else None
+
+    def load(self, folder: Path) -> None:
+        """Goes back to a saved state, that of as many processes or of another number."""
+        parts, random, progress = load_sharded(folder, dict(self.module.named_parameters()))
+        self.progress = self.history.progress = Progress(**progress)
+        if not self.all.main:  # what was counted is that of all processes
+            self.progress.tokens = self.progress.places = 0
+        own = _tensors(self.module)
+        with torch.no_grad():
+            for name, value in parts["weights"].items():
+                own[name].copy_(value)
+        self.optimizers.load(parts.get("optimizers", {}))
+        if self.ema is not None:
+            self.ema.load(parts["ema"])
+        self.best = parts.get("best", {})
+        go_on_drawing(random, self.all, self.config.seed)
+        self.history.rewind()
+
+    def save(self) -> None:
+        """Saves the state, each process its part, if there is a place for it."""
+        if self.folder is None:
+            return
+        progress = asdict(self.progress)
+        progress["tokens"], progress["places"] = self.history.counts()
+        parts: Parts = {
+            "weights": _tensors(self.module), "optimizers": self.optimizers.tensors(), "best": self.best,
+        }  # fmt: skip
+        if self.ema is not None:
+            parts["ema"] = self.ema.tensors()
+        rows = self.course.batch_size * self.all.world
+        save_sharded(self.folder, self.all, parts, self.all.gather(random_state()), progress, rows)
+
+    def ended_by(self, error: NotFiniteError) -> TrainingError:
+        made = super().ended_by(error)
+        if self.folder is not None and self.all.main and not (self.folder / STATE).is_file():
+            drop_shards(self.folder)
+        return made
+
+    def _evaluate(self) -> None:
+        if not self.all.main:  # the first process is in its own call of this
+            self._settle()
+            self._scores()
+        super()._evaluate()
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.ema is None else _in_place(self.ema)
+
+
+@contextmanager
+def _in_place(ema: EMA) -> Iterator[None]:
+    """Puts the average in the parameters' own memory for a while: `fully_shard` reads from there."""
+    own = {name: value.detach().clone() for name, value in ema.parameters.items()}
+    try:
+        _copy(ema.values, ema.parameters)
+        yield
+    finally:
+        _copy(own, ema.parameters)
+
+
+@torch.no_grad()
+def _copy(values: dict[str, Tensor], parameters: dict[str, nn.Parameter]) -> None:
+    for name, parameter in parameters.items():
+        parameter.copy_(values[name])
+
+
+def _reshard(module: nn.Module) -> None:
+    """Divides a module again that a forward pass without a backward one has left whole."""
+    if isinstance(module, FSDPModule):
+        module.reshard()
+
+
+def _tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Returns parameters and saved buffers, one that has several names (tied weights) under the first."""
+    saved = module.state_dict().keys()
+    named = [*module.named_parameters(), *module.named_buffers()]
+    return {name: value for name, value in named if name in saved}

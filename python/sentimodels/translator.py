@@ -1,0 +1,229 @@
+"""`Translator`: a translation run that answers: texts in, their best translations out.
+
+Sources of like length are searched together, a bounded number of places at a time; each gets what it
+would get alone. An empty text is its own translation, so that lines stay in step. Not for training
+(`translation.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from sentitok import Tokenizer
+
+from .arguments import texts_of
+from .config import LanguageConfig, NextTokenConfig, Seq2SeqConfig, TranslationConfig
+from .errors import ConfigError, DataError
+from .generation.beam import BeamOptions, Hypothesis, beam_search
+from .generation.encoder_decoder import EncoderDecoder
+from .generation.prompted import Prompted
+from .generation.streaming import decoded
+from .models.language import build_language_model
+from .models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
+from .runs.language import resolve_language
+from .runs.language_directory import load_checked
+from .runs.translation_config import SEQ2SEQ, load_translation_config
+from .tasks.seq2seq import PairFormat
+from .text.inputs import Inputs
+from .text.pairs import Rows, encode_rows, end_of
+from .training.device import device_of
+
+__all__ = ["Translation", "Translator", "beam_options", "build_translation_model", "format_of", "search"]
+
+# Places of sources, times beams, that are searched at once.
+_PLACES = 8_192
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of a text.
+
+    Attributes:
+        text: what it reads.
+        log_prob: log-probability of its tokens and their end, in nats.
+        score: what it was ranked by; see `beam.py`.
+    """
+
+    text: str
+    log_prob: float
+    score: float
+
+
+class Translator:
+    """A model that translates.
+
+    Attributes:
+        config: of the run.
+        module: with its weights, in evaluation mode.
+        tokenizer: of both languages.
+        about: what `run.json` holds.
+    """
+
+    def __init__(
+        self, config: TranslationConfig, module: nn.Module, tokenizer: Tokenizer, about: dict[str, Any]
+    ) -> None:
+        self.config, self.module, self.tokenizer, self.about = config, module.eval(), tokenizer, about
+        self.format = format_of(config, tokenizer)
+
+    @classmethod
+    def load(cls, folder: Path | str, *, device: str = "cpu") -> "Translator":
+        """Loads a run, after checking every file it reads against the manifest.
+
+        Args:
+            folder: the run directory.
+            device: where it computes.
+
+        Raises:
+            CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
+            ConfigError: if it is another kind of run.
+        """
+        config, module, tokenizer, about = load_checked(
+            Path(folder), load_translation_config, build_translation_model
+        )
+        return cls(config, module.to(device_of(device)), tokenizer, about)
+
+    def translate(
+        self, texts: Sequence[str], *, n_best: int = 1, first: int = 1, **given: Any
+    ) -> list[list[Translation]]:
+        """Returns the best translations of each text, best first.
+
+        Args:
+            texts: in any order; an empty one is its own translation. Sentences, as those trained on: see
+                `longer_than_trained`.
+            n_best: how many of each, at most as many as beams.
+            first: number of the first text, for messages.
+            given: `beam`, `norm`, `alpha` or `early_stop`, where they differ from those of the run.
+
+        Raises:
+            ConfigError: if a setting is out of range.
+            DataError: if a text is longer than the model's positions reach.
+            TypeError: if `texts` is no list of texts.
+        """
+        texts = texts_of("translate", texts)
+        options = beam_options(self.config.task, n_best=n_best, **given)
+        asked = [row for row, text in enumerate(texts) if text.strip()]
+        translations = [[Translation("", 0.0, 0.0)] for _ in texts]
+        rows = encode_rows(self.tokenizer, [texts[row] for row in asked])
+        numbers = [row + first for row in asked]
+        found = search(self.module, self.format, rows, self.config, options, numbers)
+        for row, best in zip(asked, found, strict=True):
+            translations[row] = [self._told(one) for one in best]
+        return translations
+
+    def longer_than_trained(self, texts: Sequence[str]) -> list[int]:
+        """Returns which texts have more tokens than a source of training may have (`data.max_tokens`).
+
+        Their translations are often cut short, or empty.
+        """
+        lengths = encode_rows(self.tokenizer, list(texts)).lengths
+        rows: list[int] = np.flatnonzero(lengths > self.config.data.max_tokens).tolist()
+        return rows
+
+    def _told(self, one: Hypothesis) -> Translation:
+        text = decoded(self.tokenizer, one.tokens).strip()
+        return Translation(text, one.log_prob, one.score)
+
+
+def beam_options(task: Seq2SeqConfig, **given: Any) -> BeamOptions:
+    """Returns how a run searches, with settings that are given in place of its own.
+
+    Raises:
+        ConfigError: if one is out of range.
+    """
+    own: dict[str, Any] = {"beam": task.beam, "norm": task.norm, "alpha": task.alpha}
+    try:
+        return BeamOptions(**{**own, **{key: value for key, value in given.items() if value is not None}})
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def format_of(config: TranslationConfig, tokenizer: Tokenizer) -> PairFormat:
+    """Returns how the model of a run reads pairs."""
+    _, end_id = end_of(tokenizer, config.data.end)
+    if config.arch == SEQ2SEQ:
+        return EncoderDecoder(end_id)
+    return Prompted.of(config.task.prompt, tokenizer, end_id)
+
+
+def build_translation_model(config: TranslationConfig, vocab_size: int) -> nn.Module:
+    """Builds the model of a run with the weights it starts from.
+
+    Raises:
+        ConfigError: if a causal architecture is none.
+    """
+    if isinstance(config.model, Seq2SeqModelConfig):
+        return Seq2SeqModel(config.model, Inputs(vocab_size, 0))
+    language: LanguageConfig = resolve_language(
+        {"arch": config.arch, "preset": config.preset, "task": NextTokenConfig(tied=config.task.tied).plain()}
+    )
+    return build_language_model(language.model_copy(update={"model": config.model}), vocab_size)
+
+
+@torch.inference_mode()
+def search(
+    module: nn.Module,
+    format: PairFormat,
+    sources: Rows,
+    config: TranslationConfig,
+    options: BeamOptions,
+    numbers: Sequence[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """Returns the best translations of encoded texts, in their order.
+
+    Args:
+        module: the model, in evaluation mode.
+        format: how it reads pairs.
+        sources: as `encode_rows` gives them.
+        config: of the run.
+        options: how to search.
+        numbers: of the texts, for messages; without them they count from 1.
+
+    Raises:
+        DataError: if a text is longer than the model's positions reach.
+    """
+    task, read = config.task, format.sources(sources)
+    limits = (sources.lengths * task.length_ratio).astype(np.int64) + task.length_extra
+    limits = _within_reach(format.room(module, read), limits, numbers)
+    hypotheses: list[list[Hypothesis]] = [[] for _ in range(len(read))]
+    for rows in _groups(read.lengths, _PLACES // options.beam, alike=format.alike(module)):
+        writer = format.writer(module, read, rows)
+        best = beam_search(writer, limits[rows].tolist(), end_id=format.end_id, options=options)
+        for row, one in zip(rows.tolist(), best, strict=True):
+            hypotheses[row] = one
+    return hypotheses
+
+
+def _within_reach(
+    room: NDArray[np.int64] | None, limits: NDArray[np.int64], numbers: Sequence[int] | None
+) -> NDArray[np.int64]:
+    """Returns the limits of texts as far as the model's positions reach."""
+    if room is None:
+        return limits
+    if len(room) and int(room.min()) < 1:
+        row = int(np.argmin(room))
+        number = row + 1 if numbers is None else numbers[row]
+        raise DataError(
+            f"text {number:,} is {1 - int(room[row]):,} tokens longer than the model's positions reach: "
+            "cut it into sentences"
+        )
+    return np.minimum(limits, room)
+
+
+def _groups(lengths: NDArray[np.int64], places: int, *, alike: bool) -> list[NDArray[np.int64]]:
+    """Returns the rows that are searched together, the longest first; if `alike`, of one length each."""
+    order = np.argsort(-lengths, kind="stable")
+    groups, start = [], 0
+    for place in range(1, len(order) + 1):
+        longest = int(lengths[order[start]]) + 1
+        last = place == len(order)
+        full = longest * (place - start + 1) > max(places, longest)
+        if last or full or (alike and lengths[order[place]] != lengths[order[start]]):
+            groups.append(order[start:place])
+            start = place
+    return groups
