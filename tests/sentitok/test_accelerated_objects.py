@@ -21,7 +21,7 @@ import sentitok
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, encoding_of, pair_of, plain, runs, same  # noqa: E402  # 2026-11-28: needs both
+from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, plain, runs, same  # noqa: E402  # 2026-11-28: needs both
 from oracles.families import file_of  # noqa: E402  # 2026-11-28: needs both
 
 # 2026-11-23: those of its own imports, and of what its calls ignore.
@@ -231,6 +231,41 @@ def test_a_panic_inside_tokenizers_does_not_escape(caplog: pytest.LogCaptureFixt
     for _ in range(3):
         assert fast("a a")["input_ids"] == [1, 1]
     assert not runs(fast)
+
+
+def test_a_backend_that_its_file_does_not_hold_stays(caplog: pytest.LogCaptureFixture) -> None:
+    """Patterns and ids of added tokens are made when these are added, from the parts of that time."""
+    words = {"[UNK]": 0, "a": 1, "foo": 2}
+
+    def made() -> Any:
+        backend = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "[UNK]"))
+        backend.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+        backend.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        backend.add_tokens([tokenizers.AddedToken("FOO", normalized=True)])
+        return backend
+
+    def with_other_normalizer() -> Any:
+        backend = made()
+        backend.normalizer.lowercase = False
+        return backend
+
+    def with_other_model() -> Any:
+        backend = made()
+        backend.model = tokenizers.models.WordLevel({**words, "x": 3, "y": 4}, "[UNK]")
+        return backend
+
+    for change in (with_other_normalizer, with_other_model):
+        first, second = (transformers.PreTrainedTokenizerFast(tokenizer_object=made()) for _ in range(2))
+        first._tokenizer, second._tokenizer = change(), change()
+        sentitok.accelerate(second)
+        for options in ({}, {"truncation": True, "max_length": 2}):
+            same(first, second, asked(["FOO foo a", "foo x y FOO"], **options))
+        assert not runs(second)
+        # Added tokens are searched for again.
+        for tokenizer in (first, second):
+            tokenizer.backend_tokenizer.normalizer = tokenizer.backend_tokenizer.normalizer
+        same(first, second, asked(["FOO foo a", "foo x y FOO"]))
+    assert "loaded from its file" in caplog.text
 
 
 def test_again_is_the_same() -> None:

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 import tokenizers
 
-pytest.importorskip("transformers", reason="transformers is not installed")
+import sentitok
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from oracles.accelerated import TEXTS, asked, pair_of, plain, runs, same, some_options  # noqa: E402  # 2026-11-24: needs both
-from oracles.families import FAMILIES  # noqa: E402  # 2026-11-24: needs both
+from oracles.families import FAMILIES, file_of  # noqa: E402  # 2026-11-24: needs both
 
 # 2026-11-23: those of transformers' own imports, and of what its calls ignore.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -125,6 +127,47 @@ def test_threads_while_another_adds_tokens() -> None:
         sys.setswitchinterval(interval)
     assert not wrong, wrong[:3]
     same(first, second, asked(TEXTS))
+
+
+def test_threads_use_the_backend_while_it_is_looked_at() -> None:
+    """What a thread has set of the backend stays as it is while another thread accelerates it."""
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer.from_str(file_of("BERT"))
+    )
+    backend = fast.backend_tokenizer
+    backend.enable_truncation(7, stride=1)
+    backend.enable_padding(length=9, pad_id=3, pad_token="[SEP]")
+    backend.encode_special_tokens = True
+    text = "a quick [MASK] brown fox jumps over it"
+
+    def state() -> Any:
+        return backend.encode(text).ids, backend.truncation, backend.padding, backend.encode_special_tokens
+
+    expected = state()
+    wrong: list[Any] = []
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            if (found := state()) != expected:
+                wrong.append(found)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(20):
+            fast = transformers.PreTrainedTokenizerFast(tokenizer_object=backend)  # takes a copy
+            fast._tokenizer = backend
+            assert runs(sentitok.accelerate(fast))
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+    assert not wrong, wrong[:3]
 
 
 def answer(tokenizer: Any, results: Any) -> None:

@@ -44,6 +44,8 @@ _SAMPLES = 8
 # Calls on the original path before a tokenizer is made again: none after the first change, then
 # twice as many after each, so that one which changes all the time costs little.
 _MOST_WAITED = 1024
+# How often a difference must show while other threads may change the settings of a backend.
+_TRIES = 3
 
 # The characters that bytes are spelled by.
 _ALPHABET = tokenizers.pre_tokenizers.ByteLevel.alphabet()
@@ -263,11 +265,18 @@ class Running:
                 self._tell(reason)
                 return refused
             file = backend.to_str()
+            copy = tokenizers.Tokenizer.from_str(file)
+            if (text := _first_lost(backend, copy)) is not None:
+                self._tell(f"loaded from its file it gives different ids for {shown(text)}")
+                return refused
+            copy.no_truncation()
+            copy.no_padding()
+            copy.encode_special_tokens = False
             tokenizer = Tokenizer.from_bytes(file.encode())
-            text, ids = _first_differences(tokenizer, backend)
-            has_offsets = _has_offsets(tokenizer, backend, file)
+            text, ids = _first_differences(tokenizer, copy)
+            has_offsets = _has_offsets(tokenizer, copy, file)
             n_sequences = {
-                (adds, pair is not None): backend.encode("a", pair, add_special_tokens=adds).n_sequences
+                (adds, pair is not None): copy.encode("a", pair, add_special_tokens=adds).n_sequences
                 for adds in (False, True)
                 for pair in (None, "a")
             }
@@ -299,12 +308,11 @@ class Running:
             has_processor=backend.post_processor is not None,
             odd_ids=_odd_ids(backend, file),
             file=file,
+            copies=[copy],
         )
         if any(n != 1 + has_pair for (_, has_pair), n in n_sequences.items()):
             return known
-        # A copy, because the comparison changes settings, and other threads may be encoding with the backend.
         with known.copy_of_backend() as copy:
-            copy.encode_special_tokens = False
             known = replace(known, states_shift=_states_shift(copy, file, has_offsets))
             return known if states_agree(known, copy) else replace(known, states_shift=None)
 
@@ -370,15 +378,48 @@ def _pattern(backend: Any, token: Any) -> str:
     return str(backend.normalizer.normalize_str(token.content) if is_changed else token.content)
 
 
+def _probes(backend: Any) -> tuple[str, ...]:
+    added = backend.get_added_tokens_decoder().values()
+    return (*_PROBES, " ".join(token.content for token in added))
+
+
+def _first_lost(backend: Any, copy: Any) -> str | None:
+    """The first text of a few for which a copy, made from the file of a backend, gives different ids.
+
+    A backend keeps the ids and patterns that its added tokens got from an earlier model or normalizer, and
+    a copy computes them again. Both run with the settings of the backend, which stay as they are because
+    other threads may be using it. Those may change its settings too, so a difference must show each time.
+    """
+    lost: str | None = None
+    for _ in range(_TRIES):
+        _set_like(copy, backend)
+        lost = next((text for text in _probes(backend) if _ids(copy, text) != _ids(backend, text)), None)
+        if lost is None:
+            break
+    return lost
+
+
+def _set_like(copy: Any, backend: Any) -> None:
+    truncation, padding = backend.truncation, backend.padding
+    copy.no_truncation() if truncation is None else copy.enable_truncation(**truncation)
+    copy.no_padding() if padding is None else copy.enable_padding(**padding)
+    copy.encode_special_tokens = backend.encode_special_tokens
+
+
+def _ids(backend: Any, text: str) -> list[list[int]] | str:
+    """The ids of a text with those that truncation cuts off, or the error where nothing can be cut."""
+    try:
+        encoding = backend.encode(text, add_special_tokens=False)
+    except Exception as error:
+        return str(error)
+    return [encoding.ids, *(window.ids for window in encoding.overflowing)]
+
+
 def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, list[int] | None]:
     """The first text of a few that has other ids, and the first ids that have another text."""
     added = backend.get_added_tokens_decoder()
-    texts = (*_PROBES, " ".join(token.content for token in added.values()))
-    with _kept_settings(backend):
-        backend.no_truncation()
-        backend.no_padding()
-        backend.encode_special_tokens = False
-        rows: list[list[int]] = [backend.encode(text).ids for text in texts]
+    texts = _probes(backend)
+    rows: list[list[int]] = [backend.encode(text).ids for text in texts]
     for text, row in zip(texts, rows, strict=True):
         if tokenizer.encode(text, specials="all").ids.tolist() != row:
             return text, None
@@ -412,11 +453,7 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any, file: str) -> bool:
     if not _is_place_of_text(backend.model, file, b"ByteLevel" in stages):
         return False
     rows = tokenizer.encode_batch(_PROBES, specials="all", offsets=True)
-    with _kept_settings(backend):
-        backend.no_truncation()
-        backend.no_padding()
-        backend.encode_special_tokens = False
-        offsets = [offset for text in _PROBES for offset in backend.encode(text).offsets]
+    offsets = [offset for text in _PROBES for offset in backend.encode(text).offsets]
     return [*map(tuple, rows.offsets().tolist())] == offsets
 
 
@@ -460,15 +497,3 @@ def _stages(backend: Any) -> bytes:
     return b"".join(
         stage.__getstate__() for stage in (backend.normalizer, backend.pre_tokenizer) if stage is not None
     )
-
-
-@contextmanager
-def _kept_settings(backend: Any) -> Iterator[None]:
-    """Lets a backend be set otherwise, and then sets it as it was."""
-    truncation, padding, whole = backend.truncation, backend.padding, backend.encode_special_tokens
-    try:
-        yield
-    finally:
-        backend.encode_special_tokens = whole
-        backend.no_truncation() if truncation is None else backend.enable_truncation(**truncation)
-        backend.no_padding() if padding is None else backend.enable_padding(**padding)
