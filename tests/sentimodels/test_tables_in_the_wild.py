@@ -331,6 +331,12 @@ REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
     ("air.csv", b"tweet_id,airline_sentiment,airline_sentiment_confidence,text\n57,neutral,1.0,what @x said\n"
      b"58,positive,0.3486,plus you added it\n",
      ["what @x said", "plus you added it"], ["neutral", "positive"]),
+    ("excel.csv", b'sep=;\ntext;label\na, b;pos\n"c;d";neg\n', ["a, b", "c;d"], ["pos", "neg"]),
+    ("excel.csv", '\ufeffSEP=\t\r\ntext\tlabel\r\na, b\tpos\r\nc\tneg\r\n'.encode(), ["a, b", "c"],
+     ["pos", "neg"]),
+    ("excel.csv", 'sep=|\rtext|label;;\ra, b|pos;;\rc|neg;;\r'.encode("utf-16"), ["a, b", "c"],
+     ["pos;;", "neg;;"]),
+    ("excel.txt", b'"sep=:"\na good film:pos\na bad film:neg\n', ["a good film", "a bad film"], ["pos", "neg"]),
 ]  # fmt: skip
 
 
@@ -353,6 +359,27 @@ def test_options_say_what_is_not_recognised(tmp_path: Path) -> None:
     assert read_table(path, header=True).texts == ["some words here"]
     path.write_bytes("text,label\ncafé au lait,1\n".encode("latin-1"))
     assert read_table(path, encoding="latin-1").texts == ["café au lait"]
+
+
+def test_the_first_line_of_excel_sets_the_separator(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sep=;\ntext;label\na, b;pos\nc;neg\n")
+    table = read_table(path, with_lines=True)
+    assert table.lines == [3, 4]
+    assert any("';'" in note and "'sep=;'" in note for note in table.notes)
+    # What the user types wins; the line is not a row then either.
+    assert read_table(path, separator=",", header=False).texts[0] == "text;label"
+    for rows, words in (
+        ("a;b;pos\n", ["line 3", "3 columns"]),
+        ('"a;pos\n', ["line 3", "column 1", "quote"]),
+    ):
+        path.write_text(f"sep=;\ntext;label\n{rows}")
+        with pytest.raises(DataError) as caught:
+            read_table(path)
+        assert all(word in str(caught.value) for word in words), str(caught.value)
+    path.write_text("sep=;\n")
+    with pytest.raises(DataError, match="no rows"):
+        read_table(path)
 
 
 def test_quotes_of_tsv_never_swallow_rows(tmp_path: Path) -> None:

@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 from ..errors import DataError
 from .separated import MASK, Block, Readable, blocks, check_counts, is_quoted, shown, whole_rows
 
-__all__ = ["SEPARATORS", "Dialect", "quotes_throughout", "recognised", "separator_of"]
+__all__ = ["SEPARATORS", "Dialect", "quotes_throughout", "recognised", "separator_of", "sets_separator"]
 
 # What stands between cells, the likeliest first.
 SEPARATORS = (",", ";", "\t", "|")
@@ -23,9 +23,20 @@ _ROWS, _CHARS = 200, 1 << 18
 _TELLING = 1000
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*")
 _PADDING = re.compile(r";{2,}$")
+# Excel's first line `sep=;` sets the separator, and is not a row.
+_SET = re.compile(r'("?)sep=([\t -!#-~])\1 *(?=[\r\n]|$)', re.IGNORECASE)
+
+
+class Text(Readable, Protocol):
+    """A text that is read in pieces or line by line."""
+
+    def readline(self) -> str:
+        """Returns a line with its end; none at the end."""
+        ...
+
 
 # Opens the text again: what a file is takes more than one look.
-Opener = Callable[[], AbstractContextManager[IO[str]]]
+Opener = Callable[[], AbstractContextManager[Text]]
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,7 @@ class Dialect:
         names: of the columns.
         sure: quotes stand around cells for sure, as every cell of the first row is quoted, or in TSV.
         padding: what follows every row and belongs to no cell, such as `;;;;;;`.
+        set_in_file: the first line is Excel's `sep=;`, which is not a row.
         rows: some of the rows, without the header.
         note: what was taken for what.
     """
@@ -49,10 +61,11 @@ class Dialect:
     sure: bool
     names: tuple[str, ...]
     padding: str
+    set_in_file: bool
     rows: tuple[tuple[str, ...], ...]
     note: str
 
-    def blocks(self, stream: IO[str], path: Path, limit: int) -> Iterator[Block]:
+    def blocks(self, stream: Text, path: Path, limit: int) -> Iterator[Block]:
         """Yields blocks of whole rows, without the header and what follows every row.
 
         Args:
@@ -63,9 +76,10 @@ class Dialect:
         Raises:
             DataError: if a quote is not closed, or a row is too long.
         """
-        text: Readable = Unpadded(stream, self.padding) if self.padding else stream
+        text = Blanked(stream) if self.set_in_file else stream
+        source: Readable = Unpadded(text, self.padding) if self.padding else text
         header = self.header
-        for block in blocks(text, path, self.separator, quoted=self.quoted, limit=limit):
+        for block in blocks(source, path, self.separator, quoted=self.quoted, limit=limit):
             if header and all(map(block.blank, block.rows)):
                 continue
             yield block.without_first_row() if header else block
@@ -75,7 +89,7 @@ class Dialect:
 class Unpadded:
     """A text whose lines end before their padding."""
 
-    def __init__(self, stream: IO[str], padding: str) -> None:
+    def __init__(self, stream: Text, padding: str) -> None:
         self._stream, self._padding = stream, padding
 
     def read(self, n: int) -> str:
@@ -86,6 +100,25 @@ class Unpadded:
             lines.append(end.removesuffix(self._padding) + line[len(end) :])
             n -= len(line)
         return "".join(lines)
+
+
+class Blanked:
+    """A text whose first line is blank, so that the lines below keep their numbers."""
+
+    def __init__(self, stream: Text) -> None:
+        self._stream = stream
+        line = stream.readline()
+        self._end = line[len(line.rstrip("\r\n")) :]
+
+    def read(self, n: int) -> str:
+        """Reads about so many characters."""
+        end, self._end = self._end, ""
+        return end + self._stream.read(n)
+
+    def readline(self) -> str:
+        """Reads a line."""
+        end, self._end = self._end, ""
+        return end or self._stream.readline()
 
 
 def separator_of(asked: str) -> str:
@@ -132,6 +165,12 @@ def recognised(
     with opened() as stream:
         head = stream.read(_CHARS)
     ended = len(head) < _CHARS
+    setting, is_set = _SET.match(head), False
+    if setting is not None:
+        opened, head = _below_first_line(opened), head[setting.end() :]
+        if separator is None:
+            separator, is_set = setting[2], True
+            tabs = separator == "\t"
     padding = ""
     if tabs or separator is not None:
         chosen: str | None = "\t" if separator is None else separator
@@ -161,6 +200,9 @@ def recognised(
     names = _names(top, rest, path) if named else [str(place) for place in range(1, len(top) + 1)]
     rows = rest if named else first
     note = "one column" if len(names) == 1 and chosen is None else f"separated by {shown(sep)}"
+    if setting is not None:
+        line = repr(setting[0])
+        note += f", as its first line {line} says" if is_set else f"; its first line {line} is not a row"
     if not named:
         note += ", no header" + (" (--header if the first row is one)" if header is None else "")
     if literal and any('"' in cell for row in first for cell in row):
@@ -168,8 +210,23 @@ def recognised(
     if padding:
         note += f", {padding!r} behind every row left out"
     return Dialect(
-        sep, quoted, named, tabs or all_quoted, tuple(names), padding, tuple(map(tuple, rows)), note
-    )
+        sep, quoted, named, tabs or all_quoted, tuple(names), padding, setting is not None,
+        tuple(map(tuple, rows)), note,
+    )  # fmt: skip
+
+
+def sets_separator(line: str) -> bool:
+    """Whether the first line of a file is Excel's `sep=;`."""
+    return _SET.fullmatch(line) is not None
+
+
+def _below_first_line(opened: Opener) -> Opener:
+    @contextmanager
+    def below() -> Iterator[Text]:
+        with opened() as stream:
+            yield Blanked(stream)
+
+    return below
 
 
 def _first_is_quoted(block: Block) -> bool:

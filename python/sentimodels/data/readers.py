@@ -14,7 +14,7 @@ from sentitok.bounded_lines import MAX_LINE
 
 from ..errors import DataError
 from .columns import Columns, is_known, read_json_lines, read_parquet, read_separated
-from .dialect import SEPARATORS, quotes_throughout, recognised, separator_of
+from .dialect import SEPARATORS, quotes_throughout, recognised, separator_of, sets_separator
 from .lines import (
     KAGGLE_HEADER,
     is_fasttext,
@@ -92,6 +92,8 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
 
 def _is_separated(lines: list[str]) -> bool:
     """Whether a file without the suffix of CSV is one: by a known name, or a short cell in each line."""
+    if lines and sets_separator(lines[0]):
+        return True
     rows = [line for line in lines if line.strip()]
     for separator in SEPARATORS:
         if (
