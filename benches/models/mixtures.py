@@ -14,7 +14,7 @@ import numpy as np
 from result import Result, append
 from rows import AGAIN, MEMORY, MIXTURE, REMEMBERING
 from run import Job, jobs
-from train_one import by_group, scored
+from train_one import by_group, halves_of, scored
 
 from sentimodels.data import read_table
 from sentimodels.evaluation.phrase_memory import PhraseMemory
@@ -63,7 +63,7 @@ def mixture(runs: list[Job], chosen: Selection) -> tuple[Result, Result]:
     """Returns scores of the mixture, and what else is kept."""
     dev = [answers(job, "dev") for job in runs]
     probs = [one.probs for one in dev]
-    other_half = replace(dev[0], probs=crossed(probs, dev[0].truth, dev[0].groups))
+    other_half = replace(dev[0], probs=crossed(probs, dev[0].truth, halves_of(dev[0])))
     sealed, sst5 = mixed(runs, chosen, "sealed"), mixed(runs, chosen, "sst5").labelled()
     scores: dict[str, Any] = {
         "dev": scored(replace(dev[0], probs=chosen.mix(probs))), "dev_crossed": scored(other_half),

@@ -23,6 +23,7 @@ from rows import AGAIN, Tree
 from sentimodels.classifier import Classifier
 from sentimodels.config import RunConfig
 from sentimodels.data import Table, TrainingRecord
+from sentimodels.data.units import Units
 from sentimodels.evaluation.calibration import fit_temperature, log_probs, with_temperature
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import Predictions, binary_view, predict
@@ -147,11 +148,14 @@ def uncalibrated(folds: list[Predictions], temperature: float) -> Predictions:
     return replace(whole, probs=with_temperature(whole.probs, 1 / temperature).astype(np.float32))
 
 
+def halves_of(dev: Predictions) -> NDArray[np.bool_]:
+    """Returns which rows of dev are in its first half; groups and copies of a text stay together."""
+    return Units.of(Table.of(dev.texts, groups=dev.groups), 0.5, 2).halves(dev.truth)
+
+
 def crossed_temperature(dev: Predictions, temperature: float) -> Predictions:
     """Each half of dev with the temperature of the other: what dev alone says of calibration."""
-    from sentimodels.evaluation.selection import halves
-
-    first = halves(dev.groups, len(dev))
+    first = halves_of(dev)
     raw = with_temperature(dev.probs, 1 / temperature)
     probs = np.empty_like(dev.probs)
     for half in (first, ~first):

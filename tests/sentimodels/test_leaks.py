@@ -1,6 +1,8 @@
 """Duplicates, conflicts and leaks: against the slow definition."""
 
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +11,11 @@ from hypothesis import strategies as st
 
 import shared_data
 from sentimodels.data import Table, TrainingRecord, leaks, read_table
-from sentimodels.data.folding import fold, letters
+from sentimodels.data.folding import fold, letters, text_hashes
 from sentimodels.data.leaks import duplicates
 from sentimodels.data.minhash import THRESHOLD, jaccard, near_pairs, nearest, sketch
+from sentimodels.data.normalization import normalize
+from sentimodels.data.units import Units
 
 # (text, folded)
 FOLDED = [
@@ -21,6 +25,11 @@ FOLDED = [
     ("good !", "good !"),
     ("a\u00a0b\u0085c", "a b c"),
     ("", ""),
+    ("I don’t", "i don't"),
+    ("ŉ", "'n"),
+    ("cafe\u0301 ❤\ufe0f", "café ❤"),
+    ("\ufeffa fi\u200blm", "a film"),
+    ("İyi", "iyi"),
 ]
 
 
@@ -28,6 +37,40 @@ FOLDED = [
 def test_fold(text: str, folded: str) -> None:
     assert fold(text) == folded
     assert fold(folded) == folded
+
+
+# A text as different programs write it.
+SPELLINGS = [
+    'It isn\'t a "très bon" café ❤, but well-made',
+    "It isn’t a “très bon” café ❤\ufe0f, but well‐made",
+    '\ufeffIt isn\u02bct a "tre\u0300s bon" cafe\u0301 ❤,\xa0but well\u2011made',
+    'IT ISN\'T A "TRÈS BON" CA\xadFÉ\u200b ❤, BUT WELL-MADE',
+]
+
+
+def test_texts_that_look_the_same_are_equal_copies() -> None:
+    train, other = Table.of(SPELLINGS[:1], ["1"]), Table.of(SPELLINGS, ["1"] * len(SPELLINGS))
+    report = leaks(train, other, near=True)
+    assert (report.exact, report.folded, report.near) == (1, len(SPELLINGS), 0)
+    assert TrainingRecord.of(train).seen(other).all()
+    repeats = duplicates(other)
+    assert (repeats.exact, repeats.folded, repeats.near) == (0, len(SPELLINGS) - 1, 0)
+    assert len(Units.of(other, 0.5, 2)) == 1
+
+
+@given(st.text("aIisßSéΐ\u0301\u0308\u200b\ufe0f’'“\" \t\xa0❤\u200d🔥\u0149\u02bc-‑ﬁ"))
+def test_folding_twice_changes_nothing(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+    assert fold(normalize(text)) == fold(text)
+
+
+def test_a_record_of_an_earlier_version_finds_copies(tmp_path: Path) -> None:
+    """Its folded hashes may be others, where a text has characters that are not seen."""
+    text = "a film that I don’t like ❤\ufe0f"
+    record = TrainingRecord.of(Table.of([text]))
+    earlier = replace(record, folded=text_hashes([text.casefold()]))
+    earlier.save(tmp_path)
+    assert TrainingRecord.load(tmp_path).seen(Table.of([text, "another"])).tolist() == [True, False]
 
 
 def test_letters() -> None:

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sentimodels.errors import DataError
-from sentimodels.evaluation.selection import crossed, halves, select
+from sentimodels.evaluation.selection import crossed, select
 
 N = 600
 
@@ -56,19 +56,13 @@ def test_one_that_is_best_stays_alone(truth: NDArray[np.int64]) -> None:
     assert select([model(truth, np.zeros(N, dtype=bool), 8), everything], truth).members == [1]
 
 
-def test_halves_keep_groups_together() -> None:
-    groups = ["b", "a", "b", "c", "a"]
-    assert halves(groups, 5).tolist() == [True, False, True, True, False]
-    assert halves(None, 3).tolist() == [True, False, True]
-
-
 def test_no_row_chooses_its_own_mixture(truth: NDArray[np.int64]) -> None:
     """Truth of one half changed: the answers to that half stay, those to the other do not."""
     models = library(truth)
-    first = halves(None, N)
+    first = np.arange(N) % 2 == 0
     other = truth.copy()
     other[first] = (other[first] + 1) % 3
-    before, after = crossed(models, truth), crossed(models, other)
+    before, after = crossed(models, truth, first), crossed(models, other, first)
     assert (before[first] == after[first]).all()
     assert (before[~first] != after[~first]).any()
 

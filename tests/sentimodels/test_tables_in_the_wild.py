@@ -336,7 +336,8 @@ REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
      ["pos", "neg"]),
     ("excel.csv", 'sep=|\rtext|label;;\ra, b|pos;;\rc|neg;;\r'.encode("utf-16"), ["a, b", "c"],
      ["pos;;", "neg;;"]),
-    ("excel.txt", b'"sep=:"\na good film:pos\na bad film:neg\n', ["a good film", "a bad film"], ["pos", "neg"]),
+    ("excel.txt", b'"sep=:"\na good film:pos\na bad film:neg\na new film:pos\n',
+     ["a good film", "a bad film"], ["pos", "neg"]),
 ]  # fmt: skip
 
 

@@ -130,7 +130,7 @@ COPIES = [
     ("Good film!", "good  film", True),
     ("good film :)", "Good, film.", True),
     ("हिन्दी की", "हिन्दी का", False),
-    ("❤️", "❤", False),
+    ("❤️", "❤", True),
     (":)", ":(", False),
     ("good", "goods", False),
     ("Café", "Cafe\u0301", True),

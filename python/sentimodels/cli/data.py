@@ -86,8 +86,8 @@ def check(
 ) -> None:
     """Find duplicates, label conflicts and leaks between files.
 
-    Exact duplicates are equal letter for letter, folded ones but for case and spacing; near ones share
-    most of their word triples.
+    Exact duplicates are equal letter for letter; folded ones look the same but for case and spacing; near
+    ones share most of their word triples.
     """
     from dataclasses import asdict
 

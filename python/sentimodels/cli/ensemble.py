@@ -87,6 +87,7 @@ def ensemble(
     The ensemble answers with the weighted mean of their probabilities. Weights, temperature and, with
     --select, members are chosen on dev, so scores on dev are too good; those on test rows are not.
     """
+    from ..data.units import Units
     from ..evaluation.metrics import scores
     from ..evaluation.selection import crossed
     from ..predictor import load_predictor
@@ -139,13 +140,19 @@ def ensemble(
     parts: list[Any] = [grid(f"On dev, {counted(len(choosing), 'row')}", _HEAD, _lines([*listed, total]))]
     if select:
         value["chosen"] = [str(run) for run in kept]
-        other = scores(replace(predictions[0], probs=crossed(probs, truth, predictions[0].groups)))
-        value["dev_crossed"] = other
-        parts.append(
-            f"chosen: {len(kept)} of {len(runs)} runs, by greedy forward selection on dev; each half of dev "
-            f"with the members that the other half chose: accuracy {shown(other['accuracy'])}, "
-            f"macro-F1 {shown(other['macro_f1'])}"
-        )
+        said = f"chosen: {len(kept)} of {len(runs)} runs, by greedy forward selection on dev; "
+        first = Units.of(choosing, 0.5, 2).halves(truth)
+        if first.all() or not first.any():
+            value["dev_crossed"] = None
+            said += "dev is one group or text, so no part of it can judge what the other chose"
+        else:
+            other = scores(replace(predictions[0], probs=crossed(probs, truth, first)))
+            value["dev_crossed"] = other
+            said += (
+                f"each half of dev with the members that the other half chose: accuracy "
+                f"{shown(other['accuracy'])}, macro-F1 {shown(other['macro_f1'])}"
+            )
+        parts.append(said)
     if judging is not None:
         value["test"], judged = _judged(answered, mixed.mix([one.probs for one in answered]), kept, out)
         parts += [

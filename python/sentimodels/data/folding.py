@@ -1,7 +1,8 @@
 """When two texts count as the same: letter for letter, or folded; and their hashes.
 
-Not for texts that are only alike (`minhash.py`). Folding is Unicode NFKC, no case,
-white space collapsed; punctuation stays, since "good" and "good !" are two phrases.
+Texts that are only alike are the matter of `minhash.py`. Folded texts are equal if they look the same to a
+person (`normalize`), in Unicode NFKC, without case and with white space collapsed; punctuation stays, since
+"good" and "good !" are two phrases.
 Hashes have 64 bits: two texts of a million share one by chance once in 10^7 tables.
 """
 
@@ -13,17 +14,18 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from .normalization import normalize
+
 _NOT_WORDS = re.compile(r"[\W_]")
-# Variation selectors, which only choose between two pictures of a character.
-_VARIANTS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 def fold(text: str) -> str:
-    """Returns the text without case and without differences of form and white space."""
+    """Returns the same for texts that differ only in case, white space and what a person does not see."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return " ".join(text.casefold().split())
+    # `normalize` comes last, because NFKC and case folding make characters that it replaces or composes.
+    return " ".join(normalize(text.casefold()).split())
 
 
 def letters(text: str) -> str:
@@ -50,7 +52,7 @@ def copy_key(text: str) -> str:
 
 def _mark(match: re.Match[str]) -> str:
     char = match[0]
-    return char if unicodedata.category(char).startswith("M") and char not in _VARIANTS else ""
+    return char if unicodedata.category(char).startswith("M") else ""
 
 
 def text_hash(text: str) -> int:

@@ -1,9 +1,8 @@
 """Duplicates inside a table, and leaks from a training table into another.
 
-Not for what is held out by name (`sst/guard.py`). Three degrees: letter for letter;
-folded (no case, spacing, form); near (most word triples shared). Groups, such as
-the phrases of one sentence, may repeat themselves: near duplicates count between
-groups only.
+Not for what is held out by name (`sst/guard.py`). Three degrees: letter for letter; folded (`fold`: without
+case, spacing, form and invisible characters); near (most word triples shared). Groups, such as the phrases of
+one sentence, may repeat themselves: near duplicates count between groups only.
 """
 
 from collections.abc import Sequence

@@ -51,7 +51,7 @@ class TrainingRecord:
     Attributes:
         sources: the tables used.
         exact: sorted hashes of the training texts, letter for letter.
-        folded: sorted hashes of the training texts without case and spacing.
+        folded: sorted hashes of the folded training texts (`fold`).
         rows: the places of each table's rows in its file, sorted, by role.
     """
 
@@ -198,7 +198,9 @@ class TrainingRecord:
 
     def seen(self, table: Table) -> NDArray[np.bool_]:
         """Returns which rows are training texts, compared without case and spacing."""
-        return among(text_hashes(map(fold, table.texts)), self.folded)
+        # Earlier versions folded texts with typographic or invisible characters differently, so in their runs
+        # such a copy is found letter for letter.
+        return among(text_hashes(map(fold, table.texts)), self.folded) | self.seen_exactly(table)
 
     def seen_exactly(self, table: Table) -> NDArray[np.bool_]:
         """Returns which rows are training texts letter for letter."""

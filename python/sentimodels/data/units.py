@@ -59,6 +59,17 @@ class Units:
         label = np.zeros(len(self.of_row), dtype=np.int64) if labels is None else _first_like(labels)
         return int(_units_of_label(label, self.of_row).max())
 
+    def halves(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Returns which rows are in the first half: every other unit of those that begin with one label."""
+        n_seen: dict[int, int] = {}
+        of_unit: dict[int, bool] = {}
+        for unit, label in zip(self.of_row.tolist(), labels.tolist(), strict=True):
+            if unit not in of_unit:
+                place = n_seen.get(label, 0)
+                n_seen[label] = place + 1
+                of_unit[unit] = (place + label) % 2 == 0
+        return np.array([of_unit[unit] for unit in self.of_row.tolist()], dtype=np.bool_)
+
     @staticmethod
     def of_groups(n: int, groups: Sequence[str] | None) -> "Units":
         """Returns the groups as units; without groups each of the `n` rows."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ..data.folding import fold
 from ..data.labels import Labels
-from ..data.normalization import normalize
 from ..data.rules import check_trainable
 from ..data.table import Table
 from .predictions import Predictor
@@ -35,7 +34,7 @@ class PhraseMemory:
         self.labels = labels
         self._known: dict[str, Counter[int]] = {}
         for text, label in zip(table.texts, labels.encode(table.labelled()).tolist(), strict=True):
-            self._known.setdefault(fold(normalize(text)), Counter())[label] += 1
+            self._known.setdefault(fold(text), Counter())[label] += 1
 
     def __len__(self) -> int:
         return len(self._known)
@@ -47,7 +46,7 @@ class PhraseMemory:
         mixed = probs.copy()
         known = np.zeros(len(texts), dtype=np.bool_)
         for row, text in enumerate(texts):
-            counts = self._known.get(fold(normalize(text)))
+            counts = self._known.get(fold(text))
             if counts is None:
                 continue
             known[row] = True

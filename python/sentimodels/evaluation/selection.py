@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from .calibration import fit_temperature, log_probs, with_temperature
 
-__all__ = ["Selection", "crossed", "halves", "select"]
+__all__ = ["Selection", "crossed", "select"]
 
 # A mixture of so many parts is fine enough, whatever the number of models.
 _ADDED_AT_MOST = 50
@@ -76,20 +76,16 @@ def select(probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64]) -> Se
     return Selection(weights, fit_temperature(log_probs(plain.mix(probs)), truth))
 
 
-def halves(groups: Sequence[str] | None, n: int) -> NDArray[np.bool_]:
-    """Returns which of `n` rows are in the first half: every other group, in the order they come."""
-    if groups is None:
-        every_other: NDArray[np.bool_] = np.arange(n) % 2 == 0
-        return every_other
-    order = {group: place for place, group in enumerate(dict.fromkeys(groups))}
-    return np.array([order[group] % 2 == 0 for group in groups], dtype=np.bool_)
-
-
 def crossed(
-    probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64], groups: Sequence[str] | None = None
+    probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64], first: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """Returns probabilities of each half of dev from a mixture whose members the other half chose."""
-    first = halves(groups, len(truth))
+    """Returns probabilities of each half of dev from a mixture whose members the other half chose.
+
+    Args:
+        probs: as `select` takes them.
+        truth: `(n,)` class indices.
+        first: which rows are in the first half, as `Units.halves` says.
+    """
     out = np.empty_like(probs[0])
     for half in (first, ~first):
         chosen = select([one[~half] for one in probs], truth[~half])

@@ -41,7 +41,7 @@ class CrossFit:
         self, labels: NDArray[np.int64], units: Units | None = None, folder: Path | None = None
     ) -> None:
         self.labels = labels
-        self.half = _halves(labels, np.arange(len(labels)) if units is None else units.of_row)
+        self.half = (units or Units.of_groups(len(labels), None)).halves(labels)
         self.path = None if folder is None else folder / CROSSFIT
         self.best = np.full(2, -np.inf)
         self.chosen: NDArray[np.float32] | None = None
@@ -107,15 +107,3 @@ class CrossFit:
     def probs(self) -> NDArray[np.float64]:
         """Returns the same as probabilities."""
         return softmax(self.logits().astype(np.float64))
-
-
-def _halves(labels: NDArray[np.int64], units: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns which rows are in the first half: every other unit of those that begin with one label."""
-    n_seen: dict[int, int] = {}
-    of_unit: dict[int, bool] = {}
-    for unit, label in zip(units.tolist(), labels.tolist(), strict=True):
-        if unit not in of_unit:
-            place = n_seen.get(label, 0)
-            n_seen[label] = place + 1
-            of_unit[unit] = (place + label) % 2 == 0
-    return np.array([of_unit[unit] for unit in units.tolist()], dtype=np.bool_)

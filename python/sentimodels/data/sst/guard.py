@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..folding import among, letters, text_hashes
+from ..normalization import normalize
 from ..table import Table
 from .trees import unescape
 
@@ -73,7 +74,8 @@ def sentence_key(text: str) -> str | None:
         return None
     text = unescape(text)
     if not text.isascii():
-        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+        plain = unicodedata.normalize("NFKD", normalize(text))
+        text = "".join(c for c in plain if not unicodedata.combining(c))
     folded = text.lower()
     if "lrb" in folded or "rrb" in folded:
         text = _BRACKET.sub(" ", text)
