@@ -6,9 +6,8 @@ from typing import Any
 
 import labelled_reviews
 from language_runs import language_run
-from sentimodels.alignment.settings import resolve_alignment
 from sentimodels.config import AlignConfig
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import ALIGNMENT, resolve
 from sentimodels.runs.run import train
 from sentitok import Tokenizer, train_bpe
 
@@ -68,4 +67,4 @@ def config_of(made: Path, method: str = "ppo", **sections: dict[str, Any]) -> Al
         tree = {**tree, "data": {"n_held_out": 12}, "task": {"kind": "dpo", "max_new_tokens": 8}}
         data = {"train": str(made / "pairs.jsonl")}
         task = {"ends": False, "beta": 0.5}
-    return resolve_alignment(tree, {"data": data, "task": task}, sections)
+    return ALIGNMENT.resolve(tree, {"data": data, "task": task}, sections)

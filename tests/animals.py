@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sentimodels.config import LanguageConfig
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 
 __all__ = ["config_of", "write_corpus"]
 
@@ -51,4 +51,4 @@ def config_of(corpus: Path, arch: str = "gpt", **sections: dict[str, Any]) -> La
             "precision": "float32",
         },
     }
-    return resolve_language(tree, sections)
+    return LANGUAGE_MODEL.resolve(tree, sections)

@@ -6,7 +6,7 @@ from typing import Any
 from labelled_reviews import rows, tree, write
 from sentimodels.config import RunConfig
 from sentimodels.distillation import resolve_distillation
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.run import train
 
 __all__ = ["make", "student"]

@@ -7,7 +7,7 @@ import torch
 
 from sentimodels.models.language import LanguageModule, build_language_model
 from sentimodels.runs.directory import finish_run
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_directory import begin_language_run
 from sentitok import Tokenizer, train_bpe, train_wordpiece
 
@@ -42,7 +42,7 @@ def language_run(
 ) -> LanguageModule:
     """Writes a run directory; returns its module."""
     model = {**_SMALL[arch], **sections.pop("model", {})}
-    config = resolve_language({"arch": arch, "data": {"context": context}, "model": model}, sections)
+    config = LANGUAGE_MODEL.resolve({"arch": arch, "data": {"context": context}, "model": model}, sections)
     tokenizer = tokenizer or tokenizer_of(arch)
     torch.manual_seed(0)
     module = moved(build_language_model(config, tokenizer.vocab_size))

@@ -6,7 +6,7 @@ from typing import Any
 
 from sentimodels.config import TranslationConfig
 from sentimodels.runs.config import set_value
-from sentimodels.runs.translation_config import resolve_translation
+from sentimodels.runs.families import TRANSLATOR
 
 __all__ = ["TINY", "number_pairs", "small_translation", "write_pairs", "write_parts"]
 
@@ -51,4 +51,4 @@ def small_translation(folder: Path, **sections: dict[str, Any]) -> TranslationCo
     tree: dict[str, Any] = {"data": files, "train": {"epochs": 8, "device": "cpu"}}
     for key, value in _SETTINGS.items():
         set_value(tree, f"{key}={value}")
-    return resolve_translation(tree, sections)
+    return TRANSLATOR.resolve(tree, sections)

@@ -36,7 +36,7 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trained(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of an LSTM on them."""
-    from sentimodels.runs.config import resolve
+    from sentimodels.runs.families import resolve
     from sentimodels.runs.train import train
 
     folder = tmp_path_factory.mktemp("runs") / "lstm"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sentimodels.config import LanguageConfig
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.text.corpus import Corpus, open_corpus, prepare
 from sentimodels.text.packed import Part
 from sentitok import Tokenizer
@@ -30,7 +30,7 @@ def write(path: Path, texts: list[str]) -> Path:
 
 def config_of(*corpus: Path, **sections: Any) -> LanguageConfig:
     data = {"corpus": [str(path) for path in corpus], "context": 16, "vocab_size": 300, "valid_share": 0.2}
-    return resolve_language({"preset": "nano", "data": data}, sections)
+    return LANGUAGE_MODEL.resolve({"preset": "nano", "data": data}, sections)
 
 
 def corpus_of(folder: Path, *corpus: Path, **sections: Any) -> tuple[Corpus, Tokenizer]:

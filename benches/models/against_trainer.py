@@ -43,7 +43,7 @@ def material(rows: int) -> Any:
 
     from sentimodels.data.labels import Labels
     from sentimodels.models import build
-    from sentimodels.runs.config import resolve
+    from sentimodels.runs.families import resolve
     from sentimodels.text.encoder import encoder_for
 
     (parts,) = kaggle(data_folder())

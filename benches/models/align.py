@@ -34,7 +34,6 @@ from sentimodels.alignment.openings import divide, encode, read_openings
 from sentimodels.alignment.reward import load_reward
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.alignment.seen import Seen
-from sentimodels.alignment.settings import load_alignment_config, resolve_alignment
 from sentimodels.config import AlignConfig
 from sentimodels.data.readers import read_table
 from sentimodels.data.split import split
@@ -42,8 +41,8 @@ from sentimodels.data.writers import write_table
 from sentimodels.evaluation.joint_intervals import of_score
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
-from sentimodels.runs.config import resolve, set_value
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.config import set_value
+from sentimodels.runs.families import ALIGNMENT, LANGUAGE_MODEL, resolve
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.text.special_tokens import known_end
 
@@ -93,7 +92,7 @@ def prepare(folder: Path, seed: int, asked: argparse.Namespace) -> bool:
         "train": {"epochs": asked.epochs, "threads": asked.threads, "save_every": 100, "seed": seed},
     }  # fmt: skip
     run = folder / named("base", seed)
-    base = pretrained(resolve_language(tree), run, asked.stop, on_record=said, on_note=print)
+    base = pretrained(LANGUAGE_MODEL.resolve(tree), run, asked.stop, on_record=said, on_note=print)
     if base is None:
         return False
     print(json.dumps({"base": base["valid"], "seconds": base["seconds"]}, indent=1), flush=True)
@@ -130,12 +129,12 @@ def configured(folder: Path, seed: int, asked: argparse.Namespace) -> Any:
         "train": {"max_steps": 120, "threads": asked.threads, "save_every": 25, "seed": seed},
         "optim": {"lr": 7e-4},
     }  # fmt: skip
-    return resolve_alignment(recipe, more)
+    return ALIGNMENT.resolve(recipe, more)
 
 
 def settings(run: Path, folder: Path) -> dict[str, Any]:
     """Returns the configuration of a run, its files by their names in the benchmark's folder."""
-    tree = load_alignment_config(run).tree()
+    tree = ALIGNMENT.load(run).tree()
     for section, key in ((tree, "base"), (tree["data"], "train"), (tree["data"], "held_out"),
                          (tree["task"], "reward_run")):  # fmt: skip
         section[key] = Path(section[key]).relative_to(folder.absolute()).as_posix()
@@ -156,7 +155,7 @@ def tell(result: dict[str, Any]) -> None:
 
 def judged(run: Path, file: Path) -> tuple[Judged, Judged, AlignConfig]:
     """Judges a run and its base on openings of another file; the guards of alignment hold."""
-    config = load_alignment_config(run)
+    config = ALIGNMENT.load(run)
     base, aligned = load_language_model(Path(config.base)), load_language_model(run)
     before, after = base.module, aligned.module
     assert isinstance(before, CausalModel)

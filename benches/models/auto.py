@@ -24,7 +24,7 @@ from sentimodels.data import Table, training_table
 from sentimodels.data.split import split
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.auto import choose
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import train
 

@@ -40,9 +40,9 @@ from sentimodels.data.opening import hash_rows
 from sentimodels.distillation import distill
 from sentimodels.evaluation.joint_intervals import Joint, difference
 from sentimodels.evaluation.predictions import Predictions, predict
-from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import finished
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train
 

@@ -30,7 +30,7 @@ from sentimodels.export.transformers.folder import export_model
 from sentimodels.generation.generate import generate
 from sentimodels.generation.sampling import Sampling
 from sentimodels.models.language import CausalModel, build_language_model
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_directory import LoadedModel
 from sentitok import train_bpe
 
@@ -61,7 +61,7 @@ def build(width: int, heads: int, layers: int, n_words: int, folder: Path) -> tu
         "data": {"context": 512},
         "task": {"tied": True},
     }
-    config = resolve_language(tree)
+    config = LANGUAGE_MODEL.resolve(tree)
     tokenizer = train_bpe(ROOT / CORPUS, vocab_size=n_words)
     torch.manual_seed(0)
     ours = build_language_model(config, tokenizer.vocab_size).eval()

@@ -19,7 +19,7 @@ import torch
 from result import ROOT, append, verdict
 
 from sentimodels.recipes.pretraining import pretrain
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentitok import train_bpe
 
 COMMAND = "python benches/models/gpu.py"
@@ -66,7 +66,7 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
                 "precision": "auto" if small else "bfloat16",
             },
         }  # fmt: skip
-        about = pretrain(resolve_language(tree), Path(folder) / "run", on_record=hear)
+        about = pretrain(LANGUAGE_MODEL.resolve(tree), Path(folder) / "run", on_record=hear)
     kept = speeds[len(speeds) // 3 :]
     on_gpu = about["device"].startswith("cuda")
     return {

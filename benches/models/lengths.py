@@ -24,7 +24,7 @@ import torch
 from result import append
 
 from sentimodels.models import build_backbone
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.text.inputs import Inputs
 
 TARGET = Path("runs/lengths.jsonl")

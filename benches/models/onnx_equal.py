@@ -25,7 +25,7 @@ from sentimodels.data.writers import write_table
 from sentimodels.errors import ExportError
 from sentimodels.export.onnx.folder import TOLERANCE, export_onnx
 from sentimodels.export.onnx.graph import HOLDS
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 
 COMMAND = "python benches/models/onnx_equal.py"

@@ -21,7 +21,7 @@ from result import append, data_folder
 from steps import AGAIN, after, arguments, cpu_seconds, pretrained
 
 from sentimodels import LanguageModel
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentitok import train_bpe
 
 SEEDS = range(3)
@@ -76,7 +76,7 @@ def trained(side: str, rate: float, seed: int, asked: argparse.Namespace) -> dic
         "train": {"max_steps": STEPS, "batch_size": ROWS, "seed": seed, "threads": asked.threads},
     }  # fmt: skip
     run = folder_of(asked.out, side, rate, seed)
-    about = pretrained(resolve_language(tree), run, asked.stop)
+    about = pretrained(LANGUAGE_MODEL.resolve(tree), run, asked.stop)
     if about is not None:
         reached = f"{about['valid']['bits_per_byte']:.4f} bits per byte"
         print(f"{side}, rate {rate:g}, seed {seed}: {reached}, {cpu_seconds(run):.0f} s", flush=True)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from sentimodels.config import LanguageConfig
 from sentimodels.models.language import build_language_model
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import NextToken, rows_of
 from sentimodels.text.corpus import open_corpus, prepare
 from sentimodels.text.row_order import RowOrder
@@ -116,7 +116,7 @@ class Course:
     def config(self, *, compiled: bool = False) -> LanguageConfig:
         """Returns the configuration of ours."""
         most = self.steps * self.turns + 1
-        return resolve_language({
+        return LANGUAGE_MODEL.resolve({
             "preset": "tiny", "data": {"corpus": [str(CORPUS)], "format": "paragraphs", "context": CONTEXT,
             "vocab_size": VOCABULARY}, "optim": {"lr": 1e-3},
             "train": {"max_steps": most, "batch_size": BATCH, "evaluate_every": most, "log_every": 1,

@@ -35,9 +35,8 @@ from sentimodels.data import Table
 from sentimodels.data.folding import fold
 from sentimodels.data.sentences import sentences
 from sentimodels.data.writers import write_atomically
-from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import finished
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL, resolve
 from sentimodels.runs.manifest import read_json
 from sentimodels.runs.start import as_base
 from sentimodels.runs.tables import Tables
@@ -108,7 +107,7 @@ class Bench:
 
     def base(self, name: str) -> dict[str, Any] | None:
         """Pre-trains a model as far as the time goes."""
-        return pretrained(resolve_language(self.base_tree(name)), self.base_folder(name), self.stop)
+        return pretrained(LANGUAGE_MODEL.resolve(self.base_tree(name)), self.base_folder(name), self.stop)
 
     def config(self, of_set: str, kind: str, trial: Trial, seed: int) -> RunConfig:
         """Returns the configuration of a classifier; the base must be there.

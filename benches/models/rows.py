@@ -9,7 +9,7 @@ from typing import Any
 
 from result import latest
 
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 
 Tree = dict[str, Any]
 

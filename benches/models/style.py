@@ -26,7 +26,7 @@ from steps import AGAIN, after, arguments, pretrained
 
 from sentimodels import LanguageModel
 from sentimodels.continuation import Continued, continue_texts
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 
 SONNETS, PLAYS = (f"corpora/{name}.txt.xz" for name in ("shakespeare-sonnets", "tinyshakespeare"))
 SEEDS = range(5)
@@ -92,7 +92,7 @@ def train(
     ):
         if not (out / f"{corpus}.jsonl").is_file():
             write_texts(out / f"{corpus}.jsonl", texts)
-        about = pretrained(resolve_language(tree), folder / name, asked.stop)
+        about = pretrained(LANGUAGE_MODEL.resolve(tree), folder / name, asked.stop)
         if about is None:
             return False
         print(seed, name, json.dumps({**about["valid"], "steps": about["fit"]["steps"]}), flush=True)

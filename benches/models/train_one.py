@@ -27,8 +27,8 @@ from sentimodels.data.units import Units
 from sentimodels.evaluation.calibration import fit_temperature, log_probs, with_temperature
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import Predictions, binary_view, predict
-from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.families import resolve
 from sentimodels.runs.refit import refit
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import train

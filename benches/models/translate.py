@@ -36,7 +36,7 @@ from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
-from sentimodels.runs.translation_config import load_translation_config, resolve_translation
+from sentimodels.runs.families import TRANSLATOR
 from sentimodels.translator import Translator
 
 SEEDS = 3
@@ -109,7 +109,7 @@ def configured(row: Row, seed: int, threads: int, assignments: list[str]) -> Tra
         "data": {"train": files(row, "train"), "valid": files(row, "valid")},
         "train": {"seed": seed, "threads": threads},
     }
-    return resolve_translation(recipe, here, more)
+    return TRANSLATOR.resolve(recipe, here, more)
 
 
 def dev(row: Row, config: TranslationConfig) -> ParallelText:
@@ -176,7 +176,7 @@ def test(name: str, folder: Path, command: str, **given: Any) -> None:
         raise SystemExit(
             f"translate.py: no run of {name} has finished in {folder}; type the same without --test"
         )
-    tree = settings(load_translation_config(run_of(folder, there[0])))
+    tree = settings(TRANSLATOR.load(run_of(folder, there[0])))
     bleu, seconds, translations = [], [], []
     for seed in there:
         run = run_of(folder, seed)
@@ -233,7 +233,7 @@ def main() -> None:
         speed(configured(row, seeds[0], asked.threads, asked.set), asked.speed)
     elif asked.search:
         run = run_of(out, seeds[0])
-        search(run, dev(row, load_translation_config(run)))
+        search(run, dev(row, TRANSLATOR.load(run)))
     elif asked.test:
         command = f"python benches/models/translate.py {asked.row} --out {out} --test"
         given = {"beam": asked.beam, "alpha": asked.alpha}

@@ -22,7 +22,7 @@ from train_one import configured, trained
 from sentimodels.classifier import Classifier
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import predict
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 
 FACTORS = (0.5, 1, 2)
 MARGIN = 0.005

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .classifier import Classifier
     from .config import RunConfig
     from .language_model import LanguageModel
-    from .runs.config import resolve
+    from .runs.families import resolve
     from .runs.run import train
     from .translator import Translator
 
@@ -21,7 +21,7 @@ __all__ = ["Classifier", "LanguageModel", "RunConfig", "Translator", "resolve", 
 
 _HOMES = {
     "Classifier": "classifier", "LanguageModel": "language_model", "RunConfig": "config",
-    "Translator": "translator", "resolve": "runs.config", "train": "runs.run",
+    "Translator": "translator", "resolve": "runs.families", "train": "runs.run",
 }  # fmt: skip
 
 

@@ -84,8 +84,8 @@ class Classifier:
         """
         from .data.frames import table_of_frame
         from .data.writers import write_table
-        from .runs.config import resolve
         from .runs.directory import refuse_begun
+        from .runs.families import resolve
         from .runs.run import train
 
         folder = Path(out)

@@ -24,10 +24,10 @@ from .data.table import Table
 from .errors import CheckpointError, ConfigError, DataError
 from .evaluation.predictions import Predictor, answer
 from .predictor import load_predictor
-from .runs.config import merge, resolve
-from .runs.directory import check_there, load_config, refuse_run
+from .runs.config import merge
+from .runs.directory import refuse_run
 from .runs.ensemble import members_of, predictor_hash, read_ensemble
-from .runs.language import training_command
+from .runs.families import CLASSIFIER, check_there, resolve, training_command
 from .runs.processes import check_alone
 from .runs.report import records_of
 from .runs.soft_labels import Taught
@@ -80,7 +80,7 @@ def _read_as(teacher: Path, train: str | None) -> Mapping[str, Any]:
     check_there(teacher)
     found = []
     for run in members_of(teacher) or [teacher]:
-        data = load_config(run).data.plain()
+        data = CLASSIFIER.load(run).data.plain()
         found.append({key: data[key] for key in _READING if key in data})
     if train is not None and any(Path(train).resolve() != Path(one["train"]).resolve() for one in found):
         return {}
@@ -154,7 +154,7 @@ def resume_distillation(
         CheckpointError: if there is nothing to resume, or the teacher or the data has changed.
     """
     check_alone("senti distill")
-    config = load_config(out)
+    config = CLASSIFIER.load(out)
     if not isinstance(config.task, DistillationConfig):
         raise CheckpointError(f"{out}: has no teacher; senti {training_command(out)} --resume {out} goes on")
     teacher = Path(config.task.teacher)

@@ -26,9 +26,9 @@ from .generation.prompted import Prompted
 from .generation.streaming import decoded
 from .models.language import build_language_model
 from .models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
-from .runs.language import resolve_language
+from .runs.defaults import SEQ2SEQ
+from .runs.families import LANGUAGE_MODEL, TRANSLATOR
 from .runs.language_directory import load_checked
-from .runs.translation_config import SEQ2SEQ, load_translation_config
 from .tasks.seq2seq import PairFormat
 from .text.inputs import Inputs
 from .text.pairs import Rows, encode_rows, end_of
@@ -81,11 +81,9 @@ class Translator:
 
         Raises:
             CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
-            ConfigError: if it is another kind of run.
+            CheckpointError: if it is another kind of run.
         """
-        config, module, tokenizer, about = load_checked(
-            Path(folder), load_translation_config, build_translation_model
-        )
+        config, module, tokenizer, about = load_checked(Path(folder), TRANSLATOR, build_translation_model)
         return cls(config, module.to(device_of(device)), tokenizer, about)
 
     def translate(
@@ -159,7 +157,7 @@ def build_translation_model(config: TranslationConfig, vocab_size: int) -> nn.Mo
     """
     if isinstance(config.model, Seq2SeqModelConfig):
         return Seq2SeqModel(config.model, Inputs(vocab_size, 0))
-    language: LanguageConfig = resolve_language(
+    language: LanguageConfig = LANGUAGE_MODEL.resolve(
         {"arch": config.arch, "preset": config.preset, "task": NextTokenConfig(tied=config.task.tied).plain()}
     )
     return build_language_model(language.model_copy(update={"model": config.model}), vocab_size)

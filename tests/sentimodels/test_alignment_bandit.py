@@ -15,13 +15,13 @@ from sentimodels.alignment.rollout import Drawing
 from sentimodels.config import AlignTrainConfig, OptimConfig, PPOConfig
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel, build_language_model
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 
 
 def loop_of(worth: Callable[[str], float], steps: int, **task: Any) -> PPO:
     words = tokenizer()
     model = {"d_model": 16, "n_layers": 1, "n_heads": 2}
-    config = resolve_language({"arch": "gpt", "data": {"context": 8}, "model": model})
+    config = LANGUAGE_MODEL.resolve({"arch": "gpt", "data": {"context": 8}, "model": model})
     torch.manual_seed(0)
     policy = build_language_model(config, words.vocab_size)
     reference = build_language_model(config, words.vocab_size)

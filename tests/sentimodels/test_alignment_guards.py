@@ -35,10 +35,10 @@ def guarded(made: Path, tmp_path: Path, **data: Any) -> tuple[dict[str, Any], li
 
 def reward_rows(made: Path) -> dict[str, set[str]]:
     """The texts of the parts of the reward's run."""
-    from sentimodels.runs.directory import load_config
+    from sentimodels.runs.families import CLASSIFIER
     from sentimodels.runs.tables import read_tables
 
-    tables = read_tables(load_config(made / "reward"))
+    tables = read_tables(CLASSIFIER.load(made / "reward"))
     assert tables.valid is not None
     assert tables.test is not None
     return {
@@ -162,7 +162,7 @@ def test_nothing_is_aligned_on_what_nothing_may_train_on(part: str, made: Path, 
 
 def test_rewards_cannot_be_trained_on_it_either(tmp_path: Path) -> None:
     """The guard of classifiers, which a reward is."""
-    from sentimodels.runs.config import resolve
+    from sentimodels.runs.families import resolve
     from sentimodels.runs.run import train
     from shared_data import folder
 

@@ -10,10 +10,10 @@ from alignment_runs import CONTEXT, config_of, make, texts, write_lines, write_p
 from language_runs import language_run, tokenizer_of
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.alignment.run import align, resume_alignment
-from sentimodels.alignment.settings import resolve_alignment
 from sentimodels.errors import CheckpointError, ConfigError, DataError, SentiError
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
+from sentimodels.runs.families import ALIGNMENT
 from sentimodels.runs.language_directory import load_language_model
 
 
@@ -30,14 +30,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ppo", {"task": {"max_new_tokens": 63}}, r"row \d+ has 3 tokens, but .* context leaves 2 "),
         ("ppo", {"task": {"max_new_tokens": 80}}, r"max_new_tokens 80: the model's context is 64 tokens"),
         ("ppo", {"train": {"patience": 2}}, r"train\.patience: an alignment keeps its last weights"),
-        ("ppo", {"train": {"ema": 0.9}}, r"train\.ema: dpo alone has it, and this is ppo"),
+        ("ppo", {"train": {"ema": 0.9}}, r"train\.ema: only valid for dpo"),
         ("ppo", {"train": {"seed": 1 << 32}}, r"train\.seed: .*less than 4294967296"),
         ("ppo", {"task": {"kl_gain": 5}}, r"task\..*kl_gain: .*less than 5"),
-        ("dpo", {"data": {"opening_tokens": 4}}, r"data\.opening_tokens: ppo alone has it, and this is dpo"),
+        ("dpo", {"data": {"opening_tokens": 4}}, r"data\.opening_tokens: only valid for ppo"),
         ("dpo", {"task": {"clip": 0.1}}, r"task\.(dpo\.)?clip: unknown key"),
         ("dpo", {"task": {"reward": "pos"}}, r"task\.reward: of which classifier\? .*--reward-run"),
-        ("ppo", {"task": {"kind": ["ppo"]}}, r"task\.kind \['ppo'\]: unknown method; expected ppo, dpo"),
-        ("ppo", {"task": {"kind": "grpo"}}, r"task\.kind 'grpo': unknown method; expected ppo, dpo"),
+        ("ppo", {"task": {"kind": ["ppo"]}}, r"task\.kind \['ppo'\]: unknown task; expected ppo, dpo"),
+        ("ppo", {"task": {"kind": "grpo"}}, r"task\.kind 'grpo': unknown task; expected ppo, dpo"),
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be(
@@ -52,26 +52,26 @@ def test_a_reward_needs_a_run_and_a_label(made: Path, tmp_path: Path) -> None:
     tree = config_of(made).tree()
     tree["task"] = {"kind": "ppo"}
     with pytest.raises(ConfigError, match=r"name a classifier whose answers are the reward: --reward-run"):
-        resolve_alignment(tree)
+        ALIGNMENT.resolve(tree)
     tree["task"] = {"kind": "ppo", "reward_run": str(made / "reward")}
     with pytest.raises(ConfigError, match=r"which label of .*reward is worth something\? It has neg, pos"):
-        align(resolve_alignment(tree), tmp_path / "run")
+        align(ALIGNMENT.resolve(tree), tmp_path / "run")
     tree["task"] = {"kind": "ppo", "reward_run": str(made / "base"), "reward": "pos"}
     with pytest.raises(SentiError, match="a language model, not a classifier"):
-        align(resolve_alignment(tree), tmp_path / "run")
+        align(ALIGNMENT.resolve(tree), tmp_path / "run")
 
 
 def test_a_base_must_write(made: Path, tmp_path: Path) -> None:
     language_run(tmp_path / "bert", "bert", CONTEXT)
     tree = config_of(made).tree()
     with pytest.raises(ConfigError, match=r"bert reads both ways, so it draws no answers; take a gpt"):
-        align(resolve_alignment(tree, {"base": str(tmp_path / "bert")}), tmp_path / "run")
-    with pytest.raises(ConfigError, match="a classifier, not a language model"):
-        align(resolve_alignment(tree, {"base": str(made / "reward")}), tmp_path / "run")
+        align(ALIGNMENT.resolve(tree, {"base": str(tmp_path / "bert")}), tmp_path / "run")
+    with pytest.raises(CheckpointError, match="a classifier, not a language model"):
+        align(ALIGNMENT.resolve(tree, {"base": str(made / "reward")}), tmp_path / "run")
     with pytest.raises(CheckpointError, match="no such folder"):
-        align(resolve_alignment(tree, {"base": str(tmp_path / "none")}), tmp_path / "run")
+        align(ALIGNMENT.resolve(tree, {"base": str(tmp_path / "none")}), tmp_path / "run")
     with pytest.raises(ConfigError, match="senti align RUN FILE"):
-        align(resolve_alignment({**tree, "data": {}}), tmp_path / "run")
+        align(ALIGNMENT.resolve({**tree, "data": {}}), tmp_path / "run")
 
 
 def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_prompt_without_tokens_is_refused_before_training(tmp_path: Path) -> N
         {"prompt": f"the cat {n} " if n else "   ", "chosen": "sat", "rejected": "saw"} for n in range(9)
     ]
     path = write_lines(tmp_path / "pairs.jsonl", [json.dumps(pair) for pair in pairs])
-    config = resolve_alignment(
+    config = ALIGNMENT.resolve(
         {
             "base": str(tmp_path / "base"),
             "data": {"train": str(path), "n_held_out": 2},
@@ -153,5 +153,5 @@ def test_a_run_resumes_with_what_it_began_with(made: Path, tmp_path: Path) -> No
     manifest.write_text(manifest.read_text() + "\n")
     with pytest.raises(CheckpointError, match=r"reward: has changed since the alignment began"):
         resume_alignment(tmp_path / "run")
-    with pytest.raises(CheckpointError, match=r"base: a run of senti pretrain; senti pretrain --resume"):
+    with pytest.raises(CheckpointError, match=r"base: a run of senti pretrain; to resume it"):
         resume_alignment(made / "base")

@@ -16,10 +16,9 @@ from sentimodels.alignment.judge import compare, judge, warnings
 from sentimodels.alignment.kl import kl_divergence
 from sentimodels.alignment.methods import METHODS
 from sentimodels.alignment.ppo import PPO
-from sentimodels.alignment.reward import Reward
+from sentimodels.alignment.reward import Reward, weights_of
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.alignment.run import align, resume_alignment, set_up
-from sentimodels.alignment.settings import load_alignment_config, resolve_alignment, weights_of
 from sentimodels.config import PPOConfig
 from sentimodels.data.labels import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
@@ -27,6 +26,7 @@ from sentimodels.evaluation.diversity import Copies, distinct_n
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
 from sentimodels.recipes.pretraining import resume_pretraining
+from sentimodels.runs.families import ALIGNMENT
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.verify import verify
@@ -149,7 +149,7 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
     loaded = load_language_model(tmp_path / "run")
     assert loaded.config == load_language_model(made / "base").config
     assert loaded.about["alignment"] == json.loads(json.dumps(about["alignment"]))
-    assert load_alignment_config(tmp_path / "run").task == config_of(made).task
+    assert ALIGNMENT.load(tmp_path / "run").task == config_of(made).task
     _, models, _ = leaderboard(tmp_path)
     assert [(model["state"], model["method"]) for model in models] == [("finished", "ppo")]
     judged = about["alignment"]
@@ -175,13 +175,13 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
     # What was aligned can be aligned again, but not judged on what it was trained on.
     again = {"base": str(tmp_path / "run")}
     with pytest.raises(DataError, match="was trained on all of it"):
-        align(resolve_alignment(config_of(made).tree(), again), tmp_path / "again")
+        align(ALIGNMENT.resolve(config_of(made).tree(), again), tmp_path / "again")
     write_lines(tmp_path / "new.txt", texts(20, 77))
     held_out = {"data": {"held_out": str(tmp_path / "new.txt")}, "train": {"max_steps": 1}}
-    assert align(resolve_alignment(config_of(made).tree(), again, held_out), tmp_path / "again")
+    assert align(ALIGNMENT.resolve(config_of(made).tree(), again, held_out), tmp_path / "again")
     # What judged before may judge again.
     again = {"base": str(tmp_path / "again")}
-    assert align(resolve_alignment(config_of(made).tree(), again, held_out), tmp_path / "thrice")
+    assert align(ALIGNMENT.resolve(config_of(made).tree(), again, held_out), tmp_path / "thrice")
 
 
 def test_the_report_is_what_the_samples_say(made: Path, tmp_path: Path) -> None:

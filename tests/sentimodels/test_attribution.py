@@ -28,8 +28,8 @@ from sentimodels.explain.quadrature import integrate
 from sentimodels.models import ARCHITECTURES
 from sentimodels.models.bow import BowConfig
 from sentimodels.nn.embedding import Mixing
-from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 from sentimodels.text.word_cutter import WordCutter
 from sentimodels.text.words import NgramConfig

@@ -15,7 +15,7 @@ from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs import auto
 from sentimodels.runs.auto import Texts, choose, estimate, order
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 
 CHINESE = ["很好的手机", "质量太差", "物流很快", "不值这个价"]

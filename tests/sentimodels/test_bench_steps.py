@@ -19,8 +19,7 @@ import shared_data
 from parallel_numbers import number_pairs
 from sentimodels.config import LanguageConfig
 from sentimodels.data import Table
-from sentimodels.runs.config import resolve
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +38,7 @@ def asked_often(times: int) -> Callable[[], bool]:
 
 def language(corpus: Path) -> LanguageConfig:
     labelled_reviews.write(corpus, 120)
-    return resolve_language({
+    return LANGUAGE_MODEL.resolve({
         "arch": "gpt", "preset": "nano",
         "data": {"corpus": [str(corpus)], "format": "csv:text", "context": 16, "vocab_size": 300},
         "train": {"max_steps": 7, "batch_size": 4, "threads": 1, "save_every": 2},

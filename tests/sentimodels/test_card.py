@@ -16,8 +16,8 @@ from sentimodels.cli.app import build
 from sentimodels.distillation import distill, resolve_distillation
 from sentimodels.errors import CheckpointError
 from sentimodels.runs.card import card
-from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble_card import ensemble_card
+from sentimodels.runs.families import resolve
 from sentimodels.runs.manifest import manifest_hash, read_json
 from sentimodels.runs.run import train
 

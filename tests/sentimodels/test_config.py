@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from sentimodels.config import TASKS, ClassificationConfig, RunConfig, TrainConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
-from sentimodels.runs.config import read_toml, resolve, set_value
+from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.defaults import DEFAULTS
+from sentimodels.runs.families import resolve
 from sentimodels.tasks.class_weights import given, settled
 
 
@@ -56,7 +57,7 @@ REFUSED = [
     ({"task": {"kind": "ranking"}}, r"task\.kind 'ranking': unknown task; expected classification"),
     (
         {"task": {"kind": "next-token"}},
-        r"'next-token': a task of language models; train one with senti pretrain",
+        r"'next-token': a task of a language model; train one with senti pretrain",
     ),
     ({"task": "classification"}, r"task 'classification': expected a section, as in \[task\]"),
     ({"arch": "lsmt"}, r"no architecture 'lsmt'; did you mean lstm\? there are tfidf"),

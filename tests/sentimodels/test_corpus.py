@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sentimodels.config import CorpusConfig
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import rows_of
 from sentimodels.text.array_file import ArrayFile, mapped
 from sentimodels.text.budget import course
@@ -273,7 +273,7 @@ def test_only_the_tokens_of_a_batch_are_read(tmp_path: Path) -> None:
     writer.close()
     dataset = Endless()
     part = Part(dataset, tmp_path, "train", stride=context, total=writer.total, end=1001)
-    order = RowOrder(resolve_language({"preset": "nano"}), part.n_rows)
+    order = RowOrder(LANGUAGE_MODEL.resolve({"preset": "nano"}), part.n_rows)
     assert part.n_rows > 70_000
     assert dataset.n_read == 0
     batches = order.batches(0, 100, 0, 1)
@@ -300,14 +300,14 @@ def test_an_epoch_has_every_row_once(n: int) -> None:
 
 @pytest.mark.parametrize("world", [1, 2, 3])
 def test_processes_share_an_epoch(world: int) -> None:
-    config = resolve_language({"preset": "nano", "train": {"batch_size": 4}})
+    config = LANGUAGE_MODEL.resolve({"preset": "nano", "train": {"batch_size": 4}})
     order = RowOrder(config, 50)
     found = order.course(world)
     assert found.n_batches == 50 // (4 * world)
     rows = [row for rank in range(world) for batch in order.batches(3, 0, rank, world) for row in batch]
     assert len(rows) == len(set(rows)) == found.n_batches * 4 * world
     # What one process with larger batches reads, in the same order.
-    together = RowOrder(resolve_language(config.tree(), {"train": {"batch_size": 4 * world}}), 50)
+    together = RowOrder(LANGUAGE_MODEL.resolve(config.tree(), {"train": {"batch_size": 4 * world}}), 50)
     for place, whole in enumerate(together.batches(3, 0, 0, 1)):
         parts = [next(order.batches(3, place, rank, world)) for rank in range(world)]
         assert list(chain(*parts)) == whole
@@ -315,7 +315,7 @@ def test_processes_share_an_epoch(world: int) -> None:
 
 
 def test_each_process_has_a_row() -> None:
-    config = resolve_language({"preset": "nano", "train": {"batch_size": 4}})
+    config = LANGUAGE_MODEL.resolve({"preset": "nano", "train": {"batch_size": 4}})
     assert [course(config, 3, world).n_batches for world in (1, 2, 3)] == [1, 1, 1]
     with pytest.raises(DataError, match=r"has 3 rows of 256 tokens, fewer than the 4 processes: start fewer"):
         course(config, 3, 4)
@@ -324,7 +324,7 @@ def test_each_process_has_a_row() -> None:
 def test_the_smallest_budget_ends_the_run() -> None:
     def steps(**train: Any) -> int:
         return course(
-            resolve_language(
+            LANGUAGE_MODEL.resolve(
                 {"preset": "nano", "data": {"context": 16}, "train": {"batch_size": 4, **train}}
             ),
             50,

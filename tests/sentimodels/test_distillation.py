@@ -19,8 +19,8 @@ from sentimodels.data import Table, TrainingRecord, read_table
 from sentimodels.data.writers import write_table
 from sentimodels.distillation import distill, resolve_distillation, resume_distillation, taught_tables
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.families import resolve
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.run import resume, train
 from sentimodels.runs.tables import Tables

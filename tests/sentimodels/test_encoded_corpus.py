@@ -13,7 +13,7 @@ from sentimodels import LanguageModel
 from sentimodels.data import read_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.recipes.pretraining import pretrain, resume_pretraining
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.start import as_grown
 from sentimodels.text.documents import Documents
@@ -45,7 +45,7 @@ def grown(made: Path, *corpus: Path, **data: Any) -> Any:
         "data": {"corpus": list(map(str, corpus)), "valid_share": 0.1, **data},
         "train": {"init_from": str(made / "base"), "max_steps": 3, "batch_size": 4},
     }
-    return resolve_language(*as_grown(given))
+    return LANGUAGE_MODEL.resolve(*as_grown(given))
 
 
 def test_a_base_reads_the_shards_of_its_own_tokenizer(made: Path, tmp_path: Path) -> None:
@@ -77,9 +77,10 @@ def test_a_masked_run_on_shards_goes_on_though_it_has_more_tokens(made: Path, tm
     start = {"train": {"init_from": str(tmp_path / "run"), "max_steps": 1}}
     with pytest.raises(DataError, match=r"another tokenizer than that of .*: --tokenizer FILE"):
         pretrain(
-            resolve_language(*as_grown({"data": {"corpus": [str(made / "other")]}, **start})), tmp_path / "b"
+            LANGUAGE_MODEL.resolve(*as_grown({"data": {"corpus": [str(made / "other")]}, **start})),
+            tmp_path / "b",
         )
-    pretrain(resolve_language(*as_grown({"data": data, **start})), tmp_path / "b")
+    pretrain(LANGUAGE_MODEL.resolve(*as_grown({"data": data, **start})), tmp_path / "b")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from labelled_reviews import rows, tree
 from sentimodels.data import Table
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 

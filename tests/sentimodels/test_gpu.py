@@ -22,7 +22,7 @@ from sentimodels.models import ARCHITECTURES
 from sentimodels.nn.cross_entropy import IGNORED, summed_cross_entropy
 from sentimodels.recipes.pretraining import pretrain, resume_pretraining
 from sentimodels.recipes.translation import train_translation
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 from sentimodels.translator import Translator
 

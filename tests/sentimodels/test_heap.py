@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labelled_reviews import tree, write
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 from sentimodels.training import malloc as heap
 

@@ -23,7 +23,7 @@ from sentimodels.models import build
 from sentimodels.models.hf import Hf, HfConfig
 from sentimodels.models.sequence_classifier import SequenceClassifier
 from sentimodels.runs.card import card
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.pretrained import check_pooling, load_pretrained
 from sentimodels.runs.run import resume, train
 from sentimodels.runs.start import as_base

@@ -10,8 +10,9 @@ from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.models.language import CausalModel, MaskedModel, build_language_model
-from sentimodels.runs.directory import finish_run, load_config
-from sentimodels.runs.language import PRESETS, resolve_language
+from sentimodels.runs.defaults import PRESETS
+from sentimodels.runs.directory import finish_run
+from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL
 from sentimodels.runs.language_directory import begin_language_run, load_language_model
 from sentimodels.runs.shared_validation import common_rows
 from sentimodels.runs.verify import verify
@@ -31,7 +32,7 @@ def config_of(arch: str = "gpt", **sections: Any) -> LanguageConfig:
         small |= {"d_head": 8}
     if arch == "lstm":
         small |= {"d_hidden": 16}
-    return resolve_language({"arch": arch}, {"model": small}, sections)
+    return LANGUAGE_MODEL.resolve({"arch": arch}, {"model": small}, sections)
 
 
 def ids_of(n_rows: int, n_tokens: int) -> torch.Tensor:
@@ -80,7 +81,7 @@ def test_a_language_model_starts_near_the_uniform_distribution() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_a_size_of_the_architectures(preset: str) -> None:
-    config = resolve_language({"preset": preset})
+    config = LANGUAGE_MODEL.resolve({"preset": preset})
     sizes = ARCHITECTURES["gpt"].presets[preset]
     model = config.model.model_dump()
     assert all(model[key] == value for key, value in sizes.items() if key != "norm_order")
@@ -88,14 +89,14 @@ def test_every_preset_is_a_size_of_the_architectures(preset: str) -> None:
     assert (config.train.batch_size, config.optim.lr, config.train.tokens) == PRESETS[preset]
     assert config.task.kind == "next-token"
     assert config.task.tied == (preset in ("nano", "micro", "tiny"))
-    assert resolve_language(config.tree()) == config  # what is saved is read as it was
+    assert LANGUAGE_MODEL.resolve(config.tree()) == config  # what is saved is read as it was
 
 
 def test_masked_models_have_rotary_positions_but_bert_is_as_published() -> None:
     """With learned positions the loss of a small budget hardly falls; transformers' BERT has no others."""
 
     def shape(arch: str, **given: object) -> tuple[str, str]:
-        model = resolve_language({"arch": arch, "task": {"kind": "masked"}, **given}).model.model_dump()
+        model = LANGUAGE_MODEL.resolve({"arch": arch, "task": {"kind": "masked"}, **given}).model.model_dump()
         return model["norm_order"], model["positions"]
 
     assert shape("encoder") == shape("gpt") == ("pre", "rotary")
@@ -105,9 +106,9 @@ def test_masked_models_have_rotary_positions_but_bert_is_as_published() -> None:
 
 
 def test_a_budget_that_is_given_takes_the_place_of_the_presets_own() -> None:
-    assert resolve_language({"train": {"max_steps": 5}}).train.tokens is None
-    assert resolve_language({"train": {"epochs": 5}}).train.tokens is None
-    assert resolve_language({"train": {"tokens": 5}}).train.tokens == 5
+    assert LANGUAGE_MODEL.resolve({"train": {"max_steps": 5}}).train.tokens is None
+    assert LANGUAGE_MODEL.resolve({"train": {"epochs": 5}}).train.tokens is None
+    assert LANGUAGE_MODEL.resolve({"train": {"tokens": 5}}).train.tokens == 5
 
 
 @pytest.mark.parametrize(
@@ -140,20 +141,20 @@ def test_a_budget_that_is_given_takes_the_place_of_the_presets_own() -> None:
 )
 def test_settings_that_cannot_be(tree: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        resolve_language(tree)
+        LANGUAGE_MODEL.resolve(tree)
 
 
 def test_architectures_that_cannot_do_the_task() -> None:
     with pytest.raises(ConfigError, match="reads tokens to come"):
         build_language_model(
-            resolve_language({"arch": "cnn", "preset": "nano", "task": {"kind": "next-token"}}), 270
+            LANGUAGE_MODEL.resolve({"arch": "cnn", "preset": "nano", "task": {"kind": "next-token"}}), 270
         )
     with pytest.raises(ConfigError, match="encoder has no segments; take bert"):
         build_language_model(config_of("encoder", task={"next_sentence": True}), 270)
     small = {"d_model": 16, "d_hidden": 8}
     with pytest.raises(ConfigError, match="tied=False"):
         build_language_model(
-            resolve_language({"arch": "lstm"}, {"model": small, "task": {"tied": True}}), 270
+            LANGUAGE_MODEL.resolve({"arch": "lstm"}, {"model": small, "task": {"tied": True}}), 270
         )
 
 
@@ -174,7 +175,7 @@ def test_a_run_is_loaded_as_it_was_saved(arch: str, tokenizer: Tokenizer, tmp_pa
     ):
         assert torch.equal(one, two), name
     with pytest.raises(CheckpointError, match="a language model, not a classifier"):
-        load_config(folder)
+        CLASSIFIER.load(folder)
     with pytest.raises(CheckpointError, match="a language model, not a classifier"):
         common_rows([folder, folder])  # as `senti ensemble` does
     with pytest.raises(CheckpointError, match="holds a run already"):

@@ -22,14 +22,12 @@ from sentimodels.errors import CheckpointError, DataError
 from sentimodels.recipes.pretraining import pretrain, resume_pretraining
 from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
-from sentimodels.runs.config import resolve
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR, resolve
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.report import evaluate
-from sentimodels.runs.start import as_base, as_grown
+from sentimodels.runs.start import as_base, as_grown, as_translator
 from sentimodels.runs.train import resume, train
-from sentimodels.runs.translation_config import resolve_translation, starting
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2}
 
@@ -43,9 +41,9 @@ def language(corpus: Path, start: Path | None = None, **train: Any) -> LanguageC
     }  # fmt: skip
     if start is not None:
         given["train"]["init_from"] = str(start)
-        return resolve_language(*as_grown(given))
+        return LANGUAGE_MODEL.resolve(*as_grown(given))
     small = {"data": {"context": 24, "vocab_size": 300}, "model": SMALL}
-    return resolve_language({"arch": "gpt"}, small, given)
+    return LANGUAGE_MODEL.resolve({"arch": "gpt"}, small, given)
 
 
 def classify(file: Path, start: Path, out: Path, **data: Any) -> list[str]:
@@ -181,9 +179,9 @@ def translator(folder: Path, start: Path | None, **data: Any) -> Any:
     }
     if start is not None:
         given["train"]["init_from"] = str(start)
-        return resolve_translation(starting(given), given)
+        return TRANSLATOR.resolve(as_translator(given), given)
     small = {"d_model": 16, "n_layers": 1, "n_decoder_layers": 1, "n_heads": 2}
-    return resolve_translation({"model": small, "data": {"vocab_size": 300}}, given)
+    return TRANSLATOR.resolve({"model": small, "data": {"vocab_size": 300}}, given)
 
 
 def test_translations_are_not_scored_on_what_a_base_has_read(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sentimodels.data.labels import Labels
 from sentimodels.data.normalization import align, normalize
 from sentimodels.data.table import Table
 from sentimodels.evaluation.phrase_memory import PhraseMemory
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.text.reading import plain_words, read_tokens
 from sentimodels.text.word_cutter import WordCutter

@@ -24,8 +24,8 @@ from sentimodels.errors import CheckpointError, ConfigError, ExportError
 from sentimodels.export.onnx import OnnxReader
 from sentimodels.export.onnx import folder as onnx_folder
 from sentimodels.export.onnx.graph import HOLDS, portable, refuse
-from sentimodels.runs.config import resolve
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 
 ROOT = Path(__file__).resolve().parent.parent.parent

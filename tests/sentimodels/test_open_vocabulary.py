@@ -20,7 +20,7 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.inference import text_logits
 from sentimodels.models import build
 from sentimodels.nn.embedding import EmbeddingConfig, NgramEmbedding
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
 from sentimodels.text.ngrams import hash_text, ngrams

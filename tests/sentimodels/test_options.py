@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from sentimodels.alignment.settings import resolve_alignment
 from sentimodels.cli import align, pretrain, train, translate_train
 from sentimodels.cli.options import tree_of
 from sentimodels.config import (
@@ -30,9 +29,7 @@ from sentimodels.config import (
 )
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
-from sentimodels.runs.config import resolve
-from sentimodels.runs.language import resolve_language
-from sentimodels.runs.translation_config import resolve_translation
+from sentimodels.runs.families import ALIGNMENT, LANGUAGE_MODEL, TRANSLATOR, resolve
 
 Sections = list[tuple[str, type[Section]]]
 OF_TRAIN: Sections = [
@@ -89,9 +86,9 @@ def test_each_flagged_field_is_an_option_with_its_help(
 @pytest.mark.parametrize(
     ("command", "settled"),
     [
-        (train, resolve({"arch": "lstm"})), (pretrain, resolve_language({})),
-        (translate_train, resolve_translation({})),
-        (align, resolve_alignment({"task": {"reward_run": "runs/reviews"}})),
+        (train, resolve({"arch": "lstm"})), (pretrain, LANGUAGE_MODEL.resolve({})),
+        (translate_train, TRANSLATOR.resolve({})),
+        (align, ALIGNMENT.resolve({"task": {"reward_run": "runs/reviews"}})),
     ],
     ids=IDS,
 )  # fmt: skip

@@ -9,7 +9,7 @@ pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
 from browser import browser, opened
 from labelled_reviews import tree
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 from sentimodels.web import load_models, routes
 from sentitok.web import Limits, create_app

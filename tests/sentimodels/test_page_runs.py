@@ -16,7 +16,7 @@ from browser import HOSTILE, Watched, browser, check_look, check_stays_text, ope
 from labelled_reviews import tree, write
 from language_runs import TEXTS, language_run
 from sentimodels import Classifier
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 from sentimodels.web import load_models, routes
 from sentitok import train_bpe

@@ -19,7 +19,7 @@ from sentimodels.export.transformers import GPT_2 as GPT_2_LAYOUT
 from sentimodels.export.transformers.tensors import of_ours
 from sentimodels.models.language import CausalModel, MaskedModel, build_language_model
 from sentimodels.nn.cross_entropy import IGNORED
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
@@ -34,7 +34,7 @@ def _seeded_torch() -> None:
 
 
 def ours_of(arch: str, model: dict[str, Any], **task: Any) -> tuple[Any, Any]:
-    config = resolve_language(
+    config = LANGUAGE_MODEL.resolve(
         {"arch": arch, "model": {**SIZE, **model}, "data": {"context": 40}, "task": task}
     )
     return config, moved(build_language_model(config, V))

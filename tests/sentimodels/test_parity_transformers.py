@@ -17,7 +17,7 @@ from sentimodels.nn.masked_token_head import MaskedTokenHead, NextSentenceHead
 from sentimodels.nn.next_token_head import NextTokenHead
 from sentimodels.nn.ssm import SelectiveMixer
 from sentimodels.nn.transformer import Block
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.text.inputs import Inputs
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -17,7 +17,7 @@ from sentimodels.errors import CheckpointError, ConfigError, DataError, Training
 from sentimodels.models.language import build_language_model
 from sentimodels.nn.recompute import set_recompute
 from sentimodels.recipes.pretraining import _rows_in, pretrain, resume_pretraining
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.manifest import read_json
 from sentimodels.runs.verify import verify
@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     pretrain(config, tmp_path / "whole")
     about = pretrain(config, tmp_path / "run", should_stop=stopping_after(steps))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", steps)
-    assert load_language_model(tmp_path / "run").config == resolve_language(config.tree())
+    assert load_language_model(tmp_path / "run").config == LANGUAGE_MODEL.resolve(config.tree())
     if steps == 5:  # what can be made anew is
         for path in (tmp_path / "run" / "tokens").iterdir():
             path.unlink()

@@ -7,7 +7,7 @@ import pytest
 from animals import config_of, write_corpus
 from sentimodels import LanguageModel
 from sentimodels.recipes.pretraining import pretrain
-from sentimodels.runs.language import load_language_config
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentitok import train_bpe, train_wordpiece
 
 
@@ -108,7 +108,7 @@ def test_documents_end_as_those_of_the_base(corpus: Path, tmp_path: Path) -> Non
     said: list[str] = []
     pretrain(config_of(corpus, train=start), tmp_path / "run", on_note=said.append)
     assert LanguageModel.load(tmp_path / "run").end == "<|turn|>"
-    assert load_language_config(tmp_path / "run").data.end == "<|turn|>"
+    assert LANGUAGE_MODEL.load(tmp_path / "run").data.end == "<|turn|>"
     assert not any("documents end with" in note for note in said)
     other = config_of(corpus, train=start, data={"end": "<|endoftext|>"})
     pretrain(other, tmp_path / "other", on_note=said.append)

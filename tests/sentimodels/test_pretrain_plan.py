@@ -11,7 +11,7 @@ from animals import config_of, write_corpus
 from sentimodels.models.language import build_language_model
 from sentimodels.recipes.pretraining import pretrain
 from sentimodels.recipes.pretraining_plan import _loss, plan
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.start import as_grown
 from sentimodels.training.throughput import working_parameters
 
@@ -41,12 +41,12 @@ def test_a_head_counts_for_the_tokens_that_it_reads() -> None:
 
 def test_the_plan_counts_without_reading(tmp_path: Path) -> None:
     found = plan(
-        resolve_language({"preset": "tiny", "data": {"vocab_size": 10_000}, "task": {"tied": False}})
+        LANGUAGE_MODEL.resolve({"preset": "tiny", "data": {"vocab_size": 10_000}, "task": {"tied": False}})
     )
     assert found["parameters"] == pytest.approx(8.14e6, rel=0.01)
     assert found["parameters_of_blocks"] == pytest.approx(3.0e6, rel=0.02)
     assert (found["tokens_of_a_step"], found["tokens"]) == (32 * 256, 82_000_000)
-    large = plan(resolve_language({"preset": "5x-large"}))
+    large = plan(LANGUAGE_MODEL.resolve({"preset": "5x-large"}))
     assert large["parameters"] > 5e9
     assert {"seconds", "memory_bytes"}.isdisjoint(large)  # too large to be tried
     assert list(tmp_path.iterdir()) == []
@@ -58,18 +58,18 @@ def test_the_plan_counts_the_tokens_of_a_base(corpus: Path, tmp_path: Path) -> N
         "data": {"corpus": [str(corpus)]},
         "train": {"init_from": str(tmp_path / "base"), "max_steps": 1},
     }
-    found = plan(resolve_language(*as_grown(given)))
+    found = plan(LANGUAGE_MODEL.resolve(*as_grown(given)))
     assert (found["vocabulary"], found["parameters"]) == (300, made["parameters"])
 
 
 @pytest.mark.parametrize("arch", ["gpt", "bert", "mamba"])
 def test_the_plan_estimates_time_and_memory(arch: str) -> None:
     tree = {"arch": arch, "preset": "nano", "data": {"context": 32, "vocab_size": 300}}
-    found = plan(resolve_language({**tree, "train": {"max_steps": 1000, "batch_size": 2}}))
+    found = plan(LANGUAGE_MODEL.resolve({**tree, "train": {"max_steps": 1000, "batch_size": 2}}))
     assert found["seconds"] > 0
     assert found["memory_bytes"] > 5 * 4 * found["parameters"]
     # How long a corpus is, nobody has looked.
-    assert "seconds" not in plan(resolve_language({**tree, "train": {"epochs": 1, "batch_size": 2}}))
+    assert "seconds" not in plan(LANGUAGE_MODEL.resolve({**tree, "train": {"epochs": 1, "batch_size": 2}}))
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -83,5 +83,5 @@ def test_the_plan_tries_the_precision_of_the_run(precision: str, monkeypatch: py
     monkeypatch.setattr("sentimodels.recipes.pretraining_plan._loss", loss)
     tree = {"preset": "nano", "data": {"context": 32, "vocab_size": 300}}
     train = {"max_steps": 1, "batch_size": 2, "device": "cpu", "precision": precision}
-    plan(resolve_language({**tree, "train": train}))
+    plan(LANGUAGE_MODEL.resolve({**tree, "train": train}))
     assert set(tried) == {precision == "bfloat16"}

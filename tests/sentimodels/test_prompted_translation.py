@@ -16,9 +16,9 @@ from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_plan import plan_translation
 from sentimodels.runs.directory import finish_run
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.language_directory import begin_language_run
-from sentimodels.runs.translation_config import resolve_translation, starting
+from sentimodels.runs.start import as_translator
 from sentimodels.text.pairs import joint_tokenizer
 from sentimodels.translator import Translator
 
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 def causal(folder: Path, **sections: dict[str, Any]) -> Any:
     tree = small_translation(folder).tree()
     tree |= {"arch": "gpt", "model": {"d_model": 32, "n_layers": 2, "n_heads": 2}}
-    return resolve_translation(tree, {"task": {"prompt": "{source} ="}}, sections)
+    return TRANSLATOR.resolve(tree, {"task": {"prompt": "{source} ="}}, sections)
 
 
 def test_a_causal_model_goes_on_from_a_prompt(folder: Path) -> None:
@@ -56,7 +56,7 @@ def test_prompts_of_unequal_length_are_searched_with_a_cache(arch: str) -> None:
     torch.manual_seed(0)
     small: dict[str, Any] = {"d_model": 16, "n_layers": 2}
     small |= {"gpt": {"n_heads": 2}, "mamba": {"d_head": 8}, "lstm": {"d_hidden": 16}}[arch]
-    model = build_language_model(resolve_language({"arch": arch, "model": small}), 12).eval()
+    model = build_language_model(LANGUAGE_MODEL.resolve({"arch": arch, "model": small}), 12).eval()
     assert isinstance(model, CausalModel)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -77,7 +77,7 @@ def test_prompts_of_unequal_length_are_searched_with_a_cache(arch: str) -> None:
 
 def test_a_prompt_has_a_token() -> None:
     model = build_language_model(
-        resolve_language({"model": {"d_model": 16, "n_layers": 1, "n_heads": 2}}), 12
+        LANGUAGE_MODEL.resolve({"model": {"d_model": 16, "n_layers": 1, "n_heads": 2}}), 12
     )
     assert isinstance(model, CausalModel)
     with pytest.raises(ValueError, match="nothing to go on from"):
@@ -87,7 +87,7 @@ def test_a_prompt_has_a_token() -> None:
 def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
     sources, targets = number_pairs(300)
     tokenizer = joint_tokenizer(ParallelConfig(vocab_size=320), sources, targets)
-    language = resolve_language({"arch": "gpt", "model": {"d_model": 32, "n_layers": 1, "n_heads": 2}})
+    language = LANGUAGE_MODEL.resolve({"arch": "gpt", "model": {"d_model": 32, "n_layers": 1, "n_heads": 2}})
     torch.manual_seed(7)
     base = build_language_model(language, tokenizer.vocab_size)
     begin_language_run(folder / "base", language, tokenizer, {"sources": []})
@@ -98,7 +98,7 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
         "optim": {"lr": 1e-9},
     }
-    settings = resolve_translation(starting(tree), tree)
+    settings = TRANSLATOR.resolve(as_translator(tree), tree)
     assert (settings.arch, settings.model) == ("gpt", language.model)
     train_translation(settings, folder / "run")
     tuned = Translator.load(folder / "run")
@@ -112,10 +112,10 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
         ({"model": {"n_heads": 4}}, "model.n_heads 4: .* has 2"),  # its weights fit, and would mean another
     ):
         with pytest.raises(ConfigError, match=said):
-            starting({**wrong, "train": tree["train"]})
-    assert starting({"model": {"d_model": 32, "dropout": 0.3}, "train": tree["train"]})["arch"] == "gpt"
+            as_translator({**wrong, "train": tree["train"]})
+    assert as_translator({"model": {"d_model": 32, "dropout": 0.3}, "train": tree["train"]})["arch"] == "gpt"
     # A translation run is a start as well.
-    assert starting({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
+    assert as_translator({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
 
 
 def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     sources, targets = number_pairs(300)
     tokenizer = joint_tokenizer(ParallelConfig(vocab_size=320), sources, targets)
     small = {"d_model": 32, "n_layers": 1, "n_heads": 2, "positions": "learned", "max_len": 24}
-    language = resolve_language({"arch": "gpt", "model": small, "data": {"context": 24}})
+    language = LANGUAGE_MODEL.resolve({"arch": "gpt", "model": small, "data": {"context": 24}})
     base = build_language_model(language, tokenizer.vocab_size)
     begin_language_run(folder / "base", language, tokenizer, {"sources": []})
     finish_run(folder / "base", base, tokenizer, {})
@@ -134,13 +134,15 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1},
     }
     said: list[str] = []
-    about = train_translation(resolve_translation(starting(tree), tree), folder / "run", on_note=said.append)
+    about = train_translation(
+        TRANSLATOR.resolve(as_translator(tree), tree), folder / "run", on_note=said.append
+    )
     assert 0 < about["pairs"]["left_out"] < 1500
     assert any("or than the positions of the model reach" in one for one in said)
     assert len(Translator.load(folder / "run").translate(["one two"])[0]) == 1
     # Pairs that validate are not left out without a word, nor found after hours of training.
     write_pairs(folder, "valid", 40, 1, longest=40)
-    too_long = resolve_translation(starting(tree), tree)
+    too_long = TRANSLATOR.resolve(as_translator(tree), tree)
     said_of_it = r"pair \d+ of validation has \d+ and \d+ tokens.*Cut them or leave them out"
     with pytest.raises(DataError, match=said_of_it):
         train_translation(too_long, folder / "other")
@@ -150,7 +152,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     # Of a part that is split off, they are left out.
     tree["data"] = {"train": files["train"], "valid_share": 0.2}
     said.clear()
-    parted = resolve_translation(starting(tree), tree)
+    parted = TRANSLATOR.resolve(as_translator(tree), tree)
     about = train_translation(parted, folder / "parted", on_note=said.append)
     (note,) = [one for one in said if "validation pairs are left out: a side is empty, or longer" in one]
     n_beyond, _, n_all = note.split()[:3]

@@ -10,8 +10,8 @@ from labelled_reviews import tree, write
 from senti_in_process import senti
 from sentimodels.data import TrainingRecord, read_table
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.families import resolve
 from sentimodels.runs.run import resume, train
 from sentimodels.runs.verify import verify
 

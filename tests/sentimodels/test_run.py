@@ -18,8 +18,8 @@ from sentimodels import Classifier
 from sentimodels.config import ClassificationConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
-from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run, write_manifest
+from sentimodels.runs.families import resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.seeds import spread
 from sentimodels.runs.train import resume, train

@@ -9,7 +9,7 @@ import pytest
 from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import DataError
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import train
 

@@ -13,8 +13,8 @@ import pytest
 from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import CheckpointError
-from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 

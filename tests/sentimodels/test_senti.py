@@ -42,7 +42,7 @@ def without_sklearn(*args: str, stdin: str = "") -> subprocess.CompletedProcess[
 
 @pytest.mark.parametrize("arch", ["tfidf", "cnn"])
 def test_predict_needs_no_scikit_learn_and_train_says_so(arch: str, tmp_path: Path) -> None:
-    from sentimodels.runs.config import resolve
+    from sentimodels.runs.families import resolve
     from sentimodels.runs.train import train
 
     steps = {} if arch == "tfidf" else {"epochs": 1}
@@ -76,7 +76,7 @@ finally:
 
 
 def test_predict_imports_only_what_answers(tmp_path: Path) -> None:
-    from sentimodels.runs.config import resolve
+    from sentimodels.runs.families import resolve
     from sentimodels.runs.train import train
 
     data = write(tmp_path / "reviews.csv", 120)

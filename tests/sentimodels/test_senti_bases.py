@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from pretrained_runs import SMALL, pretrained
 from senti_in_process import senti
 from sentimodels.runs.directory import load_run
-from sentimodels.runs.language import load_language_config
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentitok import Tokenizer, train_bpe
 
 
@@ -59,7 +59,7 @@ def _fingerprint(run: Path) -> str:
 
 
 def resolve_of(run: Path) -> dict[str, object]:
-    return load_language_config(run).model.model_dump()
+    return LANGUAGE_MODEL.load(run).model.model_dump()
 
 
 def test_a_language_model_goes_on_from_another(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from distilling import make
 from senti_in_process import senti
 from sentimodels.config import DistillationConfig
-from sentimodels.runs.directory import load_config
+from sentimodels.runs.families import CLASSIFIER
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_the_command_distills_resumes_and_tells(made: Path, tmp_path: Path) -> N
     assert done.code == 0, done.err
     assert "answers as its teacher in" in done.out
     assert "the teacher has accuracy" in done.out
-    config = load_config(tmp_path / "student")
+    config = CLASSIFIER.load(tmp_path / "student")
     assert isinstance(config.task, DistillationConfig)
     assert config.task.temperature == 3
     for arch in ("cnn", "bow"):

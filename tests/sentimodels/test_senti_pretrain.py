@@ -20,7 +20,7 @@ from sentimodels.cli.app import build
 from sentimodels.cli.options import count
 from sentimodels.cli.pretrain import summary
 from sentimodels.errors import SentiError
-from sentimodels.runs.language import load_language_config, resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from shared_data import text as shared_text
 
 
@@ -245,9 +245,9 @@ def test_help_ends_with_examples_that_run(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_and_the_library_agree_on_defaults() -> None:
-    assert resolve_language({}).arch == "gpt"
+    assert LANGUAGE_MODEL.resolve({}).arch == "gpt"
     with pytest.raises(SentiError):
-        resolve_language({"arch": "none"})
+        LANGUAGE_MODEL.resolve({"arch": "none"})
 
 
 def test_the_examples_of_the_page_run(folder: Path, tmp_path: Path) -> None:
@@ -282,6 +282,6 @@ def test_the_examples_of_the_page_run(folder: Path, tmp_path: Path) -> None:
         done = senti(*words[1:], cwd=tmp_path)
         assert done.code == 0, (line, done.err)
     # What is said to be the settings of a project are they.
-    optim = load_language_config(tmp_path / "runs" / "tinyllm").optim
+    optim = LANGUAGE_MODEL.load(tmp_path / "runs" / "tinyllm").optim
     assert (optim.betas, optim.weight_decay, optim.clip) == ((0.9, 0.999), 0.01, 2)
     assert optim.lr * optim.min_lr_ratio == pytest.approx(1e-6)

@@ -22,7 +22,7 @@ from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.recipes.pretraining import _shared_anew, pretrain, resume_pretraining
-from sentimodels.runs.language import resolve_language
+from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.training.distributed import Distributed
 from sentimodels.training.fsdp import check_sharded, go_on_drawing
 from sentimodels.training.fsdp_state import save_sharded
@@ -60,7 +60,7 @@ MASKED: dict[str, dict[str, Any]] = {
 
 
 def config(folder: Path, recipe: str, batch_size: int, **train: Any) -> LanguageConfig:
-    return resolve_language(
+    return LANGUAGE_MODEL.resolve(
         {"preset": "nano", "data": {"corpus": [str(folder / "books.txt")], "vocab_size": 300, "context": 16}},
         {"model": {"d_model": 16, "n_layers": 2}, "optim": {"lr": 0.01}},
         {"data": {"valid_share": 0.2}},

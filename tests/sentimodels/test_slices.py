@@ -14,7 +14,7 @@ from sentimodels import Classifier
 from sentimodels.data import Labels
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.evaluation.slices import accuracy_interval, confused_pairs, slices, wilson
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.oov import vocabulary_facts
 from sentimodels.runs.train import train
 

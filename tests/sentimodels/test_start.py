@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from labelled_reviews import tree, write
 from sentimodels.config import RunConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.runs.config import resolve
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.families import resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.pretrained import tensor_names
 from sentimodels.runs.start import as_base

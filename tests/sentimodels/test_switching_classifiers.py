@@ -21,7 +21,7 @@ from labelled_reviews import rows, write
 from pages import ROOT
 from senti_in_process import senti
 from sentimodels import Classifier
-from sentimodels.runs.directory import load_config
+from sentimodels.runs.families import CLASSIFIER
 
 PAGE = ROOT / "docs" / "switching-classifiers.md"
 CORPUS = ROOT / "tests" / "data" / "corpus" / "sherlock-holmes.txt"
@@ -106,7 +106,7 @@ def test_rows_of_fasttext(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         if options and not calls:
             arch = "" if "--arch" in options or "--budget" in options else " --arch bow"
             run(f"senti train reviews.train{arch} {options}", folder)
-            flags.append(load_config(folder / "runs" / "row"))
+            flags.append(CLASSIFIER.load(folder / "runs" / "row"))
         for span in set(spans) - {*calls, "--arch"}:
             if not span.startswith("-"):
                 shutil.rmtree(folder / "runs" / "again", ignore_errors=True)

@@ -7,7 +7,7 @@ import pytest
 
 from labelled_reviews import rows
 from sentimodels.data.batches import batches
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
 from sentimodels.text.vocabulary import Subwords
 from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece

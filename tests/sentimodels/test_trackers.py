@@ -14,7 +14,7 @@ from labelled_reviews import tree, write
 from sentimodels.cli.app import build
 from sentimodels.config import RunConfig
 from sentimodels.errors import ConfigError, TrainingError
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 

@@ -18,7 +18,7 @@ from sentimodels.data.encoded import Encoded
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
 from sentimodels.inference import text_logits
 from sentimodels.models import build
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.training.device import device_of

@@ -24,9 +24,8 @@ from sentimodels.recipes.pretraining import pretrain
 from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.recipes.translation_pairs import read_pairs
-from sentimodels.runs.directory import load_config
-from sentimodels.runs.language import load_language_config, resolve_language
-from sentimodels.runs.translation_config import resolve_translation, starting
+from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR
+from sentimodels.runs.start import as_translator
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
 from sentimodels.text.inputs import Inputs
@@ -58,7 +57,9 @@ def small_task(kind: str, **given: Any) -> tuple[Seq2Seq, Any, PairFormat]:
             if kind == "gpt"
             else {"d_model": 16, "n_layers": 1, "d_head": 8}
         )
-        model = build_language_model(resolve_language({"arch": kind, "model": small}), tokenizer.vocab_size)
+        model = build_language_model(
+            LANGUAGE_MODEL.resolve({"arch": kind, "model": small}), tokenizer.vocab_size
+        )
     pairs = Pairs(format.sources(encode_rows(tokenizer, sources)), encode_rows(tokenizer, targets))
     config = Seq2SeqConfig(**given)
     train = TranslationTrainConfig(batch_tokens=300, epochs=3)
@@ -133,8 +134,8 @@ def test_a_run_learns_and_is_loaded(folder: Path) -> None:
     assert translator.translate([]) == []
     with pytest.raises(ConfigError, match="n_best 9: from 1 to the 5 of beam"):
         translator.translate(texts, n_best=9)
-    for load in (load_config, load_language_config):
-        with pytest.raises((CheckpointError, ConfigError), match="a translation model; senti translate text"):
+    for load in (CLASSIFIER.load, LANGUAGE_MODEL.load):
+        with pytest.raises((CheckpointError, ConfigError), match="senti translate text"):
             load(folder / "run")
     with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
         resume_translation(folder / "run")
@@ -205,7 +206,7 @@ def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
         "optim": {"lr": 1e-9},
     }
-    train_translation(resolve_translation(starting(tree), tree), folder / "run")
+    train_translation(TRANSLATOR.resolve(as_translator(tree), tree), folder / "run")
     base, run = (Translator.load(folder / name) for name in ("base", "run"))
     assert base.tokenizer == run.tokenizer
     for name, value in run.module.state_dict().items():
@@ -215,7 +216,7 @@ def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
         "train": {"init_from": str(folder / "base")},
     }
     with pytest.raises(ConfigError, match=r"base: a translation model; senti translate train FILES --init"):
-        pretrain(resolve_language({"preset": "nano"}, corpus), folder / "language")
+        pretrain(LANGUAGE_MODEL.resolve({"preset": "nano"}, corpus), folder / "language")
 
 
 def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
@@ -345,10 +346,10 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
 )
 def test_settings_that_cannot_be(tree: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        resolve_translation(tree)
+        TRANSLATOR.resolve(tree)
 
 
 def test_the_configuration_is_read_as_it_was_written() -> None:
     for tree in ({}, {"arch": "mamba", "preset": "nano"}, {"model": {"positions": "rotary", "tied": "none"}}):
-        made = resolve_translation(tree)
-        assert resolve_translation(made.tree()) == made
+        made = TRANSLATOR.resolve(tree)
+        assert TRANSLATOR.resolve(made.tree()) == made

@@ -16,9 +16,9 @@ from sentimodels.errors import ConfigError
 from sentimodels.evaluation.calibration import softmax
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import of_logits
-from sentimodels.runs.config import resolve
 from sentimodels.runs.crossfit import CrossFit
 from sentimodels.runs.directory import CROSSFIT
+from sentimodels.runs.families import resolve
 from sentimodels.runs.refit import refit, settled
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train

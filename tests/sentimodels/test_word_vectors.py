@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sentimodels.errors import DataError
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.runs.word_vectors import as_wide_as_vectors
 from sentimodels.text.encoder import vectors_for
 

@@ -20,7 +20,7 @@ from sentimodels.inference import text_logits
 from sentimodels.models import Fits, build
 from sentimodels.models.bow import BowConfig
 from sentimodels.models.tfidf import TfidfConfig
-from sentimodels.runs.config import resolve
+from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import encoder_for
 from sentimodels.text.hashed_ngrams import HashedNgrams
 from sentimodels.text.ngrams import ngrams

@@ -7,12 +7,12 @@ model (`runs/language_card.py`), how it was aligned in `alignment.toml`.
 from pathlib import Path
 from typing import Any
 
-from ..runs.language import load_language_config
+from ..runs.families import ALIGNMENT, LANGUAGE_MODEL
 from ..runs.language_card import model_of, sources_of
 from ..runs.lineage import BASE
 from ..runs.recorded import about_of, base_of, differing, ending, name_of, training_of
+from .reward import weights_of
 from .run import SAMPLES
-from .settings import load_alignment_config, unnamed_alignment, weights_of
 
 __all__ = ["alignment_card"]
 
@@ -30,7 +30,7 @@ def alignment_card(folder: Path) -> dict[str, Any]:
         CheckpointError: if it is none, or its files are not those it was written with.
         ConfigError: if its configuration is not valid.
     """
-    config, language = load_alignment_config(folder), load_language_config(folder)
+    config, language = ALIGNMENT.load(folder), LANGUAGE_MODEL.load(folder)
     about, task = about_of(folder), config.task
     sources = sources_of(folder)
     reward = None
@@ -41,7 +41,8 @@ def alignment_card(folder: Path) -> dict[str, Any]:
             "weights": weights_of(task.reward) if task.reward is not None else {},
             "value": task.reward_value,
         }
-    settings = differing(config.tree(), unnamed_alignment(task.kind).tree(), _ELSEWHERE)
+    usual = ALIGNMENT.resolve({"task": {"kind": task.kind}}, complete=False)
+    settings = differing(config.tree(), usual.tree(), _ELSEWHERE)
     return {
         "kind": "aligned-model",
         "name": folder.resolve().name,

@@ -26,7 +26,7 @@ from ..models.language import CausalModel
 from ..runs.config_warnings import advice
 from ..runs.directory import finish_run, goes_on, refuse_run
 from ..runs.ensemble import predictor_hash
-from ..runs.language import ALIGNMENT
+from ..runs.families import ALIGNMENT
 from ..runs.language_directory import SOURCES, LoadedModel, begin_with, load_language_model, load_unfinished
 from ..runs.manifest import read_json, to_json
 from ..runs.processes import check_alone
@@ -40,7 +40,6 @@ from .judge import compare, judge, samples_of
 from .methods import METHODS, Setup
 from .reward import load_reward
 from .rollout import Drawing
-from .settings import from_anywhere, load_alignment_config
 from .sources import sources_of
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def align(
     check_named(config)
     refuse_run(out)
     check_tracker(config.train.track)
-    config = from_anywhere(config)
+    config = _from_anywhere(config)
     hashes = {"base_sha256": predictor_hash(Path(config.base))}
     if config.task.reward_run is not None:
         hashes["reward_sha256"] = predictor_hash(Path(config.task.reward_run))
@@ -117,7 +116,7 @@ def resume_alignment(
         CheckpointError: if there is nothing to resume, or the base, the reward or the data has changed.
     """
     check_alone("senti align")
-    config = load_unfinished(out, load_alignment_config, "align")
+    config = load_unfinished(out, ALIGNMENT)
     for path, then in ((config.base, config.base_sha256), (config.task.reward_run, config.reward_sha256)):
         if path is not None and predictor_hash(Path(path)) != then:
             raise CheckpointError(f"{path}: has changed since the alignment began; start a new one")
@@ -173,7 +172,7 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
         _check_same(out, sources)
     else:
         # `config.toml` comes last: it is the base's, and with it alone the folder would be a run of pretrain.
-        files = {ALIGNMENT: config.to_toml().encode(), SOURCES: to_json({"sources": sources})}
+        files = {ALIGNMENT.file: config.to_toml().encode(), SOURCES: to_json({"sources": sources})}
         begin_with(out, loaded.config, loaded.tokenizer, files)
     resumes = goes_on(out, resumed, told.say)
     for note in advice(config.optim, config.train, method.steps):
@@ -202,6 +201,25 @@ def _go(config: AlignConfig, out: Path, told: _Told, *, resumed: bool) -> dict[s
     if failed is not None:  # the best weights so far are a model that answers
         raise failed
     return about
+
+
+def _from_anywhere(config: AlignConfig) -> AlignConfig:
+    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
+    files = {
+        key: str(Path(path).absolute())
+        for key in ("train", "held_out")
+        if (path := getattr(config.data, key)) is not None
+    }
+    task = config.task
+    if task.reward_run is not None:
+        task = task.model_copy(update={"reward_run": str(Path(task.reward_run).absolute())})
+    return config.model_copy(
+        update={
+            "base": str(Path(config.base).absolute()),
+            "data": config.data.model_copy(update=files),
+            "task": task,
+        }
+    )
 
 
 def _check_same(out: Path, sources: list[dict[str, Any]]) -> None:

@@ -76,7 +76,7 @@ def align(
     Ctrl-C saves the run; senti align --resume DIR continues it.
     """
     from ..alignment.plan import plan
-    from ..alignment.settings import resolve_alignment
+    from ..runs.families import ALIGNMENT
 
     output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
     if resume is not None:
@@ -84,7 +84,7 @@ def align(
         _run(output, resume, None, samples)
         return
     flags = tree_of({"base": base, **given, "data__train": file})
-    resolved = resolve_alignment(*trees(config, set_ or [], flags))
+    resolved = ALIGNMENT.resolve(*trees(config, set_ or [], flags))
     if dry_run:
         dry_run_of(output, resolved.train, lambda: plan(resolved))
         return

@@ -81,11 +81,11 @@ def explain(
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
     from ..evaluation.predictions import answer
     from ..predictor import load_predictor
-    from ..runs.directory import load_config
     from ..runs.ensemble import members_of
+    from ..runs.families import CLASSIFIER
 
     if members_of(run) is None:
-        load_config(run)  # which names another kind of model before its files are looked at
+        CLASSIFIER.load(run)  # which names another kind of model before its files are looked at
     predictor = load_predictor(run, device)
     given = _of_stdin() if text is None else text
     place = None if label is None else predictor.labels.index(label)

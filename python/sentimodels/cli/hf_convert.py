@@ -93,9 +93,8 @@ def _refuse_others(run: Path, wanted: str) -> None:
     Raises:
         UsageError: for an ensemble, and for a language model where classifiers are written.
     """
-    from ..runs.config import read_toml
     from ..runs.ensemble import members_of
-    from ..runs.language import is_language
+    from ..runs.families import ALIGNMENT, LANGUAGE_MODEL, family_of
 
     members = members_of(run)
     if members:
@@ -103,7 +102,7 @@ def _refuse_others(run: Path, wanted: str) -> None:
             f"{run}: an ensemble, and one run is exported at a time; name one, such as {members[0]}"
         )
     config = run / "config.toml"
-    if wanted == "onnx" and config.is_file() and is_language(read_toml(config)):
+    if wanted == "onnx" and config.is_file() and family_of(run) in (LANGUAGE_MODEL, ALIGNMENT):
         raise UsageError(
             f"{run}: a language model, and ONNX holds classifiers here; leave out --onnx to write it for "
             "transformers"
@@ -121,11 +120,11 @@ def _to_onnx(
 ) -> None:
     from ..export.onnx.folder import export_onnx
     from ..export.onnx.graph import refuse
-    from ..runs.directory import load_config
+    from ..runs.families import CLASSIFIER
 
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
-    config = load_config(run)
+    config = CLASSIFIER.load(run)
     refuse(config)
     data = config.data
     if texts is None:

@@ -116,24 +116,17 @@ def _defaults(arch: str | None, preset: str | None, task: str) -> "Written":
         UsageError: if an architecture is named where the base brings it.
         ConfigError: if it cannot do the task.
     """
-    from ..config import ALIGN_TASKS, LANGUAGE_TASKS
+    from ..runs.families import ALIGNMENT, FAMILIES, TRANSLATOR
 
-    if task in ALIGN_TASKS:
-        from ..alignment.settings import unnamed_alignment
-
-        if arch is not None or preset is not None:
-            raise UsageError(f"--arch, --preset: {task} aligns a run that has both; leave them out")
-        return unnamed_alignment(task)
+    family = next(one for one in FAMILIES if task in one.tasks)
+    if family is ALIGNMENT and (arch is not None or preset is not None):
+        raise UsageError(f"--arch, --preset: {task} aligns a run that has both; leave them out")
     tree: dict[str, Any] = {"preset": preset} if preset else {}
-    if task == "seq2seq":
-        from ..runs.translation_config import resolve_translation
-
-        return resolve_translation(tree | ({"arch": arch} if arch else {}))
-    from ..runs.config import resolve
-    from ..runs.language import resolve_language
-
-    tree |= {"arch": arch or "lstm", "task": {"kind": task}}
-    return resolve_language(tree) if task in LANGUAGE_TASKS else resolve(tree)
+    if family not in (ALIGNMENT, TRANSLATOR):
+        arch = arch or "lstm"
+    tree |= {"arch": arch} if arch else {}
+    made: Written = family.resolve(tree | {"task": {"kind": task}}, complete=family is not ALIGNMENT)
+    return made
 
 
 def verify(

@@ -75,7 +75,7 @@ def pretrain(
     Ctrl-C saves the run; senti pretrain --resume DIR continues it.
     """
     from ..recipes.pretraining_plan import plan
-    from ..runs.language import resolve_language
+    from ..runs.families import LANGUAGE_MODEL
     from ..runs.start import as_grown
 
     output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
@@ -86,7 +86,7 @@ def pretrain(
     flags = tree_of({**given, "data__corpus": corpus})
     for note in unused_options(flags):
         output.note(note)
-    resolved = resolve_language(*as_grown(*trees(config, set_ or [], flags)))
+    resolved = LANGUAGE_MODEL.resolve(*as_grown(*trees(config, set_ or [], flags)))
     if dry_run:
         dry_run_of(output, resolved.train, lambda: plan(resolved))
         return

@@ -171,7 +171,8 @@ def settled(
     """Returns the configuration, of the architecture that is best where none is named; tables if read."""
     from ..config import RunConfig
     from ..runs.auto import AUTO, choose, without_architecture
-    from ..runs.config import merge, resolve
+    from ..runs.config import merge
+    from ..runs.families import resolve
     from ..runs.group import refuse
     from ..runs.processes import check_alone
     from ..runs.start import as_base

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["options", "score_lines", "train"]
 
-# What suits translation, whatever its section says (`runs/translation_config.py`).
+# What suits translation, whatever its section says (`runs/families.py`).
 _DEFAULTS = {"optim.lr": 0.001}
 
 
@@ -66,7 +66,8 @@ def train(
     """
     from ..recipes.translation_plan import plan_translation
     from ..runs.config import merge
-    from ..runs.translation_config import resolve_translation, starting
+    from ..runs.families import TRANSLATOR
+    from ..runs.start import as_translator
 
     output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)
     flags = tree_of({**given, "data__train": files, "data__valid": valid})
@@ -77,7 +78,7 @@ def train(
     for note in unused_options(flags):
         output.note(note)
     asked = trees(config, set_ or [], flags)
-    resolved = resolve_translation(starting(merge(asked)), *asked)
+    resolved = TRANSLATOR.resolve(as_translator(merge(asked)), *asked)
     if not resolved.data.train:
         raise UsageError("no training pairs: give a file of sources and one of targets, or one table")
     if dry_run:

@@ -12,7 +12,7 @@ from sentitok import Tokenizer
 from ..config import CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
 from ..errors import SentiError
-from ..runs.language import load_language_config
+from ..runs.families import LANGUAGE_MODEL
 from ..runs.language_directory import end_of_start, tokenizer_of_start
 from ..runs.lineage import own_sources, record_of
 from ..runs.manifest import read_json
@@ -111,7 +111,7 @@ def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]
         return
     differ = "other files before or among them"
     try:
-        then = load_language_config(start).data
+        then = LANGUAGE_MODEL.load(start).data
         of_base = own_sources(read_json(start / JSON_NAME).get("sources", []))
         n_same = min(len(files), len(of_base))
         settings = [name for name in _DIVIDING if getattr(then, name) != getattr(config.data, name)]

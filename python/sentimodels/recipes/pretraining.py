@@ -29,7 +29,7 @@ from ..models.language import LanguageModule, build_language_model, language_mod
 from ..nn.recompute import set_recompute
 from ..runs.config_warnings import advice
 from ..runs.directory import finish_run, goes_on, refuse_run
-from ..runs.language import load_language_config
+from ..runs.families import LANGUAGE_MODEL
 from ..runs.language_directory import (
     SOURCES,
     begin_language_run,
@@ -122,7 +122,7 @@ def resume_pretraining(
     Raises:
         CheckpointError: if there is nothing to resume, or the corpus has changed.
     """
-    config = load_unfinished(out, load_language_config, "pretrain")
+    config = load_unfinished(out, LANGUAGE_MODEL)
     processes = _processes(config)
     config = _shared_anew(config, out, processes.world)
     with _together(processes) as first:

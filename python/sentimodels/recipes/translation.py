@@ -31,11 +31,11 @@ from ..errors import CheckpointError, TrainingError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
 from ..runs.config_warnings import advice
 from ..runs.directory import finish_run, goes_on, load_weights, metadata_of, refuse_run
+from ..runs.families import TRANSLATOR
 from ..runs.language_directory import begin_with, load_tokenizer, load_unfinished
 from ..runs.lineage import record_of
 from ..runs.manifest import check_unchanged
 from ..runs.torch_settings import set_torch
-from ..runs.translation_config import load_translation_config
 from ..tasks.seq2seq import Seq2Seq
 from ..text.pairs import end_of, joint_tokenizer
 from ..training.distributed import Distributed
@@ -113,7 +113,7 @@ def resume_translation(
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
-    config = load_unfinished(out, load_translation_config, "translate train")
+    config = load_unfinished(out, TRANSLATOR)
     _check_installed(config)
     processes = Distributed.start(config.train.device)
     told = _Told(on_record, on_note if processes.main else None, should_stop)

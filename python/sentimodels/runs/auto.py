@@ -30,9 +30,9 @@ from ..text.encoder import encoder_for
 from ..training.device import device_of
 from ..training.trainer import Record, Trainer
 from ..training.validate import check_possible
-from .config import merge, resolve
+from .config import merge
 from .defaults import Tree
-from .directory import load_config
+from .families import CLASSIFIER, resolve
 from .start import encoder_of_start
 from .tables import Tables
 from .tasks import settled_task, task_of
@@ -314,7 +314,7 @@ def _candidates(given: Mapping[str, Any], texts: Texts) -> tuple[tuple[str, ...]
     start = given.get("train", {}).get("init_from")
     if start is not None and Path(start).is_dir():
         try:
-            return (load_config(Path(start)).arch,), ()
+            return (CLASSIFIER.load(Path(start)).arch,), ()
         except CheckpointError as error:
             raise ConfigError(f"train.init_from: {error}") from error
     by_steps = bool(given.get("optim")) or any(key in given.get("train", {}) for key in _OF_STEPS)

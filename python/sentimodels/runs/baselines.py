@@ -21,7 +21,7 @@ from ..evaluation.predictions import Predictions, of_logits
 from ..inference import text_logits
 from ..models import Fits, build
 from ..text.encoder import encoder_for
-from .config import resolve
+from .families import resolve
 from .tables import Tables
 
 __all__ = ["baselines", "gain"]

@@ -13,9 +13,8 @@ from ..config import DistillationConfig, RunConfig
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.slices import wilson
-from .config import resolve
-from .directory import check_there, load_config
 from .ensemble import members_of
+from .families import CLASSIFIER, check_there, resolve
 from .manifest import read_json
 from .pretrained import without_folder
 from .recorded import about_of, differing, ending
@@ -42,7 +41,7 @@ def card(folder: Path) -> dict[str, Any]:
     check_there(folder)
     if members_of(folder) is not None:
         raise CheckpointError(f"{folder}: an ensemble, not one classifier; senti card {folder} has its runs")
-    config = load_config(folder)
+    config = CLASSIFIER.load(folder)
     about, record = about_of(folder), TrainingRecord.load(folder)
     first = about.get("chosen", about)
     labels = read_json(folder / "labels.json")["labels"]

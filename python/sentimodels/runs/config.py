@@ -1,8 +1,6 @@
-"""`resolve`: the configuration of a run, from files, flags and defaults.
+"""The steps from files and flags to a configuration: reading, merging, checking against the sections.
 
-Not for its sections (`config/`). Values are taken, rising in weight, from the defaults of the
-sections, those that suit the architecture on the task, its preset, the file, and the command line. The
-resolved tree is saved beside the weights in the same shape, and is enough to run again.
+Which sections and defaults a run has is `families.py`.
 """
 
 import json
@@ -13,24 +11,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..config import (
-    DEFAULT_TASK,
-    LANGUAGE_TASKS,
-    TASKS,
-    DataConfig,
-    OptimConfig,
-    RunConfig,
-    Section,
-    TrainConfig,
-)
+from ..config import Section
 from ..data.opening import read_small
 from ..errors import ConfigError, did_you_mean
-from ..models import architecture
-from ..models.hf import HfConfig
-from .defaults import defaults
-from .pretrained import check_reach, of_folder
 
-__all__ = ["checked", "merge", "read_toml", "resolve", "set_value", "with_files", "written"]
+__all__ = ["checked", "merge", "read_toml", "set_value", "with_files", "written"]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -103,72 +88,6 @@ def written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def resolve(*trees: Mapping[str, Any]) -> RunConfig:
-    """Merges trees, the last one winning, over the defaults, and checks the result.
-
-    Raises:
-        ConfigError: naming the key, its value, and what would be possible.
-    """
-    given = merge(trees)
-    name = given.get("arch", RunConfig.model_fields["arch"].default)
-    if name == "auto":
-        raise ConfigError('arch "auto": needs texts to choose by; name an architecture (senti archs)')
-    row = architecture(name)
-    preset = given.get("preset")
-    if preset is not None and preset not in row.presets:
-        there = ", ".join(row.presets) or "none"
-        raise ConfigError(
-            f"{name} has no preset {preset!r}; {did_you_mean(preset, row.presets)}there are: {there}"
-        )
-    kind = _kind(given)
-    ground: dict[str, Any] = {"data": {}, "model": {}, "task": {"kind": kind}, "optim": {}, "train": {}}
-    sizes = {"model": row.presets[preset] if preset else {}}
-    full = merge([ground, defaults(name, kind), of_folder(name, given), sizes, given])
-    # The kinds of `model` and `task` depend on a name, so they are checked first, by themselves.
-    full["model"] = checked(row.config, full["model"], "model.")
-    full["task"] = checked(TASKS[kind], full["task"], "task.")
-    config = checked(RunConfig, full, "")
-    assert isinstance(config, RunConfig)
-    if config.budget is not None and not config.estimates:
-        raise ConfigError(
-            f"budget {config.budget:g}: only --arch auto uses it; leave out --budget or --arch {name}"
-        )
-    _reached(config)
-    return config
-
-
-def _kind(given: Mapping[str, Any]) -> str:
-    """Returns the kind of task that is asked for."""
-    task = given.get("task", {})
-    if not isinstance(task, Mapping):
-        raise ConfigError(f'task {task!r}: expected a section, as in [task] with kind = "{DEFAULT_TASK}"')
-    kind = task.get("kind", DEFAULT_TASK)
-    if kind in LANGUAGE_TASKS:
-        raise ConfigError(f"task.kind {kind!r}: a task of language models; train one with senti pretrain")
-    if kind not in TASKS:
-        raise ConfigError(f"task.kind {kind!r}: unknown task; expected {', '.join(TASKS)}")
-    return str(kind)
-
-
-def _reached(config: RunConfig) -> None:
-    """Refuses rows longer than learned positions reach: training would fail at the first one."""
-    model, longest = config.model, config.data.max_tokens
-    if isinstance(model, HfConfig):
-        check_reach(model.settings, longest)
-    if getattr(model, "positions", None) != "learned":
-        return
-    said = f"data.max_tokens {longest}"
-    if config.train.compile and longest % 8:
-        longest += -longest % 8
-        said += f" ({longest} once train.compile pads to a multiple of 8)"
-    reach = getattr(model, "max_len", longest)
-    if longest > reach:
-        raise ConfigError(
-            f"{said}: longer than the {reach} places that positions are learned for; raise "
-            "model.max_len, lower data.max_tokens, or take model.positions rotary, sinusoidal or alibi"
-        )
-
-
 def merge(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Merges trees, section by section; the last one wins."""
     out: dict[str, Any] = {}
@@ -181,16 +100,14 @@ def merge(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def checked(
-    kind: type[Section], values: Any, prefix: str, root: Mapping[str, type[Section]] | None = None
-) -> Section:
+def checked(kind: type[Section], values: Any, prefix: str, root: Mapping[str, type[Section]]) -> Section:
     """Returns a section with these values.
 
     Args:
         kind: of the section.
         values: by key.
         prefix: of the keys in messages.
-        root: sections of the whole by name, `task.KIND` for tasks; without it those of a classifier.
+        root: sections of the whole by name, `task.KIND` for tasks.
 
     Raises:
         ConfigError: naming each key that is wrong, and what would be right.
@@ -198,9 +115,7 @@ def checked(
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(
-            "; ".join(_said(kind, item, prefix, root or _SECTIONS) for item in error.errors())
-        ) from error
+        raise ConfigError("; ".join(_said(kind, item, prefix, root) for item in error.errors())) from error
 
 
 def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[Section]]) -> str:
@@ -227,9 +142,3 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
     else:
         hint = did_you_mean(path[-1], known).rstrip() or f"there are {', '.join(known)}"
     return f"{where}: unknown key; {hint}"
-
-
-_SECTIONS: dict[str, type[Section]] = {
-    "data": DataConfig, "optim": OptimConfig, "train": TrainConfig,
-    **{f"task.{kind}": section for kind, section in TASKS.items()},
-}  # fmt: skip

@@ -1,13 +1,26 @@
-"""What suits an architecture on a task: defaults of a configuration, below a preset, a file and flags.
+"""Tables of what holds unless it is set: by architecture, size and task. `families.py` puts them together.
 
-Not for the defaults of a section, which stand beside its keys (`config/`), nor for sizes, which are
-presets (`models/`). An architecture that is not named here takes the sections' own.
+Defaults that depend on nothing are in the sections (`config/`), sizes of models are presets (`models/`).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["DEFAULTS", "Tree", "defaults"]
+__all__ = [
+    "BATCHES",
+    "BUDGETS",
+    "DEFAULTS",
+    "DEFAULT_PRESET",
+    "FINE_TUNED",
+    "KEPT",
+    "MASKED",
+    "MODEL",
+    "OPTIM",
+    "PRESETS",
+    "SEQ2SEQ",
+    "TIED",
+    "Tree",
+]
 
 Tree = Mapping[str, Mapping[str, Any]]
 
@@ -17,7 +30,7 @@ _RATE_OF_TRANSFORMERS: Tree = {"optim": {"lr": 1e-3}}
 _TRANSFORMER: Tree = {**_RATE_OF_TRANSFORMERS, "task": {"mixup": 0.2}}
 
 # A model that knows its language is moved a little, as in Devlin et al. 2019, 4.
-_FINE_TUNED: Tree = {"optim": {"lr": 3e-5}, "train": {"ema": 0.0, "epochs": 3, "batch_size": 32}}
+FINE_TUNED: Tree = {"optim": {"lr": 3e-5}, "train": {"ema": 0.0, "epochs": 3, "batch_size": 32}}
 
 # By architecture and kind of task.
 DEFAULTS: dict[tuple[str, str], Tree] = {
@@ -39,9 +52,45 @@ DEFAULTS: dict[tuple[str, str], Tree] = {
     ("linear", "distillation"): _RATE_OF_TRANSFORMERS,
 }
 
-
-def defaults(arch: str, task: str) -> Tree:
-    """Returns the defaults of an architecture on a task, by section."""
-    if arch.startswith("hf:"):
-        return _FINE_TUNED
-    return DEFAULTS.get((arch, task), {})
+# Of each size: rows of a batch, highest rate, tokens to train on. Rates are those of TinyLLM, but for the two
+# smallest: of 1e-3 to 2.4e-2 nano ended best with 3e-3 (`benches/models/optimizers.py`).
+PRESETS: dict[str, tuple[int, float, int]] = {
+    "nano": (64, 3e-3, 41_000_000),
+    "micro": (64, 3e-3, 41_000_000),
+    "tiny": (32, 1e-3, 82_000_000),
+    "small": (32, 1e-3, 328_000_000),
+    "medium": (16, 8e-4, 655_000_000),
+    "large": (16, 8e-4, 655_000_000),
+    "x-large": (8, 5e-4, 1_310_000_000),
+    "xx-large": (8, 5e-4, 2_600_000_000),
+    "3x-large": (4, 3e-4, 5_200_000_000),
+    "4x-large": (4, 3e-4, 10_500_000_000),
+    "5x-large": (2, 2e-4, 21_000_000_000),
+}
+DEFAULT_PRESET = "tiny"
+# Sizes at which a table of its own would be most of the model.
+TIED = ("nano", "micro", "tiny")
+MASKED = ("bert", "encoder")
+# What `[model]` of a language model has, where the architecture has such a key.
+MODEL: dict[str, dict[str, Any]] = {
+    "next-token": {
+        "causal": True, "bidirectional": False, "norm": "rms", "norm_order": "pre", "activation": "swiglu",
+        "positions": "rotary", "biases": False, "dropout": 0.0, "embedding_dropout": 0.0,
+        "char_ngrams": [0, 0], "pooling": "last",
+    },
+    # With learned positions the loss stays near that of a unigram model for millions of tokens.
+    "masked": {
+        "norm_order": "pre", "positions": "rotary", "embedding_dropout": 0.0, "char_ngrams": [0, 0],
+    },
+}  # fmt: skip
+# What is kept as published (Devlin et al. 2019), so that transformers reads it.
+KEPT = {("bert", "masked"): ("norm_order", "positions")}
+OPTIM: dict[str, Any] = {
+    "betas": [0.9, 0.95], "weight_decay": 0.1, "warmup": 0.02, "sparse_embeddings": False,
+}  # fmt: skip
+# An alignment that is given neither steps nor epochs.
+BUDGETS: dict[str, dict[str, int]] = {"ppo": {"max_steps": 100}, "dpo": {"epochs": 1}}
+# Of few answers a step learns more noise than reward; of few pairs it does not.
+BATCHES = {"ppo": 256, "dpo": 32}
+# The architecture of a translation model that is an encoder and a decoder.
+SEQ2SEQ = "seq2seq"

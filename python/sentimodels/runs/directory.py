@@ -40,9 +40,8 @@ from ..errors import CheckpointError
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.state import STATE, drop_shards
-from .config import read_toml, resolve
+from .families import CLASSIFIER, check_there
 from .git_state import git_state
-from .language import is_language, is_translation, no_run
 from .manifest import MANIFEST, check_unchanged, read_json, sha256_of, to_json, without
 from .pretrained import from_anywhere as of_anywhere
 
@@ -51,12 +50,10 @@ __all__ = [
     "Loaded",
     "begin_run",
     "begun",
-    "check_there",
     "finish_run",
     "finished",
     "from_anywhere",
     "goes_on",
-    "load_config",
     "load_run",
     "load_weights",
     "metadata_of",
@@ -250,38 +247,6 @@ def metadata_of(folder: Path) -> dict[str, str]:
     return metadata
 
 
-def load_config(folder: Path) -> RunConfig:
-    """Reads the configuration of a run.
-
-    Raises:
-        CheckpointError: if the folder holds no run.
-    """
-    check_there(folder)
-    path = folder / "config.toml"
-    if not path.is_file():
-        raise no_run(folder)
-    tree = read_toml(path)
-    if is_translation(tree):
-        raise CheckpointError(f"{folder}: a translation model; senti translate text {folder} runs it")
-    if is_language(tree):
-        raise CheckpointError(
-            f"{folder}: a language model, not a classifier; to train one that starts from it: "
-            f"senti train FILE --init {folder}"
-        )
-    return resolve(tree)
-
-
-def check_there(folder: Path) -> None:
-    """Refuses a folder that does not exist: a wrong name is no unfinished run.
-
-    Raises:
-        CheckpointError: naming it.
-    """
-    if not folder.is_dir():
-        what = "not a folder" if folder.exists() else "no such folder"
-        raise CheckpointError(f"{folder}: {what}; give a run, as senti train or pretrain writes it")
-
-
 def load_run(folder: Path) -> Loaded:
     """Loads a run, after checking every file it reads against the manifest.
 
@@ -290,7 +255,7 @@ def load_run(folder: Path) -> Loaded:
     """
     check_there(folder)
     metadata = metadata_of(folder)
-    config = load_config(folder)
+    config = CLASSIFIER.load(folder)
     encoder = load_encoder(folder, config)
     check_unchanged(folder, (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name))
     if metadata.get("tokenizer_sha256") != encoder.fingerprint:

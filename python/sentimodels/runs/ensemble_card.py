@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import CheckpointError
 from .card import card
-from .directory import check_there
 from .ensemble import predictor_hash, read_ensemble, verify_ensemble
+from .families import check_there
 
 __all__ = ["ensemble_card"]
 

@@ -17,8 +17,8 @@ from ..data.opening import read_small
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, TrainingError
 from ..training.trainer import Record
-from .config import resolve
 from .directory import begun, finished, from_anywhere, refuse_begun
+from .families import resolve
 from .processes import check_alone
 from .run import resume, train
 from .tables import Tables, read_tables

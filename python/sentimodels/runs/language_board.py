@@ -14,7 +14,7 @@ from ..config import LanguageConfig
 from ..errors import CheckpointError, ConfigError
 from ..training.state import STATE
 from .config import read_toml
-from .language import ALIGNMENT, is_alignment, resolve_language
+from .families import ALIGNMENT, LANGUAGE_MODEL
 from .lineage import own_sources
 from .manifest import MANIFEST, read_json
 
@@ -54,7 +54,7 @@ def entry(folder: Path, run: Path) -> dict[str, Any]:
         pairs whose chosen answer DPO has it prefer; and of the answers `before` and `after` `reward_mean`,
         `kl` and `distinct_2`.
     """
-    config = resolve_language(read_toml(run / "config.toml"))
+    config = LANGUAGE_MODEL.resolve(read_toml(run / "config.toml"))
     state = "finished" if (run / MANIFEST).is_file() else "unfinished"
     if (run / STATE).is_file():
         state = "stopped"
@@ -64,8 +64,8 @@ def entry(folder: Path, run: Path) -> dict[str, Any]:
         "arch": config.arch, "task": config.task.kind, "preset": config.preset, "state": state,
         "data": _data(run, config, about),
     }  # fmt: skip
-    if is_alignment(run):
-        found["method"] = read_toml(run / ALIGNMENT)["task"]["kind"]
+    if (run / ALIGNMENT.file).is_file():
+        found["method"] = read_toml(run / ALIGNMENT.file)["task"]["kind"]
     if not about:
         return found
     if (judged := about.get("alignment")) is not None:

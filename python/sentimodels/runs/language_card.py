@@ -12,12 +12,12 @@ from ..config import LanguageConfig, MaskedConfig, Section
 from ..data.record import BASE as BASE_ROLES
 from ..data.record import TrainingRecord
 from ..models.language import language_model_shape
-from .language import load_language_config, resolve_language
+from .defaults import SEQ2SEQ
+from .families import LANGUAGE_MODEL, TRANSLATOR
 from .language_directory import SOURCES, load_tokenizer
 from .lineage import BASE
 from .manifest import read_json
 from .recorded import about_of, base_of, differing, ending, name_of, parameters_of, training_of
-from .translation_config import SEQ2SEQ, load_translation_config, resolve_translation
 
 __all__ = ["language_card", "model_of", "sources_of", "translation_card"]
 
@@ -37,12 +37,12 @@ def language_card(folder: Path) -> dict[str, Any]:
         CheckpointError: if it is none, or its files are not those it was written with.
         ConfigError: if it is another kind of run.
     """
-    config = load_language_config(folder)
+    config = LANGUAGE_MODEL.load(folder)
     about = about_of(folder)
     task, data = config.task, config.data
     sources = sources_of(folder)
     same = {"arch": config.arch, "task": {"kind": task.kind}, "data": {"context": data.context}}
-    usual = resolve_language({**same, **({"preset": config.preset} if config.preset else {})})
+    usual = LANGUAGE_MODEL.resolve({**same, **({"preset": config.preset} if config.preset else {})})
     return {
         "kind": "language-model",
         "name": folder.resolve().name,
@@ -117,11 +117,11 @@ def translation_card(folder: Path) -> dict[str, Any]:
         CheckpointError: if it is none, or its files are not those it was written with.
         ConfigError: if it is another kind of run.
     """
-    config = load_translation_config(folder)
+    config = TRANSLATOR.load(folder)
     about, record = about_of(folder), TrainingRecord.load(folder)
     task, model = config.task, config.model
     learned = getattr(model, "positions", None) == "learned"
-    usual = resolve_translation({"arch": config.arch, **({"preset": config.preset} if config.preset else {})})
+    usual = TRANSLATOR.resolve({"arch": config.arch, **({"preset": config.preset} if config.preset else {})})
     return {
         "kind": "translator",
         "name": folder.resolve().name,

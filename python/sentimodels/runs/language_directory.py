@@ -30,8 +30,8 @@ from ..errors import CheckpointError, ConfigError
 from ..models.language import LanguageModule, build_language_model
 from ..text.special_tokens import known_end, special_ids
 from .config import read_toml
-from .directory import WEIGHTS, check_there, finished, load_weights, metadata_of, refuse_run
-from .language import check_command, is_translation, load_language_config, no_run
+from .directory import WEIGHTS, finished, load_weights, metadata_of, refuse_run
+from .families import LANGUAGE_MODEL, TRANSLATOR, Family, check_command, family_of
 from .manifest import MANIFEST, check_unchanged, read_json, to_json
 
 __all__ = [
@@ -121,11 +121,7 @@ def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
         ConfigError: if that run has none, or translates.
     """
     start = config.train.init_from
-    if (
-        start is not None
-        and (file := Path(start) / "config.toml").is_file()
-        and is_translation(read_toml(file))
-    ):
+    if start is not None and (Path(start) / "config.toml").is_file() and family_of(Path(start)) is TRANSLATOR:
         raise ConfigError(
             f"train.init_from {start}: a translation model; senti translate train FILES --init {start} goes "
             "on with it"
@@ -161,19 +157,19 @@ def load_language_model(folder: Path | str) -> LoadedModel:
 
     Raises:
         CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
-        ConfigError: if the run is of another kind.
+        CheckpointError: if the run is of another kind.
     """
-    return LoadedModel(*load_checked(Path(folder), load_language_config, build_language_model))
+    return LoadedModel(*load_checked(Path(folder), LANGUAGE_MODEL, build_language_model))
 
 
 def load_checked(
-    folder: Path, read: Callable[[Path], _Config], build: Callable[[_Config, int], _Module]
+    folder: Path, family: Family[_Config], build: Callable[[_Config, int], _Module]
 ) -> tuple[_Config, _Module, Tokenizer, dict[str, Any]]:
     """Loads a run whose texts a tokenizer reads, after checking its files against the manifest.
 
     Args:
         folder: the run directory.
-        read: reads its configuration; refuses a run of another kind.
+        family: its kind; a run of another kind is refused.
         build: builds the module, of the configuration and the size of the vocabulary.
 
     Returns:
@@ -182,7 +178,7 @@ def load_checked(
     Raises:
         CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
     """
-    config = _read(folder, read)
+    config = family.load(folder)
     metadata = metadata_of(folder)
     check_unchanged(folder, (WEIGHTS, "config.toml", TOKENIZER, "run.json"))
     tokenizer = load_tokenizer(folder)
@@ -193,23 +189,16 @@ def load_checked(
     return config, module.eval(), tokenizer, read_json(folder / "run.json")
 
 
-def load_unfinished(folder: Path, read: Callable[[Path], _Config], command: str) -> _Config:
-    """Returns the configuration of a run that can be resumed, by what reads it; `command` trains such runs.
+def load_unfinished(folder: Path, family: Family[_Config]) -> _Config:
+    """Returns the configuration of a run that can be resumed.
 
     Raises:
         CheckpointError: if there is no run, nothing is left of it to do, or its settings have changed.
     """
-    check_command(folder, command)
-    config = _read(folder, read)
+    check_command(folder, next(iter(family.commands.values())))
+    config = family.load(folder)
     if finished(folder):
         raise CheckpointError(f"{folder}: has finished; nothing to resume")
     if (folder / MANIFEST).is_file():  # one that was killed before it could stop has none yet
         check_unchanged(folder, ("config.toml", TOKENIZER))
     return config
-
-
-def _read(folder: Path, read: Callable[[Path], _Config]) -> _Config:
-    check_there(folder)
-    if not (folder / "config.toml").is_file():
-        raise no_run(folder)
-    return read(folder)

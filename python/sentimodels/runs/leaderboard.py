@@ -13,9 +13,8 @@ from ..errors import CheckpointError
 from ..tasks.classification import MONITOR
 from ..training.state import STATE
 from . import language_board, translation_board
-from .config import read_toml
-from .directory import FIRST, check_there, load_config
-from .language import is_language, is_translation
+from .directory import FIRST
+from .families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, check_there, family_of
 from .manifest import MANIFEST, read_json
 
 __all__ = ["leaderboard"]
@@ -56,10 +55,10 @@ def leaderboard(
     failed: CheckpointError | None = None
     for run in runs:
         try:
-            tree = read_toml(run / "config.toml")
-            if is_language(tree):
+            family = family_of(run)
+            if family in (LANGUAGE_MODEL, ALIGNMENT):
                 models.append(language_board.entry(folder, run))
-            elif is_translation(tree):
+            elif family is TRANSLATOR:
                 translations.append(translation_board.entry(folder, run))
             else:
                 classifiers.append(_entry(folder, run))
@@ -88,7 +87,7 @@ def _runs(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _entry(folder: Path, run: Path) -> dict[str, Any]:
-    config = load_config(run)
+    config = CLASSIFIER.load(run)
     state = "finished" if (run / MANIFEST).is_file() else "unfinished"
     if (run / STATE).is_file():
         state = "stopped"

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..data.opening import read_small
 from ..errors import CheckpointError
-from .language import training_command
+from .families import training_command
 
 __all__ = [
     "check_unchanged",

@@ -10,11 +10,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from ..errors import CheckpointError
-from .config import read_toml
-from .directory import WEIGHTS, check_there
+from .directory import WEIGHTS
 from .ensemble import FILE
+from .families import check_there, family_of
 from .group import is_group
-from .language import is_alignment, is_language, is_translation
 from .manifest import listed, manifest_hash, read_json
 from .verify import verify
 
@@ -35,14 +34,7 @@ def kind_of(folder: Path) -> str:
         return "ensemble"
     if is_group(folder):
         raise CheckpointError(f"{folder}: a group of runs; name one of them, such as {_first(folder)}")
-    if not (folder / "config.toml").is_file():
-        raise CheckpointError(f"{folder}: no config.toml; not a run directory")
-    if is_alignment(folder):
-        return "aligned-model"
-    tree = read_toml(folder / "config.toml")
-    if is_translation(tree):
-        return "translator"
-    return "language-model" if is_language(tree) else "classifier"
+    return family_of(folder).name
 
 
 def _first(folder: Path) -> Path:

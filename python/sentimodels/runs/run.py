@@ -13,8 +13,8 @@ from ..config import RunConfig
 from ..data.opening import read_small
 from ..errors import ConfigError
 from . import train as once
-from .directory import FIRST, finished, load_config, refuse_begun
-from .language import check_command
+from .directory import FIRST, finished, refuse_begun
+from .families import CLASSIFIER, check_command
 from .processes import check_together
 from .refit import refit, resume_refit
 from .tables import Tables, check_files, read_tables
@@ -72,7 +72,7 @@ def resume(out: Path, *, baseline: bool | None = None, **more: Any) -> dict[str,
     first = out / FIRST
     if not (first / "config.toml").is_file():
         return once.resume(out, baseline=baseline, **more)
-    config = once.with_baseline(load_config(first), baseline)
+    config = once.with_baseline(CLASSIFIER.load(first), baseline)
     tables = read_tables(config)
     once.check_same(first, tables)
     if not finished(first):

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..data.record import TrainingRecord
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError
-from .directory import load_config
+from .families import CLASSIFIER
 from .tables import read_tables
 from .train import check_same
 
@@ -27,7 +27,7 @@ def common_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
         ConfigError: if the runs have no validation rows, or different ones.
         CheckpointError: if one is no classifier, their data has changed since, or a record is unreadable.
     """
-    configs = [load_config(run) for run in runs]  # of a language model this says what it is
+    configs = [CLASSIFIER.load(run) for run in runs]  # of a language model this says what it is
     records = [TrainingRecord.load(run) for run in runs]
     same = {role: len({record.identity(role) for record in records}) == 1 for role in ("valid", "test")}
     if not same["valid"] or records[0].identity("valid") is None:

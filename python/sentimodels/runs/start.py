@@ -24,12 +24,12 @@ from ..models import Fits
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml, written
-from .directory import WEIGHTS, HasFingerprint, check_there, load_config
-from .language import is_language, is_translation, resolve_language
+from .directory import WEIGHTS, HasFingerprint
+from .families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, check_there, family_of
 from .manifest import MANIFEST, check_unchanged
 from .pretrained import check_pooling, load_pretrained, same_arch, tensor_names
 
-__all__ = ["OWN", "as_base", "as_grown", "encoder_of_start", "first_weights", "start_from"]
+__all__ = ["OWN", "as_base", "as_grown", "as_translator", "encoder_of_start", "first_weights", "start_from"]
 
 # Beginning of the names of what reads a text, whatever the labels are.
 _BODY = "backbone."
@@ -93,6 +93,48 @@ def as_grown(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [{**ground, "data": {"context": base.data.context}}, *trees]
 
 
+def as_translator(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a run takes over from the one that it starts from: its kind, its size, its tokenizer.
+
+    Args:
+        given: values by section and key; `train.init_from` names the run, if there is one.
+
+    Raises:
+        ConfigError: if that run does not write text, or the values contradict it.
+    """
+    section = given.get("train", {})
+    start = section.get("init_from") if isinstance(section, Mapping) else None
+    if start is None:
+        return {}
+    folder = Path(str(start))
+    family = family_of(folder)
+    tree = read_toml(folder / "config.toml")
+    task = tree.get("task", {})
+    if family is not TRANSLATOR and task.get("kind") != "next-token":
+        raise ConfigError(
+            f"{folder}: translation starts from a model that writes text: one of senti pretrain with "
+            "task next-token, or of senti translate train"
+        )
+    data = given.get("data", {})
+    if isinstance(data, Mapping) and data.get("tokenizer") is not None:
+        raise ConfigError(f"data.tokenizer: a run that starts from {folder} has its tokenizer")
+    for key in ("arch", "preset"):
+        if given.get(key) is not None and given[key] != tree.get(key):
+            raise ConfigError(f"{key} {given[key]!r}: {folder} is {tree.get(key)!r}; leave it out")
+    shape, there = given.get("model"), tree.get("model", {})
+    for key, value in shape.items() if isinstance(shape, Mapping) else ():
+        if key in there and key not in OWN and value != there[key]:
+            raise ConfigError(
+                f"model.{key} {written(value)}: {folder}, whose weights are taken over, has "
+                f"{written(there[key])}; leave it out, or train without --init"
+            )
+    return {
+        **{key: tree[key] for key in ("arch", "preset", "model") if key in tree},
+        "data": {"tokenizer": str(folder / "tokenizer.json"), "end": tree.get("data", {}).get("end")},
+        "task": {"tied": task.get("tied", True)},
+    }
+
+
 def _base_of(given: Mapping[str, Any]) -> RunConfig | LanguageConfig | None:
     """Returns the configuration of the run that settings start from, if they do and it may be one."""
     start = _section(given, "train").get("init_from")
@@ -103,10 +145,10 @@ def _config_of(start: Path) -> RunConfig | LanguageConfig | None:
     """Returns the configuration of a classifier or a language model, `None` of anything else."""
     if not (start / "config.toml").is_file():
         return None
-    tree = read_toml(start / "config.toml")
-    if is_translation(tree):
-        return None
-    return resolve_language(tree) if is_language(tree) else load_config(start)
+    family = family_of(start)
+    if family is ALIGNMENT:  # whose weights are a language model's
+        family = LANGUAGE_MODEL
+    return None if family is TRANSLATOR else family.load(start)
 
 
 def _check_size(given: Mapping[str, Any], base: RunConfig | LanguageConfig) -> None:
@@ -133,7 +175,7 @@ def encoder_of_start(config: RunConfig) -> TextEncoder | None:
     path = config.train.init_from
     if path is None or config.data.tokenizer is not None or not Path(path).is_dir():
         return None
-    there = _config_of(Path(path)) or load_config(Path(path))  # which says what else it is
+    there = _config_of(Path(path)) or CLASSIFIER.load(Path(path))  # which says what else it is
     if not same_arch(there.arch, config.arch):
         return None
     if isinstance(there, RunConfig):

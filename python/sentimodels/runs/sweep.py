@@ -16,7 +16,8 @@ from ..config import RunConfig
 from ..errors import ConfigError
 from ..tasks.classification import MONITOR
 from . import group
-from .config import resolve, set_value
+from .config import set_value
+from .families import resolve
 from .start import as_base
 from .tables import Tables, check_files
 from .word_vectors import as_wide_as_vectors

@@ -49,8 +49,9 @@ from ..training.validate import check_possible
 from .baselines import baselines
 from .config_warnings import advice
 from .crossfit import CrossFit
-from .directory import begin_run, finish_run, finished, from_anywhere, goes_on, load_config, refuse_run
+from .directory import begin_run, finish_run, finished, from_anywhere, goes_on, refuse_run
 from .example import example_of
+from .families import CLASSIFIER
 from .lineage import check_unlearned, record_of
 from .processes import check_together
 from .soft_labels import check_taught, compared
@@ -149,7 +150,7 @@ def resume(
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
     """
-    config = with_baseline(load_config(out), baseline)
+    config = with_baseline(CLASSIFIER.load(out), baseline)
     check_taught(config, tables.taught if tables else None)
     if finished(out):
         raise CheckpointError(f"{out}: has finished; nothing to resume")

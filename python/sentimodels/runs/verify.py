@@ -12,9 +12,8 @@ from ..data.readers import read_table
 from ..data.record import TrainingRecord
 from ..text.encoder import load_encoder
 from ..training.state import STATE
-from .config import read_toml
-from .directory import FIRST, UNFINISHED, WEIGHTS, check_there, load_config, metadata_of
-from .language import is_language, is_translation
+from .directory import FIRST, UNFINISHED, WEIGHTS, metadata_of
+from .families import CLASSIFIER, check_there, family_of
 from .manifest import MANIFEST, listed, sha256_of
 
 __all__ = ["changed_data", "verify"]
@@ -81,7 +80,6 @@ def _mismatch(folder: Path) -> list[str]:
 
 def _fingerprint(folder: Path) -> str:
     """Returns the hash of the tokenizer of a run, be it a classifier or a language model."""
-    tree = read_toml(folder / "config.toml")
-    if is_language(tree) or is_translation(tree):
+    if family_of(folder) is not CLASSIFIER:
         return Tokenizer.from_file(folder / "tokenizer.json").fingerprint
-    return load_encoder(folder, load_config(folder)).fingerprint
+    return load_encoder(folder, CLASSIFIER.load(folder)).fingerprint

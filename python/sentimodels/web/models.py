@@ -25,10 +25,8 @@ from ..generation.sampling import Sampling
 from ..generation.token_probs import Likely
 from ..language_model import LanguageModel
 from ..predictor import load_predictor
-from ..runs.config import read_toml
-from ..runs.directory import check_there
 from ..runs.ensemble import Ensemble
-from ..runs.language import is_language, is_translation
+from ..runs.families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, check_there, family_of
 from ..text.reading import ReadToken, plain_words, read_tokens
 
 __all__ = ["METHODS", "Answering", "Writing", "load_models"]
@@ -244,17 +242,14 @@ def load_models(paths: Sequence[Path], device: str | None = None) -> dict[str, M
 
     Raises:
         CheckpointError: if one is neither, or damaged.
-        ConfigError: if it is a translation model.
     """
     return named([(path, _load(path, device)) for path in paths])
 
 
 def _load(path: Path, device: str | None) -> Model:
     check_there(path)
-    tree = read_toml(path / "config.toml") if (path / "config.toml").is_file() else {}
-    if is_translation(tree):
-        raise ConfigError(f"{path}: a translation model; senti translate text {path} runs it")
-    if is_language(tree):
+    family = family_of(path) if (path / "config.toml").is_file() else CLASSIFIER  # or an ensemble
+    if family in (LANGUAGE_MODEL, ALIGNMENT):
         return Writing(LanguageModel.load(path, device or "cpu"))
     try:
         return Answering(load_predictor(path, device))

@@ -27,7 +27,7 @@ from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError
 from ...models.language import build_language_model, language_model_shape
 from ...runs.directory import finish_run
-from ...runs.language import resolve_language
+from ...runs.families import LANGUAGE_MODEL
 from ...runs.language_directory import LoadedModel, begin_language_run
 from ...runs.manifest import to_json
 from ...text.saved import as_saved
@@ -129,7 +129,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
     content = tokenizer.id_to_token(end) if isinstance(end, int) and 0 <= end < tokenizer.vocab_size else None
     data = {"context": sections["model"]["max_len"], "end": known_end(tokenizer, content, {})}
     data = {name: value for name, value in data.items() if value is not None}
-    config = resolve_language({"arch": layout.arch, "data": data, **sections})
+    config = LANGUAGE_MODEL.resolve({"arch": layout.arch, "data": data, **sections})
     _check_layers(tensors, layout, sections["model"]["n_layers"], folder)  # before their names are made
     pairs, notes = layout.pairs(config), []
     used = {name for pair in pairs for name in pair.theirs}

@@ -1,0 +1,445 @@
+"""`Family`: the kinds of runs, a row each: what configures them, which command trains them, which runs them.
+
+`resolve` merges, rising in weight, the defaults of the sections, what suits the architecture and the task,
+the preset (`defaults.py`), the file, and the command line, and checks the result. The resolved tree is saved
+in the run directory, and is enough to run again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+from ..config import (
+    ALIGN_OPTIM,
+    ALIGN_TASKS,
+    LANGUAGE_TASKS,
+    TASKS,
+    AlignConfig,
+    LanguageConfig,
+    RunConfig,
+    Section,
+    Seq2SeqConfig,
+    TranslationConfig,
+    Written,
+)
+from ..errors import CheckpointError, ConfigError, did_you_mean
+from ..models import ARCHITECTURES, Architecture, architecture
+from ..models.hf import HfConfig
+from ..models.seq2seq import Seq2SeqModelConfig
+from ..nn.backbone import Backbone
+from .config import checked, merge, read_toml
+from .defaults import (
+    BATCHES,
+    BUDGETS,
+    DEFAULT_PRESET,
+    DEFAULTS,
+    FINE_TUNED,
+    KEPT,
+    MASKED,
+    MODEL,
+    OPTIM,
+    PRESETS,
+    SEQ2SEQ,
+    TIED,
+)
+from .pretrained import check_reach, of_folder
+
+__all__ = [
+    "ALIGNMENT",
+    "CLASSIFIER",
+    "FAMILIES",
+    "LANGUAGE_MODEL",
+    "TRANSLATOR",
+    "Family",
+    "check_command",
+    "check_there",
+    "family_of",
+    "no_run",
+    "resolve",
+    "training_command",
+]
+
+_C = TypeVar("_C", bound=Written)
+
+
+@dataclass(frozen=True)
+class Family(Generic[_C]):
+    """One kind of run.
+
+    Attributes:
+        name: of the kind, in one word.
+        noun: of the kind, in a sentence.
+        config: its configuration.
+        commands: the command of `senti` that trains each kind of task.
+        tasks: the section of each kind of task.
+        answers: the command of `senti` that runs it.
+        default_task: the kind of task that a configuration has which names none.
+        defaults: settings below those that are given, and the section of the model, or the model itself.
+        check: refuses settings that contradict each other.
+        file: the file of the configuration in a run directory.
+    """
+
+    name: str
+    noun: str
+    config: type[_C]
+    commands: Mapping[str, str]
+    tasks: Mapping[str, type[Section]]
+    answers: str
+    default_task: Callable[[Mapping[str, Any]], str]
+    defaults: Callable[[Mapping[str, Any], str], tuple[dict[str, Any], type[Section] | Section | None]]
+    check: Callable[[_C], None]
+    file: str = "config.toml"
+
+    def resolve(self, *trees: Mapping[str, Any], complete: bool = True) -> _C:
+        """Merges trees, the last one winning, over the defaults, and checks the result.
+
+        Args:
+            trees: values by section and key.
+            complete: whether to check the settings together, so that a run can begin with them.
+
+        Raises:
+            ConfigError: naming the key, its value, and what would be possible.
+        """
+        given = merge(trees)
+        kind = self._task(given)
+        ground, model = self.defaults(given, kind)
+        fields = self.config.model_fields
+        empty: dict[str, Any] = {name: {} for name in ("data", "model", "optim", "train") if name in fields}
+        full = merge([empty, {"task": {"kind": kind}}, ground, given])
+        # The kinds of `model` and `task` depend on a name, so they are checked first, each alone.
+        sections = self._sections()
+        if isinstance(model, Section):
+            full["model"] = model
+        elif model is not None:
+            full["model"] = checked(model, full["model"], "model.", sections)
+        full["task"] = checked(self.tasks[kind], full["task"], "task.", sections)
+        config = cast("_C", checked(self.config, full, "", sections))
+        if complete:
+            self.check(config)
+        return config
+
+    def load(self, folder: Path) -> _C:
+        """Reads the configuration of a run directory.
+
+        Raises:
+            CheckpointError: if the folder holds no run, or one of another kind.
+            ConfigError: if the configuration is damaged.
+        """
+        check_there(folder)
+        path = folder / self.file
+        if not path.is_file():
+            raise no_run(folder) if self.file == Family.file else _not_trained_by(folder, self)
+        tree = read_toml(path)
+        found = _family_of(tree)
+        if found is not self:
+            more = ""
+            if (found, self) == (LANGUAGE_MODEL, CLASSIFIER):
+                more = f"; to train a classifier that starts from it: senti train FILE --init {folder}"
+            raise CheckpointError(
+                f"{folder}: {found.noun}, not {self.noun}; senti {found.answers} {folder} runs it{more}"
+            )
+        return self.resolve(tree)
+
+    def _sections(self) -> dict[str, type[Section]]:
+        """Returns the sections by name, those of tasks as `task.KIND`."""
+        fields = self.config.model_fields
+        named = {name: fields[name].annotation for name in ("data", "optim", "train")}
+        return {**cast("dict[str, type[Section]]", named), **{f"task.{k}": s for k, s in self.tasks.items()}}
+
+    def _task(self, given: Mapping[str, Any]) -> str:
+        """Returns the kind of task that is asked for."""
+        task = given.get("task", {})
+        if not isinstance(task, Mapping):
+            first = next(iter(self.tasks))
+            raise ConfigError(f'task {task!r}: expected a section, as in [task] with kind = "{first}"')
+        kind = task.get("kind")
+        if kind is None:
+            return self.default_task(given)
+        if not isinstance(kind, str) or kind not in self.tasks:
+            for other in FAMILIES:
+                if isinstance(kind, str) and kind in other.commands:
+                    trained = f"senti {other.commands[kind]}"
+                    raise ConfigError(f"task.kind {kind!r}: a task of {other.noun}; train one with {trained}")
+            raise ConfigError(f"task.kind {kind!r}: unknown task; expected {', '.join(self.tasks)}")
+        return kind
+
+
+def resolve(*trees: Mapping[str, Any]) -> RunConfig:
+    """Returns the configuration of a classifier: trees merged, the last one winning, over the defaults.
+
+    Raises:
+        ConfigError: naming the key, its value, and what would be possible.
+    """
+    return CLASSIFIER.resolve(*trees)
+
+
+def family_of(folder: Path) -> "Family[Any]":
+    """Returns the kind of the run in a folder.
+
+    Raises:
+        CheckpointError: if it holds no run.
+        ConfigError: if its configuration is not valid TOML.
+    """
+    check_there(folder)
+    if (folder / ALIGNMENT.file).is_file():
+        return ALIGNMENT
+    if not (folder / "config.toml").is_file():
+        raise no_run(folder)
+    return _family_of(read_toml(folder / "config.toml"))
+
+
+def _family_of(tree: Mapping[str, Any]) -> "Family[Any]":
+    """Returns the kind of run that a configuration names a task of."""
+    task = tree.get("task")
+    kind = task.get("kind") if isinstance(task, Mapping) else None
+    found = (family for family in FAMILIES if isinstance(kind, str) and kind in family.tasks)
+    return next(found, CLASSIFIER)
+
+
+def training_command(folder: Path) -> str:
+    """Returns the command of `senti` that trains the run in a folder, as in `translate train`."""
+    family = family_of(folder)
+    task = read_toml(folder / family.file).get("task")
+    kind = task.get("kind") if isinstance(task, Mapping) else None
+    return family.commands.get(str(kind), next(iter(family.commands.values())))
+
+
+def check_command(folder: Path, command: str) -> None:
+    """Refuses a run that another command trains, and so resumes; a folder without a run passes.
+
+    Raises:
+        CheckpointError: naming that command.
+    """
+    if (folder / "config.toml").is_file() and (own := training_command(folder)) != command:
+        raise CheckpointError(f"{folder}: a run of senti {own}; to resume it: senti {own} --resume {folder}")
+
+
+def check_there(folder: Path) -> None:
+    """Refuses a folder that does not exist: a wrong name is not an unfinished run.
+
+    Raises:
+        CheckpointError: naming it.
+    """
+    if not folder.is_dir():
+        what = "not a folder" if folder.exists() else "no such folder"
+        raise CheckpointError(f"{folder}: {what}; give a run, as senti train or pretrain writes it")
+
+
+def no_run(folder: Path) -> CheckpointError:
+    """Returns the error of a folder that is not a run directory, naming the runs in it."""
+    inside = sorted(str(path.parent) for path in folder.glob("*/config.toml"))
+    some = f"{', '.join(inside[:3])}{', ...' if len(inside) > 3 else ''}"
+    return CheckpointError(
+        f"{folder}: no config.toml; not a run directory{f'; there are runs in it: {some}' if inside else ''}"
+    )
+
+
+def _not_trained_by(folder: Path, family: "Family[Any]") -> CheckpointError:
+    command = next(iter(family.commands.values()))
+    return CheckpointError(f"{folder}: no {family.file}; not a run of senti {command}")
+
+
+def _check_classifier(config: RunConfig) -> None:
+    """Refuses a budget without a choice, and rows longer than learned positions reach."""
+    if config.budget is not None and not config.estimates:
+        raise ConfigError(
+            f"budget {config.budget:g}: only --arch auto uses it; leave out --budget or --arch {config.arch}"
+        )
+    model, longest = config.model, config.data.max_tokens
+    if isinstance(model, HfConfig):
+        check_reach(model.settings, longest)
+    if getattr(model, "positions", None) != "learned":
+        return
+    said = f"data.max_tokens {longest}"
+    if config.train.compile and longest % 8:
+        longest += -longest % 8
+        said += f" ({longest} once train.compile pads to a multiple of 8)"
+    reach = getattr(model, "max_len", longest)
+    if longest > reach:
+        raise ConfigError(
+            f"{said}: longer than the {reach} places that positions are learned for; raise "
+            "model.max_len, lower data.max_tokens, or take model.positions rotary, sinusoidal or alibi"
+        )
+
+
+def _check_language_model(config: LanguageConfig) -> None:
+    """Refuses models that cannot do the task, and rows longer than learned positions reach."""
+    model: Section = config.model
+    if config.task.kind == "next-token" and getattr(model, "causal", True) is False:
+        raise ConfigError("model.causal false: a model that sees the next token cannot learn to predict it")
+    if config.task.kind == "masked" and getattr(model, "causal", False):
+        raise ConfigError("model.causal true: masked tokens are read from both sides; take task next-token")
+    if getattr(model, "pooling", "last") == "cls":
+        raise ConfigError("model.pooling cls: it puts a token before each row; leave it out")
+    if getattr(model, "char_ngrams", (0, 0)) != (0, 0):
+        raise ConfigError("model.char_ngrams: a language model has one vector for each token; set [0, 0]")
+    reach = getattr(model, "max_len", None)
+    context = config.data.context
+    if getattr(model, "positions", None) == "learned" and reach is not None and context > reach:
+        raise ConfigError(
+            f"data.context {context}: longer than the {reach} places that positions are learned for; take "
+            f"--context {reach} or less, or, without --init, a higher model.max_len or model.positions rotary"
+        )
+
+
+# Keys that only one method of alignment has.
+_OF_ONE_METHOD: dict[str, dict[str, tuple[str, ...]]] = {
+    "ppo": {"data": ("text_column", "where", "held_out_where", "clean", "opening_tokens")},
+    "dpo": {"train": ("ema", "accumulate", "compile")},
+}
+
+
+def _check_alignment(config: AlignConfig) -> None:
+    """Refuses settings of the other method, and a reward that is not named."""
+    for kind, sections in _OF_ONE_METHOD.items():
+        if kind == config.task.kind:
+            continue
+        for name, keys in sections.items():
+            section: Section = getattr(config, name)
+            for key in keys:
+                if getattr(section, key) != type(section).model_fields[key].default:
+                    raise ConfigError(f"{name}.{key}: only valid for {kind}, not for {config.task.kind}")
+    for key in ("patience", "evaluate_every"):
+        if getattr(config.train, key):
+            raise ConfigError(
+                f"train.{key}: an alignment keeps its last weights, so that nothing is chosen on what "
+                "judges; leave it out"
+            )
+    task = config.task
+    if task.kind == "ppo" and task.reward_run is None:
+        raise ConfigError("task.reward_run: name a classifier whose answers are the reward: --reward-run RUN")
+    if task.reward is not None and task.reward_run is None:
+        raise ConfigError("task.reward: of which classifier? Name its run: --reward-run RUN")
+
+
+def _classifier_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, Any], type[Section]]:
+    """Returns the defaults of a classifier, and the section of its model.
+
+    Raises:
+        ConfigError: if there is no such architecture or preset.
+    """
+    name = given.get("arch", RunConfig.model_fields["arch"].default)
+    if name == "auto":
+        raise ConfigError('arch "auto": needs texts to choose by; name an architecture (senti archs)')
+    row = architecture(name)
+    of_task = FINE_TUNED if name.startswith("hf:") else DEFAULTS.get((name, kind), {})
+    size = {"model": _preset(name, row, given.get("preset"))}
+    return merge([of_task, of_folder(name, given), size]), row.config
+
+
+def _language_task(given: Mapping[str, Any]) -> str:
+    """Returns what a language model predicts unless a task is named."""
+    return "masked" if given.get("arch") in MASKED else "next-token"
+
+
+def _language_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, Any], type[Section]]:
+    """Returns the defaults of a language model, and the section of its model.
+
+    Raises:
+        ConfigError: if the architecture is not a language model, or has no such preset.
+    """
+    name = str(given.get("arch", LanguageConfig.model_fields["arch"].default))
+    row = architecture(name)
+    if not issubclass(row.module, Backbone):
+        possible = [one for one, other in ARCHITECTURES.items() if issubclass(other.module, Backbone)]
+        raise ConfigError(
+            f"arch {name!r}: a bag of features has no states to predict a token from; "
+            f"there are {', '.join(possible)}"
+        )
+    if name.startswith("hf:"):
+        raise ConfigError(
+            f"arch {name!r}: senti train fine-tunes it as a classifier; to pre-train GPT-2 or BERT further, "
+            f"type senti import {name.removeprefix('hf:')} -o RUN, then senti pretrain FILE --init RUN"
+        )
+    size = given.get("preset", DEFAULT_PRESET if not given.get("model") else None)
+    possible_keys = row.config.model_fields.keys() - set(KEPT.get((name, kind), ()))
+    suits = {key: value for key, value in MODEL[kind].items() if key in possible_keys}
+    tree: dict[str, Any] = {
+        "arch": name,
+        "model": {**_preset(name, row, size), **suits},
+        "task": {},
+        "optim": dict(OPTIM),
+        "train": {},
+    }
+    if size is not None:
+        tree["preset"] = size
+    context = _section(given, "data").get("context")
+    if "max_len" in row.config.model_fields and isinstance(context, int):
+        tree["model"]["max_len"] = context
+    batch, rate, tokens = PRESETS[size or DEFAULT_PRESET]
+    tree["optim"]["lr"] = rate
+    tree["train"]["batch_size"] = batch
+    if kind == "next-token":
+        tree["task"]["tied"] = size in TIED
+    if not any(_section(given, "train").get(one) is not None for one in ("tokens", "max_steps", "epochs")):
+        tree["train"]["tokens"] = tokens
+    return tree, row.config
+
+
+def _alignment_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, Any], None]:
+    """Returns the defaults of an alignment; its model is that of its base."""
+    train = _section(given, "train")
+    budget = {} if any(train.get(key) is not None for key in ("max_steps", "epochs")) else BUDGETS[kind]
+    return {"optim": ALIGN_OPTIM, "train": {"batch_size": BATCHES[kind], **budget}}, None
+
+
+def _preset(name: str, row: Architecture, size: Any) -> Mapping[str, Any]:
+    """Returns the settings of a size; of none, where no size is named."""
+    if size is None:
+        return {}
+    if not isinstance(size, str) or size not in row.presets:
+        there = ", ".join(row.presets) or "none"
+        raise ConfigError(
+            f"{name} has no preset {size!r}; {did_you_mean(str(size), row.presets)}there are: {there}"
+        )
+    return row.presets[size]
+
+
+def _section(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = given.get(name, {})
+    return section if isinstance(section, Mapping) else {}
+
+
+def _translation_defaults(given: Mapping[str, Any], _: str) -> tuple[dict[str, Any], type[Section] | Section]:
+    """Returns the defaults of a translation run; a causal architecture has those of a language model."""
+    ground: dict[str, Any] = {
+        "arch": SEQ2SEQ,
+        "optim": {
+            "lr": 1e-3, "betas": [0.9, 0.98], "weight_decay": 0.01, "warmup": 0.1, "schedule": "linear",
+            "sparse_embeddings": False,
+        },
+    }  # fmt: skip
+    if given.get("arch", SEQ2SEQ) == SEQ2SEQ:
+        if given.get("preset") is not None:
+            raise ConfigError(f"preset {given['preset']!r}: {SEQ2SEQ} has none; set model.d_model and others")
+        return ground, Seq2SeqModelConfig
+    kept: dict[str, Any] = {key: given[key] for key in ("arch", "preset", "model") if key in given}
+    shape = kept.get("model")
+    reach = shape.get("max_len") if isinstance(shape, Mapping) else None
+    # A pair is a row: the context is as long as the positions of the model reach.
+    data = {"context": max(reach, 8)} if isinstance(reach, int) else {}
+    language = LANGUAGE_MODEL.resolve({**kept, "data": data, "task": {"kind": "next-token"}})
+    if language.preset is not None:
+        ground["preset"] = language.preset
+    return ground, language.model
+
+
+CLASSIFIER: Family[RunConfig] = Family(
+    "classifier", "a classifier", RunConfig, {"classification": "train", "distillation": "distill"}, TASKS,
+    "predict", lambda _: next(iter(TASKS)), _classifier_defaults, _check_classifier,
+)  # fmt: skip
+LANGUAGE_MODEL: Family[LanguageConfig] = Family(
+    "language-model", "a language model", LanguageConfig, dict.fromkeys(LANGUAGE_TASKS, "pretrain"),
+    LANGUAGE_TASKS, "generate", _language_task, _language_defaults, _check_language_model,
+)  # fmt: skip
+TRANSLATOR: Family[TranslationConfig] = Family(
+    "translator", "a translation model", TranslationConfig, {"seq2seq": "translate train"},
+    {"seq2seq": Seq2SeqConfig}, "translate text", lambda _: "seq2seq", _translation_defaults, lambda _: None,
+)  # fmt: skip
+# A language model; `config.toml` of its run directory is that of its base.
+ALIGNMENT: Family[AlignConfig] = Family(
+    "aligned-model", "an alignment", AlignConfig, dict.fromkeys(ALIGN_TASKS, "align"), ALIGN_TASKS,
+    "generate", lambda _: next(iter(ALIGN_TASKS)), _alignment_defaults, _check_alignment, "alignment.toml",
+)  # fmt: skip
+FAMILIES: tuple[Family[Any], ...] = (CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, ALIGNMENT)
