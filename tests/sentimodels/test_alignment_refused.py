@@ -153,5 +153,5 @@ def test_a_run_resumes_with_what_it_began_with(made: Path, tmp_path: Path) -> No
     manifest.write_text(manifest.read_text() + "\n")
     with pytest.raises(CheckpointError, match=r"reward: has changed since the alignment began"):
         resume_alignment(tmp_path / "run")
-    with pytest.raises(CheckpointError, match=r"base: a run of senti pretrain; to resume it"):
+    with pytest.raises(CheckpointError, match=r"base: a run of senti pretrain; senti pretrain --resume"):
         resume_alignment(made / "base")

@@ -212,7 +212,7 @@ def check_command(folder: Path, command: str) -> None:
         CheckpointError: naming that command.
     """
     if (folder / "config.toml").is_file() and (own := training_command(folder)) != command:
-        raise CheckpointError(f"{folder}: a run of senti {own}; to resume it: senti {own} --resume {folder}")
+        raise CheckpointError(f"{folder}: a run of senti {own}; senti {own} --resume {folder} resumes it")
 
 
 def check_there(folder: Path) -> None:
