@@ -132,9 +132,8 @@ def measured() -> Iterator[dict[str, Any]]:
 
 def interval(results: list[dict[str, Any]]) -> tuple[float, float, float]:
     """Returns accuracy over seeds and sentences, and the ends of its 95 % interval."""
+    from joint_intervals import level
     from result import unpack
-
-    from sentimodels.evaluation.joint_intervals import level
 
     right = np.stack([unpack(result["sealed"]["right"]) for result in results])
     joint = level(right, unpack(results[0]["sealed"]["rows"]))

@@ -86,7 +86,6 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "text", "nn", "models", "evaluation", "training", "tasks", "runs",
         "translator",
     },  # what a run of each kind needs to say
-    "continuation": {"arguments", "errors", "evaluation", "language_model"},
     "classifier": {"arguments", "config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "distillation": {"errors", "config", "data", "evaluation", "runs", "predictor"},  # a classifier teaches

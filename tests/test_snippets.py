@@ -26,7 +26,6 @@ RUN_BY = {
     "docs/senti-lm.md#From Python": "sentimodels/test_senti_lm_page.py",
     "docs/senti-lm.md#To and from transformers": "sentimodels/test_senti_lm_page.py",
     "docs/senti-lm.md#Translating": "sentimodels/test_translating_page.py",
-    "docs/senti-lm.md#Style transfer": "sentimodels/test_continuation.py",
     "docs/senti-lm.md#Aligning": "sentimodels/test_aligning_page.py",
     "docs/senti-lm.md#Model cards": "sentimodels/test_cards_of_language.py",
     **{

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from joint_intervals import of_score
 from parts import FILES
 from result import append, data_folder, verdict
 from steps import AGAIN, after, aligned, cpu_seconds, pretrained, trained
@@ -38,7 +39,6 @@ from sentimodels.config import AlignConfig
 from sentimodels.data.readers import read_table
 from sentimodels.data.split import split
 from sentimodels.data.writers import write_table
-from sentimodels.evaluation.joint_intervals import of_score
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
 from sentimodels.runs.config import set_value

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from joint_intervals import Joint, difference, level
 from numpy.typing import NDArray
 from parts import reported
 from pretrained_rows import BASES, KINDS, by_arch, chosen, of_arch, other_base, recipe, wanted
@@ -38,7 +39,6 @@ from sentimodels.classifier import Classifier
 from sentimodels.data import Table, TrainingRecord
 from sentimodels.data.sst.kaggle import submission
 from sentimodels.data.writers import write_atomically
-from sentimodels.evaluation.joint_intervals import Joint, difference, level
 from sentimodels.evaluation.predictions import Predictions, predict
 from sentimodels.runs.directory import finished
 from sentitok import Tokenizer

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from joint_intervals import Joint, difference
 from numpy.typing import NDArray
 from parts import FILES, Parts, kaggle
 from result import append, data_folder, unpack, verdict
@@ -38,7 +39,6 @@ from sentimodels.data.folding import fold
 from sentimodels.data.labels import Labels
 from sentimodels.data.opening import hash_rows
 from sentimodels.distillation import distill
-from sentimodels.evaluation.joint_intervals import Joint, difference
 from sentimodels.evaluation.predictions import Predictions, predict
 from sentimodels.runs.directory import finished
 from sentimodels.runs.ensemble import Ensemble

@@ -2,7 +2,6 @@
 
     python benches/models/lengths.py --out lengths.jsonl               # minutes on one core
     python benches/models/lengths.py --out lengths.jsonl --seconds 90  # begins no point later; resumes
-    senti plot --kind growth lengths.jsonl -o growth.svg
 
 Blocks of width 128 with about as many parameters read one text of 128 to 16,384 tokens: a forward and
 backward pass, as in training, float32, one thread. CPU seconds count, of the quickest of some tries, and the

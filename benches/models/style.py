@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from continuation import Continued, continue_texts
 from result import append, data_folder
 from steps import AGAIN, after, arguments, pretrained
 
 from sentimodels import LanguageModel
-from sentimodels.continuation import Continued, continue_texts
 from sentimodels.runs.families import LANGUAGE_MODEL
 
 SONNETS, PLAYS = (f"corpora/{name}.txt.xz" for name in ("shakespeare-sonnets", "tinyshakespeare"))

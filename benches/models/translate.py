@@ -19,19 +19,22 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
+from joint_intervals import of_score
+from numpy.typing import NDArray
 from result import append, data_folder, verdict
 from steps import AGAIN, after, cpu_seconds, translated
 
 from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
-from sentimodels.evaluation.joint_intervals import of_score
-from sentimodels.evaluation.translation import bleu_of_drawn, translation_scores
+from sentimodels.evaluation.translation import bleu_tokenizer, translation_scores
 from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.config import read_toml, set_value
@@ -79,6 +82,44 @@ ROWS = {
 }
 # As many parameters as the encoder-decoder of the recipe, in one stack.
 PROMPTED = {"d_model": 256, "n_layers": 5, "n_heads": 4, "d_ff": 1024, "dropout": 0.2}
+
+
+def bleu_of_drawn(
+    translations: Sequence[Sequence[str]], references: Sequence[str]
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """Returns BLEU as a function of how often each text is drawn, as `joint_intervals.of_score` asks.
+
+    Args:
+        translations: of each seed, one text a reference.
+        references: what they should be.
+
+    Returns:
+        From weights `(replicates, n_texts)`, whole numbers, to BLEU `(replicates, n_seeds)`, 0 to 100: what
+        sacrebleu gives for all texts together, each as often as its weight says.
+
+    Raises:
+        ValueError: if a seed does not have one translation a reference.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    # The counts are the same without an effective order, but sacrebleu warns of each text.
+    metric = BLEU(tokenize=bleu_tokenizer(references), effective_order=True)
+    counts = np.zeros((len(translations), len(references), 10))
+    for of_seed, texts in zip(counts, translations, strict=True):
+        for row, text, reference in zip(of_seed, texts, references, strict=True):
+            one = metric.sentence_score(text, [reference])
+            row[:] = (*one.counts, *one.totals, one.sys_len, one.ref_len)
+
+    def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums = np.rint(np.einsum("rt,stk->rsk", weights, counts)).astype(np.int64)
+        out = np.empty(sums.shape[:2])
+        for place in np.ndindex(out.shape):
+            *both, n_given, n_true = sums[place].tolist()
+            one = metric.compute_bleu(both[:4], both[4:], n_given, n_true, metric.smooth_method)
+            out[place] = one.score
+        return out
+
+    return score
 
 
 def files(row: Row, part: str) -> list[str]:

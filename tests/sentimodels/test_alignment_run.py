@@ -22,7 +22,7 @@ from sentimodels.alignment.run import align, resume_alignment, set_up
 from sentimodels.config import PPOConfig
 from sentimodels.data.labels import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
-from sentimodels.evaluation.diversity import Copies, distinct_n
+from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
 from sentimodels.recipes.pretraining import resume_pretraining
@@ -356,6 +356,3 @@ def test_diversity() -> None:
     assert distinct_n(["a b a b", "a b"], 1) == 2 / 6
     assert distinct_n(["a b a b", "a b"], 2) == 2 / 4
     assert distinct_n(["a"], 2) == 0
-    copies = Copies(["one two three four five"], 3)
-    assert copies.share(["zero two three four six", "x"]) == 3 / 6
-    assert copies.share([""]) == 0

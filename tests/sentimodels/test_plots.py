@@ -11,11 +11,10 @@ from matplotlib.collections import LineCollection
 
 from fake_run import LABELS, some_predictions
 from sentimodels.cli.plot import _courses, _named
-from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.plots import KINDS, Asked, drawing, save
 from sentimodels.plots.answers import calibration, confusion_matrices, rows_of
-from sentimodels.plots.growth import Measured, growth, read_growth
 from sentimodels.plots.histories import History, read_history, series, smooth, trained_on
 from sentimodels.plots.reached import Reached, accuracy, read_reached
 from sentimodels.plots.texts import label_histogram, length_histogram
@@ -333,37 +332,3 @@ def test_a_cost_of_nothing_has_no_place_on_a_logarithmic_axis() -> None:
         accuracy({"a": Reached(0.5, 0.4, 0.6, 0, 1.0, "test rows")})
     with pytest.raises(ConfigError, match="axis 'step': expected parameters, seconds"):
         accuracy({"a": Reached(0.5, 0.4, 0.6, 1, 1.0, "test rows")}, Asked("step"))
-
-
-def test_time_and_memory_are_drawn_against_length(tmp_path: Path) -> None:
-    rows = [{"name": name, "length": length, "seconds": length / 1000, "bytes": length * 10**6}
-            for name in ("softmax", "linear") for length in (512, 128, 256)]  # fmt: skip
-    path = tmp_path / "growth.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n\n", "utf-8")
-    found = read_growth(path)
-    assert [point[0] for point in found["softmax"]] == [128, 256, 512]
-    time, memory = growth(found).axes
-    assert np.asarray(time.lines[1].get_ydata()).tolist() == [0.128, 0.256, 0.512]
-    assert np.asarray(memory.lines[0].get_ydata()).tolist() == [128, 256, 512]
-    without: dict[str, Measured] = {"a": [(1.0, 1.0, None)]}
-    assert [axes.get_ylabel() for axes in growth(without).axes] == ["seconds"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "{",
-        "[]",
-        '{"name": "a"}',
-        '{"name": "a", "length": 0, "seconds": 1}',
-        '{"name": "a", "length": 1, "seconds": NaN}',
-    ],
-)
-def test_what_is_no_measurement_is_named(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "growth.jsonl"
-    path.write_text('{"name": "a", "length": 1, "seconds": 1}\n' + line + "\n", "utf-8")
-    with pytest.raises(DataError, match=r"growth\.jsonl:2: no measurement"):
-        read_growth(path)
-    path.write_text("\n", "utf-8")
-    with pytest.raises(DataError, match="no measurements"):
-        read_growth(path)

@@ -230,12 +230,11 @@ def test_split_parts_read_back_and_say_their_leaks(folder: Path) -> None:
     assert by_hash["leaks"] == []
 
 
-@pytest.mark.parametrize("kind", ["rates", "calibration", "labels", "lengths", "accuracy", "growth"])
+@pytest.mark.parametrize("kind", ["rates", "calibration", "labels", "lengths", "accuracy"])
 def test_other_plots(folder: Path, kind: str) -> None:
-    (folder / "growth.jsonl").write_text('{"name": "a", "length": 1, "seconds": 1}\n', "utf-8")
     about = {"parameters": 9, "seconds": {"fit": 1}, "rows": {"valid": 5}, "valid": {"accuracy": 0.5}}
     (folder / "runs" / "gpt" / "run.json").write_text(json.dumps(about), "utf-8")
-    runs = {"rates": ["runs/gpt"], "accuracy": ["runs/gpt"], "growth": ["growth.jsonl"]}
+    runs = {"rates": ["runs/gpt"], "accuracy": ["runs/gpt"]}
     sources = {**runs, "calibration": ["gpt.npz", "lstm.npz"]}.get(kind, ["train.csv"])
     done = run(folder, "plot", *sources, "--kind", kind, "-o", "p.png", "-q")
     assert (done.exit_code, done.stdout) == (0, "p.png\n"), done.stderr

@@ -1,42 +1,17 @@
-"""How far a policy has moved from its reference: estimates of the KL divergence, and what holds it near.
+"""How far a policy has moved from its reference: the KL divergence, and the controller that holds it near.
 
-For a token drawn from the policy p with reference q let d = log p - log q. Its mean over tokens is
-KL(p || q); so is that of each of these (Schulman 2020, "Approximating KL divergence"):
-
-    k1  d                    unbiased; single values may be negative
-    k2  d² / 2               biased, of little variance
-    k3  exp(-d) - 1 + d      unbiased, never negative
-
-`kl_divergence` sums over the whole vocabulary instead. `AdaptiveKL` is the controller of Ziegler et al.
-2019, 2.2. Not for losses (`ppo.py`, `dpo.py`).
+`kl_divergence` sums over the whole vocabulary, so it is exact. `AdaptiveKL` is the controller of Ziegler et
+al. 2019, 2.2.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from torch import Tensor
 
-__all__ = ["AdaptiveKL", "KLKind", "kl_divergence", "kl_estimate"]
+__all__ = ["AdaptiveKL", "kl_divergence"]
 
-KLKind = Literal["k1", "k2", "k3"]
 # What an error counts for at most, as a share of the target.
 _MOST = 0.2
-
-
-def kl_estimate(log_probs: Tensor, ref_log_probs: Tensor, kind: KLKind = "k1") -> Tensor:
-    """Returns the estimate of KL(policy || reference) from each token, in nats.
-
-    Args:
-        log_probs: of tokens drawn from the policy, by the policy; any shape.
-        ref_log_probs: of the same tokens, by the reference.
-        kind: see the module.
-    """
-    d = log_probs - ref_log_probs
-    if kind == "k1":
-        return d
-    if kind == "k2":
-        return d.square() / 2
-    return (-d).exp() - 1 + d
 
 
 def kl_divergence(logits: Tensor, ref_logits: Tensor) -> Tensor:

@@ -128,8 +128,6 @@ def plot(
 
             drawn = predictions_of(output, sources, data, even_if_trained=even_if_trained, **flags)
             on = rows_of(drawn)
-        case "growth":
-            drawn = _measured(names)
         case reads:
             tables = {name: read(output, source, **flags) for name, source in names.items()}
             drawn = {name: _OF_TABLES[reads](table) for name, table in tables.items()}
@@ -175,19 +173,6 @@ def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
     sets = {trained_on(run) for run in names.values()}
     on = sets.pop() if len(sets) == 1 else None
     return {name: read_reached(run) for name, run in names.items()}, on
-
-
-def _measured(names: Mapping[str, Path]) -> dict[str, Any]:
-    """Returns the measurements of all files; two files that measured one name say which is whose."""
-    from ..plots.growth import read_growth
-
-    files = {name: read_growth(path) for name, path in names.items()}
-    measured = [one for of_file in files.values() for one in of_file]
-    return {
-        one if measured.count(one) == 1 else f"{one}, {name}": points
-        for name, of_file in files.items()
-        for one, points in of_file.items()
-    }
 
 
 def _labels(table: "Table") -> dict[str, int]:

@@ -6,12 +6,9 @@ sacrebleu's signature names it.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 __all__ = [
-    "AUTO", "bleu_of_drawn", "bleu_tokenizer", "can_score", "check_scorable", "text_bleu",
+    "AUTO", "bleu_tokenizer", "can_score", "check_scorable",
     "translation_scores",
 ]  # fmt: skip
 
@@ -135,57 +132,6 @@ def translation_scores(
         scores[name] = float(metric.corpus_score(list(translations), [list(references)]).score)
         signatures[name] = str(metric.get_signature())
     return {**scores, "signatures": signatures}
-
-
-def text_bleu(translations: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Returns the BLEU of each text alone, 0 to 100; of a short one, of the orders that it has.
-
-    Raises:
-        ConfigError: if sacrebleu is not installed.
-        DataError: if there are not as many references.
-    """
-    _check_as_many(translations, references)
-    metric = _bleu(AUTO, references, effective_order=True)
-    pairs = zip(translations, references, strict=True)
-    return [float(metric.sentence_score(one, [other]).score) for one, other in pairs]
-
-
-def bleu_of_drawn(
-    translations: Sequence[Sequence[str]], references: Sequence[str]
-) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """Returns BLEU as a function of how often each text is drawn, as `joint_intervals.of_score` asks.
-
-    Args:
-        translations: of each seed, one text a reference.
-        references: what they should be.
-
-    Returns:
-        From weights `(replicates, n_texts)`, whole numbers, to BLEU `(replicates, n_seeds)`, 0 to 100: what
-        sacrebleu gives for all texts together, each as often as its weight says.
-
-    Raises:
-        ConfigError: if sacrebleu is not installed.
-        DataError: if a seed has not as many translations as there are references.
-    """
-    # The counts are the same without an effective order, but sacrebleu warns of each text.
-    metric = _bleu(AUTO, references, effective_order=True)
-    counts = np.zeros((len(translations), len(references), 10))
-    for of_seed, texts in zip(counts, translations, strict=True):
-        _check_as_many(texts, references)
-        for row, text, reference in zip(of_seed, texts, references, strict=True):
-            one = metric.sentence_score(text, [reference])
-            row[:] = (*one.counts, *one.totals, one.sys_len, one.ref_len)
-
-    def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        sums = np.rint(np.einsum("rt,stk->rsk", weights, counts)).astype(np.int64)
-        out = np.empty(sums.shape[:2])
-        for place in np.ndindex(out.shape):
-            *both, n_given, n_true = sums[place].tolist()
-            one = metric.compute_bleu(both[:4], both[4:], n_given, n_true, metric.smooth_method)
-            out[place] = one.score
-        return out
-
-    return score
 
 
 def _check_as_many(translations: Sequence[str], references: Sequence[str]) -> None:

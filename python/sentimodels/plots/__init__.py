@@ -50,7 +50,7 @@ class Kind:
     """
 
     about: str
-    reads: Literal["course", "reached", "predictions", "labels", "lengths", "growth"]
+    reads: Literal["course", "reached", "predictions", "labels", "lengths"]
     draw: str
     axes: tuple[str, ...] = ()
 
@@ -78,10 +78,6 @@ KINDS: dict[str, Kind] = {
     ),
     "labels": Kind("shares of the labels of data files", "labels", "texts:label_histogram"),
     "lengths": Kind("lengths of the texts of data files, in words", "lengths", "texts:length_histogram"),
-    "growth": Kind(
-        "time and memory against the length of texts, of JSON Lines with name, length, seconds and bytes",
-        "growth", "growth:growth",
-    ),
 }  # fmt: skip
 
 

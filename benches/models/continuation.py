@@ -6,17 +6,17 @@ the rests, how much the continuations repeat (distinct n-grams), and which share
 from the texts that were trained on. Not for drawing texts (`language_model.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .arguments import texts_of, whole
-from .errors import DataError
-from .evaluation.diversity import Copies, distinct_n
-from .evaluation.translation import text_bleu, translation_scores
-from .language_model import LanguageModel
+from sentimodels.arguments import texts_of, whole
+from sentimodels.errors import DataError
+from sentimodels.evaluation.diversity import distinct_n
+from sentimodels.evaluation.translation import bleu_tokenizer, translation_scores
+from sentimodels.language_model import LanguageModel
 
 __all__ = ["Continued", "continue_texts"]
 
@@ -153,3 +153,46 @@ def continue_texts(
     mean = float(np.mean(log_probs))
     bits = -float(np.sum(log_probs)) / np.log(2) / n_bytes
     return Continued(prompts, rests, answers, len(texts) - len(prompts), float(np.exp(-mean)), float(bits))
+
+
+def text_bleu(translations: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Returns the BLEU of each text alone, 0 to 100; of a short one, of the orders that it has.
+
+    Raises:
+        ValueError: if there are not as many references.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU(tokenize=bleu_tokenizer(references), effective_order=True)
+    pairs = zip(translations, references, strict=True)
+    return [float(metric.sentence_score(one, [other]).score) for one, other in pairs]
+
+
+def _ngrams(words: Sequence[str], n: int) -> Iterable[tuple[str, ...]]:
+    return (tuple(words[start : start + n]) for start in range(len(words) - n + 1))
+
+
+class Copies:
+    """What texts have in common with those that were trained on.
+
+    Args:
+        training: the texts that were trained on.
+        n: words that must stand together to count as copied.
+    """
+
+    def __init__(self, training: Iterable[str], n: int = 8) -> None:
+        self.n = n
+        self._known = {hash(ngram) for text in training for ngram in _ngrams(text.split(), n)}
+
+    def share(self, texts: Iterable[str]) -> float:
+        """Returns the share of the words of texts that stand in a run of n that was trained on."""
+        copied = total = 0
+        for text in texts:
+            words = text.split()
+            inside = [False] * len(words)
+            for start, ngram in enumerate(_ngrams(words, self.n)):
+                if hash(ngram) in self._known:
+                    inside[start : start + self.n] = [True] * self.n
+            copied += sum(inside)
+            total += len(words)
+        return copied / total if total else 0.0

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
-
-__all__ = ["Joint", "Score", "difference", "level", "macro_f1_difference", "of_score", "seed_noise"]
+from sentimodels.errors import DataError
 
 N_REPLICATES = 1000
 _NORMAL = 1.959963984540054
@@ -67,22 +65,6 @@ def difference(
     return _joint(value, _differences(sides, len(rows), seed), min(len(worse), len(better)))
 
 
-def macro_f1_difference(worse: NDArray[np.int64], better: NDArray[np.int64], *, seed: int = 0) -> Joint:
-    """Returns by how much the macro-F1 of `better` is above that of `worse`.
-
-    Args:
-        worse: `(n_seeds, n_groups, n_classes, n_classes)` rows of each group by true and given label.
-        better: the same, of the same groups.
-        seed: of the draws.
-    """
-    if worse.ndim != 4 or better.shape[1:] != worse.shape[1:] or not (worse.size and better.size):
-        raise DataError(f"rows by true and given label {worse.shape} and {better.shape}")
-    n_groups = worse.shape[1]
-    sides = [(len(counts), _macro_f1(counts)) for counts in (worse, better)]
-    low, high = (float(score(np.ones((1, n_groups))).mean()) for _, score in sides)
-    return _joint(high - low, _differences(sides, n_groups, seed), min(len(worse), len(better)))
-
-
 def of_score(score: Score, n_rows: int, *, seed: int = 0) -> Joint:
     """Returns the mean of any score of several seeds.
 
@@ -100,15 +82,6 @@ def of_score(score: Score, n_rows: int, *, seed: int = 0) -> Joint:
     return _joint(float(whole.mean()), drawn, n_seeds)
 
 
-def seed_noise(*sides: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
-    """Returns the largest standard deviation of one seed's accuracy among several `(right, rows)`.
-
-    0 where nothing is drawn, as in a regression; sides of one seed have none to tell.
-    """
-    deviations = [(right.sum(axis=1) / rows.sum()).std(ddof=1) for right, rows in sides if len(right) > 1]
-    return float(max(deviations, default=0.0))
-
-
 def _check(right: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
     if right.ndim != 2 or right.shape[1:] != rows.shape or not right.size:
         raise DataError(f"rows that are right {right.shape} for {len(rows)} groups")
@@ -124,21 +97,6 @@ def _accuracies(right: NDArray[np.int64], rows: NDArray[np.int64]) -> Score:
     def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         shares: NDArray[np.float64] = (weights @ right.T) / (weights @ rows)[:, None]
         return shares
-
-    return score
-
-
-def _macro_f1(counts: NDArray[np.int64]) -> Score:
-    n_seeds, n_groups, n_classes, _ = counts.shape
-    flat = counts.transpose(1, 0, 2, 3).reshape(n_groups, -1)
-
-    def score(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        table = (weights @ flat).reshape(len(weights), n_seeds, n_classes, n_classes)
-        right = table.diagonal(axis1=2, axis2=3)
-        both = table.sum(2) + table.sum(3)  # precision and recall at once: F1 is 2 TP / (given + true)
-        f1: NDArray[np.float64] = 2 * right / np.maximum(both, 1)
-        means: NDArray[np.float64] = f1.mean(-1)
-        return means
 
     return score
 
