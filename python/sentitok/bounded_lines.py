@@ -1,4 +1,4 @@
-"""`lines`: the lines of a text file, none of them without an end.
+"""`lines` and `blocks`: the lines of a text file, none of them without an end.
 
 A line may be as long as the file, or have no end at all, as a device has; here it is an error that names
 the limit.
@@ -9,10 +9,12 @@ from typing import IO
 
 from ._sentitok import FormatError
 
-__all__ = ["MAX_LINE", "lines"]
+__all__ = ["MAX_LINE", "blocks", "lines"]
 
 # The longest line in bytes of UTF-8 when no limit is named.
 MAX_LINE = 1 << 28
+# Characters read at a time.
+_CHARS = 1 << 20
 _REMEDY = "divide it, check the format, or raise max_line_bytes (--max-line-bytes)"
 
 
@@ -29,11 +31,46 @@ def lines(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[str]:
     """
     number = 1
     while line := file.readline(limit + 1):
-        # A character takes four bytes at most.
-        if len(line) * 4 > limit and (len(line) > limit or len(line.encode("utf-8", "replace")) > limit):
-            raise FormatError(
-                f"{name}, line {number}: the line is longer than {limit} bytes, the most that is held at "
-                f"once; {_REMEDY}"
-            )
+        _check(line, name, number, limit)
         yield line
         number += 1
+
+
+def blocks(file: IO[str], name: str, limit: int = MAX_LINE) -> Iterator[list[str]]:
+    r"""Yields the same lines without their ends, many at a time: for files, because pipes are waited for.
+
+    Args:
+        file: the text, opened so that only LF and CRLF end a line (`newline="\n"`).
+        name: of the file, for messages.
+        limit: the longest line, in bytes of UTF-8.
+
+    Raises:
+        FormatError: as `lines`.
+    """
+    rest, number = "", 1
+    # As much as is left over, so that a line of any length is looked at a few times only.
+    while text := file.read(max(_CHARS, len(rest))):
+        text = rest + text
+        block = text.split("\n")
+        rest = block.pop()
+        # A character takes four bytes at most.
+        if len(text) * 4 > limit:
+            for place, line in enumerate(block):
+                _check(f"{line}\n", name, number + place, limit)
+            _check(rest, name, number + len(block), limit)
+        if "\r\n" in text:
+            block = [line.removesuffix("\r") for line in block]
+        if block:
+            yield block
+            number += len(block)
+    if rest:
+        yield [rest.removesuffix("\r")]
+
+
+def _check(line: str, name: str, number: int, limit: int) -> None:
+    """Refuses a line that is too long."""
+    if len(line) * 4 > limit and (len(line) > limit or len(line.encode("utf-8", "replace")) > limit):
+        raise FormatError(
+            f"{name}, line {number}: the line is longer than {limit} bytes, the most that is held at "
+            f"once; {_REMEDY}"
+        )

@@ -33,7 +33,7 @@ _UNNAMED = re.compile(r"column [0-9]+")
 # Texts have so many words on average, at least; characters of scripts without spaces count as words.
 _WORDS = 2.0
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
-# Rows of JSON Lines and Parquet at a time, and those that a guess looks at.
+# Rows of Parquet at a time, and those that a guess looks at.
 _AT_ONCE, _LOOKED_AT = 1 << 12, 200
 
 
@@ -341,29 +341,38 @@ def _present(records: list[dict[str, Any]], name: str, path: Path, numbers: list
 
 def _records(file: TextFile, path: Path) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
     """Yields objects with the lines that they are on, some at a time."""
-    numbers: list[int] = []
-    records: list[dict[str, Any]] = []
-    size = 0
-    for number, line in enumerate(file.lines(), 1):
-        if not line.strip():
-            continue
-        if not records and line.lstrip().startswith("["):
-            made = f"jq -c '.[]' {path.name}"
-            raise DataError(f"{path}: a JSON array; expected one object a line, as {made} writes")
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}: line {number}: not valid JSON ({error})") from error
-        if not isinstance(record, dict):
-            raise DataError(f"{path}: line {number}: expected an object, found {type(record).__name__}")
-        numbers.append(number)
-        records.append(record)
-        size += len(line)
-        if len(records) == _AT_ONCE or size > 1 << 24:
+    decode = json.JSONDecoder().raw_decode
+    begin = 1
+    for lines in file.line_blocks():
+        numbers: list[int] = []
+        records: list[dict[str, Any]] = []
+        for number, line in enumerate(lines, begin):
+            try:
+                record, end = decode(line)
+            except (ValueError, RecursionError):
+                end = -1
+            if end != len(line) or type(record) is not dict:  # blanks around it, or an error
+                if not line.strip():
+                    continue
+                record = _object(line, path, number, first=begin == 1 and not records)
+            numbers.append(number)
+            records.append(record)
+        begin += len(lines)
+        if records:
             yield numbers, records
-            numbers, records, size = [], [], 0
-    if records:
-        yield numbers, records
+
+
+def _object(line: str, path: Path, number: int, *, first: bool) -> dict[str, Any]:
+    if first and line.lstrip().startswith("["):
+        made = f"jq -c '.[]' {path.name}"
+        raise DataError(f"{path}: a JSON array; expected one object a line, as {made} writes")
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: line {number}: not valid JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{path}: line {number}: expected an object, found {type(record).__name__}")
+    return record
 
 
 def _shown(value: Any) -> str:

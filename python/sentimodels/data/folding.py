@@ -63,7 +63,10 @@ def text_hash(text: str) -> int:
 
 def text_hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
     """Returns the 64-bit hash of each text."""
-    return np.fromiter((text_hash(text) for text in texts), dtype=np.uint64)
+    digests = b"".join(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts
+    )
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:

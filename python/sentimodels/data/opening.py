@@ -13,11 +13,12 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from sentitok import FormatError
-from sentitok.bounded_lines import MAX_LINE, lines
+from sentitok.bounded_lines import MAX_LINE, blocks, lines
 from sentitok.opening import is_damage, unpacked, without_suffix
 
 from ..errors import DataError
@@ -120,9 +121,12 @@ class TextFile:
 
     def lines(self) -> Iterator[str]:
         """Yields the lines without their ends; only LF and CRLF end a line."""
+        return chain.from_iterable(self.line_blocks())
+
+    def line_blocks(self) -> Iterator[list[str]]:
+        """Yields the same lines, many at a time."""
         text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n")
-        for line in lines(text, str(self.path), self.longest):
-            yield line.removesuffix("\n").removesuffix("\r")
+        return blocks(text, str(self.path), self.longest)
 
     def sha256(self) -> str:
         """Reads to the end; returns the hash of the whole file."""

@@ -230,7 +230,7 @@ class Rows:
             notes.append(f"{_rows(self.dropped)} without label left out")
         if self.emptied:
             notes.append(f"{_rows(self.emptied)} with an empty text left out")
-        n_empty = sum(not text.strip() for text in table.texts)
+        n_empty = table.texts.count("") + sum(map(str.isspace, table.texts))
         if n_empty:
             notes.append(f"{_rows(n_empty)} with an empty text" + ("" if format == "lines" else " kept"))
         if self.halves:

@@ -34,6 +34,7 @@ __all__ = [
 _CHARS = 1 << 20
 MASK = "\x1a"
 _CLOSED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
+_QUOTED = re.compile(f"({_CLOSED.pattern})")
 _REMEDY = "write a quote that is text twice, inside a quoted cell"
 
 
@@ -144,24 +145,53 @@ def _skeleton(text: str, separator: str, quoted: bool) -> tuple[str, int | None]
     skeleton = text
     if quoted and '"' in text:
         ends = {separator, "\r", "\n"}
-        pieces: list[str] = []
-        done, at = 0, text.find('"')
-        while at >= 0:
-            if at and text[at - 1] not in ends:  # a quote within a cell is text
-                at = text.find('"', at + 1)
-                continue
-            match = _CLOSED.match(text, at)
-            if match is None or (match.end() < len(text) and text[match.end()] not in ends):
-                opened = at
-                break
-            pieces += (text[done:at], MASK * (match.end() - at))
-            done = match.end()
-            at = text.find('"', done)
-        skeleton = "".join([*pieces, text[done:]])
+        skeleton, opened = _masked(text, ends) or _masked_by_cell(text, ends)
     # A row may end in CR LF; CR stays before LF, so that both texts are of one length.
     if "\r" in skeleton:
         skeleton = re.sub(r"\r(?!\n)", "\n", skeleton)
     return skeleton, opened
+
+
+def _masked(text: str, ends: set[str]) -> tuple[str, int | None] | None:
+    """Masks the quoted cells of a text in which every quote opens or closes a cell, or is in one.
+
+    Such is nearly every file. Of another text it returns `None`, and each quote has to be looked at.
+    """
+    pieces = _QUOTED.split(text)  # what is between cells at even places, the cells at odd ones
+    first, last = pieces[0], pieces[-1]
+    between = set(pieces[2:-1:2])  # few are different
+    at = last.find('"')  # of the cell that the end of the text cuts
+    before = {piece[-1:] for piece in between}
+    behind = {piece[:1] for piece in between}
+    if len(pieces) > 1:
+        before |= set(first[-1:])
+        behind |= set(last[:1])
+        if at == 0 or '"' in first or any('"' in piece for piece in between):
+            return None
+    if at > 0:
+        before.add(last[at - 1])
+    if not before | behind <= ends:
+        return None
+    pieces[1::2] = map(MASK.__mul__, map(len, pieces[1::2]))
+    return "".join(pieces), None if at < 0 else len(text) - len(last) + at
+
+
+def _masked_by_cell(text: str, ends: set[str]) -> tuple[str, int | None]:
+    opened: int | None = None
+    pieces: list[str] = []
+    done, at = 0, text.find('"')
+    while at >= 0:
+        if at and text[at - 1] not in ends:  # a quote within a cell is text
+            at = text.find('"', at + 1)
+            continue
+        match = _CLOSED.match(text, at)
+        if match is None or (match.end() < len(text) and text[match.end()] not in ends):
+            opened = at
+            break
+        pieces += (text[done:at], MASK * (match.end() - at))
+        done = match.end()
+        at = text.find('"', done)
+    return "".join([*pieces, text[done:]]), opened
 
 
 def blocks(
@@ -296,6 +326,8 @@ def rows_within_cells(block: Block, n_columns: int, column: int) -> Iterator[tup
     Yields:
         The place of the quote, and what each of the lines has in a column.
     """
+    if "\r" not in block.text and block.text.count("\n") == block.skeleton.count("\n"):
+        return  # no cell holds a line end
     at = 0
     for row in block.rows:
         if (cell := row.find(MASK)) >= 0:

@@ -12,6 +12,7 @@ part only overlaps, as rt-polarity, may be trained on; the note says what for.
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -48,6 +49,8 @@ _LABELS = {"0", "1", "2", "3", "4", ""}
 _LOOKED_AT = 4_000
 # Brackets of a copy in lower case: `-lrb-`, or in SST-2 `lrb` alone.
 _BRACKET = re.compile(r"\b[lr]rb\b", re.IGNORECASE)
+# Most accents; others are taken off character by character, which is slow.
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 _TREEBANK = ("phrases", "sst", "sst-phrases", "sst-binary", "pairs")
 
 
@@ -72,15 +75,17 @@ def sentence_key(text: str) -> str | None:
     """Returns what a sentence is compared by, its letters without accents; `None` if too short or long."""
     if not MIN_LETTERS <= len(text) <= MAX_CHARACTERS:
         return None
-    text = unescape(text)
     if not text.isascii():
-        plain = unicodedata.normalize("NFKD", normalize(text))
-        text = "".join(c for c in plain if not unicodedata.combining(c))
-    folded = text.lower()
-    if "lrb" in folded or "rrb" in folded:
-        text = _BRACKET.sub(" ", text)
+        text = _without_accents(text)
     key = letters(text)
+    if "rb" in key or "sb" in key or "cb" in key:  # perhaps of a bracket in the treebank's spelling
+        key = letters(_BRACKET.sub(" ", unescape(text)))
     return key if len(key) >= MIN_LETTERS else None
+
+
+def _without_accents(text: str) -> str:
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", normalize(text)))
+    return plain if plain.isascii() else "".join(c for c in plain if not unicodedata.combining(c))
 
 
 def has_key(text: str) -> bool:
@@ -90,28 +95,26 @@ def has_key(text: str) -> bool:
     return MIN_LETTERS <= len(text) <= MAX_CHARACTERS and len(letters(text)) >= MIN_LETTERS
 
 
-def _sentences(table: Table) -> list[str]:
-    """The longest text of each group, or all texts; keys without those too short."""
-    texts = table.texts
-    if table.groups is not None:
-        longest: dict[str, str] = {}
-        for text, group in zip(texts, table.groups, strict=True):
-            if len(text) > len(longest.get(group, "")):
-                longest[group] = text
-        texts = list(longest.values())
-    return [key for key in map(sentence_key, texts) if key is not None]
+def _sentences(table: Table) -> Iterable[str]:
+    """The longest text of each group, or all texts."""
+    if table.groups is None:
+        return table.texts
+    longest: dict[str, str] = {}
+    for text, group in zip(table.texts, table.groups, strict=True):
+        if len(text) > len(longest.get(group, "")):
+            longest[group] = text
+    return longest.values()
+
+
+def key_hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
+    """Returns the distinct hashes of texts that are long enough to be compared."""
+    return np.unique(text_hashes(key for key in map(sentence_key, texts) if key is not None))
 
 
 def held_out_sentences(table: Table) -> tuple[int, int]:
     """Returns how many distinct held-out sentences a table has, and how many sentences in all."""
-    keys = set(_sentences(table))
-    return int(among(text_hashes(keys), held_out_hashes()).sum()), len(keys)
-
-
-def held_out_phrases(table: Table) -> int:
-    """Returns how many of the bundled phrases a table has."""
-    keys = {key for key in map(sentence_key, table.texts) if key is not None}
-    return int(among(text_hashes(keys), phrase_hashes()).sum())
+    hashes = key_hashes(_sentences(table))
+    return int(among(hashes, held_out_hashes()).sum()), len(hashes)
 
 
 def concerns(table: Table) -> bool:
@@ -126,7 +129,7 @@ def concerns(table: Table) -> bool:
     if table.labels is not None and set(table.labels) <= _LABELS:
         return True
     some = table.texts[:: max(1, len(table) // _LOOKED_AT)]
-    hashes = text_hashes({key for key in map(sentence_key, some) if key is not None})
+    hashes = key_hashes(some)
     return bool(among(hashes, held_out_hashes()).any() or among(hashes, phrase_hashes()).any())
 
 
@@ -135,10 +138,13 @@ def guarded(table: Table) -> Table:
     name = HELD_OUT_FILES.get(table.sha256)
     if name is not None:
         return replace(table, held_out=f"it is {name}")
-    phrases = held_out_phrases(table)
+    hashes = key_hashes(table.texts)
+    phrases = int(among(hashes, phrase_hashes()).sum())
     if phrases >= _SHARE_OF_PHRASES * len(phrase_hashes()):
         known = f"{phrases:,} of the {len(phrase_hashes()):,} phrases it is known by"
         return replace(table, held_out=f"it has phrases of the sentences in SST dev and test ({known})")
+    if not among(hashes, held_out_hashes()).any():
+        return table
     n_held_out, of = held_out_sentences(table)
     if not n_held_out:
         return table
