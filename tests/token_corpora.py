@@ -9,7 +9,7 @@ import numpy as np
 from sentimodels.config import LanguageConfig
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.text.corpus import Corpus, open_corpus, prepare
-from sentimodels.text.packed import Part
+from sentimodels.text.packed import PackedSplit
 from sentitok import Tokenizer
 
 WORDS = [
@@ -38,7 +38,7 @@ def corpus_of(folder: Path, *corpus: Path, **sections: Any) -> tuple[Corpus, Tok
     return open_corpus(folder), tokenizer
 
 
-def documents_of(part: Part, tokenizer: Tokenizer) -> list[str]:
+def documents_of(part: PackedSplit, tokenizer: Tokenizer) -> list[str]:
     """The documents of a part, from its stream."""
     ids = part.read(0, part.total + 1)
     assert ids[0] == ids[-1] == part.end

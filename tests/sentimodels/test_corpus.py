@@ -18,9 +18,9 @@ from sentimodels.tasks.next_token import rows_of
 from sentimodels.text.array_file import ArrayFile, mapped
 from sentimodels.text.budget import course
 from sentimodels.text.documents import Documents
-from sentimodels.text.packed import Part, PartWriter
+from sentimodels.text.packed import PackedSplit, SplitWriter
 from sentimodels.text.row_order import RowOrder
-from sentimodels.text.shuffle import Order
+from sentimodels.text.shuffle import FeistelPermutation
 from sentimodels.text.validation_split import held_out
 from sentitok import encode_files, train_bpe
 from sentitok.datasets import TokenDataset
@@ -265,14 +265,14 @@ def test_only_the_tokens_of_a_batch_are_read(tmp_path: Path) -> None:
     n_documents, length, context = 200_000, 400, 1024
     block = 1 << 15
     tracemalloc.start()
-    writer = PartWriter(tmp_path, "train", context)
+    writer = SplitWriter(tmp_path, "train", context)
     for first in range(0, n_documents, block):
         numbers = np.arange(first, min(first + block, n_documents))
         numbers = numbers[~held_out(first, first + len(numbers), 0.05, 1)]
         writer.add(numbers * length, (numbers + 1) * length)
     writer.close()
     dataset = Endless()
-    part = Part(dataset, tmp_path, "train", stride=context, total=writer.total, end=1001)
+    part = PackedSplit(dataset, tmp_path, "train", stride=context, total=writer.total, end=1001)
     order = RowOrder(LANGUAGE_MODEL.resolve({"preset": "nano"}), part.n_rows)
     assert part.n_rows > 70_000
     assert dataset.n_read == 0
@@ -289,13 +289,13 @@ def test_only_the_tokens_of_a_batch_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 100, 1000, 4097])
 def test_an_epoch_has_every_row_once(n: int) -> None:
     places = np.arange(n)
-    one, two = Order(n, 5, 0)(places), Order(n, 5, 1)(places)
+    one, two = FeistelPermutation(n, 5, 0)(places), FeistelPermutation(n, 5, 1)(places)
     assert sorted(one.tolist()) == sorted(two.tolist()) == list(range(n))
     if n >= 100:
         assert (one != two).any()
-        assert (Order(n, 6, 0)(places) != one).any()
+        assert (FeistelPermutation(n, 6, 0)(places) != one).any()
         assert abs(np.corrcoef(places, one)[0, 1]) < 0.2
-    assert (Order(n, 5, 0)(places[::2]) == one[::2]).all()  # a place alone tells
+    assert (FeistelPermutation(n, 5, 0)(places[::2]) == one[::2]).all()  # a place alone tells
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])

@@ -11,7 +11,7 @@ from first_run import make
 from senti_in_process import senti
 from sentimodels.classifier import Classifier
 from sentimodels.cli.predict import at_once
-from sentimodels.evaluation.with_progress import Watched
+from sentimodels.evaluation.with_progress import WithProgress
 from terminal import on_terminal, plain
 
 
@@ -59,7 +59,7 @@ def test_texts_are_answered_one_at_a_time_where_they_are_typed(monkeypatch: pyte
 def test_who_is_watched_answers_the_same(folder: Path) -> None:
     predictor = Classifier.load(folder / "runs" / "first")
     steps: list[tuple[str, int, int]] = []
-    watched = Watched(predictor, lambda stage, done, total: steps.append((stage, done, total)))
+    watched = WithProgress(predictor, lambda stage, done, total: steps.append((stage, done, total)))
     texts = [f"a great film number {n}" for n in range(1030)]
     assert watched.predict_proba(texts) == pytest.approx(predictor.predict_proba(texts), abs=1e-6)
     assert steps == [("predict", n, 1030) for n in (512, 1024, 1030)]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sentimodels.config import Course, OptimConfig, TrainConfig
+from sentimodels.config import OptimConfig, TrainConfig, TrainingPlan
 from sentimodels.training.task import Evaluation
 from sentimodels.training.trainer import Trainer
 
@@ -33,8 +33,8 @@ class Rows(NamedTuple):
 
 
 class NextToken:
-    def course(self, world: int) -> Course:
-        return Course(batch_size=8, n_batches=10, steps=80)
+    def course(self, world: int) -> TrainingPlan:
+        return TrainingPlan(batch_size=8, n_batches=10, steps=80)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:
         order = torch.randperm(80, generator=torch.Generator().manual_seed(epoch))

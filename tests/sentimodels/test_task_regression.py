@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.config import Course, OptimConfig, TrainConfig
+from sentimodels.config import OptimConfig, TrainConfig, TrainingPlan
 from sentimodels.errors import TrainingError
 from sentimodels.training.task import Evaluation
 from sentimodels.training.trainer import Trainer
@@ -27,8 +27,8 @@ class Rows:
 class Regression:
     """The squared error of a line through points, 16 a batch; stops on that of the whole."""
 
-    def course(self, world: int) -> Course:
-        return Course(batch_size=16, n_batches=4, steps=240)
+    def course(self, world: int) -> TrainingPlan:
+        return TrainingPlan(batch_size=16, n_batches=4, steps=240)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:
         return (Rows(torch.arange(start, 64, 4)) for start in range(position, 4))

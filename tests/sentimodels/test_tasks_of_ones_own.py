@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentimodels.config import Course, OptimConfig, TrainConfig
+from sentimodels.config import OptimConfig, TrainConfig, TrainingPlan
 from sentimodels.models import ARCHITECTURES, Inputs, build_backbone
 from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.nn.masked_token_head import MaskedTokenHead
@@ -53,8 +53,8 @@ class Own(ABC):
 
     most, steps = 3, 120
 
-    def course(self, world: int) -> Course:
-        return Course(batch_size=32, n_batches=20, steps=self.steps)
+    def course(self, world: int) -> TrainingPlan:
+        return TrainingPlan(batch_size=32, n_batches=20, steps=self.steps)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:
         return (self.rows(1000 * epoch + place) for place in range(position, 20))

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from ..models.language import CausalModel
 
-__all__ = ["ActorCritic", "Told", "at_answers"]
+__all__ = ["ActorCritic", "PolicyOutput", "at_answers"]
 
 
 @dataclass(frozen=True)
-class Told:
+class PolicyOutput:
     """What a policy says of the tokens of answers, (B, T) each, 0 elsewhere.
 
     Attributes:
@@ -53,7 +53,7 @@ class ActorCritic(nn.Module):
         """The policy alone, of the same parameters."""
         return CausalModel(self.backbone, self.head).train(self.training)
 
-    def forward(self, ids: Tensor, mask: Tensor, reference: Tensor | None = None) -> Told:
+    def forward(self, ids: Tensor, mask: Tensor, reference: Tensor | None = None) -> PolicyOutput:
         """Reads texts.
 
         Args:
@@ -69,7 +69,7 @@ class ActorCritic(nn.Module):
             entropy = -(probs * log_probs).sum(-1)
             kl = None if reference is None else (probs * (log_probs - reference)).sum(-1)
         values = self.value(states).float()[:, 0]
-        return Told(
+        return PolicyOutput(
             at_answers(taken, mask), at_answers(values, mask), at_answers(entropy, mask),
             None if kl is None else at_answers(kl, mask),
         )  # fmt: skip

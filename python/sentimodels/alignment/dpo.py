@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..config import AlignTrainConfig, Course, DPOConfig
+from ..config import AlignTrainConfig, DPOConfig, TrainingPlan
 from ..models.language import CausalModel
 from .actor_critic import at_answers
 from .dpo_loss import dpo_loss, dpo_rewards
@@ -48,7 +48,7 @@ class Preferences:
         # The same of the last batch, of the policy and of the reference.
         self._last = (torch.zeros(2, 0), torch.zeros(2, 0))
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
         return course_of(self.train, len(self.pairs), world)
 
@@ -94,12 +94,12 @@ def _preferred(chosen: Tensor, rejected: Tensor) -> dict[str, float]:
     return {"accuracy": float(right.mean()), "margin": float(margins.mean())}
 
 
-def course_of(train: AlignTrainConfig, n_pairs: int, world: int) -> Course:
+def course_of(train: AlignTrainConfig, n_pairs: int, world: int) -> TrainingPlan:
     """Returns the batches of an epoch of so many pairs, and the steps in all."""
     n_batches = -(-n_pairs // (train.batch_size * world))
     most = train.max_steps
     steps = -(-n_batches // train.accumulate) * train.epochs if train.epochs else most or 0
-    return Course(train.batch_size, n_batches, min(steps, most or steps))
+    return TrainingPlan(train.batch_size, n_batches, min(steps, most or steps))
 
 
 def answer_log_probs(model: nn.Module, batch: PairBatch) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,7 @@ from ..runs.memory_estimate import kept_bytes
 from ..training.device import use_bfloat16
 from ..training.progress import Fit
 from ..training.trainer import Record, Trainer
-from .actor_critic import ActorCritic, Told
+from .actor_critic import ActorCritic, PolicyOutput
 from .dpo import Preferences, answer_log_probs, course_of
 from .openings import Parts, divide, encode, read_openings, trainable
 from .ppo import PPO
@@ -185,7 +185,7 @@ class FollowReward:
         mask[:, : -task.max_new_tokens] = False
 
         def loss() -> Tensor:
-            told: Told = model(ids, mask)
+            told: PolicyOutput = model(ids, mask)
             return told.log_probs.sum() + told.values.sum()
 
         return kept_bytes(model, loss, bfloat16=use_bfloat16(self._setup.config.train, device))

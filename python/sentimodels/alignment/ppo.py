@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..config import AlignTrainConfig, Course, OptimConfig, PPOConfig
+from ..config import AlignTrainConfig, OptimConfig, PPOConfig, TrainingPlan
 from ..errors import CheckpointError, TrainingError
 from ..evaluation.diversity import distinct_n
 from ..models.language import CausalModel
@@ -30,7 +30,7 @@ from ..training.progress import Fit, Progress
 from ..training.schedule import rate
 from ..training.state import load_state, load_weights, save_state, weights_of
 from ..training.validate import check_possible
-from .actor_critic import ActorCritic, Told
+from .actor_critic import ActorCritic, PolicyOutput
 from .judge import spread
 from .kl import AdaptiveKL
 from .ppo_loss import clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
@@ -49,7 +49,7 @@ class _Rollout:
 
     answers: Answers
     rewards: NDArray[np.float64]
-    told: Told
+    told: PolicyOutput
     ref_log_probs: Tensor
 
 
@@ -106,7 +106,7 @@ class PPO:
         self.progress = Progress()
         n_batches = -(-len(openings) // train.batch_size)
         steps = n_batches * train.epochs if train.epochs is not None else train.max_steps or 0
-        self.course = Course(train.batch_size, n_batches, min(steps, train.max_steps or steps))
+        self.course = TrainingPlan(train.batch_size, n_batches, min(steps, train.max_steps or steps))
         self.bfloat16 = use_bfloat16(train, device)
         self.history = History(folder, on_record, Distributed(device), self.course, self.progress)
 
@@ -228,9 +228,9 @@ class PPO:
         return [int(passes[int(place) // n][int(place) % n]) for place in places]
 
     @torch.no_grad()
-    def _ask(self, answers: Answers) -> tuple[Told, Tensor]:
+    def _ask(self, answers: Answers) -> tuple[PolicyOutput, Tensor]:
         """Returns what the policy, and the reference, say of answers."""
-        parts: list[Told] = []
+        parts: list[PolicyOutput] = []
         references = []
         for rows in torch.arange(len(answers)).split(self.task.mini_batch):
             ids, mask = answers.ids[rows], answers.mask[rows]
@@ -241,7 +241,7 @@ class PPO:
             taken = reference.gather(-1, ids[:, 1:][mask][:, None])[:, 0]
             references.append(torch.zeros_like(parts[-1].log_probs).masked_scatter(mask, taken))
         kls = [part.kl for part in parts if part.kl is not None]
-        told = Told(
+        told = PolicyOutput(
             torch.cat([part.log_probs for part in parts]), torch.cat([part.values for part in parts]),
             torch.cat([part.entropy for part in parts]), torch.cat(kls),
         )  # fmt: skip

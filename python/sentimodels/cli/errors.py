@@ -118,7 +118,7 @@ def errors(
 
     from ..evaluation.metrics import worst
     from ..evaluation.slices import confused_pairs, slices
-    from ..evaluation.with_progress import Watched
+    from ..evaluation.with_progress import WithProgress
     from ..predictor import load_predictor
     from ..runs.oov import vocabulary_facts
     from ..runs.report import evaluate
@@ -136,7 +136,7 @@ def errors(
     table.labelled()
     predictor = load_predictor(run)
     with output.progress() as progress:
-        asked = predictor if progress is None else Watched(predictor, progress)
+        asked = predictor if progress is None else WithProgress(predictor, progress)
         every = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0]
         answers, scored = every.labelled(), table.take(np.flatnonzero(every.truth >= 0))
     note_cut(output, answers)

@@ -104,14 +104,14 @@ def answers(
     device: str | None = None,
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it."""
-    from ..evaluation.with_progress import Watched
+    from ..evaluation.with_progress import WithProgress
     from ..predictor import load_predictor
     from ..runs.report import evaluate
 
     predictor = load_predictor(run, device)
     remembered = memory_of(output, memory, predictor)
     with output.progress() as progress:
-        asked = predictor if progress is None else Watched(predictor, progress)
+        asked = predictor if progress is None else WithProgress(predictor, progress)
         found = evaluate(asked, table, run=run, memory=remembered, allow_trained=even_if_trained)
     note_cut(output, found[0])
     return found

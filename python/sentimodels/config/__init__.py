@@ -27,7 +27,7 @@ from .optim import OptimConfig
 from .run import SECTIONS, RunConfig, Written
 from .section import CharNgrams, NgramRange, Section, flag
 from .task import DEFAULT_TASK, TASKS, ClassificationConfig, DistillationConfig, TaskConfig
-from .train import Course, LoopConfig, TrainConfig
+from .train import LoopConfig, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "CharNgrams",
     "ClassificationConfig",
     "CorpusConfig",
-    "Course",
     "DPOConfig",
     "DataConfig",
     "DistillationConfig",
@@ -63,6 +62,7 @@ __all__ = [
     "Seq2SeqConfig",
     "TaskConfig",
     "TrainConfig",
+    "TrainingPlan",
     "TranslationConfig",
     "TranslationTrainConfig",
     "Written",

@@ -1,4 +1,4 @@
-"""`TrainConfig`, the section `[train]`: how long and on what; and the `Course` it gives.
+"""`TrainConfig`, the section `[train]`: how long and on what; and the `TrainingPlan` it gives.
 
 `LoopConfig` is the part of it that the trainer reads, whatever the task; `StartConfig` says where the
 weights start. Not for the loss or the order of rows: those are the task's (`task.py`).
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from .section import Section, flag
 
-__all__ = ["Course", "LoopConfig", "StartConfig", "TrainConfig"]
+__all__ = ["LoopConfig", "StartConfig", "TrainConfig", "TrainingPlan"]
 
 
 class LoopConfig(Section):
@@ -129,7 +129,7 @@ class TrainConfig(LoopConfig, StartConfig):
         json_schema_extra=flag("--refit"),
     )
 
-    def course(self, n_rows: int, world: int = 1) -> "Course":
+    def course(self, n_rows: int, world: int = 1) -> "TrainingPlan":
         """Returns how many rows make a batch, and batches a run, for so many rows in all.
 
         A thousand rows in batches of 128 would be 8 steps a pass: too few to learn from.
@@ -145,11 +145,11 @@ class TrainConfig(LoopConfig, StartConfig):
             size = min(128, max(16, n_rows // 64))
         n_batches = -(-n_rows // (size * world))
         steps = epochs * -(-n_batches // self.accumulate)
-        return Course(size, n_batches, min(steps, self.max_steps or steps))
+        return TrainingPlan(size, n_batches, min(steps, self.max_steps or steps))
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingPlan:
     """Rows of a batch of one process, batches of an epoch, and steps in all."""
 
     batch_size: int

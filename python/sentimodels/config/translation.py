@@ -11,7 +11,7 @@ from pydantic import Field, SerializeAsAny, field_validator
 from .optim import OptimConfig
 from .run import Written
 from .section import MaxLineBytes, Section, TextEncoding, flag
-from .train import Course, LoopConfig
+from .train import LoopConfig, TrainingPlan
 
 __all__ = [
     "BleuTokenizer", "ParallelConfig", "Seq2SeqConfig", "TranslationConfig", "TranslationTrainConfig",
@@ -195,10 +195,10 @@ class TranslationTrainConfig(LoopConfig):
             raise ValueError("batches of pairs are by tokens: set batch_tokens")
         return size
 
-    def course(self, n_batches: int) -> Course:
+    def course(self, n_batches: int) -> TrainingPlan:
         """Returns the steps of a run whose epochs have so many batches."""
         steps = self.epochs * -(-n_batches // self.accumulate)
-        return Course(self.batch_tokens, n_batches, min(steps, self.max_steps or steps))
+        return TrainingPlan(self.batch_tokens, n_batches, min(steps, self.max_steps or steps))
 
 
 class TranslationConfig(Written):

@@ -1,4 +1,4 @@
-"""`Watched`: a predictor that tells how many texts it has answered, for the bar of a long file.
+"""`WithProgress`: a predictor that reports how many texts it has answered, for progress bars.
 
 Not for answering, which the predictor does, some hundred texts at a time.
 """
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from ..data.labels import Labels
 from .predictions import Predictor, answer
 
-__all__ = ["Watched"]
+__all__ = ["WithProgress"]
 
 # Texts between two movements of the bar.
 _AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class Watched:
+class WithProgress:
     """A predictor that is watched.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""`Likely`: the probability of each token that is written, and the likeliest ones in its place.
+"""`TokenProbs`: the probability of each token that is written, and the likeliest ones in its place.
 
 Not for taking tokens (`sampling.py`): probabilities are the model's own, before temperature and
 penalties, so that a text shows what the model expected and not how it was asked to draw.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Likely", "Step"]
+__all__ = ["Step", "TokenProbs"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Step:
     likely: tuple[tuple[int, float], ...]
 
 
-class Likely:
+class TokenProbs:
     """Keeps the steps of a text that is being written, for `LanguageModel.pieces(watch=...)`.
 
     Args:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import ClassificationConfig, Course, TrainConfig
+from ..config import ClassificationConfig, TrainConfig, TrainingPlan
 from ..data.batches import Batch, batches
 from ..data.encoded import Encoded
 from ..errors import ConfigError
@@ -80,7 +80,7 @@ class Classification:
         if self.config.mixup and not any(isinstance(part, Mixing) for part in model.modules()):
             raise ConfigError("task.mixup mixes token embeddings, and this architecture has none")
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
         return self.train.course(len(self.texts), world)
 

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import ClassificationConfig, Course, DistillationConfig, TrainConfig
+from ..config import ClassificationConfig, DistillationConfig, TrainConfig, TrainingPlan
 from ..data.batches import Batch
 from ..data.encoded import Encoded
 from ..inference import text_logits
@@ -106,7 +106,7 @@ class Distillation:
         self._answers = torch.from_numpy(answers).clamp(min=_TINY).log()
         self._distance = DISTANCES[config.loss]
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
         return self._plain.course(world)
 

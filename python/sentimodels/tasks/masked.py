@@ -16,12 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import Course, MaskedConfig
+from ..config import MaskedConfig, TrainingPlan
 from ..errors import ConfigError
 from ..models.language import MaskedModel
 from ..nn.cross_entropy import IGNORED
 from ..text.corpus import Corpus
-from ..text.packed import Part
+from ..text.packed import PackedSplit
 from ..text.row_order import RowOrder
 from ..text.special_tokens import MaskedTokens
 from ..training.task import Evaluation
@@ -113,7 +113,7 @@ def check_halves(config: MaskedConfig, corpus: Corpus) -> None:
             )
 
 
-def _of_one_document(corpus: Corpus, part: Part) -> bool:
+def _of_one_document(corpus: Corpus, part: PackedSplit) -> bool:
     """Whether what is read of the rows of a part is of one document."""
     found: set[int] = set()
     for row in chain(_some_rows(part), range(part.n_rows)):  # most often the first few tell
@@ -129,12 +129,12 @@ def share_read(corpus: Corpus) -> float:
     return sum(len(_piece(corpus, corpus.train, row)[0]) for row in rows) / (len(rows) * corpus.train.stride)
 
 
-def _some_rows(part: Part) -> range:
+def _some_rows(part: PackedSplit) -> range:
     """Returns rows of a part, evenly spread, and of a large one not all."""
     return range(0, part.n_rows, max(1, part.n_rows // _LOOKED_AT))
 
 
-def _piece(corpus: Corpus, part: Part, row: int) -> tuple[_Ids, int]:
+def _piece(corpus: Corpus, part: PackedSplit, row: int) -> tuple[_Ids, int]:
     """Returns the longest piece of one document in a row, and the document's number."""
     start = part.start(row)
     tokens = part.read(start, part.stride)
@@ -185,7 +185,7 @@ class MaskedToken:
         for numbers in self.order.in_order(self.corpus.valid.n_rows):
             yield self.rows(self.corpus.valid, numbers, _VALID)
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
         return self.order.course(world)
 
@@ -194,7 +194,7 @@ class MaskedToken:
         for numbers in self.order.batches(epoch, position, rank, world):
             yield self.rows(self.corpus.train, numbers, epoch)
 
-    def rows(self, part: Part, numbers: list[int], epoch: int) -> MaskedRows:
+    def rows(self, part: PackedSplit, numbers: list[int], epoch: int) -> MaskedRows:
         """Returns rows of a part; seed, epoch and its number determine what a row masks."""
         drawn = [np.random.default_rng([self.order.config.train.seed, epoch, row]) for row in numbers]
         if self.config.next_sentence:
@@ -220,7 +220,9 @@ class MaskedToken:
             int((targets != IGNORED).sum()),
         )
 
-    def _pairs(self, part: Part, numbers: list[int], drawn: Sequence[np.random.Generator]) -> MaskedRows:
+    def _pairs(
+        self, part: PackedSplit, numbers: list[int], drawn: Sequence[np.random.Generator]
+    ) -> MaskedRows:
         """Returns rows of two halves."""
         t = self.tokens
         ids = np.full((len(numbers), part.stride + 3), t.pad, np.int64)
@@ -240,7 +242,7 @@ class MaskedToken:
             segments[place, len(first) + 2 : len(made)] = 1
         return self._masked(ids, segments, follows, drawn)
 
-    def _other(self, part: Part, document: int, drawn: np.random.Generator) -> _Ids | None:
+    def _other(self, part: PackedSplit, document: int, drawn: np.random.Generator) -> _Ids | None:
         """Returns a piece of another document; `None` if none was drawn."""
         for _ in range(_TRIES):
             piece, other = _piece(self.corpus, part, int(drawn.integers(part.n_rows)))

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..config import Course
+from ..config import TrainingPlan
 from ..models.language import CausalModel
 from ..nn.cross_entropy import IGNORED
 from ..text.baselines import bits_per_byte
 from ..text.corpus import Corpus
-from ..text.packed import Part
+from ..text.packed import PackedSplit
 from ..text.row_order import RowOrder
 from ..training.task import Evaluation
 from .evaluating import evaluating, loss_scores
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
         return {"input_ids": self.ids}
 
 
-def rows_of(part: Part, numbers: list[int], *, once: bool = False) -> Rows:
+def rows_of(part: PackedSplit, numbers: list[int], *, once: bool = False) -> Rows:
     """Reads rows of a part.
 
     Args:
@@ -77,7 +77,7 @@ class NextToken:
     def __init__(self, corpus: Corpus, order: RowOrder, *, bfloat16: bool = False) -> None:
         self.corpus, self.order, self.bfloat16 = corpus, order, bfloat16
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
         return self.order.course(world)
 

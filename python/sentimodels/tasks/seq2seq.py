@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import Course, Seq2SeqConfig, TranslationTrainConfig
+from ..config import Seq2SeqConfig, TrainingPlan, TranslationTrainConfig
 from ..generation.writers import Writer
 from ..nn.cross_entropy import IGNORED, summed_cross_entropy
 from ..text.pairs import Pairs, Rows, plan
@@ -86,7 +86,7 @@ class Seq2Seq:
         places = self.train.batch_tokens * world
         return plan(self._widths, places, seed=self.train.seed, epoch=epoch)
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
         return self.train.course(len(self._plan(0, world)))
 

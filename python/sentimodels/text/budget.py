@@ -3,13 +3,13 @@
 Not for which rows (`batches.py`). Tokens, steps and epochs may all be given; the smallest ends the run.
 """
 
-from ..config import Course, LanguageConfig
+from ..config import LanguageConfig, TrainingPlan
 from ..errors import DataError
 
 __all__ = ["course"]
 
 
-def course(config: LanguageConfig, n_rows: int, world: int = 1) -> Course:
+def course(config: LanguageConfig, n_rows: int, world: int = 1) -> TrainingPlan:
     """Returns the batches of an epoch of one process, and the steps of the run.
 
     Rows that fill no batch are left out of an epoch; another order leaves out others in the next. A
@@ -41,4 +41,4 @@ def course(config: LanguageConfig, n_rows: int, world: int = 1) -> Course:
         budgets.append(train.epochs * -(-n_batches // together))
     if train.tokens is not None:
         budgets.append(-(-train.tokens // (size * world * together * config.data.context)))
-    return Course(size, n_batches, max(1, min(budgets)))
+    return TrainingPlan(size, n_batches, max(1, min(budgets)))

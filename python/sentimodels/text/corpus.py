@@ -26,7 +26,7 @@ from .corpus_stats import FACTS, Count, Facts, too_small
 from .document_batches import DOCUMENTS, of_shards, of_texts
 from .documents import Documents
 from .held_out import HeldOutLines
-from .packed import Part
+from .packed import PackedSplit
 from .saved import as_saved
 from .special_tokens import end_of_document, masked_tokens
 from .token_writer import TokenWriter
@@ -57,8 +57,8 @@ class Corpus:
     """
 
     dataset: TokenDataset
-    train: Part
-    valid: Part
+    train: PackedSplit
+    valid: PackedSplit
     facts: Facts
 
 
@@ -252,8 +252,8 @@ def open_corpus(folder: Path) -> Corpus:
         facts = Facts(**json.loads(read_small(folder / FACTS)))
         dataset = TokenDataset(*facts.datasets)
         made = {"stride": facts.stride, "end": facts.end}
-        train = Part(dataset, folder, "train", total=facts.tokens[0], **made)
-        valid = Part(dataset, folder, "valid", total=facts.tokens[1], **made)
+        train = PackedSplit(dataset, folder, "train", total=facts.tokens[0], **made)
+        valid = PackedSplit(dataset, folder, "valid", total=facts.tokens[1], **made)
     except (OSError, ValueError, TypeError, SentitokError) as error:
         raise DataError(f"{folder}: the index of the corpus is unreadable: {error}") from error
     return Corpus(dataset, train, valid, facts)

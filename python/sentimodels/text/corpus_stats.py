@@ -17,7 +17,7 @@ from ..data.writers import write_atomically
 from ..errors import DataError
 from .baselines import ValidText, bits_per_byte, unigram_loss
 from .document_batches import Block
-from .packed import PartWriter
+from .packed import SplitWriter
 from .validation_split import held_out
 
 __all__ = ["FACTS", "Count", "Facts", "too_small"]
@@ -76,8 +76,8 @@ class Count:
     def __init__(self, config: LanguageConfig, folder: Path, vocab_size: int) -> None:
         self.config, self.stride = config, _stride(config)
         self._open = ExitStack()
-        self.train = self._open.enter_context(PartWriter(folder, "train", self.stride))
-        self.valid = self._open.enter_context(PartWriter(folder, "valid", self.stride))
+        self.train = self._open.enter_context(SplitWriter(folder, "train", self.stride))
+        self.valid = self._open.enter_context(SplitWriter(folder, "valid", self.stride))
         self.counts = np.zeros((2, vocab_size), np.int64)
         self.text = ValidText()
         self.n_documents = self.n_tokens = 0

@@ -1,4 +1,4 @@
-"""`Part`: the documents of one part of a corpus as one stream of ids, and the rows that it is cut into.
+"""`PackedSplit`: one part of a corpus as a stream of ids, and the rows that the stream is cut into.
 
 The stream is an end-of-document token, a document, an end, a document, ... and an end. Rows follow each
 other; where a document begins shortly before a row would, the row begins with it, so that few documents
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .array_file import ArrayFile, mapped
 
-__all__ = ["Part", "PartWriter", "TokenStream"]
+__all__ = ["PackedSplit", "SplitWriter", "TokenStream"]
 
 _Ids = NDArray[np.int64]
 # A row is moved back by at most this part of it.
@@ -30,7 +30,7 @@ class TokenStream(Protocol):
         """Returns ids `start` to `stop` of all documents end to end."""
 
 
-class PartWriter:
+class SplitWriter:
     """Finds the rows of a part, while the ends of its documents go by.
 
     Args:
@@ -109,7 +109,7 @@ class PartWriter:
         self._open_files.close()
 
 
-class Part:
+class PackedSplit:
     """The rows of a part.
 
     Args:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..config import Course, LanguageConfig
+from ..config import LanguageConfig, TrainingPlan
 from .budget import course
-from .shuffle import Order
+from .shuffle import FeistelPermutation
 
 __all__ = ["RowOrder"]
 
@@ -26,13 +26,13 @@ class RowOrder:
     def __init__(self, config: LanguageConfig, n_rows: int) -> None:
         self.config, self.n_rows = config, n_rows
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch of one process, and the steps of the run."""
         return course(self.config, self.n_rows, world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[list[int]]:
         """Yields the rows of each batch of an epoch for one process; see `Task.batches`."""
-        order = Order(self.n_rows, self.config.train.seed, epoch)
+        order = FeistelPermutation(self.n_rows, self.config.train.seed, epoch)
         planned = self.course(world)
         for place in range(position, planned.n_batches):
             first = (place * world + rank) * planned.batch_size

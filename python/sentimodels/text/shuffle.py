@@ -1,4 +1,4 @@
-"""`Order`: the rows of an epoch in an order drawn from a key, without a list of them.
+"""`FeistelPermutation`: the rows of an epoch in an order drawn from a key, without a list of them.
 
 A row's place comes from a Feistel network over the next power of four, walked until it is a row (Black
 and Rogaway 2002), so any batch of any epoch is known by its number alone: nothing is kept, and nothing
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from .validation_split import mixed
 
-__all__ = ["Order"]
+__all__ = ["FeistelPermutation"]
 
 _ROUNDS = 4
 
 
-class Order:
+class FeistelPermutation:
     """A permutation of the numbers below n.
 
     Args:

@@ -21,7 +21,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
-from ..config import Course, LanguageConfig
+from ..config import LanguageConfig, TrainingPlan
 from ..errors import ConfigError, TrainingError
 from .distributed import Distributed
 from .ema import EMA
@@ -119,7 +119,7 @@ class _Together:
     def __init__(self, task: Task, processes: Distributed) -> None:
         self.task, self.processes = task, processes
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         return self.task.course(world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Any]:

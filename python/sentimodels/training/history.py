@@ -13,7 +13,7 @@ from torch import nn
 
 from sentitok.atomic import write
 
-from ..config import Course
+from ..config import TrainingPlan
 from .distributed import Distributed
 from .progress import Progress, write_record
 from .throughput import mfu, peak_of, working_parameters
@@ -39,7 +39,7 @@ class History:
         folder: Path | None,
         on_record: Callable[[Record], None] | None,
         processes: Distributed,
-        course: Course,
+        course: TrainingPlan,
         progress: Progress,
     ) -> None:
         self.path = None if folder is None else folder / "metrics.jsonl"

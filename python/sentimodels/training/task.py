@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from ..config import Course
+from ..config import TrainingPlan
 
 __all__ = ["Batch", "Counted", "Cuts", "Evaluation", "NotFiniteError", "Task", "Tells", "counted"]
 
@@ -57,7 +57,7 @@ class Evaluation:
 class Task(Protocol):
     """What a model is trained for."""
 
-    def course(self, world: int) -> Course:
+    def course(self, world: int) -> TrainingPlan:
         """Returns how many batches an epoch has, and steps the run, on `world` processes."""
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Any]:

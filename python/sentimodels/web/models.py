@@ -22,7 +22,7 @@ from ..explain import Attribution, attribute
 from ..explain.leave_one_out import Effects, leave_one_out, leave_words_out
 from ..generation.generate import Piece
 from ..generation.sampling import Sampling
-from ..generation.token_probs import Likely
+from ..generation.token_probs import TokenProbs
 from ..language_model import LanguageModel
 from ..predictor import load_predictor
 from ..runs.ensemble import Ensemble
@@ -203,7 +203,7 @@ class Writing:
             DataError: if the text is too long for the model.
             ConfigError: if it cannot write.
         """
-        likely = Likely(n_likely)
+        likely = TokenProbs(n_likely)
         pieces = self.model.pieces(
             [text],
             self.model.limits(max_new_tokens),
@@ -214,7 +214,7 @@ class Writing:
         )
         return self._told(pieces, likely)
 
-    def _told(self, pieces: Iterator[Piece], likely: Likely) -> Iterator[dict[str, Any]]:
+    def _told(self, pieces: Iterator[Piece], likely: TokenProbs) -> Iterator[dict[str, Any]]:
         for piece in pieces:
             tokens = [
                 {
