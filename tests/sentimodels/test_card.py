@@ -119,8 +119,9 @@ def test_files_and_json(folder: Path) -> None:
     done = senti("card", "tested", "-o", "card.md", cwd=folder)
     assert (done.code, done.out) == (0, "written  card.md\n")
     assert (folder / "card.md").read_text("utf-8") == senti("card", "tested", cwd=folder).out
+    (folder / "card.md").write_text("mine")
     done = senti("card", "tested", "-o", "card.md", cwd=folder)
-    assert (done.code, "exists already" in done.err) == (2, True)
+    assert (done.code, "--force" in done.err) == (2, True)
     done = senti("card", "tested", "-o", "tested/README.md", cwd=folder)
     assert (done.code, "write the card elsewhere" in done.err) == (2, True)
 

@@ -369,8 +369,11 @@ def test_the_commands(tmp_path: Path) -> None:
     first, again = (LanguageModel.load(tmp_path / "runs" / name) for name in ("base", "gpt2"))
     assert first.generate("the cat", seed=1) == again.generate("the cat", seed=1)
     assert first.end == again.end == "<|endoftext|>"
+    (tmp_path / "gpt2" / "config.json").write_text("{}")
     done = senti("export", "runs/base", "-o", "gpt2", cwd=tmp_path)
-    assert (done.code, "config.json: exists already; give another --out" in done.err) == (2, True)
+    assert (done.code, "gpt2/config.json" in done.err, "--force" in done.err) == (2, True, True)
+    assert senti("export", "runs/base", "-o", "gpt2", "--force", cwd=tmp_path).code == 0
+    assert (tmp_path / "gpt2" / "config.json").read_text() != "{}"
     done = senti("import", "gpt2", "-o", "runs/base", cwd=tmp_path)
     assert (done.code, "holds a run already" in done.err) == (2, True)
     done = senti("export", "runs/base", "--to", "gguf", "-o", "x", cwd=tmp_path)

@@ -192,8 +192,12 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
     assert {path.name for path in (exported / "first.onnx").iterdir()} == {
         "export.json", "model.onnx", "open-vocabulary.json"
     }  # fmt: skip
+    (exported / "first.onnx" / "export.json").write_text("mine")
     done = senti(*shlex.split(line)[1:], cwd=exported)
-    assert (done.code, "exists already" in done.err) == (2, True)
+    assert (done.code, "first.onnx/export.json" in done.err, "--force" in done.err) == (2, True, True)
+    done = senti(*shlex.split(line)[1:], "--force", cwd=exported)
+    assert done.code == 0, done.err
+    assert (exported / "first.onnx" / "export.json").read_text() != "mine"
 
 
 WRONG: list[tuple[list[str], str]] = [

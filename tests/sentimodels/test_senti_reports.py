@@ -66,7 +66,10 @@ def test_help_has_examples_that_are_tested(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "line"), examples(), ids=[line for _, line in examples()])
 def test_examples(name: str, line: str, folder: Path) -> None:
-    done = run(folder, *shlex.split(line)[1:])
+    words = shlex.split(line)[1:]
+    if "-o" in words and (file := folder / words[words.index("-o") + 1]).is_file():
+        file.unlink()  # of another test
+    done = run(folder, *words)
     assert done.exit_code == 0, done.stderr
     assert done.stdout
 

@@ -9,7 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import (
+    AsJson,
+    Command,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    check_file,
+    examples,
+    put_file,
+)
 
 __all__ = ["register"]
 
@@ -21,6 +32,7 @@ def card(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write. [default: stdout]")
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -35,13 +47,13 @@ def card(
     from ..runs.manifest import MANIFEST
 
     output = Output("senti.card/1", as_json=as_json, quiet=quiet)
+    check_file(out, force=force)
     facts, text = _card(run)
     if out is not None:
         if (out.resolve().parent / MANIFEST).is_file():
             raise UsageError(f"{out}: in a run, whose manifest names every file; write the card elsewhere")
-        if out.exists():
-            raise UsageError(f"{out}: exists already; remove it, or give another --out")
-        write_atomically(out, text.encode("utf-8", "replace"))
+        data = text.encode("utf-8", "replace")
+        put_file(out, lambda path: write_atomically(path, data), force=force)
     output.result(
         facts,
         text.rstrip("\n") if out is None else f"written  {out}",

@@ -24,20 +24,27 @@ from sentitok.cli.command import (
     size,
 )
 from sentitok.cli.command import Command as _Command
+from sentitok.cli.existing import Force, Write, announce, check_file, put, put_file
 from sentitok.cli.output import Output
 
 __all__ = [
     "AnswerIsNoError",
     "AsJson",
     "Command",
+    "Force",
     "Group",
     "JsonLines",
     "Output",
     "Quiet",
     "Traceback",
     "UsageError",
+    "Write",
+    "announce",
+    "check_file",
     "examples",
     "on_terminal",
+    "put",
+    "put_file",
     "refuse_input",
     "size",
 ]

@@ -15,12 +15,16 @@ from .command import (
     AnswerIsNoError,
     AsJson,
     Command,
+    Force,
     Group,
     Output,
     Quiet,
     Traceback,
     UsageError,
+    check_file,
     examples,
+    put,
+    put_file,
     refuse_input,
 )
 from .data_dump import dump
@@ -45,6 +49,8 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..data import Table
     from ..data.leaks import Example
 
@@ -191,6 +197,7 @@ def split(
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -203,7 +210,6 @@ def split(
     """
     from ..data import leaks
     from ..data import split as divide
-    from ..data.writers import write_table
 
     if by not in (None, "copies", "group", "hash", "row"):
         raise UsageError(f"--by {by}: expected one of copies, group, hash, row")
@@ -226,9 +232,9 @@ def split(
     for path in files.values():
         refuse_input(path, [file])
     rows, written = [], {}
+    put(*((files[name], _writer(part)) for name, part in parts.items()), force=force)
     for name, part in parts.items():
         path = files[name]
-        write_table(part, path)
         groups = 0 if part.groups is None else len(set(part.groups))
         written[name] = {
             "file": str(path), "rows": len(part), "groups": groups or None, "labels": label_counts(part),
@@ -246,6 +252,16 @@ def split(
         f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}",
     )
     output.result({"parts": written, "leaks": lines}, text, str(out))
+
+
+def _writer(table: "Table") -> "Callable[[Path], list[Path]]":
+    from ..data.writers import write_table
+
+    def write(path: Path) -> list[Path]:
+        write_table(table, path)
+        return [path]
+
+    return write
 
 
 def sst(
@@ -272,6 +288,7 @@ def sst(
             help="Kaggle test file to label from the sentences of SST dev and test.",
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -288,13 +305,14 @@ def sst(
         raise UsageError("--phrases and --binary exclude each other")
     refuse_input(out, [*trees, *([kaggle_test] if kaggle_test is not None else [])])
     output = Output("senti.data.sst/1", as_json=as_json, quiet=quiet)
+    check_file(out)
     form = "sst-phrases" if phrases or kaggle_test else "sst-binary" if binary else "sst"
     tables = [read_table(path, format=form, unescape=unescape) for path in trees]
     if kaggle_test is not None:
         joined = with_rebuilt_labels(read(output, kaggle_test), tables)
     else:
         joined = _joined(tables)
-    write_table(joined, out)
+    put_file(out, lambda path: write_table(joined, path), force=force)
     held_out = [f"{table.source}: {table.held_out}" for table in tables if table.held_out]
     value = {"file": str(out), "rows": len(joined), "labels": label_counts(joined), "held_out": held_out}
     notes = [f"for scoring alone: {line}" for line in held_out]

@@ -10,7 +10,7 @@ import typer
 
 from sentitok.cli.output import counted, lines, number
 
-from .command import AsJson, Output, Quiet, Traceback, refuse_input
+from .command import AsJson, Force, Output, Quiet, Traceback, check_file, put_file, refuse_input
 from .tables import (
     Encoding,
     Format,
@@ -41,6 +41,7 @@ def dump(
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
     skip: Skip = 0,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -56,13 +57,15 @@ def dump(
 
     output = Output("senti.data.dump/1", as_json=as_json, quiet=quiet)
     refuse_input(out, [file])
+    check_file(out)
     table = read(
         output, file, text_column=text_column, group_column=group_column, format=format, limit=limit,
         skip=skip, encoding=encoding, separator=separator, header=header, max_line_bytes=max_line_bytes,
     )  # fmt: skip
     check_trainable(table, "pre-train")
     texts = [" ".join(text.split()) for text in sentences(table)]
-    write_atomically(out, whole_characters("".join(f"{text}\n" for text in texts)).encode())
+    data = whole_characters("".join(f"{text}\n" for text in texts)).encode()
+    put_file(out, lambda path: write_atomically(path, data), force=force)
     rows = [("sentences", f"{number(len(texts))} of {counted(len(table), 'phrase')}"), ("written", str(out))]
     value = {"file": str(out), "sentences": len(texts), "phrases": len(table)}
     output.result(value, lines([*rows, ("next", f"senti pretrain {out}")]), str(out))

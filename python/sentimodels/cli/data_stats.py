@@ -11,7 +11,7 @@ import typer
 
 from sentitok.cli.output import number
 
-from .command import AsJson, Output, Quiet, Traceback
+from .command import AsJson, Force, Output, Quiet, Traceback, check_file, put
 from .tables import (
     Clean,
     Encoding,
@@ -74,6 +74,7 @@ def stats(
     limit: Limit = None,
     skip: Skip = 0,
     clean: Clean = False,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -105,8 +106,11 @@ def stats(
         ]
     }  # fmt: skip
     parts: list[Any] = [label_grid(counts), _length_grid(lengths, unit, max_tokens)]
-    if plots is not None:
-        parts += _draw(plots, counts, lengths, unit, max_tokens)
+    if plots is None:
+        check_file(None, force=force, option="--plots")
+    else:
+        drawn, _ = put((plots, lambda path: _draw(path, counts, lengths, unit, max_tokens)), force=force)
+        parts.append(f"written  {', '.join(drawn)}")
     output.result(value, page(*parts), str(sum(map(len, tables.values()))))
 
 
@@ -177,14 +181,14 @@ def _draw(
     lengths: "dict[str, NDArray[Any]]",
     unit: str,
     limit: int | None,
-) -> list[str]:
+) -> list[Path]:
     from ..plots import save
     from ..plots.texts import label_histogram, length_histogram
 
-    made = []
+    made = [folder / "lengths.png"]
     labelled = {name: one for name, one in counts.items() if one}
     if labelled:
-        save(label_histogram(labelled), folder / "labels.png")
-        made.append(str(folder / "labels.png"))
-    save(length_histogram(lengths, unit=unit, limit=limit), folder / "lengths.png")
-    return [f"written  {', '.join([*made, str(folder / 'lengths.png')])}"]
+        made.insert(0, folder / "labels.png")
+        save(label_histogram(labelled), made[0])
+    save(length_histogram(lengths, unit=unit, limit=limit), made[-1])
+    return made

@@ -12,7 +12,7 @@ import typer
 
 from sentitok.cli.output import counted
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Force, Output, Quiet, Traceback, UsageError, examples, put
 from .errors import note_cut
 from .evaluate import EvenIfTrained
 from .tables import (
@@ -78,6 +78,7 @@ def ensemble(
     separator: Separator = None,
     header: Header = None,
     max_line_bytes: MaxLineBytes = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -124,7 +125,7 @@ def ensemble(
             evaluate(one, judging, run=run, allow_trained=even_if_trained)[0]
             for one, run in zip(mixed.members, kept, strict=True)
         ]
-    target = mixed.save(out, kept, choosing.sha256)
+    (target,), _ = put((out, lambda folder: [mixed.save(folder, kept, choosing.sha256)]), force=force)
     weights = dict(zip(places, mixed.weights, strict=True))
     listed = [
         {
@@ -136,7 +137,7 @@ def ensemble(
         for place, (run, one) in enumerate(zip(runs, predictions, strict=True))
     ]
     total = {"run": str(out), "weight": 1.0, **scores(together)}
-    value = {"file": str(target), "temperature": mixed.temperature, "members": listed, "dev": total}
+    value = {"file": target, "temperature": mixed.temperature, "members": listed, "dev": total}
     parts: list[Any] = [grid(f"On dev, {counted(len(choosing), 'row')}", _HEAD, _lines([*listed, total]))]
     if select:
         value["chosen"] = [str(run) for run in kept]

@@ -12,7 +12,19 @@ import typer
 
 from sentitok.cli.output import counted, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, refuse_input
+from .command import (
+    AsJson,
+    Command,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    announce,
+    examples,
+    put_file,
+    refuse_input,
+)
 from .tables import (
     Encoding,
     Format,
@@ -104,6 +116,7 @@ def errors(
     header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     limit: Limit = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -127,6 +140,7 @@ def errors(
     if out is not None and out.suffix not in (".csv", ".tsv", ".jsonl"):
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
     refuse_input(out, [file])
+    announce(out, output, force=force)
     table = read(
         output, file, text_column=text_column, label_column=label_column, format=format, where=where,
         separator=separator, header=header,
@@ -171,8 +185,8 @@ def errors(
         "slices": parts,
     }
     if out is not None:
-        _write(out, chosen)
         text += f"\n\nwritten  {out}: {counted(len(chosen), 'error')}"
+        put_file(out, lambda path: _write(path, chosen), force=force, keep=True)
     output.result(value, text, str(len(chosen)))
 
 

@@ -13,7 +13,20 @@ import typer
 
 from sentitok.cli.output import counted, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples, refuse_input
+from .command import (
+    AsJson,
+    Command,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    Write,
+    announce,
+    examples,
+    put,
+    refuse_input,
+)
 from .errors import error_grid, note_cut
 from .tables import (
     Clean,
@@ -160,6 +173,7 @@ def evaluate(
     skip: Skip = 0,
     clean: Clean = False,
     device: Device = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -175,6 +189,8 @@ def evaluate(
     for path in (out, None if plots is None else plots / _CONFUSION):
         refuse_input(path, [file, *([] if memory is None else [memory])])
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
+    if plots is None or out is not None:
+        announce(out, output, force=force, option="--out or --plots")
     table = read(
         output, file, text_column=text_column, label_column=label_column, group_column=group_column,
         separator=separator, header=header,
@@ -190,20 +206,31 @@ def evaluate(
         predictions = binary_view(predictions)
         with_memory = None if with_memory is None else binary_view(with_memory)
     value = report(predictions, with_memory, n_replicates=bootstrap, seed=seed)
-    written = []
-    if out is not None:
-        predictions.save(out)
-        written.append(str(out))
-    if plots is not None:
-        written += _draw(plots, run.name, predictions)
     parts = _page(value)
-    if written:
-        parts.append(f"written  {', '.join(written)}")
+    refused, wanted = None, _files(out, plots, run.name, predictions)
+    try:
+        written, _ = put(*wanted, force=force, keep=True)
+        parts += [f"written  {', '.join(written)}"] if wanted else []
+    except UsageError as error:  # the scores took long, and are shown all the same
+        refused = error
     parts.append(f"\nnext  senti errors {run} {file}")
     output.result(value, page(*parts), shown(value["accuracy"]))
+    if refused is not None:
+        raise refused
 
 
-def _draw(folder: Path, name: str, predictions: "Predictions") -> list[str]:
+def _files(
+    out: Path | None, plots: Path | None, name: str, predictions: "Predictions"
+) -> list[tuple[Path, Write]]:
+    def save(path: Path) -> list[Path]:
+        predictions.save(path)
+        return [path]
+
+    files: list[tuple[Path, Write]] = [] if out is None else [(out, save)]
+    return files if plots is None else [*files, (plots, lambda path: _draw(path, name, predictions))]
+
+
+def _draw(folder: Path, name: str, predictions: "Predictions") -> list[Path]:
     from ..data.writers import separated_rows, write_atomically
     from ..evaluation.metrics import confusion
     from ..plots import Asked, drawing, save
@@ -221,7 +248,7 @@ def _draw(folder: Path, name: str, predictions: "Predictions") -> list[str]:
         for label, counts in zip(labels, confusion(predictions).tolist(), strict=True)
     ]
     write_atomically(folder / _CONFUSION, separated_rows(rows, ".csv").encode())
-    return [str(folder / file) for file in [*made, _CONFUSION]]
+    return [folder / file for file in [*made, _CONFUSION]]
 
 
 def _page(value: dict[str, Any]) -> list[Any]:

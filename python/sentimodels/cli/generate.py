@@ -19,7 +19,19 @@ import typer
 from sentitok.cli.output import counted, json_line, number
 from sentitok.cli.process import complain, to_stdout
 
-from .command import Command, JsonLines, Output, Traceback, UsageError, examples, refuse_input, size
+from .command import (
+    Command,
+    Force,
+    JsonLines,
+    Output,
+    Traceback,
+    UsageError,
+    announce,
+    examples,
+    put_file,
+    refuse_input,
+    size,
+)
 from .predict import lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
 
@@ -139,6 +151,7 @@ def generate(
     encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     device: Device = None,
+    force: Force = False,
     as_json: JsonLines = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print only the generated texts, without prompts or speed.")
@@ -160,6 +173,7 @@ def generate(
     if out is not None and out.is_dir():
         raise UsageError(f"--out {out}: a folder; name a file in it")
     refuse_input(out, file or ())
+    announce(out, output, force=force)
     longest = size(max_line_bytes, "--max-line-bytes")
     sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
     model = LanguageModel.load(run, device or "cpu")
@@ -178,7 +192,8 @@ def generate(
         model.check(given, writer.limits, begin=begin)
     if out is not None:
         form = "json" if out.suffix == ".jsonl" else "quiet" if quiet else "text"
-        write_texts(out, writer.together(asked, n, form))
+        texts = writer.together(asked, n, form)
+        put_file(out, lambda path: write_texts(path, texts), force=force, keep=True)
         said = f"{counted(writer.n_texts, 'text')} in {out}"
         output.result({"out": str(out), "texts": writer.n_texts}, said, str(out))
     elif output.human and given is not None and len(given) * n == 1:

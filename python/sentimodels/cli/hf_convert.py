@@ -5,13 +5,13 @@ Language models as transformers does (`export/transformers/`), classifiers as ON
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sentitok.cli.output import bytes_text, counted, lines, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Command, Force, Output, Quiet, Traceback, UsageError, examples, put
 from .tables import TextColumn, read
 
 _FORMATS = ("transformers", "onnx")
@@ -56,6 +56,7 @@ def export(
             help="Maximum difference of a probability between the run and the ONNX graph.",
         ),
     ] = 0.0001,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -74,14 +75,14 @@ def export(
         raise UsageError(f"--to {wanted}: expected {' or '.join(_FORMATS)}")
     _refuse_others(run, wanted)
     if wanted == "onnx":
-        _to_onnx(output, run, out, texts, text_column, limit, tolerance)
+        _to_onnx(output, run, out, texts, text_column, limit, tolerance, force=force)
         return
     from ..export.transformers.folder import export_model
     from ..runs.language_directory import load_language_model
     from ..runs.manifest import read_json
 
-    files = export_model(load_language_model(run), out)
-    named = [str(path) for path in files]
+    model = load_language_model(run)
+    named, _ = put((out, lambda path: export_model(model, path, replace=force)), force=force)
     (with_heads,) = read_json(out / "config.json")["architectures"]
     read_back = ("next", f"in Python: transformers.{with_heads}.from_pretrained({str(out)!r})")
     output.result({"out": str(out), "files": named}, lines([*_written(named), read_back]), str(out))
@@ -117,6 +118,8 @@ def _to_onnx(
     text_column: str | None,
     limit: int,
     tolerance: float,
+    *,
+    force: bool,
 ) -> None:
     from ..export.onnx.folder import export_onnx
     from ..export.onnx.graph import refuse
@@ -139,8 +142,14 @@ def _to_onnx(
         )  # fmt: skip
     else:
         table = read(output, texts, text_column=text_column, limit=limit, run=run, blank_labels="keep")
-    about = export_onnx(run, out, table.texts, tolerance)
-    files = [str(path) for path in sorted(out.iterdir())]
+    about: dict[str, Any] = {}
+
+    def write(path: Path) -> list[Path]:
+        nonlocal about
+        about = export_onnx(run, path, table.texts, tolerance, replace=force)
+        return sorted(path.iterdir())
+
+    files, _ = put((out, write), force=force)
     compared = about["compared"]
     said = (
         f"with the run on {counted(compared['texts'], 'text')} of {table.source} and an empty one: the same "

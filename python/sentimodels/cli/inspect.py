@@ -10,7 +10,19 @@ import typer
 
 from sentitok.cli.output import counted, lines, number, table
 
-from .command import AnswerIsNoError, AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import (
+    AnswerIsNoError,
+    AsJson,
+    Command,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    check_file,
+    examples,
+    put_file,
+)
 from .completions import of_architectures, of_presets
 
 if TYPE_CHECKING:
@@ -84,6 +96,7 @@ def init(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to. [default: stdout]")
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -95,14 +108,14 @@ def init(
     from ..data.writers import write_atomically
 
     output = Output("senti.init/1", as_json=as_json, quiet=quiet)
+    check_file(out, force=force)
     if task not in _COMMANDS:
         raise UsageError(f"--task {task}: unknown task; expected {', '.join(_COMMANDS)}")
     config, command = _defaults(arch, preset, task), _COMMANDS[task]
     text = config.to_toml(comments=True)
     if out is not None:
-        if out.exists():
-            raise UsageError(f"{out}: exists already; remove it, or give another --out")
-        write_atomically(out, text.encode())
+        data = text.encode()
+        put_file(out, lambda path: write_atomically(path, data), force=force)
         text = lines([("written", str(out)), ("next", f"{command} --config {out}")])
     output.result(
         {"config": config.tree()}, text.rstrip("\n"), text.rstrip("\n") if out is None else str(out)

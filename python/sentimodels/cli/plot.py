@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..plots import KINDS
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import (
+    AsJson,
+    Command,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    announce,
+    examples,
+    put_file,
+)
 from .compare import Data, predictions_of
 from .evaluate import EvenIfTrained
 from .tables import (
@@ -83,6 +94,7 @@ def plot(
     separator: Separator = None,
     header: Header = None,
     max_line_bytes: MaxLineBytes = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -105,6 +117,7 @@ def plot(
     if score is not None and kind != "curves":
         raise UsageError(f"--score {score}: only curves show a score; leave it out, or take --kind curves")
     output = Output("senti.plot/1", as_json=as_json, quiet=quiet)
+    announce(out, output, force=force)
     flags: dict[str, Any] = {
         "text_column": text_column,
         "label_column": label_column,
@@ -131,7 +144,8 @@ def plot(
         case reads:
             tables = {name: read(output, source, **flags) for name, source in names.items()}
             drawn = {name: _OF_TABLES[reads](table) for name, table in tables.items()}
-    save(drawing(kind)(drawn, Asked(axis, score, on)), out)
+    figure = drawing(kind)(drawn, Asked(axis, score, on))
+    put_file(out, lambda path: save(figure, path), force=force, keep=True)
     output.result({"file": str(out), "kind": kind, "drawn": list(drawn)}, f"written  {out}", str(out))
 
 

@@ -18,7 +18,20 @@ from sentitok.bounded_lines import MAX_LINE, lines
 from sentitok.cli.output import Progress, counted, json_line
 from sentitok.cli.process import stdin, to_stdout
 
-from .command import Command, JsonLines, Output, Quiet, Traceback, UsageError, examples, refuse_input, size
+from .command import (
+    Command,
+    Force,
+    JsonLines,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    announce,
+    examples,
+    put_file,
+    refuse_input,
+    size,
+)
 from .tables import (
     Clean,
     Device,
@@ -101,6 +114,7 @@ def predict(
     skip: Skip = 0,
     clean: Clean = False,
     device: Device = None,
+    force: Force = False,
     as_json: JsonLines = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -118,6 +132,7 @@ def predict(
     if out is not None and suffix not in (".csv", ".tsv", ".jsonl"):
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
     refuse_input(out, [file])
+    announce(out, output, force=force)
     if file == "-":
         _refuse_of_files(
             {
@@ -165,7 +180,8 @@ def predict(
                 with to_stdout():
                     sys.stdout.write(part)
         else:
-            write_texts(out, (part for part, _ in parts))
+            texts_out = (part for part, _ in parts)
+            put_file(out, lambda path: write_texts(path, texts_out), force=force, keep=True)
     if n_cut:
         from ..data.encoded import said_cut
 

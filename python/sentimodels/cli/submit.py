@@ -10,7 +10,19 @@ import typer
 
 from sentitok.cli.output import counted
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples, refuse_input
+from .command import (
+    AsJson,
+    Command,
+    Force,
+    Output,
+    Quiet,
+    Traceback,
+    UsageError,
+    announce,
+    examples,
+    put_file,
+    refuse_input,
+)
 from .evaluate import Run, answers
 from .tables import (
     Encoding,
@@ -51,6 +63,7 @@ def submit(
     separator: Separator = None,
     header: Header = None,
     max_line_bytes: MaxLineBytes = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -63,6 +76,7 @@ def submit(
         raise UsageError(f"--form {form}: expected one of {', '.join(SUBMISSIONS)}")
     refuse_input(out, [file, *([memory] if memory is not None else [])])
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
+    announce(out, output, force=force)
     table = read(
         output,
         file,
@@ -79,7 +93,8 @@ def submit(
     predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
     chosen = with_memory or predictions
     named = chosen.labels.decode(chosen.predicted.tolist())
-    write_atomically(out, submission(form, table.ids, named).encode())
+    data = submission(form, table.ids, named).encode()
+    put_file(out, lambda path: write_atomically(path, data), force=force, keep=True)
     value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}
     output.result(
         value, f"written  {out}: {counted(len(named), 'row')}, {','.join(SUBMISSIONS[form])}", str(out)

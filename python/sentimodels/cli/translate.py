@@ -14,7 +14,21 @@ import typer
 from sentitok.cli.output import json_line, lines, number
 from sentitok.cli.process import to_stdout
 
-from .command import AsJson, Command, Group, JsonLines, Output, Quiet, Traceback, examples, refuse_input, size
+from .command import (
+    AsJson,
+    Command,
+    Force,
+    Group,
+    JsonLines,
+    Output,
+    Quiet,
+    Traceback,
+    announce,
+    examples,
+    put_file,
+    refuse_input,
+    size,
+)
 from .options import with_options
 from .predict import at_once, chunks, lines_of_stdin
 from .tables import Device, Encoding, MaxLineBytes
@@ -86,6 +100,7 @@ def text(
     encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     device: Device = None,
+    force: Force = False,
     as_json: JsonLines = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -103,6 +118,7 @@ def text(
     output = Output("senti.translate/1", as_json=as_json, quiet=quiet)
     longest = size(max_line_bytes, "--max-line-bytes")
     refuse_input(out, [file])
+    announce(out, output, force=force)
     translator = Translator.load(run, device=device or "cpu")
     given: dict[str, Any] = {"beam": beam, "alpha": alpha, "n_best": n_best}
     beam_options(translator.config.task, **given)  # refused before the texts are read
@@ -131,7 +147,7 @@ def text(
                 yield _written(output, source, ranked, scored=n_best > 1)
 
     if out is not None:
-        write_texts(out, translated())
+        put_file(out, lambda path: write_texts(path, translated()), force=force, keep=True)
     else:
         for part in translated():
             with to_stdout():
@@ -184,6 +200,7 @@ def evaluate(
     encoding: Encoding = None,
     max_line_bytes: MaxLineBytes = None,
     device: Device = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -199,6 +216,7 @@ def evaluate(
 
     output = Output("senti.translate-evaluate/1", as_json=as_json, quiet=quiet)
     refuse_input(out, files)
+    announce(out, output, force=force)
     pairs = read_parallel(
         files, source_column=source_column, target_column=target_column, encoding=encoding,
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
@@ -214,7 +232,8 @@ def evaluate(
     rows.append(("seconds", f"{scores['seconds']:.1f}"))
     output.result({"run": str(run), **scores}, lines(rows), f"{scores['bleu']:.2f}")
     if out is not None:  # last: where it cannot be written, the scores are there
-        write_texts(out, (f"{_line(one)}\n" for one in translations))
+        texts = [f"{_line(one)}\n" for one in translations]
+        put_file(out, lambda path: write_texts(path, texts), force=force, keep=True)
 
 
 def register(app: typer.Typer, whole: bool = True) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, refuse
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
 from .existing import Force, announce, put
 from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
 from .output import Output, number, of_total, table
@@ -80,9 +80,7 @@ def evaluate(
     output = Output("sentitok.eval/1", as_json=as_json, quiet=quiet)
     if plot is not None:
         _check_plot(plot)
-        announce(plot, output, force=force)
-    elif force:
-        refuse("it replaces the file of --plot, which is not given", "force")
+    announce(plot, output, force=force, option="--plot")
     specials = special_ids(special)
     check_format(format)
     check_invalid(invalid_utf8)

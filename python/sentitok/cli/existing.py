@@ -16,10 +16,10 @@ from typing import Annotated
 
 import typer
 
-from .command import UsageError
+from .command import UsageError, refuse
 from .output import Output
 
-__all__ = ["Force", "announce", "check_file", "put"]
+__all__ = ["Force", "Write", "announce", "check_file", "put", "put_file"]
 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist and would change.")]
 
@@ -46,26 +46,35 @@ def _kept_before(out: Path, beside: Path) -> Path:
     return next(equal, beside) if beside.is_file() else beside
 
 
-def check_file(out: Path) -> None:
+def check_file(out: Path | None, *, force: bool = False, option: str = "--out") -> None:
     """Refuses before the work what no file can replace.
+
+    Args:
+        out: the file; without one, `--force` is refused.
+        force: whether `--force` was typed.
+        option: names the file.
 
     Raises:
         IsADirectoryError: if it is a folder.
-        UsageError: if it is a device or a pipe.
+        UsageError: if it is a device or a pipe, or `--force` has nothing to replace.
     """
+    if out is None:
+        if force:
+            refuse(f"it replaces the file of {option}, which is not given", "force")
+        return
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(out))
     _check_kind(out)
 
 
-def announce(out: Path, output: Output, *, force: bool) -> None:
-    """Says before long work what becomes of its result if the file exists.
+def announce(out: Path | None, output: Output, *, force: bool, option: str = "--out") -> None:
+    """Checks a file that is kept beside another that it may not replace, and says so before long work.
 
     Raises:
         IsADirectoryError, UsageError: as `check_file`.
     """
-    check_file(out)
-    if out.is_file() and not force:
+    check_file(out, force=force, option=option)
+    if out is not None and out.is_file() and not force:
         output.note(f"{out} exists; a result that differs goes to {_free_name(out)} (--force replaces {out})")
 
 
@@ -116,6 +125,20 @@ def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[lis
                 shutil.rmtree(beside)
             elif beside not in kept:
                 beside.unlink(missing_ok=True)
+
+
+def put_file(out: Path, write: Callable[[Path], object], *, force: bool, keep: bool = False) -> None:
+    """Writes one file as `put` does; `write` writes a file of the name that it gets.
+
+    Raises:
+        UsageError: as `put`.
+    """
+
+    def files(path: Path) -> list[Path]:
+        write(path)
+        return [path]
+
+    put((out, files), force=force, keep=keep)
 
 
 def _refusal(changed: list[Path], kept: list[Path]) -> str:

@@ -11,7 +11,6 @@ probability is off by more than the tolerance, or a label differs, there is no f
 """
 
 import logging
-import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -45,15 +44,16 @@ _BATCHES = (1, 1, 1, 2, 2, 7, 32)
 
 
 def export_onnx(
-    run: Path, folder: Path, texts: Sequence[str], tolerance: float = TOLERANCE
+    run: Path, folder: Path, texts: Sequence[str], tolerance: float = TOLERANCE, *, replace: bool = False
 ) -> dict[str, Any]:
     """Writes a run as ONNX, compared with the run on texts.
 
     Args:
         run: the run directory.
-        folder: where to; it must not exist.
+        folder: where to; it must not exist, unless its files are to be replaced.
         texts: real texts to compare on.
         tolerance: by how much a probability may differ.
+        replace: replace the files of an earlier export.
 
     Returns:
         What `export.json` holds.
@@ -67,8 +67,8 @@ def export_onnx(
         raise ConfigError(
             f'--onnx: it needs {", ".join(missing)}; install the extra: pip install "sentitok[onnx]"'
         )
-    if folder.exists():
-        raise CheckpointError(f"{folder}: exists already; give another --out, or remove it")
+    if folder.exists() and not replace:
+        raise CheckpointError(f"{folder}: exists already; give another folder, or replace=True")
     if not texts:
         raise ConfigError("no texts to compare on; give some by --texts FILE")
     classifier = Classifier.load(run)
@@ -84,7 +84,9 @@ def export_onnx(
         _write_graph(classifier, OnnxReader.load(made), texts, made / GRAPH)
         about["compared"] = _compare(classifier, made, texts, tolerance)
         write_atomically(made / ABOUT, to_json(about))
-        shutil.move(made, folder)
+        folder.mkdir(exist_ok=True)
+        for file in made.iterdir():
+            file.replace(folder / file.name)
     return about
 
 

@@ -42,12 +42,13 @@ _WEIGHTS = "model.safetensors"
 _ROLES = {"unk_token": ("[UNK]", "<unk>"), "pad_token": ("[PAD]", "<pad>")}
 
 
-def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
+def export_model(loaded: LoadedModel, folder: Path, *, replace: bool = False) -> list[Path]:
     """Writes a model as transformers reads it.
 
     Args:
         loaded: a `gpt` that is GPT-2, or a `bert`.
-        folder: where to; it must hold none of the files yet.
+        folder: where to; it must hold none of the files yet, unless they are to be replaced.
+        replace: replace the files.
 
     Returns:
         The files.
@@ -82,8 +83,8 @@ def export_model(loaded: LoadedModel, folder: Path) -> list[Path]:
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*files, "tokenizer.json"):
-        if (folder / name).exists():
-            raise CheckpointError(f"{folder / name}: exists already; give another --out, or remove it")
+        if (folder / name).exists() and not replace:
+            raise CheckpointError(f"{folder / name}: exists already; give another folder, or replace=True")
     tokenizer.save(folder / "tokenizer.json")
     for name, content in files.items():
         write_atomically(folder / name, content)
