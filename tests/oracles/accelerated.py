@@ -27,11 +27,14 @@ TEXTS = [
 
 
 def pair_of(family: str, **settings: Any) -> tuple[Any, Any]:
-    """A tokenizer of transformers, and the same accelerated."""
+    """A tokenizer of transformers of a family, and the same accelerated."""
+    return pair_of_file(file_of(family), **settings)
+
+
+def pair_of_file(file: str, **settings: Any) -> tuple[Any, Any]:
+    """The tokenizer of transformers of a tokenizer.json, and the same accelerated."""
     fast: Any = transformers.PreTrainedTokenizerFast
-    first, second = (
-        fast(tokenizer_object=tokenizers.Tokenizer.from_str(file_of(family)), **settings) for _ in range(2)
-    )
+    first, second = (fast(tokenizer_object=tokenizers.Tokenizer.from_str(file), **settings) for _ in range(2))
     given = sentitok.accelerate(second)
     assert given is second
     return first, given

@@ -4,11 +4,14 @@ Not for what its calls answer (`test_acceleration.py`).
 """
 
 import copy
+import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,13 @@ import pytest
 import tokenizers
 
 import sentitok
+import shared_data
+from oracles.model_file import charsmap
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, plain, runs, same  # noqa: E402  # 2026-11-28: needs both
+from oracles.accelerated import TEXTS, asked, encoding_of, pair_of, pair_of_file, plain, runs, same  # noqa: E402  # 2026-11-28: needs both
 from oracles.families import file_of  # noqa: E402  # 2026-11-28: needs both
 
 # 2026-11-23: those of its own imports, and of what its calls ignore.
@@ -80,22 +85,95 @@ def test_pickles_and_files_are_those_of_the_untouched_object(tmp_path: Path) -> 
     subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "it")], check=True)
 
 
-@pytest.mark.parametrize("family", ["BERT", "Llama-3", "Llama-2, newer files"])
+def with_charsmap(file: str) -> str:
+    """The file with the normalizer of SentencePiece's own files, a table of what replaces graphemes."""
+    document = json.loads(file)
+    rules = charsmap((shared_data.folder() / "vocabs" / "t5" / "spiece.model").read_bytes())
+    document["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": b64encode(rules).decode()}
+    return json.dumps(document)
+
+
+def with_all_symbols(file: str) -> str:
+    """CLIP's published vocabulary has all bytes, alone and at the end of a word."""
+    document = json.loads(file)
+    vocab = document["model"]["vocab"]
+    for char in tokenizers.pre_tokenizers.ByteLevel.alphabet():
+        for symbol in (char, f"{char}</w>"):
+            vocab.setdefault(symbol, len(vocab))
+    return json.dumps(document)
+
+
+#: Families whose results are pickled without tokenizers, and what is changed of their files.
+PICKLED: dict[str, Callable[[str], str]] = {
+    "BERT": str, "Llama-3": str, "Llama-2, newer files": str, "RoBERTa": str, "NLLB": str, "ALBERT": str,
+    "DeBERTa v2 and v3": str, "DeBERTa v2, newer files": str, "XLM-R": with_charsmap, "mBART": with_charsmap,
+    "CLIP": with_all_symbols,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", PICKLED)
 def test_pickling_a_result_does_not_run_tokenizers(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = pair_of(family, pad_token="</s>")
+    first, second = pair_of_file(PICKLED[family](file_of(family)), pad_token="</s>")
     texts = [text for text in TEXTS if text]
-    options: list[dict[str, Any]] = [
-        {},
-        {"padding": True, "pad_to_multiple_of": 8},
-        {"truncation": True, "max_length": 9, "stride": 2, "padding": True},
-        {"truncation": True, "max_length": 9, "return_overflowing_tokens": True},
+    if PICKLED[family] is with_charsmap:
+        texts = [text for text in texts if not re.search("[\u0301\r\u200d]", text)]
+    texts += ["a </s>日本", "[MASK]☃ ☃<|endoftext|>é", "日</s>", "ab  c"]
+    unknown = first.convert_tokens_to_ids("<unk>")
+    known = [text for text in texts if unknown not in first(text)["input_ids"]]
+    calls = [
+        asked([*texts, ""]),
+        asked(texts, texts[::-1], padding=True, pad_to_multiple_of=8),
+        asked(known, truncation=True, max_length=9, stride=2, padding=True),
+        asked(known, truncation=True, max_length=9, return_overflowing_tokens=True),
     ]
-    expected = [first(texts, **each).encodings for each in options]
+    expected = [call(first).encodings for call in calls]
     monkeypatch.setattr(type(second.__dict__["_sentitok_running"]._known), "copy_of_backend", pytest.fail)
-    found = [pickle.loads(pickle.dumps(second(texts, **each))).encodings for each in options]
-    assert [[encoding_of(e) for e in row] for row in found] == [
-        [encoding_of(e) for e in row] for row in expected
-    ]
+    found = [pickle.loads(pickle.dumps(call(second))).encodings for call in calls]
+    assert [[*map(windows_of, row)] for row in found] == [[*map(windows_of, row)] for row in expected]
+
+
+def test_pickled_graphemes_have_the_places_of_tokenizers() -> None:
+    """Where a table makes one character of several, tokenizers gives the place of the first."""
+    first, second = pair_of_file(with_charsmap(file_of("Llama-2, newer files")))
+    texts = ["e\u0301", "a\r\nb", "ｶﾞ ﷺ", "x e\u0301 y"]
+    expected = first(texts).encodings
+    ours = sentitok.Tokenizer.from_bytes(second.backend_tokenizer.to_str().encode())
+    assert expected[0].offsets[-1] == (0, 1)
+    assert tuple(ours.encode(texts[0]).offsets()[-1]) == (0, 2)
+    found = pickle.loads(pickle.dumps(second(texts))).encodings
+    assert [encoding_of(e) for e in found] == [encoding_of(e) for e in expected]
+
+
+@pytest.mark.parametrize("single", ["$A:1 [SEP]:1", "[CLS]:0 $A:1 [SEP]:0"])
+def test_windows_of_texts_whose_type_is_1(single: str) -> None:
+    """tokenizers gives type 0 to windows after the first."""
+    backend = tokenizers.Tokenizer.from_str(file_of("BERT"))
+    ids = [(token, backend.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
+    backend.post_processor = tokenizers.processors.TemplateProcessing(
+        single=single, pair="[CLS] $A:0 [SEP] $B:1", special_tokens=ids
+    )
+    first, second = pair_of_file(backend.to_str(), pad_token="[PAD]")
+    texts = ["a quick brown fox jumps", "x"]
+    for windows in (True, False):
+        call = asked(texts, truncation=True, max_length=4, return_overflowing_tokens=windows)
+        same(first, second, call)
+        found = pickle.loads(pickle.dumps(call(second))).encodings
+        assert [plain(e) for e in map(windows_of, found)] == [windows_of(e) for e in call(first).encodings]
+
+
+def windows_of(encoding: Any) -> list[Any]:
+    return [encoding_of(e) for e in (encoding, *encoding.overflowing)]
+
+
+def test_offsets_of_added_tokens_that_begin_with_a_space() -> None:
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1}, "a"))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.Punctuation()
+    backend.post_processor = tokenizers.processors.ByteLevel(trim_offsets=True)
+    backend.add_tokens(
+        [tokenizers.AddedToken(" a", normalized=True), tokenizers.AddedToken("b", lstrip=True)]
+    )
+    first, second = pair_of_file(backend.to_str())
+    same(first, second, asked(["x a", "b a b", " b"], return_offsets_mapping=True))
 
 
 def test_classes_of_models_keep_what_they_do() -> None:

@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import tokenizers
 
-from .._sentitok import QuickDecode, SentitokError, Tokenizer
+from .._sentitok import Encoding, QuickDecode, SentitokError, Tokenizer
 from ..messages import shown, told
-from .states import states_agree
+from .states import MarkShift, states_agree
 
 __all__ = ["BROKEN", "Known", "Running"]
 
@@ -37,8 +37,11 @@ _SETTINGS = (
 _DRAWS = ("dropout", "alpha", "nbest_size")
 # Stages after which offsets are others here: see `_has_offsets`.
 _MOVES_OFFSETS = (b"Metaspace", b"Prepend", b"Precompiled", b'"add_prefix_space":true')
-# Stages that put marks in front, or change single characters; the places of other tokens are the same.
-_ONLY_MARKS = {b"Sequence", b"Metaspace", b"Prepend", b"Replace", b"ByteLevel", b"WhitespaceSplit"}
+# Stages that leave the places of tokens as they are, except those of marks that they put in front.
+_ONLY_MARKS = {
+    b"Sequence", b"Metaspace", b"Prepend", b"Replace", b"ByteLevel", b"WhitespaceSplit", b"Punctuation",
+    b"NFC", b"NFD", b"NFKC", b"NFKD", b"Lowercase", b"Strip", b"StripAccents", b"Nmt", b"Precompiled",
+}  # fmt: skip
 # Ids that are looked up to know a model by.
 _SAMPLES = 8
 # Calls on the original path before a tokenizer is made again: none after the first change, then
@@ -60,6 +63,8 @@ _PROBES = (
     "",
     "▁ <s>x</s> [MASK] <|endoftext|> <0x41> ##a\u0301\u0000\u200b",
 )
+# Long enough that some of it is not removed by any stage.
+_TEXT = " ".join(_PROBES)
 
 
 def _references(attributes: dict[str, Any]) -> int:
@@ -98,15 +103,18 @@ class Known:
         is_bpe: whether the backend's model is BPE.
         is_of_type_0: whether all ids of a text without a pair have type id 0.
         has_offsets: whether offsets are the same here.
-        types_are_places: whether the first text has type 0, and the second of a pair type 1. Where
-            not, tokenizers gives these to windows all the same, but for the first of a text.
+        types_are_places: whether a text has type 0, and whether those of a pair have 0 and 1. Where not,
+            tokenizers gives these to windows all the same, but for the first of a text.
         n_sequences: how many texts an encoding has as tokenizers counts them, by whether the template is
             applied and whether there is a pair. A template before another post-processor counts more.
         tokens: the tokens of the ids that were asked for, as the backend spells them.
-        states_shift: what is added to the place of a mark that was put in front, so that `states` gives the
-            encodings of tokenizers; `None` where it does not.
+        states_shift: where tokenizers places a mark that was put in front, so that `states` gives its
+            encodings; `None` where `states` does not.
+        replaces_graphemes: whether a normalizer replaces graphemes, by a table of SentencePiece.
         has_processor: whether the backend has a post-processor.
-        odd_ids: the ids of tokens that are not always spelled alike.
+        gaps: how many tokens the template puts before the first text, and between both, by whether it is
+            applied and whether there is a pair; without those that put texts in another order.
+        odd_ids: the ids of tokens that are spelled as they are in the text.
         spelled: the tokens that `states` wrote, as JSON.
         file: the backend as JSON.
         copies: copies of the backend that no thread uses at the moment.
@@ -121,11 +129,13 @@ class Known:
     is_bpe: bool = False
     is_of_type_0: bool = False
     has_offsets: bool = False
-    types_are_places: bool = False
+    types_are_places: tuple[bool, bool] = (False, False)
     n_sequences: dict[tuple[bool, bool], int] = field(default_factory=dict)
     tokens: dict[int, str] = field(default_factory=dict)
-    states_shift: tuple[int, int] | None = None
+    states_shift: MarkShift | None = None
+    replaces_graphemes: bool = False
     has_processor: bool = False
+    gaps: dict[tuple[bool, bool], tuple[int, int]] = field(default_factory=dict)
     odd_ids: frozenset[int] = frozenset()
     spelled: dict[int, str] = field(default_factory=dict)
     file: str = ""
@@ -293,25 +303,31 @@ class Running:
             return refused
         if ids is not None:
             self.say(f"ids become text in transformers as before: it gives another for {shown(ids)}")
-        pair = tokenizer.encode("a", "a")
-        is_text = pair.sequence_ids >= 0
         known = replace(
             refused,
             tokenizer=tokenizer,
             decodes=ids is None,
             joins_bytes=_joins_bytes(backend),
             is_bpe=type(backend.model).__name__ == "BPE",
-            is_of_type_0=not any(tokenizer.encode(text).type_ids.any() for text in ("", "a")),
+            is_of_type_0=not any(tokenizer.encode(text).type_ids.any() for text in ("", _TEXT)),
             has_offsets=has_offsets,
-            types_are_places=np.array_equal(pair.type_ids[is_text], pair.sequence_ids[is_text]),
+            types_are_places=(
+                _types_are_places(tokenizer.encode(_TEXT)),
+                _types_are_places(tokenizer.encode(_TEXT, _TEXT)),
+            ),
             n_sequences=n_sequences,
+            replaces_graphemes=b"Precompiled" in _stages(backend),
             has_processor=backend.post_processor is not None,
+            gaps=_gaps(tokenizer),
             odd_ids=_odd_ids(backend, file),
             file=file,
             copies=[copy],
         )
         if any(n != 1 + has_pair for (_, has_pair), n in n_sequences.items()):
             return known
+        unknown = getattr(backend.model, "unk_token", None)
+        if unknown is not None and backend.token_to_id(unknown) in known.odd_ids:
+            return known  # it is spelled as in the text where it was added, and not for an unknown word
         with known.copy_of_backend() as copy:
             known = replace(known, states_shift=_states_shift(copy, file, has_offsets))
             return known if states_agree(known, copy) else replace(known, states_shift=None)
@@ -438,6 +454,24 @@ def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, 
     return None, None
 
 
+def _types_are_places(encoding: Encoding) -> bool:
+    is_text = encoding.sequence_ids >= 0
+    return bool(is_text.any()) and np.array_equal(encoding.type_ids[is_text], encoding.sequence_ids[is_text])
+
+
+def _gaps(tokenizer: Tokenizer) -> dict[tuple[bool, bool], tuple[int, int]]:
+    """The `gaps` of a tokenizer."""
+    gaps = {}
+    for adds in (False, True):
+        for pair in (None, _TEXT):
+            sources = tokenizer.encode(_TEXT, pair, add_special_tokens=adds).sequence_ids
+            first, second = np.flatnonzero(sources == 0), np.flatnonzero(sources == 1)
+            if len(first) and (pair is None or (len(second) and second[0] > first[-1])):
+                between = 0 if pair is None else int(second[0] - first[-1] - 1)
+                gaps[adds, pair is not None] = int(first[0]), between
+    return gaps
+
+
 def _joins_bytes(backend: Any) -> bool:
     return backend.decoder is not None and b"ByteFallback" in backend.decoder.__getstate__()
 
@@ -452,8 +486,9 @@ def _has_offsets(tokenizer: Tokenizer, backend: Any, file: str) -> bool:
         return False
     if not _is_place_of_text(backend.model, file, b"ByteLevel" in stages):
         return False
-    rows = tokenizer.encode_batch(_PROBES, specials="all", offsets=True)
-    offsets = [offset for text in _PROBES for offset in backend.encode(text).offsets]
+    texts = _probes(backend)
+    rows = tokenizer.encode_batch(texts, specials="all", offsets=True)
+    offsets = [offset for text in texts for offset in backend.encode(text).offsets]
     return [*map(tuple, rows.offsets().tolist())] == offsets
 
 
@@ -469,27 +504,29 @@ def _is_place_of_text(model: Any, file: str, is_byte_level: bool) -> bool:
     if kind != "BPE":
         return True
     if is_byte_level:
-        affixes = model.continuing_subword_prefix or model.end_of_word_suffix
-        return not affixes and all(model.token_to_id(char) is not None for char in _ALPHABET)
+        symbols = (char + end for char in _ALPHABET for end in {"", model.end_of_word_suffix or ""})
+        return not model.continuing_subword_prefix and all(
+            model.token_to_id(symbol) is not None for symbol in symbols
+        )
     if model.byte_fallback:
         return not (model.continuing_subword_prefix or model.end_of_word_suffix)
     return model.unk_token is not None
 
 
-def _states_shift(backend: Any, file: str, has_offsets: bool) -> tuple[int, int] | None:
+def _states_shift(backend: Any, file: str, has_offsets: bool) -> MarkShift | None:
     """The `states_shift` of a backend, whose places differ by those of marks put in front at most."""
     if has_offsets:
-        return 0, 0
+        return MarkShift((0, 0), (0, 0))
     stages = _stages(backend)
     kinds = {*re.findall(rb'"type":"(\w+)"', stages)}
     if not kinds <= _ONLY_MARKS or not _is_place_of_text(backend.model, file, b"ByteLevel" in stages):
         return None
     processor = b"" if backend.post_processor is None else backend.post_processor.__getstate__()
     if b'"trim_offsets":true' not in processor:
-        return 0, 1
+        return MarkShift((0, 1), (0, 1))
     if kinds & {b"Metaspace", b"Prepend"}:  # marks that are no space are not trimmed
         return None
-    return (0, 0) if b'"add_prefix_space":true' in processor else (1, 1)
+    return MarkShift((0, 0) if b'"add_prefix_space":true' in processor else (1, 1), (1, 1))
 
 
 def _stages(backend: Any) -> bytes:

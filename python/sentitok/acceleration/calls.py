@@ -141,7 +141,7 @@ def _not_ours(tokenizer: Any, known: Known, tensors: Any, options: dict[str, Any
     if tensors is not None and tensors not in _TENSORS:
         return f"return_tensors={shown(tensors)}"
     windows = truncates and options.get("return_overflowing_tokens")
-    if windows and not known.types_are_places and _is_asked("token_type_ids", tokenizer, options):
+    if windows and not all(known.types_are_places) and _is_asked("token_type_ids", tokenizer, options):
         return "windows of texts whose type ids are not 0 and 1"
     return next((name for name in options.keys() - _NAMES if options[name] or name not in IGNORED), None)
 
