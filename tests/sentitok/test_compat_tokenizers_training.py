@@ -111,6 +111,72 @@ def test_unigram_is_trained() -> None:
         assert "".join(tokenizer.encode("the adventure").tokens) == "▁the▁adventure"
 
 
+#: Options that training may change.
+OPTIONS = (
+    "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
+    "ignore_merges", "max_input_chars_per_word", "alpha", "nbest_size",
+)  # fmt: skip
+#: A model, its options, the options of its trainer, and what is set of the trainer afterwards.
+CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ("BPE", {}, {}, {}),
+    ("BPE", {"dropout": 0.1, "unk_token": "x", "fuse_unk": True, "byte_fallback": True}, {}, {}),
+    ("BPE", {"continuing_subword_prefix": "@@", "end_of_word_suffix": "</w>", "ignore_merges": True}, {}, {}),
+    ("BPE", {"end_of_word_suffix": "</w>"}, {"continuing_subword_prefix": "##"}, {}),
+    ("BPE", {}, {"end_of_word_suffix": "</w>"}, {"continuing_subword_prefix": ""}),
+    ("BPE", {}, {"end_of_word_suffix": "</w>"}, {"end_of_word_suffix": None}),
+    ("WordPiece", {}, {}, {}),
+    ("WordPiece", {"unk_token": "x", "max_input_chars_per_word": 7}, {}, {}),
+    ("WordPiece", {"continuing_subword_prefix": "@@"}, {}, {}),
+    ("WordPiece", {}, {"continuing_subword_prefix": ""}, {}),
+    ("WordPiece", {"continuing_subword_prefix": "@@"}, {}, {"continuing_subword_prefix": None}),
+    ("WordLevel", {}, {}, {}),
+    ("WordLevel", {"unk_token": "x"}, {}, {}),
+    ("Unigram", {}, {}, {}),
+    ("Unigram", {"byte_fallback": True, "nbest_size": 3}, {}, {}),
+    ("Unigram", {"alpha": 0.1, "nbest_size": 2}, {"unk_token": "<s>"}, {}),
+    ("Unigram", {"vocab": [("x", 0.0), ("y", -1.0)], "unk_id": 1}, {"unk_token": "[UNK]"}, {}),
+]
+
+
+@pytest.mark.parametrize("row", CHANGES, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}-{row[3]}")
+@pytest.mark.parametrize("texts", [LINES, []])
+def test_options_after_training(row: tuple[str, Any, Any, Any], texts: list[str]) -> None:
+    """Of the model that was given, of the one that the tokenizer gives, of the trainer and its tokens."""
+    name, options, given, after = row
+
+    def state(lib: Any) -> list[Any]:
+        model = getattr(lib.models, name)(**options)
+        tokenizer = lib.Tokenizer(model)
+        tokenizer.pre_tokenizer = lib.pre_tokenizers.Whitespace()
+        tokens = ["[UNK]", lib.AddedToken("<s>", lstrip=True, normalized=True), lib.AddedToken("</s>")]
+        kind = getattr(lib.trainers, name.replace("BPE", "Bpe") + "Trainer")
+        trainer = kind(vocab_size=200, show_progress=False, special_tokens=tokens, **given)
+        for option, value in after.items():
+            setattr(trainer, option, value)
+        tokenizer.train_from_iterator(texts, trainer)
+        document = json.loads(tokenizer.to_str())
+        fields = {key: value for key, value in document["model"].items() if key not in ("vocab", "merges")}
+        return [
+            [getattr(one, option, None) for one in (model, tokenizer.model) for option in OPTIONS],
+            fields,
+            document["added_tokens"],
+            [repr(token) for token in (*trainer.special_tokens, *tokens)],
+            [tokenizer.token_to_id(token) for token in ("[UNK]", "<s>", "</s>")],
+            json.loads(trainer.__getstate__()) if not texts else None,  # words are counted in it
+        ]
+
+    assert state(ours) == state(theirs)
+
+
+def test_a_trainer_of_another_model() -> None:
+    for model, trainer in (("BPE", "WordLevel"), ("WordPiece", "Bpe"), ("Unigram", "WordPiece")):
+        for lib in (theirs, ours):
+            tokenizer = lib.Tokenizer(getattr(lib.models, model)())
+            made = getattr(lib.trainers, f"{trainer}Trainer")(show_progress=False)
+            with pytest.raises(Exception, match=f"{trainer}Trainer can only train a"):
+                tokenizer.train_from_iterator(["a"], made)
+
+
 def test_a_stage_that_is_changed_counts() -> None:
     """As does one that was given, and one inside of a sequence."""
     n, p = ours.normalizers, ours.pre_tokenizers

@@ -11,6 +11,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
+import numpy as np
+
 from ... import atomic, numbers
 from ...messages import shown
 from .carrier import built
@@ -107,6 +109,16 @@ class Model(Stage, room="model"):
         self.fields.update(fields)
 
 
+def _dropout(value: Any) -> float | None:
+    """A probability as the file has it: the shortest number of its single precision."""
+    checked = real("dropout", "a probability, from 0 to 1, or None", 0, 1)(value)
+    return None if checked is None else float(str(np.float32(checked)))
+
+
+def _single(value: float | None) -> float | None:
+    return None if value is None else float(np.float32(value))
+
+
 class BPE(Model):
     """Byte pair encoding.
 
@@ -123,7 +135,7 @@ class BPE(Model):
         ignore_merges: whether a piece that is a token is that, without merging.
     """
 
-    dropout = Field[float | None](check=real("dropout", "a probability, from 0 to 1, or None", 0, 1))
+    dropout = Field[float | None](check=_dropout, shown=_single)
     unk_token = Field[str | None](check=text("unk_token"))
     continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
     end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
@@ -328,6 +340,11 @@ class Unigram(Model):
     def vocab(self) -> dict[str, int]:
         """The ids of all tokens."""
         return {piece: id for id, (piece, _) in enumerate(self.fields["vocab"])}
+
+    def become(self, fields: Json) -> None:
+        """As in `Model`; what was set for drawing is gone too."""
+        super().become(fields)
+        self.alpha = self.nbest_size = None
 
     def written(self) -> dict[str, str]:
         """As in `Model`."""

@@ -41,7 +41,9 @@ def trained(
         TrainError: for options that cannot be.
     """
     if trainer.model != type(model).__name__:
-        raise ValueError(f"{type(trainer).__name__} can only train a {trainer.model}, and not a {model.room}")
+        raise ValueError(
+            f"{type(trainer).__name__} can only train a {trainer.model}, and not a {type(model).__name__}"
+        )
     specs = {name: None if stage is None else stage.spec() for name, stage in stages.items()}
     carrier = carried(**specs)
     source: Json = {"normalizer": carrier.normalizer, "pre_tokenizer": carrier.pre_tokenizer}
@@ -100,11 +102,16 @@ def _numbered(tokens: Iterable[str]) -> dict[str, int]:
 
 
 def _with_affixes(trainer: Merging, fields: Json) -> Json:
-    affix = {"continuing_subword_prefix": trainer.continuing_subword_prefix}
+    prefix = trainer.continuing_subword_prefix
     if trainer.model == "WordPiece":
-        return {"vocab": fields["vocab"], **affix}
-    suffix = {"end_of_word_suffix": trainer.end_of_word_suffix}
-    return {"vocab": fields["vocab"], "merges": fields["merges"], **affix, **suffix}
+        # A WordPiece always has a prefix.
+        return {"vocab": fields["vocab"], "continuing_subword_prefix": "##" if prefix is None else prefix}
+    return {
+        "vocab": fields["vocab"],
+        "merges": fields["merges"],
+        "continuing_subword_prefix": prefix,
+        "end_of_word_suffix": trainer.end_of_word_suffix,
+    }
 
 
 def _pieces(trainer: UnigramTrainer, words: dict[str, int]) -> Json:
@@ -127,7 +134,7 @@ def _pieces(trainer: UnigramTrainer, words: dict[str, int]) -> Json:
         split_by_whitespace=False,
     )
     fields = _written(made)
-    return {"unk_id": fields["unk_id"], "vocab": fields["vocab"]}
+    return _untouched_pieces(fields["unk_id"], fields["vocab"])
 
 
 def _pieces_of_nothing(trainer: UnigramTrainer) -> Json:
@@ -136,7 +143,12 @@ def _pieces_of_nothing(trainer: UnigramTrainer) -> Json:
     if trainer.unk_token is not None and trainer.unk_token not in tokens:
         tokens.insert(0, trainer.unk_token)
     unk_id = None if trainer.unk_token is None else tokens.index(trainer.unk_token)
-    return {"unk_id": unk_id, "vocab": [[token, 0.0] for token in tokens]}
+    return _untouched_pieces(unk_id, [[token, 0.0] for token in tokens])
+
+
+def _untouched_pieces(unk_id: int | None, vocab: list[Any]) -> Json:
+    """The fields of a trained Unigram: tokenizers makes a new model, without the options of the old one."""
+    return {"unk_id": unk_id, "vocab": vocab, "byte_fallback": False}
 
 
 def _words(trainer: WordLevelTrainer, words: dict[str, int]) -> Json:
