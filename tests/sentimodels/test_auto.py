@@ -11,6 +11,7 @@ import pytest
 from labelled_reviews import write
 from senti_in_process import senti
 from sentimodels.config import RunConfig
+from sentimodels.data import Table
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs import auto
@@ -254,3 +255,21 @@ def test_a_budget_is_a_time(time: str, folder: Path) -> None:
     done = senti("train", "reviews.csv", "--budget", time, cwd=folder)
     assert done.code == 2
     assert f"--budget {time}: expected a time above 0, as in 90s, 10m or 2h" in done.err
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "leads"),
+    [
+        ([0.55, 0.60, 0.60, 0.65, 0.60], False),  # level
+        ([0.70, 0.65, 0.70, 0.65, 0.70], True),
+        ([0.70, 0.65], False),  # the same lead after two folds may be luck
+        ([0.95, 0.95], True),
+    ],
+)
+def test_few_folds_need_a_clear_lead(accuracies: list[float], leads: bool) -> None:
+
+    texts = [f"text {row}" for row in range(100)]
+    made = Tables.of(Table.of(texts, [str(row % 2) for row in range(100)]))
+    config = resolve({"arch": "nb"})
+    comparison = auto._Comparison(made, auto._Candidate(config, 1.0, [0.6] * 5))
+    assert comparison._leads(auto._Candidate(config, 1.0, accuracies)) is leads

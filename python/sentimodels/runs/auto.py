@@ -79,6 +79,9 @@ _FORWARD = 0.3
 _FOLDS, _FEWEST = 5, 2
 # Standard errors behind the best from which on an architecture is dropped.
 _BEHIND = 2.0
+# Standard errors by which a candidate must be ahead of an earlier one after as many folds. Candidates are tried
+# in the order in which they did best before, and of many the luckiest leads on few rows.
+_AHEAD = 0.5
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,7 @@ class _Comparison:
                 one.seconds = expected = taken / share
             if self._is_behind(one):
                 break
-        if one is not self.champion and one.accuracies and self._gain(one) > 0:
+        if one is not self.champion and one.accuracies and self._leads(one):
             self.champion = one
         return bool(one.accuracies)
 
@@ -267,12 +270,24 @@ class _Comparison:
         n = min(len(one.accuracies), len(self.champion.accuracies))
         return fmean(one.accuracies[:n]) - fmean(self.champion.accuracies[:n]) if n else 0.0
 
+    def _leads(self, one: _Candidate) -> bool:
+        """Whether a candidate takes the place of the best so far.
+
+        With fewer folds it must be ahead by more than chance explains: of 270 rows of mr a gpt led after two
+        folds, and reached 0.535 on fresh rows, where the best architecture reached 0.624.
+        """
+        whole = len(one.accuracies) >= len(self.champion.accuracies)
+        return self._gain(one) > (_AHEAD if whole else _BEHIND) * self._chance(one)
+
     def _is_behind(self, one: _Candidate) -> bool:
         """Whether a candidate is behind the best so far by more than chance explains."""
+        return self._gain(one) < -_BEHIND * self._chance(one)
+
+    def _chance(self, one: _Candidate) -> float:
+        """Returns the standard error of an accuracy on the rows that both were scored on."""
         n = min(len(one.accuracies), len(self.champion.accuracies))
-        accuracy = fmean(one.accuracies)
-        rows = sum(map(len, self._folds[:n]))
-        return self._gain(one) < -_BEHIND * math.sqrt(max(accuracy * (1 - accuracy), 0.01) / max(1, rows))
+        accuracy, rows = fmean(one.accuracies), sum(map(len, self._folds[:n]))
+        return math.sqrt(max(accuracy * (1 - accuracy), 0.01) / max(1, rows))
 
 
 def _on_fold(config: RunConfig, tables: Tables, held: list[int]) -> tuple[float, float]:
