@@ -79,8 +79,8 @@ _FORWARD = 0.3
 _FOLDS, _FEWEST = 5, 2
 # Standard errors behind the best from which on an architecture is dropped.
 _BEHIND = 2.0
-# Standard errors by which a candidate must be ahead of an earlier one after as many folds. Candidates are tried
-# in the order in which they did best before, and of many the luckiest leads on few rows.
+# Standard errors by which a candidate must be ahead of an earlier one after as many folds. Candidates are
+# tried in the order in which they did best before, and of many the luckiest leads on few rows.
 _AHEAD = 0.5
 
 
