@@ -60,7 +60,7 @@ def curves(folder: Path, target: Path) -> list[str]:
         f"senti train {SENTENCES}/yelp_labelled.txt --arch {arch} {settings} --out OUT/{arch}"
         for arch in ("cnn", "lstm", "gpt")
     ]
-    return typed(folder, *train, f"senti plot OUT/cnn OUT/lstm OUT/gpt -o {target}")
+    return typed(folder, *train, f"senti plot OUT/cnn OUT/lstm OUT/gpt -o {target} --force")
 
 
 def calibration(folder: Path, target: Path) -> list[str]:
@@ -68,7 +68,7 @@ def calibration(folder: Path, target: Path) -> list[str]:
     split = f"senti data split {SENTENCES}/rt-polarity -o OUT/parts --shares 0.7,0.1,0.2 --by hash"
     train = [f"senti train OUT/parts/train.csv --valid OUT/parts/valid.csv --arch {arch} --threads 1 "
              f"--no-baseline --out OUT/{arch}" for arch in ("bow", "tfidf")]  # fmt: skip
-    draw = f"senti plot OUT/bow OUT/tfidf --kind calibration --data OUT/parts/test.csv -o {target}"
+    draw = f"senti plot OUT/bow OUT/tfidf --kind calibration --data OUT/parts/test.csv -o {target} --force"
     return typed(folder, split, *train, draw)
 
 
@@ -83,7 +83,7 @@ def language(folder: Path, target: Path) -> list[str]:
         f"senti pretrain {novels} --format paragraphs --arch {arch} {settings} --out OUT/{arch}"
         for arch in ("gpt", "lstm")
     ]
-    return typed(folder, *train, f"senti plot OUT/gpt OUT/lstm --axis tokens -o {target}")
+    return typed(folder, *train, f"senti plot OUT/gpt OUT/lstm --axis tokens -o {target} --force")
 
 
 def page(folder: Path, target: Path) -> list[str]:
