@@ -19,6 +19,9 @@ from .surfaces import Surfaces
 
 __all__ = ["Model"]
 
+# Ids have 32 bits, one of them for the sign.
+_IDS = 1 << 31
+
 
 class Model:
     """The pieces of a file, in both spellings (`get_score`, `GetScore`)."""
@@ -130,8 +133,8 @@ class Model:
         return of(self._check(id))
 
     def _check(self, id: Any) -> int:
-        if isinstance(id, bool) or not isinstance(id, int | np.integer):
-            raise TypeError(f"an id is {shown(id)}; it is an int")
+        if isinstance(id, bool) or not isinstance(id, int | np.integer) or not -_IDS <= id < _IDS:
+            raise TypeError(f"an id is {shown(id)}; it is an int of 32 bits")
         if not 0 <= id < self.get_piece_size():
             raise IndexError(f"no piece has the id {shown(id)}; ids end at {self.get_piece_size() - 1}")
         return int(id)

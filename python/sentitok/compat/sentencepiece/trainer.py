@@ -9,6 +9,7 @@ import csv
 import io
 import os
 import random
+import re
 import shlex
 import warnings
 from collections import Counter
@@ -77,6 +78,12 @@ _READ: dict[str, tuple[type, Any]] = {
     "train_extremely_large_corpus": (bool, False),
     "vocabulary_output_piece_score": (bool, True),
 }
+#: From which number on, and below which one; other whole numbers have 32 bits.
+_RANGES = {
+    "input_sentence_size": (0, 1 << 64),
+    "max_line_bytes": (-(1 << 63), 1 << 63),
+    "random_seed": (-(1 << 63), 1 << 64),
+}
 #: Change nothing here.
 _IGNORED = {"minloglevel", "accept_language", "self_test_sample_size"}
 #: What a normalizer says of itself.
@@ -116,8 +123,7 @@ class SentencePieceTrainer:
 
         Raises:
             RuntimeError: for an option that is not known or not here, and for a size that cannot be.
-            ValueError: for an option that cannot be read as what it is.
-            TypeError: for a corpus that is no text.
+            ValueError: for an option that cannot be read as what it is, and a sentence that is not text.
         """
         del logstream  # nothing is logged
         given = dict(_flags(arg)) if arg is not None else {}
@@ -179,6 +185,13 @@ class _Options:
         ids = [id for _, id in self.named().values()]
         if len(ids) != len(set(ids)):
             raise RuntimeError(f"the ids of unk, bos, eos and pad are {ids}; each has its own")
+        for name, count, limits in (
+            ("vocab_size", self.arguments.get("vocab_size", 1), "1 or more"),
+            ("max_sentencepiece_length", self.arguments.get("max_piece_length", 1), "1 to 255"),
+            ("num_threads", self["num_threads"], "1 or more"),
+        ):
+            if count < 1:
+                raise RuntimeError(f"{name}={count}: it is {limits}")
         if 0 < self["input_sentence_size"] <= 100:
             raise RuntimeError(
                 f"input_sentence_size={self['input_sentence_size']}: sample more than 100 lines"
@@ -212,9 +225,13 @@ class _Options:
         flags = {name: self[name] for name in ("add_dummy_prefix", "remove_extra_whitespaces")}
         if self["normalization_rule_tsv"]:
             return SentencePieceNormalizer(rule_tsv=self["normalization_rule_tsv"], **flags).normalizer
-        return Normalizer.sentencepiece(
-            self["normalization_rule_name"] or "identity", treat_whitespace_as_suffix=is_suffix, **flags
-        )
+        name = self["normalization_rule_name"] or "identity"
+        try:
+            return Normalizer.sentencepiece(name, treat_whitespace_as_suffix=is_suffix, **flags)
+        except SentitokError as error:
+            # SentencePiece looks for a file of that name, if it may be one.
+            kind = RuntimeError if re.fullmatch("[a-z_]+", name) else ValueError
+            raise kind(f"normalization_rule_name={shown(name)}: {error}") from error
 
     def named(self) -> dict[str, tuple[str, int]]:
         """The unknown token and those of beginning, end and padding that there are, with their ids."""
@@ -305,7 +322,7 @@ def _lines(options: _Options) -> Iterator[str]:
         elif isinstance(line, str):
             text = line
         else:
-            raise TypeError(f"a sentence is {shown(line)}; it is str or bytes")
+            raise ValueError(f"a sentence is {shown(line)}; it is str or bytes")
         # Its Python module takes line ends off what an iterator gives.
         text = text.rstrip("\r\n") if options.lines is not None else text.removesuffix("\n")
         if not text or _RESERVED in text:
@@ -361,6 +378,8 @@ def _read(name: str, value: Any, kind: type) -> Any:
             return [field for field in next(csv.reader(io.StringIO(value)), []) if field]
         if isinstance(value, os.PathLike):
             return [os.fspath(value)]
+        if not isinstance(value, Iterable) or isinstance(value, bytes):
+            raise TypeError(f"{name} is {shown(value)}; it is a str, or a list of them")
         return [os.fspath(each) for each in value]
     if kind is bool:
         known = {"true": True, "1": True, "t": True, "yes": True, "y": True, "": True,
@@ -372,7 +391,7 @@ def _read(name: str, value: Any, kind: type) -> Any:
     if name == "model_type":
         return str(value).lower()
     if kind is str:
-        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        return os.fspath(value) if isinstance(value, os.PathLike) else _spelled(value)
     number = value
     if isinstance(value, str):
         try:
@@ -380,7 +399,11 @@ def _read(name: str, value: Any, kind: type) -> Any:
         except ValueError as error:
             raise ValueError(f"{name}={shown(value)} cannot be read as {kind.__name__}") from error
     if kind is int:
-        return numbers.index(name, number, "a whole number", ValueError)
+        number = numbers.index(name, number, "a whole number", ValueError)
+        least, end = _RANGES.get(name, (-(1 << 31), 1 << 31))
+        if not least <= number < end:
+            raise ValueError(f"{name}={shown(number)}: it is at least {least} and less than {end}")
+        return number
     return numbers.real(name, number, wrong=ValueError)
 
 

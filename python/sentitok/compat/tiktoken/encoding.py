@@ -7,7 +7,7 @@ Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/core.py` and `src
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
 from typing import Literal, NoReturn, TypeAlias
@@ -25,7 +25,7 @@ from .load import line
 __all__ = ["Encoding"]
 
 _Allowed: TypeAlias = Literal["all"] | AbstractSet[str]
-_Disallowed: TypeAlias = Literal["all"] | Collection[str]
+_Disallowed: TypeAlias = Literal["all"] | Collection[str] | None
 
 
 class Encoding:
@@ -40,6 +40,7 @@ class Encoding:
 
     Raises:
         ValueError: for ranks that make no tokenizer, or another number of tokens.
+        OverflowError: for an id below 0, or of more than 32 bits.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class Encoding:
         special_tokens: Mapping[str, int],
         explicit_n_vocab: int | None = None,
     ) -> None:
+        for token, id in (*mergeable_ranks.items(), *special_tokens.items()):
+            whole(f"the id of {shown(token)}", id, error=OverflowError, bits=32)
         tokenizer = Tokenizer.from_tiktoken(
             b"".join(map(line, mergeable_ranks.items())), pat_str, special_tokens
         )
@@ -108,7 +111,7 @@ class Encoding:
         Args:
             text: the text; surrogates are joined, a lone one becomes U+FFFD.
             allowed_special: the special tokens that are tokens where they stand in the text.
-            disallowed_special: those that are an error; the others are plain text.
+            disallowed_special: those that are an error; the others are plain text. `None` is none.
 
         Raises:
             ValueError: for a disallowed special token in the text.
@@ -124,20 +127,20 @@ class Encoding:
         allowed = self._checked([text], allowed_special, disallowed_special)
         return self._ids(text, allowed)
 
-    def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:
+    def encode_ordinary_batch(self, text: list[str], *, num_threads: int | None = 8) -> list[list[int]]:
         """Returns the ids of texts in which nothing is special."""
-        return self._rows(text, frozenset(), num_threads)
+        return self._rows([_text(each) for each in _rows_of(text)], frozenset(), num_threads)
 
     def encode_batch(
         self,
         text: list[str],
         *,
-        num_threads: int = 8,
+        num_threads: int | None = 8,
         allowed_special: _Allowed = frozenset(),
         disallowed_special: _Disallowed = "all",
     ) -> list[list[int]]:
         """Returns the ids of texts, each as `encode` has them."""
-        allowed = self._checked(text, allowed_special, disallowed_special)
+        allowed = self._checked(_rows_of(text), allowed_special, disallowed_special)
         return self._rows(text, allowed, num_threads)
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
@@ -176,8 +179,8 @@ class Encoding:
     def _ids(self, text: str, allowed: frozenset[str]) -> npt.NDArray[np.uint32]:
         return self.tokenizer.encode(_text(text), specials=allowed).ids
 
-    def _rows(self, texts: list[str], allowed: frozenset[str], threads: int) -> list[list[int]]:
-        n_threads = whole("num_threads", threads, "1 or more", 1)
+    def _rows(self, texts: list[str], allowed: frozenset[str], threads: int | None) -> list[list[int]]:
+        n_threads = None if threads is None else whole("num_threads", threads, "1 or more, or None", 1)
         return self.tokenizer.encode_batch(texts, threads=n_threads, specials=allowed).to_list()
 
     def _checked(
@@ -190,7 +193,7 @@ class Encoding:
         if disallowed_special == "all":
             disallowed = own - allowed
         else:
-            disallowed = _named("disallowed_special", disallowed_special)
+            disallowed = _named("disallowed_special", disallowed_special or ())
         if disallowed:
             pattern = _any_of(disallowed)
             for text in texts:
@@ -205,10 +208,15 @@ class Encoding:
 
         Raises:
             KeyError: for an id without a token.
+            OverflowError: for an id below 0, or of more than 32 bits.
         """
+        if not _is_row(tokens):
+            raise TypeError(f"tokens are {shown(tokens)}; pass a list of ids")
         try:
             return self.tokenizer.decode_bytes(tokens)
         except DecodeError as error:
+            for token in tokens:
+                whole("token", token, error=OverflowError, bits=32)
             raise KeyError(f"Invalid token for decoding: {error}") from error
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
@@ -220,10 +228,11 @@ class Encoding:
 
         Raises:
             KeyError: for an id without a token.
+            OverflowError: for an id below 0, or of more than 32 bits.
         """
         data = self.tokenizer.id_to_bytes(token)
         if data is None:
-            raise KeyError(token)
+            raise KeyError(whole("token", token, error=OverflowError, bits=32))
         return data
 
     def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
@@ -246,12 +255,14 @@ class Encoding:
         return b"".join(parts).decode("utf-8"), starts
 
     def decode_batch(
-        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
+        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int | None = 8
     ) -> list[str]:
         """Returns the texts of lists of ids; one thread is enough."""
         return [self.decode(tokens, errors) for tokens in batch]
 
-    def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int = 8) -> list[bytes]:
+    def decode_bytes_batch(
+        self, batch: Sequence[Sequence[int]], *, num_threads: int | None = 8
+    ) -> list[bytes]:
         """Returns the bytes of lists of ids."""
         return [self.decode_bytes(tokens) for tokens in batch]
 
@@ -337,6 +348,19 @@ def _again(cls: type[Encoding], name: str, tokenizer: Tokenizer, pattern: str | 
     made = cls.of(name, tokenizer)
     made._pattern = pattern
     return made
+
+
+def _is_row(tokens: object) -> bool:
+    """Whether ids come in a row: those of a set have no order, and an iterator is gone after one call."""
+    if isinstance(tokens, np.ndarray | np.generic):
+        return tokens.ndim == 1
+    return not isinstance(tokens, AbstractSet | Iterator | Mapping)
+
+
+def _rows_of(texts: Iterable[str]) -> Iterable[str]:
+    if isinstance(texts, str | Mapping):  # whose letters, or keys, are no texts
+        raise TypeError(f"text is {shown(texts)}; pass a list of texts")
+    return texts
 
 
 def _text(text: object) -> str:

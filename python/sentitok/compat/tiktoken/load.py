@@ -7,6 +7,7 @@ Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/load.py`.
 """
 
 import base64
+import codecs
 import hashlib
 import os
 from collections.abc import Mapping
@@ -40,7 +41,7 @@ def load_tiktoken_bpe(
     if expected_hash and digest != expected_hash:
         raise ValueError(f"{shown(path)}: its SHA-256 is {digest}, not {expected_hash}; get the file again")
     ranks = {}
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), 1):
         if not line:
             continue
         try:
