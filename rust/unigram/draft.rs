@@ -4,17 +4,17 @@
 //! a piece waits for the sum in front of it; but each unit's best way is the same up to
 //! some size of that sum ([`Margin`]). A draft keeps the ways and these sizes, which is
 //! nearly all of the work; once the sum is known, it is added up unit by unit, and what
-//! is not certain, or holds unknown characters, is searched then. So the ids are those
+//! is not certain is searched then. So the ids are those
 //! of the whole piece in one thread. The units are those that a worker finds.
 
-use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_path, total_after};
+use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, holds_unknown_token, kept_steps, steps, total_after};
 use super::output::Output;
 use super::viterbi::{Margin, or_reset};
 use super::worker::{Scratch, Units, WAITING, WaitingUnit, Worker, key};
 use super::{Precision, Unigram};
 use crate::error::Result;
 use crate::memory;
-use crate::piece_table::{Key, NO_KEY, hash};
+use crate::piece_table::NO_KEY;
 use crate::vocab::TokenId;
 
 /// A part of a piece, which begins with a unit, and the ways through its units.
@@ -23,16 +23,22 @@ pub(crate) struct Draft {
     /// The part.
     text: Vec<u8>,
     units: Vec<DraftUnit>,
-    /// The ids of all ways, one after the other.
+    /// The ids of the ways without unknown characters, one after the other.
     ids: Vec<TokenId>,
+    /// The steps of the others: ids and lengths.
+    steps: Vec<(TokenId, u32)>,
 }
 
-/// A unit of a draft.
+/// A unit of a draft, or a stretch of a long one between two places where no piece reaches across.
 #[derive(Clone, Copy)]
 struct DraftUnit {
     /// Where it ends in the part.
     end: u32,
-    n_ids: u32,
+    /// How many of [`Draft::ids`] are the way, or of [`Draft::steps`] where it has unknown characters.
+    n: u32,
+    has_unknown: bool,
+    /// Whether a run of unknown characters ends with it.
+    ends_unknown: bool,
     /// The greatest size of a sum before it for which the way is certain; negative if
     /// there is none.
     limit: f32,
@@ -40,6 +46,8 @@ struct DraftUnit {
 
 /// No way is certain.
 const NO_LIMIT: f32 = -1.0;
+/// A unit longer than this many bytes is divided: the way through less text stays certain after larger sums.
+const LONG_UNIT: usize = 128;
 
 impl Unigram {
     /// Whether a piece may be cut before a `▁` that stands behind this byte: a unit ends
@@ -90,12 +98,9 @@ impl Scratch {
             let n_waiting = self.wait(model, &draft.text, &mut units);
             for next in 0..n_waiting {
                 let unit = self.waiting[next];
-                let from = draft.ids.len();
                 // A piece has a byte or more, and what lies in the memo is copied as so many.
                 memory::reserve(&mut draft.ids, (unit.end - unit.start).max(LIMIT))?;
-                let limit = self.way::<SINGLE>(model, &draft.text, unit, &mut draft.ids)?;
-                let n_ids = (draft.ids.len() - from) as u32;
-                memory::push(&mut draft.units, DraftUnit { end: unit.end as u32, n_ids, limit })?;
+                self.draft_unit::<SINGLE>(model, unit, &mut draft)?;
             }
             if n_waiting < WAITING {
                 return Ok(draft);
@@ -103,55 +108,73 @@ impl Scratch {
         }
     }
 
-    /// Appends the ids of a unit as they are up to some sum before it, which is returned.
+    /// Appends a unit with the way through it, and up to which sum before it this is the best.
     #[inline]
-    fn way<const SINGLE: bool>(
+    fn draft_unit<const SINGLE: bool>(
         &mut self,
         model: &Unigram,
-        text: &[u8],
         WaitingUnit { key, hash, start, end, .. }: WaitingUnit,
-        ids: &mut Vec<TokenId>,
-    ) -> Result<f32> {
-        if key != NO_KEY
-            && let Some(value) = self.memo.get(key, hash)
-        {
-            let n = (value[LIMIT] & COUNT) as usize;
-            if value[LIMIT] & COUNT == WITH_UNKNOWN {
-                return Ok(NO_LIMIT);
-            }
-            if n <= LIMIT {
-                // So many always: their number is known where this is compiled.
-                ids.extend_from_slice(&value[..LIMIT]);
-                ids.truncate(ids.len() - (LIMIT - n));
-            } else {
-                ids.extend_from_slice(&self.long[value[0] as usize..value[0] as usize + n]);
-            }
-            return Ok(f32::from_bits(value[LIMIT] & !COUNT));
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let Some(value) = (if key == NO_KEY { None } else { self.memo.get(key, hash) }) else {
+            return self.draft_searched::<SINGLE>(model, start, end, draft);
+        };
+        let mut n = (value[LIMIT] & COUNT) as usize;
+        let has_unknown = value[LIMIT] & COUNT == WITH_UNKNOWN;
+        if has_unknown {
+            let kept = kept_steps(&self.long, value);
+            n = kept.len() / 2;
+            memory::reserve(&mut draft.steps, n)?;
+            draft.steps.extend(steps(kept));
+        } else if n <= LIMIT {
+            // So many always: their number is known where this is compiled.
+            draft.ids.extend_from_slice(&value[..LIMIT]);
+            draft.ids.truncate(draft.ids.len() - (LIMIT - n));
+        } else {
+            draft.ids.extend_from_slice(&self.long[value[0] as usize..value[0] as usize + n]);
         }
-        self.searched_way::<SINGLE>(model, text, start, end, ids)
+        let limit = f32::from_bits(value[LIMIT] & !COUNT);
+        let (end, n) = (end as u32, n as u32);
+        memory::push(&mut draft.units, DraftUnit { end, n, has_unknown, ends_unknown: true, limit })
     }
 
+    /// The same by the search.
     #[inline(never)]
-    fn searched_way<const SINGLE: bool>(
+    fn draft_searched<const SINGLE: bool>(
         &mut self,
         model: &Unigram,
-        text: &[u8],
         start: usize,
         end: usize,
-        ids: &mut Vec<TokenId>,
-    ) -> Result<f32> {
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let Draft { text, units, ids, steps } = draft;
         let unit = &text[start..end];
         self.viterbi.make_room(unit.len())?;
-        let (_, gap) = self.viterbi.search::<SINGLE>(model, unit, 0.0);
-        let limit = Margin::new::<SINGLE>(model, unit.len()).limit(gap, 0.0);
-        let has_unknown = self.viterbi.path.iter().any(|(id, _)| *id == model.unknown_mark());
-        if !has_unknown {
-            ids.extend(self.viterbi.path.iter().map(|(id, _)| id));
+        let (_, lead) = self.viterbi.search::<SINGLE>(model, unit, 0.0);
+        let path = &self.viterbi.path;
+        let (mut from, mut at) = (0, 0);
+        while from < path.len() {
+            let part = self.viterbi.part(from, at, LONG_UNIT);
+            let way = &path[from..from + part.n_steps];
+            let bytes = &unit[at..part.end];
+            (from, at) = (from + part.n_steps, part.end);
+            let has_unknown = way.iter().any(|(id, _)| *id == model.unknown_mark());
+            let is_ambiguous = has_unknown && holds_unknown_token(model, bytes);
+            if has_unknown {
+                memory::extend(steps, way)?;
+            } else {
+                memory::reserve(ids, way.len())?;
+                ids.extend(way.iter().map(|(id, _)| id));
+            }
+            let limit = Margin::new::<SINGLE>(model, bytes.len()).limit(part.lead, 0.0);
+            let limit = limit.filter(|_| !is_ambiguous).unwrap_or(NO_LIMIT);
+            let (end, n, ends_unknown) = ((start + at) as u32, way.len() as u32, from == path.len());
+            memory::push(units, DraftUnit { end, n, has_unknown, ends_unknown, limit })?;
         }
         if let Some(key) = key(text, start, end) {
-            self.keep::<SINGLE>(model, unit, key, gap, 0.0);
+            self.keep::<SINGLE>(model, unit, key, lead, 0.0);
         }
-        Ok(limit.filter(|_| !has_unknown).unwrap_or(NO_LIMIT))
+        Ok(())
     }
 
     fn settle<const SINGLE: bool, S: Sum>(
@@ -163,7 +186,7 @@ impl Scratch {
     ) -> f64 {
         let scores = &model.scores_in_search().by_id;
         let mut output = Output::of(ids);
-        let (mut start, mut from, mut copied) = (0, 0, 0);
+        let (mut start, mut from, mut from_step, mut copied) = (0, 0, 0, 0);
         let mut sum = S::of(total);
         // As many bytes as a text of its own would have reserved.
         if let Err(error) = memory::reserve(output.ids, draft.text.len()) {
@@ -171,8 +194,17 @@ impl Scratch {
             return total;
         }
         for unit in &draft.units {
-            let (end, to) = (unit.end as usize, from + unit.n_ids as usize);
-            if sum.is_within(unit.limit) {
+            let end = unit.end as usize;
+            let (to, to_step) = match unit.has_unknown {
+                true => (from, from_step + unit.n as usize),
+                false => (from + unit.n as usize, from_step),
+            };
+            let is_certain = sum.is_within(unit.limit);
+            if is_certain && !unit.has_unknown {
+                // A run that goes on to here was put out at once, and all ids before it.
+                if output.unknown.is_some() {
+                    output.end_unknown(model, &draft.text, start);
+                }
                 for &id in &draft.ids[from..to] {
                     sum = sum.plus(scores[id as usize]);
                 }
@@ -180,40 +212,26 @@ impl Scratch {
                 output.ids.extend_from_slice(&draft.ids[copied..from]);
                 copied = to;
                 let total = or_reset::<SINGLE>(sum.total());
-                let key = key(&draft.text, start, end);
-                // Of the certain units before this one none holds what is unknown.
-                let total = if let Some(path) = key.and_then(|key| self.kept_with_unknown(key, total)) {
+                let total = if is_certain {
+                    let path = draft.steps[from_step..to_step].iter().copied();
                     output.follow(model, &draft.text, start, path.clone());
                     total_after::<SINGLE>(model, total, path)
                 } else {
                     self.search::<SINGLE>(model, &draft.text, start, end, total, None, &mut output)
                 };
-                output.end_unknown(model, &draft.text, end);
+                if unit.ends_unknown {
+                    output.end_unknown(model, &draft.text, end);
+                }
                 sum = S::of(total);
             }
-            (start, from) = (end, to);
+            (start, from, from_step) = (end, to, to_step);
         }
         output.ids.extend_from_slice(&draft.ids[copied..]);
         draft.units.clear();
         draft.ids.clear();
+        draft.steps.clear();
         self.spare = draft;
         sum.total()
-    }
-}
-
-impl Scratch {
-    /// The way through a unit that holds unknown characters, if it is kept and certain
-    /// behind this sum.
-    #[inline]
-    fn kept_with_unknown(
-        &self,
-        key: Key,
-        total: f64,
-    ) -> Option<impl Iterator<Item = (TokenId, u32)> + Clone + '_> {
-        let value = self.memo.get(key, hash(key))?;
-        let is_certain = total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT));
-        let is_kept = value[LIMIT] & COUNT == WITH_UNKNOWN && is_certain;
-        is_kept.then(|| kept_path(&self.long, value))
     }
 }
 
@@ -289,22 +307,28 @@ mod tests {
             let model = Unigram::new(vocab, scores.to_vec(), options).unwrap();
             let mut random = Random::new(7);
             let mut below = |n: usize| (random.next_f64() * n as f64) as usize % n;
-            let letters = ["a", "b", "a", "b", "▁", "▁", "é", "x"];
-            let text: String = (0..60_000).map(|_| letters[below(letters.len())]).collect();
-            let mut expected = Vec::new();
-            model.worker().encode(text.as_bytes(), 0, text.len(), &mut expected);
-            assert_eq!(expected, model.encode(text.as_bytes()));
-            let starts = text.match_indices("▁").map(|(at, _)| at).filter(|at| at % 11 == 3 && *at > 0);
-            let starts: Vec<usize> = starts.collect();
-            assert!(starts.len() > 100 && model.may_cut_behind(b'a'));
-            let (mut ids, mut total, mut from) = (Vec::new(), 0.0, 0);
-            let mut worker = model.worker();
-            for end in starts.into_iter().chain([text.len()]) {
-                let draft = worker.draft(text.as_bytes()[from..end].to_vec()).unwrap();
-                total = worker.settle(draft, total, &mut ids);
-                from = end;
+            let letters = ["a", "b", "a", "b", "é", "x", "▁", "▁"];
+            // Units of a few characters, and such as are divided.
+            let short: String = (0..60_000).map(|_| letters[below(letters.len())]).collect();
+            let long =
+                (0..60_000).map(|n| if n % 300 == 0 { "▁" } else { letters[below(letters.len() - 2)] });
+            for text in [short, long.collect()] {
+                let mut expected = Vec::new();
+                model.worker().encode(text.as_bytes(), 0, text.len(), &mut expected);
+                assert_eq!(expected, model.encode(text.as_bytes()));
+                let starts =
+                    text.match_indices("▁").map(|(at, _)| at).filter(|at| at % 11 % 5 == 3 && *at > 0);
+                let starts: Vec<usize> = starts.collect();
+                assert!(starts.len() > 10 && model.may_cut_behind(b'a'));
+                let (mut ids, mut total, mut from) = (Vec::new(), 0.0, 0);
+                let mut worker = model.worker();
+                for end in starts.into_iter().chain([text.len()]) {
+                    let draft = worker.draft(text.as_bytes()[from..end].to_vec()).unwrap();
+                    total = worker.settle(draft, total, &mut ids);
+                    from = end;
+                }
+                assert_eq!(ids, expected, "{precision:?} {scale}");
             }
-            assert_eq!(ids, expected, "{precision:?} {scale}");
         }
     }
 

@@ -32,11 +32,11 @@ impl Scratch {
         model: &Unigram,
         unit: &[u8],
         key: Key,
-        gap: f64,
+        lead: f64,
         total: f64,
     ) {
         let path = &self.viterbi.path;
-        let Some(limit) = Margin::new::<SINGLE>(model, unit.len()).limit(gap, total) else { return };
+        let Some(limit) = Margin::new::<SINGLE>(model, unit.len()).limit(lead, total) else { return };
         if path.len() > COUNT as usize {
             return;
         }
@@ -73,20 +73,22 @@ impl Scratch {
     }
 }
 
-/// The steps of a path with unknown characters: ids and lengths.
-pub(super) fn kept_path<'a>(
-    long: &'a [TokenId],
-    value: &Value,
-) -> impl Iterator<Item = (TokenId, u32)> + Clone + 'a {
+/// What is kept of a path with unknown characters: an id and a length for each step.
+pub(super) fn kept_steps<'a>(long: &'a [TokenId], value: &Value) -> &'a [TokenId] {
     let start = value[0] as usize;
-    long[start..start + 2 * value[STEPS] as usize].chunks_exact(2).map(|step| (step[0], step[1]))
+    &long[start..start + 2 * value[STEPS] as usize]
+}
+
+/// The steps of a path that is kept as ids and lengths.
+pub(super) fn steps(kept: &[TokenId]) -> impl Iterator<Item = (TokenId, u32)> + Clone + '_ {
+    kept.chunks_exact(2).map(|step| (step[0], step[1]))
 }
 
 /// Whether a unit holds the text of the unknown token, which has a score of its own where it
 /// is found as a piece, and in a path looks like an unknown character.
-fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
+pub(super) fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
     let token = model.vocab().bytes(model.unknown_mark()).filter(|token| !token.is_empty());
-    token.is_some_and(|token| unit.windows(token.len()).any(|part| part == token))
+    token.is_some_and(|token| memchr::memmem::find(unit, token).is_some())
 }
 
 /// The score after a path, summed as the search sums it.

@@ -26,8 +26,20 @@ pub(super) struct Node {
     /// The score of the best way that did not win.
     second: f64,
     id: TokenId,
-    /// The bytes of the last piece; 0 until there is a way.
+    /// The bytes of the last piece; 0 until there is a way. With [`CUT`] where that is so.
     len: u32,
+}
+
+/// Marks in [`Node::len`] that no piece reaches across, so that every way passes here.
+const CUT: u32 = 1 << 31;
+
+/// A part of a path, between two places where no piece reaches across.
+pub(super) struct PathPart {
+    pub(super) n_steps: usize,
+    /// Where it ends in the stretch.
+    pub(super) end: usize,
+    /// As [`Viterbi::search`] returns it.
+    pub(super) lead: f64,
 }
 
 const UNREACHED: Node = Node { score: 0.0, second: f64::NEG_INFINITY, id: 0, len: 0 };
@@ -153,7 +165,8 @@ impl Viterbi {
     }
 
     /// Fills `path`; `total` is the score of all before the text. Returns the
-    /// score after it, and by how much each choice on the path was made.
+    /// score after it, and the least lead of a choice on the path, divided by the
+    /// roundings that could decide it (see [`Margin`]).
     pub(super) fn search<const SINGLE: bool>(
         &mut self,
         model: &Unigram,
@@ -167,6 +180,9 @@ impl Viterbi {
         let mut start = 0;
         let mut frontier = 0;
         while start < text.len() {
+            if start == frontier {
+                self.nodes[start].len |= CUT;
+            }
             let mut here = self.nodes[start].score;
             if SINGLE && here.abs() > RESET {
                 for node in &mut self.nodes[start..=frontier] {
@@ -185,33 +201,76 @@ impl Viterbi {
             });
         }
         self.path.clear();
-        let mut gap = f64::INFINITY;
+        let (mut lead, mut lead_to_cut) = (f64::INFINITY, f64::INFINITY);
         let mut end = text.len();
-        while let Some(node) = self.nodes.get(end).filter(|node| node.len != 0) {
-            let lead = node.score - node.second;
-            // Not `min`, which passes over what is no number.
-            gap = if lead >= gap { gap } else { lead };
-            self.path.push((node.id, node.len));
-            end -= node.len as usize;
+        let mut cut_end = end;
+        while let Some(node) = self.nodes.get(end).filter(|node| node.len & !CUT != 0) {
+            let len = node.len & !CUT;
+            lead_to_cut = least(node.score - node.second, lead_to_cut);
+            self.path.push((node.id, len));
+            end -= len as usize;
+            if self.nodes[end].len & CUT != 0 {
+                if lead_to_cut != f64::INFINITY {
+                    lead = least(lead_to_cut / roundings(cut_end - end), lead);
+                }
+                (lead_to_cut, cut_end) = (f64::INFINITY, end);
+            }
         }
         self.path.reverse();
-        (self.nodes[text.len()].score, gap)
+        (self.nodes[text.len()].score, lead)
+    }
+
+    /// The first part of the path that was found last, from its step `from`, which begins at `start`, to a
+    /// place that no piece reaches across and that is `n_bytes` on, or to the end.
+    pub(super) fn part(&self, from: usize, start: usize, n_bytes: usize) -> PathPart {
+        let (mut lead, mut lead_to_cut) = (f64::INFINITY, f64::INFINITY);
+        let (mut n_steps, mut at, mut cut) = (0, start, start);
+        for (_, len) in &self.path[from..] {
+            at += *len as usize;
+            n_steps += 1;
+            let node = self.nodes[at];
+            lead_to_cut = least(node.score - node.second, lead_to_cut);
+            if node.len & CUT != 0 || from + n_steps == self.path.len() {
+                if lead_to_cut != f64::INFINITY {
+                    lead = least(lead_to_cut / roundings(at - cut), lead);
+                }
+                (lead_to_cut, cut) = (f64::INFINITY, at);
+                if at - start >= n_bytes {
+                    break;
+                }
+            }
+        }
+        PathPart { n_steps, end: at, lead }
     }
 }
 
 /// Sums near the greatest number overflow, of which the proof knows nothing.
 const GREATEST_SUM: f64 = 1e300;
 
+/// The smaller number, or NaN: `min` ignores it.
+#[inline]
+pub(super) fn least(one: f64, other: f64) -> f64 {
+    if one >= other { other } else { one }
+}
+
+/// How many roundings decide between two ways through so many bytes.
+#[inline]
+fn roundings(n_bytes: usize) -> f64 {
+    4.0 * n_bytes as f64 + 4.0
+}
+
 /// When the best way through a stretch stays the best after other beginnings.
 ///
 /// A kept sum errs by at most `u` times its size. Two ways of at most `n`
 /// pieces differ in the sums by at most `4n + 2` such errors from their exact
 /// difference (each piece adds one rounding and one comparison of rounded
-/// values), so a lead of more than that decides alike everywhere. It must not
+/// values), so a lead of more than that decides alike everywhere. Where no piece
+/// reaches across, all ways have the same sum, so only the pieces from there on
+/// count: `n` is the length between two such cuts. The sum must not
 /// come to where sums begin again at 0 inside the stretch.
 pub(super) struct Margin {
-    /// Half the distance of neighbouring numbers near 1, and the roundings.
-    errors: f64,
+    /// Half the distance of neighbouring numbers near 1.
+    error: f64,
     /// What the stretch itself may add to the size of a sum.
     size: f64,
     /// The size of a sum before the stretch from which sums are not only added
@@ -223,21 +282,20 @@ impl Margin {
     pub(super) fn new<const SINGLE: bool>(model: &Unigram, len: usize) -> Self {
         let greatest = if SINGLE { RESET } else { GREATEST_SUM };
         let unit = if SINGLE { f64::from(f32::EPSILON) } else { f64::EPSILON } / 2.0;
-        let n = len as f64;
         // A little more than proven, for the errors of these very lines.
-        let size = (n + 1.0) * model.scores_in_search().greatest;
-        Self { errors: 1.01 * (4.0 * n + 4.0) * unit, size, greatest: greatest - size }
+        let size = (len as f64 + 1.0) * model.scores_in_search().greatest;
+        Self { error: 1.01 * unit, size, greatest: greatest - size }
     }
 
-    /// The greatest size of a total before the stretch up to which a path found by `gap`
+    /// The greatest size of a total before the stretch up to which a path found by `lead`
     /// after `total` is the best, and what it adds the sum of its pieces' scores; `None`
     /// where it need not be so again.
-    pub(super) fn limit(&self, gap: f64, total: f64) -> Option<f32> {
+    pub(super) fn limit(&self, lead: f64, total: f64) -> Option<f32> {
         if total.abs() >= self.greatest {
             return None;
         }
-        let exact = gap - self.errors * (total.abs() + self.size);
-        let limit = (exact / self.errors - self.size).min(self.greatest);
+        // Both after `total` and after the new one the sums err by their size.
+        let limit = (lead / self.error - (total.abs() + self.size) - self.size).min(self.greatest);
         // After nothing the same sums are made again, certain or not. Rounded down.
         (limit > 0.0 || total == 0.0).then(|| (limit.max(0.0) * 0.999).min(f64::from(f32::MAX)) as f32)
     }

@@ -12,7 +12,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::draft::Draft;
-use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_path, kept_score, total_after};
+use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_score, kept_steps, steps, total_after};
 use super::output::Output;
 use super::viterbi::{Viterbi, kept, or_reset};
 use super::{MARK, Precision, Unigram};
@@ -205,7 +205,7 @@ impl Scratch {
             _ => return self.search::<SINGLE>(model, text, start, end, total, Some(key), output),
         };
         if value[LIMIT] & COUNT == WITH_UNKNOWN {
-            let path = kept_path(&self.long, value);
+            let path = steps(kept_steps(&self.long, value));
             output.follow(model, text, start, path.clone());
             return total_after::<SINGLE>(model, total, path);
         }
@@ -279,10 +279,10 @@ impl Scratch {
             self.missing = Some(error);
             return total;
         }
-        let (after, gap) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
+        let (after, lead) = self.viterbi.search::<SINGLE>(model, &text[start..end], total);
         output.follow(model, text, start, self.viterbi.path.iter().copied());
         if let Some(key) = key {
-            self.keep::<SINGLE>(model, &text[start..end], key, gap, total);
+            self.keep::<SINGLE>(model, &text[start..end], key, lead, total);
         }
         after
     }
