@@ -323,6 +323,9 @@ fn missing_vocabulary(path: &Path) -> Option<Error> {
 
 fn from_bytes(bytes: &[u8]) -> Result<Parts> {
     let not_a_tokenizer = |reason: &str| Err(Error::format("tokenizer", reason));
+    if wide_encoding(bytes).is_some() {
+        utf8(bytes)?;
+    }
     match FileKind::of(bytes) {
         FileKind::Sentitok => container::read(bytes),
         FileKind::TokenizerJson => tokenizer_json::read(utf8(bytes)?),
@@ -382,9 +385,38 @@ fn from_directory(dir: &Path) -> Result<Tokenizer> {
     ))
 }
 
+/// The text of a file, which is UTF-8 without a byte order mark: tokenizers and transformers refuse the mark
+/// in JSON, and make it a part of the first token of merges.txt and vocab.txt.
 fn utf8(bytes: &[u8]) -> Result<&str> {
+    if bytes.starts_with(UTF8_MARK) {
+        return Err(Error::format(
+            "tokenizer",
+            "the file begins with a byte order mark (EF BB BF), which is not part of a tokenizer; \
+             save it as UTF-8 without the mark",
+        ));
+    }
+    if let Some(encoding) = wide_encoding(bytes) {
+        return Err(Error::format("tokenizer", format!("the file is {encoding}; save it as UTF-8")));
+    }
     simdutf8::compat::from_utf8(bytes)
         .map_err(|error| Error::format("tokenizer", format!("not UTF-8 at byte {}", error.valid_up_to())))
+}
+
+/// What some editors write in front of UTF-8.
+const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// The encoding of a text in units of two or four bytes, by its mark or by its first two characters, if
+/// they are ASCII.
+fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
+    Some(match *bytes {
+        [0xFF, 0xFE, 0, 0, ..] => "UTF-32 (little-endian)",
+        [0, 0, 0xFE, 0xFF, ..] => "UTF-32 (big-endian)",
+        [0xFF, 0xFE, ..] => "UTF-16 (little-endian)",
+        [0xFE, 0xFF, ..] => "UTF-16 (big-endian)",
+        [a, 0, b, 0, ..] if a != 0 && b != 0 => "UTF-16 (little-endian)",
+        [0, a, 0, b, ..] if a != 0 && b != 0 => "UTF-16 (big-endian)",
+        _ => return None,
+    })
 }
 
 /// Puts the file's name before the place in it.

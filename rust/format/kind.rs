@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::reading::START_BYTES;
-use super::{container, sentencepiece, tekken};
+use super::{UTF8_MARK, container, sentencepiece, tekken};
 use crate::error::{Error, Result};
 
 /// What the bytes of a file are, by how they begin.
@@ -65,8 +65,9 @@ impl FileKind {
         }
     }
 
-    /// Looks at the bytes of a file.
+    /// Looks at the bytes of a file, behind a byte order mark.
     pub fn of(bytes: &[u8]) -> Self {
+        let bytes = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
         let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let is_ranks = || {
             let mut fields = first_line.trim_ascii().split(|&byte| byte == b' ');

@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr, memchr_iter};
 
+use super::{UTF8_MARK, wide_encoding};
 use crate::added_tokens::AddedToken;
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::byte_level;
@@ -65,6 +66,11 @@ pub fn read(
     pre_tokenizer: PreTokenizer,
     special_tokens: &[(String, TokenId)],
 ) -> Result<Parts> {
+    if let Some(encoding) = wide_encoding(bytes) {
+        return Err(Error::format(NAME, format!("the file is {encoding}; save it as UTF-8")));
+    }
+    // tiktoken ignores a byte order mark, as its base64 ignores what is none.
+    let bytes = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
     let parsed = parallel::in_chunks(bytes.len(), PARALLEL_BYTES, |range| parse_lines(bytes, range));
     let parsed = parsed.into_iter().collect::<std::result::Result<Vec<_>, _>>();
     let parsed = parsed.map_err(|(at, reason)| at_line(memchr_iter(b'\n', &bytes[..at]).count(), &reason))?;

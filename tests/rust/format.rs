@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use sentitok::added_tokens::Specials;
 use sentitok::format::verify::Report;
-use sentitok::format::{Format, tiktoken};
+use sentitok::format::{FileKind, Format, tiktoken};
 use sentitok::{EncodeOptions, Error, PreTokenizer, Tokenizer};
 use serde_json::{Value, json};
 
@@ -224,6 +224,79 @@ fn errors_name_the_place_and_what_was_found() {
     }
 }
 
+/// tokenizers and transformers refuse a byte order mark in JSON, or take it for a part of the first token; tiktoken
+/// ignores it.
+#[test]
+fn byte_order_marks_and_other_encodings_are_named() {
+    let mark = |text: &str| [b"\xEF\xBB\xBF", text.as_bytes()].concat();
+    let utf16 = |text: &str, with_mark: bool| -> Vec<u8> {
+        let units = with_mark.then_some(0xFEFF).into_iter().chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let ranks: String = (0..=255u8).map(|byte| format!("{} {byte}\n", base64(byte))).collect();
+    let level = |byte: u8| sentitok::byte_level::to_chars(&[byte]);
+    let vocab: serde_json::Map<_, _> = (0..=255u8).map(|byte| (level(byte), json!(byte))).collect();
+    let vocab_json = serde_json::to_string(&vocab).unwrap();
+    let tekken = tekken::small().to_string();
+    let merges = "#version: 0.2\n";
+    let gpt2 = Tokenizer::from_gpt2(
+        write("vocab.json", vocab_json.as_bytes()),
+        write("merges.txt", merges.as_bytes()),
+    );
+    assert_eq!(gpt2.unwrap().vocab_size(), 256);
+    let clean_up = sentitok::format::bert_vocab::CleanUp::default();
+    let bert = |name: &str, bytes: &[u8]| Tokenizer::from_bert_vocab(write(name, bytes), true, clean_up);
+    let whole = changed(|_| {});
+    let vocab_txt = "[PAD]\n[UNK]\na\n";
+    let encoded = |encode: &dyn Fn(&str) -> Vec<u8>| {
+        [
+            Tokenizer::from_file(write("tokenizer.json", &encode(&whole))).err(),
+            Tokenizer::from_bytes(&encode(&whole)).err(),
+            Tokenizer::from_file(write("tekken.json", &encode(&tekken))).err(),
+            Tokenizer::from_gpt2(
+                write("marked.json", &encode(&vocab_json)),
+                write("merges.txt", merges.as_bytes()),
+            )
+            .err(),
+            Tokenizer::from_gpt2(
+                write("vocab.json", vocab_json.as_bytes()),
+                write("marked.txt", &encode(merges)),
+            )
+            .err(),
+            bert("vocab.txt", &encode(vocab_txt)).err(),
+        ]
+        .map(|error| error.unwrap().to_string())
+    };
+    for message in encoded(&mark) {
+        assert!(message.contains("byte order mark (EF BB BF)"), "{message}");
+    }
+    for with_mark in [true, false] {
+        for message in encoded(&|text| utf16(text, with_mark)) {
+            assert!(message.contains("UTF-16 (little-endian)"), "{message}");
+        }
+    }
+    let read = |bytes: &[u8]| {
+        let pattern = tiktoken::pre_tokenizer("gpt2").unwrap();
+        Tokenizer::from_tiktoken(write("ranks.tiktoken", bytes), pattern, &[])
+    };
+    let plain = read(ranks.as_bytes()).unwrap();
+    assert_eq!(read(&mark(&ranks)).unwrap().fingerprint().unwrap(), plain.fingerprint().unwrap());
+    assert_eq!(FileKind::of(&mark(&ranks)), FileKind::Tiktoken);
+    let message = read(&utf16(&ranks, true)).err().unwrap().to_string();
+    assert!(message.contains("UTF-16 (little-endian)"), "{message}");
+}
+
+fn base64(byte: u8) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode([byte])
+}
+
 #[test]
 fn other_files_are_named() {
     for (bytes, expected) in [
@@ -236,7 +309,8 @@ fn other_files_are_named() {
         (b"[PAD]\n[UNK]\nthe\n", "WordPiece"),
         (b"\n\x0b\n\x05<unk>\x15\0\0\0\0\x18\x02", "SentencePiece"),
         (b"", "no known format"),
-        (b"\xff\xfe", "no known format"),
+        (b"\xff\xfe", "UTF-16"),
+        (b"\xff\xfd", "no known format"),
         (b"{\"a\xff\": {}}", "UTF-8"),
         (b"#sentitok-tokenizer 9 {}\n{}", "version 9"),
         (b"#sentitok-tokenizer 1 {}\n{}", "line 1"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._sentitok import FormatError, Tokenizer
 from ..messages import shown
+from .settings import text_of
 
 __all__ = ["Document", "Part", "document_of", "from_document", "of_vocab_and_merges", "template"]
 
@@ -46,7 +47,7 @@ def of_vocab_and_merges(vocab: Path, merges: Path, **options: Any) -> Tokenizer:
         FormatError: naming the file and the line.
     """
     pairs = []
-    for number, line in enumerate(_text(merges).split("\n"), 1):
+    for number, line in enumerate(text_of(merges).split("\n"), 1):
         line = line.removesuffix("\r")
         if not line or line.startswith("#version"):
             continue
@@ -57,7 +58,7 @@ def of_vocab_and_merges(vocab: Path, merges: Path, **options: Any) -> Tokenizer:
             )
         pairs.append(pair)
     try:
-        tokens = json.loads(_text(vocab))
+        tokens = json.loads(text_of(vocab))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{vocab} is not valid JSON: {error}") from error
     model = {"type": "BPE", "vocab": tokens, "merges": pairs, **options}
@@ -65,13 +66,6 @@ def of_vocab_and_merges(vocab: Path, merges: Path, **options: Any) -> Tokenizer:
         return from_document({"version": "1.0", "added_tokens": [], "model": model})
     except FormatError as error:
         raise FormatError(f"{vocab} with {merges.name}: {error}") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path} is not UTF-8: {error}") from error
 
 
 def template(single: list[Part], pair: list[Part]) -> Document:

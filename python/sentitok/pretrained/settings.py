@@ -7,6 +7,8 @@ what is saved here is one tokenizer.json, which says all that it says by itself.
 Source of the files: transformers 5, `tokenization_utils_base.py` (`_from_pretrained`).
 """
 
+import codecs
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +29,7 @@ __all__ = [
     "read",
     "roles_of",
     "settings_of",
+    "text_of",
     "tokens_of",
     "write",
 ]
@@ -46,6 +49,13 @@ _LEFT_OUT = {
     "backend", "is_local", "local_files_only", "chat_template", "model_specific_special_tokens", *_MANY,
 }  # fmt: skip
 _MOST_BYTES = 1 << 26
+# Those of four bytes first: they begin with one of two.
+_WIDE_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32 (little-endian)",
+    codecs.BOM_UTF32_BE: "UTF-32 (big-endian)",
+    codecs.BOM_UTF16_LE: "UTF-16 (little-endian)",
+    codecs.BOM_UTF16_BE: "UTF-16 (big-endian)",
+}
 
 
 @dataclass(frozen=True)
@@ -227,7 +237,8 @@ def object_of(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        value = json.loads(_text(path))
+        _check_size(path)
+        value = json.loads(text_of(path))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
@@ -235,13 +246,47 @@ def object_of(path: Path) -> dict[str, Any]:
     return value
 
 
-def _text(path: Path) -> str:
+def _check_size(path: Path) -> None:
     if path.stat().st_size > _MOST_BYTES:
         raise FormatError(f"{path} has more than {_MOST_BYTES} bytes; it is no file of settings")
+
+
+def text_of(path: Path, *, has_mark: bool = False) -> str:
+    """Returns the text of a file of UTF-8.
+
+    Args:
+        path: the file.
+        has_mark: whether it may begin with a byte order mark, which is then a part of the text.
+
+    Raises:
+        FormatError: naming the encoding or the mark.
+    """
+    data = path.read_bytes()
+    encoding = _wide_encoding(data)
+    if encoding:
+        raise FormatError(f"{path} is {encoding}; save it as UTF-8")
+    if data.startswith(codecs.BOM_UTF8) and not has_mark:
+        raise FormatError(
+            f"{path} begins with a byte order mark (EF BB BF), which transformers does not read either; "
+            "save it as UTF-8 without the mark"
+        )
     try:
-        return path.read_text("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is not UTF-8: {error}") from error
+
+
+def _wide_encoding(data: bytes) -> str | None:
+    """The encoding of a text in units of two or four bytes, by its mark or its first characters."""
+    for mark, name in _WIDE_MARKS.items():
+        if data.startswith(mark):
+            return name
+    zeros = [byte == 0 for byte in data[:4]]
+    if zeros == [False, True, False, True]:
+        return "UTF-16 (little-endian)"
+    if zeros == [True, False, True, False]:
+        return "UTF-16 (big-endian)"
+    return None
 
 
 def roles_of(config: Mapping[str, Any]) -> dict[str, str]:
@@ -285,6 +330,12 @@ def _added(folder: Path, value: Any) -> AddedToken:
     )
 
 
+def _template_in(path: Path) -> str:
+    """The text of a template as transformers reads it: with a byte order mark, and with line feeds alone."""
+    _check_size(path)
+    return io.StringIO(text_of(path, has_mark=True), newline=None).read()
+
+
 def _templates(folder: Path, config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The chat templates; files of their own are read last, and so decide."""
     old = object_of(folder / _OLD_TEMPLATE)
@@ -296,7 +347,7 @@ def _templates(folder: Path, config: dict[str, Any]) -> Iterator[tuple[str, str]
         elif isinstance(value, list):
             yield from ((str(each["name"]), each["template"]) for each in value if isinstance(each, dict))
     if (folder / _TEMPLATE).is_file():
-        yield "default", _text(folder / _TEMPLATE)
+        yield "default", _template_in(folder / _TEMPLATE)
     if (folder / _TEMPLATES).is_dir():
         for path in sorted((folder / _TEMPLATES).glob("*.jinja")):
-            yield path.stem, _text(path)
+            yield path.stem, _template_in(path)
