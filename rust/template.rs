@@ -119,6 +119,12 @@ impl Template {
         copies
     }
 
+    /// How many of a row's ids each id of a text takes: as many as the template holds the text.
+    /// A text that it does not hold counts once when texts are shortened, as in Hugging Face's library.
+    pub(crate) fn weights(&self, is_pair: bool) -> [usize; 2] {
+        self.copies(is_pair).map(|n| n.max(1))
+    }
+
     /// Whether a single text stands there once, as it does in all but odd files.
     pub fn is_framed(&self) -> bool {
         self.copies(false) == [1, 0]

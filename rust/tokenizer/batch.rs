@@ -117,7 +117,7 @@ impl Tokenizer {
             return made::counts(self.make(texts, options, true, &mut Progress::silent())?);
         }
         let around = self.n_around(&options, false);
-        let max_tokens = self.room(&options, around)?;
+        let max_tokens = self.room_of_text(&options)?;
         let bare = EncodeOptions { add_special_tokens: false, max_tokens, ..options };
         let mut counts = made::counts(self.make(texts, bare, true, &mut Progress::silent())?)?;
         let copies = self.template.copies(false)[0];

@@ -32,9 +32,7 @@ impl Tokenizer {
     /// user's pattern hits its step limit.
     pub fn encode<'t>(&self, text: impl Into<Input<'t>>, options: EncodeOptions<'_>) -> Result<Encoding> {
         let text = text.into();
-        let around = self.n_around(&options, false);
-        let output =
-            self.encode_text(text, &options, options.add_special_tokens, around, Keeps::SpansByModel)?;
+        let output = self.encode_text(text, self.room_of_text(&options)?, &options, Keeps::SpansByModel)?;
         let is_framed = self.template.is_framed();
         let mut text = (output.ids, output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let mut encoding = Encoding::default();
@@ -68,7 +66,7 @@ impl Tokenizer {
             return Ok(self.counts_of(&[text], options)?.iter().sum::<u64>() as usize);
         }
         let around = self.n_around(&options, false);
-        let mut output = Output::counting(self.room(&options, around)?, options.stop);
+        let mut output = Output::counting(self.room_of_text(&options)?, options.stop);
         self.encode_into(text, &options, &mut output)?;
         Ok(self.template.copies(false)[0] * output.n_ids() + around)
     }
@@ -105,15 +103,20 @@ impl Tokenizer {
         }
     }
 
+    /// How many ids of a single text fit into its row, whose template may hold it several times.
+    pub(super) fn room_of_text(&self, options: &EncodeOptions<'_>) -> Result<Option<usize>> {
+        let room = self.room(options, self.n_around(options, false))?;
+        Ok(room.map(|room| room / self.template.weights(false)[0]))
+    }
+
+    /// Encodes a text without its template, up to `room` ids.
     pub(super) fn encode_text<'a>(
         &self,
         text: Input<'_>,
+        room: Option<usize>,
         options: &EncodeOptions<'a>,
-        with_template: bool,
-        around: usize,
         keeps: Keeps,
     ) -> Result<Output<'a>> {
-        let room = self.room(options, if with_template { around } else { 0 })?;
         let mut output = Output::new(keeps, room, options.stop);
         output.surfaces = output.spans.is_some().then(Surfaces::default);
         self.encode_into(text, options, &mut output)?;

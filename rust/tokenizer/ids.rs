@@ -37,7 +37,7 @@ impl Tokenizer {
         if !self.template.is_framed() {
             return self.ids_by_template(text, &options);
         }
-        let room = self.room(&options, self.n_around(&options, false))?;
+        let room = self.room_of_text(&options)?;
         let mut output = Output::new(Keeps::Ids, room, options.stop);
         let mut parts = self.template.single.iter();
         for part in parts.by_ref() {
@@ -61,8 +61,7 @@ impl Tokenizer {
 
     /// [`Tokenizer::encode_ids`] where the text does not stand in the template once.
     fn ids_by_template(&self, text: Input<'_>, options: &EncodeOptions<'_>) -> Result<Vec<TokenId>> {
-        let mut output =
-            Output::new(Keeps::Ids, self.room(options, self.n_around(options, false))?, options.stop);
+        let mut output = Output::new(Keeps::Ids, self.room_of_text(options)?, options.stop);
         self.encode_into(text, options, &mut output)?;
         let mut ids = Vec::new();
         for part in &self.template.single {

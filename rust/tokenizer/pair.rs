@@ -13,8 +13,8 @@ use crate::template::Part;
 use crate::vocab::TokenId;
 
 impl Tokenizer {
-    /// Encodes two texts by the template for pairs. `max_tokens` shortens the
-    /// longer one first, as Hugging Face's `LongestFirst` does. Of a second text that stands
+    /// Encodes two texts by the template for pairs, to at most `max_tokens` ids. The longer one is
+    /// shortened first, as Hugging Face's `LongestFirst` does. Of a second text that stands
     /// in the template more than once, [`Encoding::second`] is where it does last.
     ///
     /// # Errors
@@ -84,19 +84,17 @@ impl Tokenizer {
         keeps: Keeps,
     ) -> Result<[Output<'a>; 2]> {
         let room = self.room(options, self.n_around(options, true))?;
-        let whole = EncodeOptions { max_tokens: room, ..*options };
-        let mut texts = [
-            self.encode_text(first, &whole, false, 0, keeps)?,
-            self.encode_text(second, &whole, false, 0, keeps)?,
-        ];
+        let mut texts =
+            [self.encode_text(first, room, options, keeps)?, self.encode_text(second, room, options, keeps)?];
         if let Some(room) = room {
             let mut lens = [texts[0].ids.len(), texts[1].ids.len()];
-            if room % 2 == 1 && lens == [room, room] {
+            let weights = self.template.weights(true);
+            if room % (weights[0] + weights[1]) > 0 && lens == [room, room] {
                 // Both may go on, and the odd id is the longer one's.
                 let whole = EncodeOptions { max_tokens: None, add_special_tokens: false, ..*options };
                 lens = [self.count(first, whole)?, self.count(second, whole)?];
             }
-            let lens = longest_first(lens, room);
+            let lens = longest_first(lens, room, weights);
             for (text, len) in texts.iter_mut().zip(lens) {
                 text.ids.truncate(len);
                 if let Some(spans) = &mut text.spans {

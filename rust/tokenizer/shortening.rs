@@ -1,7 +1,9 @@
 //! How rows are made to fit: from which text ids are taken, and windows of the rest.
 //!
 //! The numbers are those of Hugging Face's `truncate_encodings` and `Encoding::truncate`; the
-//! order of windows of pairs is that of `Encoding::merge_with`.
+//! order of windows of pairs is that of `Encoding::merge_with`. Only for a text that the template
+//! holds several times they are others: each of its ids takes as much room, so that no row is longer
+//! than asked for.
 
 use std::ops::Range;
 
@@ -53,8 +55,9 @@ impl Shortening {
         room: Option<usize>,
         texts: &[usize],
     ) -> Result<Vec<Cut>> {
+        let weights = [0, 1].map(|text| texts.iter().filter(|&&there| there == text).count().max(1));
         let most = match room {
-            Some(room) if lens[0] + lens[1] > room => self.most(lens, is_pair, room)?,
+            Some(room) if total(lens, weights) > room => self.most(lens, is_pair, room, weights)?,
             _ => lens,
         };
         let windows = [self.windows(lens[0], most[0])?, self.windows(lens[1], most[1])?];
@@ -90,11 +93,11 @@ impl Shortening {
     }
 
     /// The most ids of each text, which together are more than there is room for.
-    fn most(&self, lens: [usize; 2], is_pair: bool, room: usize) -> Result<[usize; 2]> {
-        let over = lens[0] + lens[1] - room;
+    fn most(&self, lens: [usize; 2], is_pair: bool, room: usize, weights: [usize; 2]) -> Result<[usize; 2]> {
+        let over = total(lens, weights) - room;
         let (place, name) = match self.truncation {
-            Truncation::LongestFirst if is_pair => return Ok(longest_first(lens, room)),
-            Truncation::LongestFirst => return Ok([room, 0]),
+            Truncation::LongestFirst if is_pair => return Ok(longest_first(lens, room, weights)),
+            Truncation::LongestFirst => return Ok([room / weights[0], 0]),
             Truncation::OnlyFirst => (0, "only_first"),
             Truncation::OnlySecond if !is_pair => {
                 return Err(Error::Encode(
@@ -105,7 +108,7 @@ impl Shortening {
             }
             Truncation::OnlySecond => (1, "only_second"),
         };
-        let mut most = lens;
+        let (mut most, over) = (lens, over.div_ceil(weights[place]));
         match lens[place].checked_sub(over).filter(|&left| left > 0) {
             Some(left) => most[place] = left,
             None => {
@@ -158,20 +161,31 @@ impl Shortening {
     }
 }
 
-/// Takes ids from the longer of two texts until both fit in `room`.
-pub(super) fn longest_first(lens: [usize; 2], room: usize) -> [usize; 2] {
-    let [first, second] = lens;
-    if first + second <= room {
+/// The ids of a row's texts, of which each id of a text is in the row `weights` times.
+fn total(lens: [usize; 2], weights: [usize; 2]) -> usize {
+    lens[0] * weights[0] + lens[1] * weights[1]
+}
+
+/// Takes ids from the longer of two texts until both fit in `room`, where each id of a text takes its
+/// weight.
+pub(super) fn longest_first(lens: [usize; 2], room: usize, weights: [usize; 2]) -> [usize; 2] {
+    if total(lens, weights) <= room {
         return lens;
     }
-    let half = room / 2;
-    if first <= half {
-        [first, room - first]
-    } else if second <= half {
-        [room - second, second]
+    let [first, second] = lens;
+    let each = room / (weights[0] + weights[1]);
+    if first <= each {
+        [first, (room - first * weights[0]) / weights[1]]
+    } else if second <= each {
+        [(room - second * weights[1]) / weights[0], second]
     } else {
         // Hugging Face gives the odd id to the longer text, of equal ones to the second.
-        if first > second { [room - half, half] } else { [half, room - half] }
+        let longer = usize::from(first <= second);
+        let mut most = [each; 2];
+        if total(most, weights) + weights[longer] <= room {
+            most[longer] += 1;
+        }
+        most
     }
 }
 
@@ -191,7 +205,7 @@ mod tests {
             ([8, 9], 6, [3, 3]),
             ([1, 1], 0, [0, 0]),
         ] {
-            assert_eq!(longest_first(lens, room), expected, "{lens:?} in {room}");
+            assert_eq!(longest_first(lens, room, [1, 1]), expected, "{lens:?} in {room}");
         }
     }
 
@@ -229,7 +243,7 @@ mod tests {
         let error = both.rows([257, 257], true, Some(2), &[0, 1]).unwrap_err().to_string();
         assert!(error.contains("257 and 257 windows, which makes 66049 rows"), "{error}");
         // A text that stands there often has windows for each place.
-        let error = both.rows([20, 0], false, Some(1), &[0; 4]).unwrap_err().to_string();
+        let error = both.rows([20, 0], false, Some(4), &[0; 4]).unwrap_err().to_string();
         assert!(error.contains("160000 rows"), "{error}");
     }
 
@@ -250,10 +264,36 @@ mod tests {
     #[test]
     fn texts_that_stand_in_a_template_often() {
         let rows = |texts: &[usize], stride| {
-            Shortening { stride, ..Shortening::default() }.rows([3, 0], false, Some(2), texts).unwrap()
+            Shortening { stride, ..Shortening::default() }.rows([5, 0], false, Some(4), texts).unwrap()
         };
         assert_eq!(rows(&[0, 0], None), [[0..2, 0..2]]);
+        assert_eq!(rows(&[0, 0, 0], None), [[0..1, 0..1, 0..1]]);
         assert_eq!(rows(&[], Some(0)), [Vec::<Range<usize>>::new()]);
-        assert_eq!(rows(&[0, 0], Some(0)), [[0..2, 0..2], [2..3, 0..2], [2..3, 2..3], [0..2, 2..3]]);
+        assert_eq!(rows(&[0, 0], Some(0))[..2], [[0..2, 0..2], [2..4, 0..2]]);
+    }
+
+    /// Each id of a text takes as much room as the template holds the text.
+    #[test]
+    fn no_row_is_longer_than_there_is_room() {
+        for texts in [&[0, 1][..], &[0, 0, 1], &[1, 0, 1, 1], &[0, 0, 1, 1, 1]] {
+            let weights = [0, 1].map(|text| texts.iter().filter(|&&there| there == text).count());
+            for truncation in [Truncation::LongestFirst, Truncation::OnlyFirst, Truncation::OnlySecond] {
+                for (lens, room, stride) in (0..2000_usize).map(|n| ([n % 11, n / 11 % 13], n % 17, n % 3)) {
+                    let stride = stride.checked_sub(1);
+                    let shortening = Shortening { truncation, stride, ..Shortening::default() };
+                    let Ok(rows) = shortening.rows(lens, true, Some(room), texts) else { continue };
+                    for row in &rows {
+                        assert!(
+                            row.iter().map(ExactSizeIterator::len).sum::<usize>() <= room,
+                            "{lens:?} {room}"
+                        );
+                    }
+                    if truncation == Truncation::LongestFirst && total(lens, weights) > room {
+                        let left = room - total(longest_first(lens, room, weights), weights);
+                        assert!(left < weights[0] + weights[1], "{lens:?} {room}");
+                    }
+                }
+            }
+        }
     }
 }

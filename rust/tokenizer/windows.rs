@@ -43,8 +43,7 @@ impl Tokenizer {
                 before.len() + after.len()
             )));
         };
-        let whole = EncodeOptions { max_tokens: None, ..options };
-        let output = self.encode_text(text, &whole, false, 0, Keeps::Spans)?;
+        let output = self.encode_text(text, None, &options, Keeps::Spans)?;
         let (spans, surfaces) = (output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
         let around: Vec<Span> = vec![[0, 0]; before.len().max(after.len())];
         let room = step + stride;

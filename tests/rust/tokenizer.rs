@@ -73,6 +73,48 @@ fn dropout_takes_whole_tokens_apart() {
 }
 
 #[test]
+fn max_tokens_is_a_maximum_for_templates_that_repeat_texts() {
+    let text = |id: &str| json!({"Sequence": {"id": id, "type_id": 0}});
+    let special = json!({"SpecialToken": {"id": "<s>", "type_id": 0}});
+    let file = json!({
+        "added_tokens": [],
+        "post_processor": {
+            "type": "TemplateProcessing", "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}},
+            "single": [special, text("A"), text("A")],
+            "pair": [text("A"), special, text("B"), text("B"), text("A"), text("B")],
+        },
+        "decoder": {"type": "Fuse"},
+        "model": {"type": "BPE", "vocab": {"<s>": 0, "a": 1, "b": 2}, "merges": []},
+    });
+    let tokenizer = Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap();
+    for max in 1..16 {
+        let options = EncodeOptions { max_tokens: Some(max), ..EncodeOptions::default() };
+        let expected = [vec![0], vec![1; (max - 1) / 2 * 2]].concat();
+        let expected = if max < 12 { expected } else { [vec![0], vec![1; 10]].concat() };
+        assert_eq!(tokenizer.encode("aaaaa", options).unwrap().ids, expected, "{max}");
+        assert_eq!(tokenizer.encode_ids("aaaaa", options).unwrap(), expected);
+        assert_eq!(tokenizer.encode_batch(&["aaaaa"], options).unwrap().ids, expected);
+        assert_eq!(tokenizer.count("aaaaa", options).unwrap(), expected.len());
+        assert_eq!(tokenizer.count_batch(&["aaaaa"], options).unwrap(), [expected.len() as u64]);
+        let fits = tokenizer.fits("aaaaa", max, EncodeOptions::default()).unwrap();
+        assert_eq!(fits, max >= 11, "{max}");
+        for (first, second) in [("aaaaa", "bbbb"), ("a", "bbbb"), ("aaaaa", "b"), ("aaaaaaaaa", "bbbbbbbbb")]
+        {
+            let pair = tokenizer.encode_pair(first, second, options).unwrap();
+            assert!(pair.ids.len() <= max, "{max}: {:?}", pair.ids);
+            assert_eq!(tokenizer.encode_pair_ids(first, second, options).unwrap().0, pair.ids);
+        }
+        if max > 4 {
+            for row in
+                tokenizer.windows("aaaaa", max, 1, EncodeOptions::default()).unwrap().row_offsets.windows(2)
+            {
+                assert!(row[1] - row[0] <= max as i64, "{max}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_gone_on_from_stays() {
     let token = |content: &str, id: u32, special: bool| {
         json!({
