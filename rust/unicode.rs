@@ -6,6 +6,8 @@
 //! they are when Rust's own tables move on, because a split must not change
 //! with the compiler. Normalization and case are not here.
 
+pub(crate) mod graphemes;
+pub(crate) mod properties;
 #[rustfmt::skip]
 mod scripts;
 #[rustfmt::skip]

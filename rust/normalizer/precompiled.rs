@@ -4,15 +4,15 @@
 //! begins with what a rule replaces is replaced whole by the *shortest* such
 //! rule, so marks after it may vanish; else each of its characters is, by
 //! itself. Graphemes are those of the Unicode version that tokenizers 0.23.3
-//! is built with (the same release of `unicode-segmentation`).
+//! is built with ([`crate::unicode::graphemes`]).
 
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use unicode_segmentation::UnicodeSegmentation;
 
 use super::Rewrite;
 use super::charsmap::Charsmap;
+use crate::unicode::graphemes::Graphemes;
 
 /// Graphemes of this many bytes and more are not looked up whole.
 const LONG_GRAPHEME: usize = 6;
@@ -47,7 +47,7 @@ impl Precompiled {
             if end - at == 1 {
                 changed |= self.grapheme(&text[at..end], out);
             } else {
-                for grapheme in text[at..end].graphemes(true) {
+                for grapheme in Graphemes::of(&text[at..end]) {
                     changed |= self.grapheme(grapheme, out);
                 }
             }

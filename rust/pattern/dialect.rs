@@ -2,8 +2,8 @@
 //!
 //! `\w`, `\d`, `\s`, `\h`, `\b`, the POSIX brackets and properties mean what
 //! tokenizers 0.23.3 makes of them, in every pattern, wherever it is given;
-//! [`translate`] spells them for our engines, which share its Unicode version
-//! (16). A superscript such as `²` is a word character outside of brackets and
+//! [`translate`] spells them for our engines, and [`crate::unicode::properties`] has
+//! the properties of its Unicode version (16). A superscript such as `²` is a word character outside of brackets and
 //! not inside, which is a fact about that engine.
 //!
 //! In a pattern of tokenizer.json `^` and `$` are the ends of lines: [`from_oniguruma`]

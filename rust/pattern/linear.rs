@@ -31,6 +31,7 @@ use self::firsts::Firsts;
 use super::{PROGRAM_BYTES, Stop, Work};
 use crate::parallel;
 use crate::resting::{Owner, Resting};
+use crate::unicode::properties::spell_out;
 
 /// Looks at each byte, and bytes more, that are not counted.
 const FREE_LOOKS: usize = 4;
@@ -98,7 +99,9 @@ impl Dfas {
 impl Linear {
     /// Compiles a pattern; `Err` says what is wrong with it.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
-        let hir = syntax::parse(pattern).map_err(|error| error.to_string())?;
+        // Twice, as what is wrong is wrong with the pattern as it was given.
+        syntax::parse(pattern).map_err(|error| error.to_string())?;
+        let hir = syntax::parse(&spell_out(pattern)?).map_err(|error| error.to_string())?;
         let build = |is_reverse: bool| {
             let nfa = thompson::Config::new()
                 // The mirror, which finds where a match starts, is about twice as large.

@@ -3,6 +3,8 @@
 use fancy_regex::{Assertion, Expr};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
+use crate::unicode::properties::spell_out;
+
 type Outcome<T = ()> = Result<T, String>;
 
 /// How many groups there are.
@@ -47,8 +49,13 @@ pub(super) fn lengths(expr: &Expr) -> (usize, usize) {
 
 /// The characters that a leaf stands for.
 pub(super) fn class_of(leaf: &str, folded: bool) -> Outcome<ClassUnicode> {
-    let parsed = regex_syntax::ParserBuilder::new().case_insensitive(folded).build().parse(leaf);
-    let hir = parsed.map_err(|error| error.to_string())?;
+    let parse = |leaf: &str| {
+        let parsed = regex_syntax::ParserBuilder::new().case_insensitive(folded).build().parse(leaf);
+        parsed.map_err(|error| error.to_string())
+    };
+    // Twice, as what is wrong is wrong with the leaf as it was given.
+    parse(leaf)?;
+    let hir = parse(&spell_out(leaf)?)?;
     match hir.kind() {
         HirKind::Class(Class::Unicode(class)) => Ok(class.clone()),
         HirKind::Class(Class::Bytes(class)) => {
