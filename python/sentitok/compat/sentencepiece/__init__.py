@@ -8,7 +8,7 @@ Source of what the calls mean: google/sentencepiece 0.2.3, `python/src/sentencep
 
 from typing import NoReturn
 
-from ... import absent
+from ... import missing_attribute
 from .draws import set_random_generator_seed
 from .normalizer import SentencePieceNormalizer
 from .processor import SentencePieceProcessor
@@ -48,4 +48,4 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)
+    raise missing_attribute.error(f"module {__name__!r}", name, _ELSEWHERE)

@@ -10,7 +10,7 @@ import os
 from functools import lru_cache
 from typing import NoReturn
 
-from ... import absent, names
+from ... import missing_attribute, names
 from ..._sentitok import Tokenizer
 from ...names import encoding_name_for_model
 from . import load
@@ -64,7 +64,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)
+    raise missing_attribute.error(f"module {__name__!r}", name, _ELSEWHERE)
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ from typing import Literal, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ... import absent
+from ... import missing_attribute
 from ..._sentitok import DecodeError, Tokenizer
 from ...continuations import Continuations
 from ...messages import shown
@@ -322,7 +322,7 @@ class Encoding:
         return Continuations(self.tokenizer, self._mergeable_ranks)
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise absent.error(
+        raise missing_attribute.error(
             f"{type(self).__name__!r} object", name, {"encodeonlynativebpe": "it is encode_ordinary"}
         )
 

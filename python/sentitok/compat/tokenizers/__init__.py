@@ -7,7 +7,7 @@ tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and g
 
 from typing import NoReturn
 
-from ... import absent
+from ... import missing_attribute
 from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from .added import AddedToken
 from .encoding import Encoding
@@ -71,7 +71,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)
+    raise missing_attribute.error(f"module {__name__!r}", name, _ELSEWHERE)
 
 
 #: The version of tokenizers whose calls these are; that of sentitok is `sentitok.__version__`.

@@ -6,7 +6,7 @@ Source of what each is made of: tokenizers 0.23, `tokenizers.implementations`.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ... import absent
+from ... import missing_attribute
 from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from .added import AddedToken
 from .stages import Regex
@@ -377,4 +377,4 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)
+    raise missing_attribute.error(f"module {__name__!r}", name, _ELSEWHERE)

@@ -8,7 +8,7 @@ Source of what the calls mean: tokenizers 0.23.
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from ... import absent
+from ... import missing_attribute
 
 __all__ = ["NormalizedString", "PreTokenizedString"]
 
@@ -152,7 +152,7 @@ class NormalizedString:
         return f'NormalizedString(original="{self._original}", normalized="{self.normalized}")'
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise absent.error(f"{type(self).__name__!r} object", name, _RULES)
+        raise missing_attribute.error(f"{type(self).__name__!r} object", name, _RULES)
 
 
 class PreTokenizedString:
@@ -177,4 +177,4 @@ class PreTokenizedString:
             func(piece)
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise absent.error(f"{type(self).__name__!r} object", name, _OF_PIECES)
+        raise missing_attribute.error(f"{type(self).__name__!r} object", name, _OF_PIECES)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, ClassVar, NoReturn
 
-from ... import absent, numbers
+from ... import missing_attribute, numbers
 from ...messages import shown
 from .added import AddedToken, token_of
 from .fields import Field, Holder, Json, flag, text, whole
@@ -141,7 +141,7 @@ class BpeTrainer(Merging):
         )
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise absent.error(
+        raise missing_attribute.error(
             f"{type(self).__name__!r} object", name, {"getwordcount": "sentitok.count counts words"}
         )
 
@@ -273,4 +273,4 @@ _ELSEWHERE = {"paritybpetrainer": "train with tokenizers; the file that it saves
 
 
 def __getattr__(name: str) -> NoReturn:
-    raise absent.error(f"module {__name__!r}", name, _ELSEWHERE)
+    raise missing_attribute.error(f"module {__name__!r}", name, _ELSEWHERE)
