@@ -146,7 +146,7 @@ impl Tokenizer {
         }
         // What begins like nothing known is not read to its end: it may have none.
         let bytes = read_while(path, |start| FileKind::of(start) != FileKind::Unknown)?;
-        let _held = memory::hold(bytes.len(), OF_READING)?;
+        memory::check_room(bytes.len(), OF_READING)?;
         from_bytes(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
     }
 
@@ -155,7 +155,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::from_file`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let _held = memory::hold(bytes.len(), OF_READING)?;
+        memory::check_room(bytes.len(), OF_READING)?;
         from_bytes(bytes).and_then(Self::new)
     }
 
@@ -170,7 +170,7 @@ impl Tokenizer {
         special_tokens: &[(String, TokenId)],
     ) -> Result<Self> {
         let path = path.as_ref();
-        let (bytes, _held) = read(path)?;
+        let bytes = read(path)?;
         tiktoken::read(&bytes, pre_tokenizer, special_tokens)
             .and_then(Self::new)
             .map_err(|error| in_file(error, path))
@@ -182,7 +182,7 @@ impl Tokenizer {
     /// [`Error::Io`] and [`Error::Format`].
     pub fn from_gpt2(vocab: impl AsRef<Path>, merges: impl AsRef<Path>) -> Result<Self> {
         let (vocab, merges) = (vocab.as_ref(), merges.as_ref());
-        let ((vocab_json, _held), (merges_txt, _also_held)) = (read(vocab)?, read(merges)?);
+        let (vocab_json, merges_txt) = (read(vocab)?, read(merges)?);
         let vocab_json = utf8(&vocab_json).map_err(|error| in_file(error, vocab))?;
         let merges_txt = utf8(&merges_txt).map_err(|error| in_file(error, merges))?;
         gpt2::read(vocab_json, merges_txt).and_then(Self::new).map_err(|error| in_file(error, vocab))
@@ -198,7 +198,7 @@ impl Tokenizer {
         clean_up: bert_vocab::CleanUp,
     ) -> Result<Self> {
         let path = path.as_ref();
-        let (bytes, _held) = read(path)?;
+        let bytes = read(path)?;
         utf8(&bytes)
             .and_then(|text| bert_vocab::read(text, lowercase, clean_up)?.into_parts())
             .and_then(Self::new)
@@ -211,7 +211,7 @@ impl Tokenizer {
     /// [`Error::Io`] and [`Error::Format`].
     pub fn from_sentencepiece(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let (bytes, _held) = read(path)?;
+        let bytes = read(path)?;
         sentencepiece_tokenizer::read(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
     }
 
@@ -220,7 +220,7 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::NotRepresentable`] for tokens of characters that are no UTF-8.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let _held = self.model().vocab().hold()?;
+        self.model().vocab().check_room()?;
         container::write(self, self.call_defaults())
     }
 
@@ -231,7 +231,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::to_bytes`].
     pub fn fingerprint(&self) -> Result<String> {
-        let _held = self.model().vocab().hold()?;
+        self.model().vocab().check_room()?;
         Ok(hex(&Sha256::digest(container::write(self, &CallDefaults::default())?)))
     }
 
@@ -244,7 +244,7 @@ impl Tokenizer {
     pub fn save(&self, path: impl AsRef<Path>, format: Option<Format>) -> Result<Saved> {
         let path = path.as_ref();
         let format = format.map_or_else(|| Format::of_path(path), Ok)?;
-        let _held = self.model().vocab().hold()?;
+        self.model().vocab().check_room()?;
         let mut left_out = Vec::new();
         // Everything is made before the first file is touched.
         let files: Vec<(PathBuf, Vec<u8>)> = match format {

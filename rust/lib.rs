@@ -52,8 +52,6 @@ pub mod error;
 mod extents;
 pub mod fertility;
 pub mod format;
-#[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
-mod large_blocks;
 mod long_pieces;
 mod memory;
 pub mod model;
@@ -97,11 +95,6 @@ pub use unigram::trainer::UnigramTrainer;
 pub use vocab::{TokenId, Vocab};
 pub use word_counts::WordCounts;
 pub use wordpiece::trainer::WordPieceTrainer;
-
-/// Of the Python module alone: whoever uses the crate chooses an allocator of their own.
-#[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
-#[global_allocator]
-static ALLOCATOR: large_blocks::LargeBlocks = large_blocks::LargeBlocks::new();
 
 #[cfg(test)]
 mod tests {

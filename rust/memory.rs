@@ -1,8 +1,7 @@
-//! Memory that input decides the size of: asked for, never assumed.
+//! Memory whose size input decides: an error where the system refuses it.
 //!
-//! A vector that grows by itself ends the process where there is no memory;
-//! these say so. For what a text or a file decides the size of, not for what
-//! the code does.
+//! Vectors and maps of the standard library end the process where they cannot grow. These
+//! functions grow them with `try_reserve` and return [`Error::Memory`].
 
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher, Hash};
@@ -24,21 +23,7 @@ pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
         return Ok(());
     }
     let n = values.len().saturating_add(more);
-    is_left()?;
     values.try_reserve(more).map_err(|_| missing::<T>(n))
-}
-
-/// Whether there is any memory left, of which small blocks can be made: asked wherever
-/// input decides how many are.
-///
-/// The Python module has a reserve of them on Linux, which this must be asked to keep.
-#[inline]
-pub(crate) fn is_left() -> Result<()> {
-    #[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
-    if crate::large_blocks::are_scarce() {
-        return Err(missing::<u8>(1));
-    }
-    Ok(())
 }
 
 /// Appends a value.
@@ -61,52 +46,35 @@ pub(crate) fn extend<T: Clone>(values: &mut Vec<T>, more: &[T]) -> Result<()> {
 
 /// An empty vector with room for `n` values.
 pub(crate) fn reserved<T>(n: usize) -> Result<Vec<T>> {
-    is_left()?;
     let mut values = Vec::new();
     values.try_reserve_exact(n).map_err(|_| missing::<T>(n))?;
     Ok(values)
 }
 
-/// Holds memory for work on `n` values that takes up to `size` bytes for each, in maps and
-/// lists that grow by themselves; while this lives, it is there.
+/// Checks that the system would give `size` bytes for each of `n` values, and a few megabytes more.
 ///
-/// Only the Python module on Linux does so: elsewhere nothing is held.
-pub(crate) fn hold(n: usize, size: usize) -> Result<Held> {
-    let n = n.saturating_add(LEAST_HELD);
-    n.checked_mul(size).and_then(Held::new).ok_or(Error::Memory { n, size })
+/// Called before a tokenizer is loaded, written or changed, which builds many tables, some of them in
+/// other crates, that end the process where they cannot grow.
+pub(crate) fn check_room(n: usize, size: usize) -> Result<()> {
+    let n_bytes = n.saturating_mul(size).saturating_add(LEAST_ROOM);
+    if has_room(n_bytes) { Ok(()) } else { Err(Error::Memory { n, size }) }
 }
 
-/// Whether the system would give so many bytes now; elsewhere than in the Python module on Linux
-/// nobody knows.
+/// Whether the system would give a block of `n_bytes` now.
 pub(crate) fn has_room(n_bytes: usize) -> bool {
-    Held::new(n_bytes).is_some()
+    let mut room = Vec::<u8>::new();
+    let is_given = room.try_reserve_exact(n_bytes).is_ok();
+    // The compiler removes a block that nothing uses, and with it the question.
+    std::hint::black_box(&mut room);
+    is_given
 }
 
-/// The bytes that a trainer which merges pairs may take for each byte of distinct pieces:
-/// twice what was measured, 12 to 30.
-pub(crate) const OF_MERGING: usize = 64;
-/// The same of Unigram's: 57 to 64.
-pub(crate) const OF_UNIGRAM: usize = 128;
-/// The bytes that reading a tokenizer may take for each byte of its file: three times
+/// The bytes that loading a tokenizer may take for each byte of its file: three times
 /// what was measured, 4 to 10.
 pub(crate) const OF_READING: usize = 32;
 
-/// So many values at least: what a pattern, a cache or a thread takes beside.
-const LEAST_HELD: usize = 1 << 18;
-
-#[cfg(all(feature = "python", target_os = "linux", target_env = "gnu"))]
-pub(crate) use crate::large_blocks::Held;
-
-/// Nothing.
-#[cfg(not(all(feature = "python", target_os = "linux", target_env = "gnu")))]
-pub(crate) struct Held;
-
-#[cfg(not(all(feature = "python", target_os = "linux", target_env = "gnu")))]
-impl Held {
-    fn new(_: usize) -> Option<Self> {
-        Some(Self)
-    }
-}
+/// What a pattern, a cache or a thread takes in addition.
+const LEAST_ROOM: usize = 8 << 20;
 
 /// What an iterator gives, which knows how much that is.
 pub(crate) fn collected<T>(values: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
@@ -132,7 +100,6 @@ pub(crate) fn extend_text(text: &mut String, more: &str) -> Result<()> {
 /// Makes room for so many bytes of text more.
 pub(crate) fn reserve_text(text: &mut String, more: usize) -> Result<()> {
     if text.capacity() - text.len() < more {
-        is_left()?;
         text.try_reserve(more).map_err(|_| missing::<u8>(text.len().saturating_add(more)))?;
     }
     Ok(())
@@ -156,7 +123,6 @@ impl std::io::Write for Written<'_> {
 #[inline]
 pub(crate) fn push_heap<T: Ord>(heap: &mut BinaryHeap<T>, value: T) -> Result<()> {
     if heap.len() == heap.capacity() {
-        is_left()?;
         heap.try_reserve(1).map_err(|_| missing::<T>(heap.len() + 1))?;
     }
     heap.push(value);
@@ -177,7 +143,6 @@ pub(crate) fn reserve_keys<K: Eq + Hash, V, S: BuildHasher>(
 ) -> Result<()> {
     let n = map.len().saturating_add(more);
     if n > map.capacity() {
-        is_left()?;
         map.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
     }
     Ok(())
@@ -207,7 +172,6 @@ mod tests {
         ] {
             assert!(matches!(error, Error::Memory { n: found, size: 8 } if found == n), "{error}");
         }
-        is_left().unwrap();
         push(&mut values, 2).unwrap();
         extend(&mut values, &[3, 4]).unwrap();
         assert_eq!(values, [1, 2, 3, 4]);

@@ -188,7 +188,7 @@ impl Model {
     /// # Errors
     /// [`Error::Memory`] where there is none for a second model.
     pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
-        let _held = self.vocab().hold()?;
+        self.vocab().check_room()?;
         Ok(match self {
             Self::Bpe(model) => model.barring(specials).map(Self::Bpe),
             Self::WordPiece(model) => model.barring(specials)?.map(Self::WordPiece),

@@ -28,6 +28,7 @@ pub(crate) mod tokens;
 pub(crate) mod window;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
@@ -163,8 +164,20 @@ impl Start {
 ///
 /// Positions then ascend while weights descend: a weight is found by a cursor
 /// over the few distinct ones, not stored for each place.
-pub(crate) fn by_weight<'a>(pieces: impl IntoIterator<Item = (&'a [u8], u64)>) -> Vec<(&'a [u8], u64)> {
-    let mut pieces: Vec<(&[u8], u64)> = pieces.into_iter().filter(|piece| piece.1 > 0).collect();
-    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.1));
-    pieces
+///
+/// # Errors
+/// [`Error::Memory`] where they do not fit.
+pub(crate) fn by_weight<'a>(
+    pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
+) -> Result<Vec<(&'a [u8], u64)>> {
+    let mut sorted: Vec<(&[u8], u64)> = Vec::new();
+    for piece in pieces.into_iter().filter(|piece| piece.1 > 0) {
+        memory::push(&mut sorted, piece)?;
+    }
+    // A stable sort ends the process where it has no memory for a copy.
+    if !memory::has_room(size_of_val(sorted.as_slice())) {
+        return Err(memory::missing::<(&[u8], u64)>(sorted.len()));
+    }
+    sorted.sort_by_key(|piece| std::cmp::Reverse(piece.1));
+    Ok(sorted)
 }

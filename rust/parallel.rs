@@ -9,8 +9,6 @@ use std::panic::resume_unwind;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use crate::memory;
-
 /// The number of threads to use when the caller names none: the processors
 /// this process may use, or the cgroup's CPU quota if that is less.
 ///
@@ -24,9 +22,16 @@ pub fn default_threads() -> usize {
 /// More threads than any machine has use for; a system may refuse to start more.
 pub const MAX_THREADS: usize = 1024;
 
-/// What a thread needs to begin, its stack included, and more: where the C library has no memory for
-/// the variables of a thread that has begun, it ends the process.
-const ROOM: usize = 16 << 20;
+/// Whether 16 MB are left, without which no thread is started: a C library ends the process where it has no
+/// memory for the variables of a thread that has begun. Asks for small blocks, since an allocator may keep
+/// large ones that the C library cannot use.
+fn has_room() -> bool {
+    let mut blocks: [Vec<u8>; 16] = Default::default();
+    let are_given = blocks.iter_mut().all(|block| block.try_reserve_exact(1_000_000).is_ok());
+    // The compiler removes blocks that nothing uses, and with them the question.
+    std::hint::black_box(&mut blocks);
+    are_given
+}
 
 /// The threads to use: what was asked for, else [`default_threads`]; at least 1
 /// and at most [`MAX_THREADS`].
@@ -37,14 +42,14 @@ pub fn n_threads(asked: Option<usize>) -> usize {
 /// Starts a thread of `scope`; `None` when the system refuses one.
 ///
 /// A system may refuse threads at any time (a limit of processes, memory for
-/// stacks), and none is started where less than 16 MiB are left for it. That is
-/// no error: whoever shares work goes on with the threads there are, if need be
+/// stacks), and none is started where less than 16 MB are left for it. That is
+/// not an error: callers continue with the threads there are, if need be
 /// with the calling one alone, and the result is the same.
 pub fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Option<ScopedJoinHandle<'scope, T>> {
-    if is_refused() || !memory::has_room(ROOM) {
+    if is_refused() || !has_room() {
         return None;
     }
     std::thread::Builder::new().name("sentitok".to_owned()).spawn_scoped(scope, work).ok()

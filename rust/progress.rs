@@ -6,7 +6,6 @@
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::memory;
 
 /// A named part of a long job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +73,8 @@ impl<'a> Progress<'a> {
     /// Reports if the last report is at least [`Progress::INTERVAL`] old.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] when the callback asks to stop; [`Error::Memory`] when there
-    /// is none left for small blocks.
+    /// [`Error::Cancelled`] when the callback asks to stop.
     pub fn tick(&mut self, stage: Stage, done: u64, total: u64) -> Result<()> {
-        memory::is_left()?;
         if self.callback.is_none() || self.last.is_some_and(|at| at.elapsed() < Self::INTERVAL) {
             return Ok(());
         }

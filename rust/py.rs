@@ -8,6 +8,8 @@
 #![allow(missing_docs, reason = "2026-11: PyO3's macros make public items of private ones")]
 
 mod added_token;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod allocator;
 mod arrays;
 mod arrow;
 mod batch;
@@ -50,6 +52,10 @@ mod train_unigram;
 mod train_wordpiece;
 mod turns;
 mod word_counts;
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator::new();
 
 /// Train and run tokenizers.
 #[pyo3::pymodule(gil_used = false)]

@@ -161,9 +161,9 @@ impl Tokenizer {
     pub fn new(parts: Parts) -> Result<Self> {
         let Parts { pipeline, model, added, template, decoder, defaults } = parts;
         template.check()?;
-        let _held = model.vocab().hold()?;
+        model.vocab().check_room()?;
         let n_added: usize = added.iter().map(|token| ADDED_TOKEN + token.content.len()).sum();
-        let _held_for_added = memory::hold(n_added, memory::OF_READING)?;
+        memory::check_room(n_added, memory::OF_READING)?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
         let choices = finder::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
@@ -352,7 +352,7 @@ impl Tokenizer {
                 reason: format!("merges are passed over in BPE, and this is {}", self.model.name()),
             });
         };
-        let _held = bpe.vocab().hold()?;
+        bpe.vocab().check_room()?;
         let options = BpeOptions { dropout: p, ..bpe.options().clone() };
         let model = Bpe::new(bpe.vocab().clone(), bpe.order().clone(), options)?;
         self.like_this(Arc::new(model.into()), self.added.tokens().to_vec())

@@ -11,9 +11,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// The most bytes that work on a vocabulary takes: for each token as many times as for so
-/// many bytes, and for each byte. Three times what reading, writing, pruning and looking
-/// through vocabularies of 150,000 tokens was measured to take.
+/// Reading, writing, pruning and checking a vocabulary take up to [`WORK`] bytes for each of its
+/// bytes, and as many for each of [`WORK_TOKEN`] bytes a token: three times what vocabularies of
+/// 150,000 tokens took.
 const WORK_TOKEN: usize = 16;
 const WORK: usize = 32;
 
@@ -124,12 +124,12 @@ impl Vocab {
         }
     }
 
-    /// Holds memory for work on this vocabulary that builds tables of it.
+    /// Checks that there is room for tables built of this vocabulary.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is not enough.
-    pub(crate) fn hold(&self) -> Result<memory::Held> {
-        memory::hold(self.slab.len() + WORK_TOKEN * self.len, WORK)
+    /// [`Error::Memory`] where there is not.
+    pub(crate) fn check_room(&self) -> Result<()> {
+        memory::check_room(self.slab.len() + WORK_TOKEN * self.len, WORK)
     }
 
     /// The number of tokens.

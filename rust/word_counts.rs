@@ -137,14 +137,6 @@ impl WordCounts {
         (0..self.len()).map(|at| (self.piece(at), self.counts[at]))
     }
 
-    /// Holds memory for training on these: so many bytes for each of theirs.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] where there is not enough.
-    pub(crate) fn hold(&self, size: usize) -> Result<memory::Held> {
-        memory::hold(self.bytes.len() + size_of::<u64>() * self.len(), size)
-    }
-
     /// The number of distinct pieces.
     pub fn len(&self) -> usize {
         self.ends.len()

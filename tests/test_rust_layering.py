@@ -52,14 +52,20 @@ def test_rust_layers_are_there() -> None:
         assert (RUST / room).exists(), room
 
 
+def module_of(path: Path) -> str:
+    """The module of `rust/` that a file is in, as `simd`, or `py/allocator`."""
+    parts = path.relative_to(RUST).with_suffix("").parts
+    return "/".join(parts[: 2 if parts[0] == "py" else 1])
+
+
 def is_unsafe(path: Path) -> bool:
     lines = without_tests(path.read_text("utf-8")).split("\n")
     return any("unsafe" in line and re.search(r"^[^/]*\bunsafe\b *(\{|fn|impl)", line) for line in lines)
 
 
 @each(SOURCES)
-def test_only_vectors_and_the_allocator_are_unsafe(path: Path) -> None:
-    if path.relative_to(RUST).parts[0].removesuffix(".rs") in ("simd", "large_blocks"):
+def test_only_simd_and_the_allocator_are_unsafe(path: Path) -> None:
+    if module_of(path) in FUZZED:
         return
     assert not is_unsafe(path)
     assert not re.search(r"allow\(\s*unsafe_code", without_tests(path.read_text("utf-8")))
@@ -68,12 +74,12 @@ def test_only_vectors_and_the_allocator_are_unsafe(path: Path) -> None:
 # Module of rust/ with unsafe code: the fuzz targets that run it, and what each of them calls.
 FUZZED = {
     "simd": {"split": "sentitok::simd::", "normalize": "sentitok::normalizer::"},
-    "large_blocks": {"large_blocks": "rust/large_blocks.rs"},
+    "py/allocator": {"allocator": "rust/py/allocator.rs"},
 }
 
 
 def test_unsafe_modules_have_a_fuzz_target() -> None:
-    unsafe = {path.relative_to(RUST).parts[0].removesuffix(".rs") for path in SOURCES if is_unsafe(path)}
+    unsafe = {module_of(path) for path in SOURCES if is_unsafe(path)}
     assert unsafe == set(FUZZED)
     for target, called in (row for targets in FUZZED.values() for row in targets.items()):
         text = (ROOT / "fuzz" / "fuzz_targets" / f"{target}.rs").read_text("utf-8")

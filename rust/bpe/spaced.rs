@@ -48,7 +48,7 @@ impl Bpe {
         if !knows_by_symbols || self.vocab.iter().any(|(_, token)| token.contains(&b' ')) {
             return None;
         }
-        let _held = self.vocab.hold().ok()?;
+        self.vocab.check_room().ok()?;
         let mut made = Self { cuts_words: false, ..self.clone() };
         match &mut made.scored {
             Some(scored) => scored.take_space_for('▁'),

@@ -126,7 +126,7 @@ impl BpeTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<TrainedMerges> {
-        let pieces = by_weight(pieces);
+        let pieces = by_weight(pieces)?;
         let affix = |option, text: &Option<String>| match text {
             None => Ok(Vec::new()),
             Some(text) => self.unit.affix(option, text),

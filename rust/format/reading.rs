@@ -1,4 +1,4 @@
-//! The bytes of a tokenizer's file: read within limits, with memory held for reading on.
+//! Reads the bytes of a tokenizer's file within limits.
 
 use std::fs;
 use std::io::Read;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::MAX_FILE_BYTES;
 use crate::error::{Error, Result};
-use crate::memory::{self, Held, OF_READING};
+use crate::memory::{self, OF_READING};
 
-/// Reads a file that is not larger than any tokenizer, and holds memory for what is made of it.
-pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Held)> {
+/// Reads a file of at most [`MAX_FILE_BYTES`], and checks that there is room for its tables.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let bytes = read_while(path, |_| true)?;
-    let held = memory::hold(bytes.len(), OF_READING)?;
-    Ok((bytes, held))
+    memory::check_room(bytes.len(), OF_READING)?;
+    Ok(bytes)
 }
 
 /// How many bytes are looked at before the rest is read.

@@ -11,6 +11,8 @@ use std::cmp::Ordering;
 use super::pairs::{Candidate, Pairs};
 use super::tokens::Tokens;
 use super::window::{Next, Order};
+use crate::error::Result;
+use crate::memory;
 
 /// Which pair is merged first. All begin with the greatest count, and all
 /// count each place where the pair stands: `aaa` holds `a a` twice.
@@ -97,17 +99,20 @@ impl ByCount {
 
 impl Order for ByCount {
     /// In linear time.
-    fn fill(&mut self, tokens: &Tokens, pairs: &Pairs) {
+    fn fill(&mut self, tokens: &Tokens, pairs: &Pairs) -> Result<()> {
         self.heap.clear();
-        self.heap.extend(pairs.iter());
+        let pairs = pairs.iter();
+        memory::reserve(&mut self.heap, pairs.len())?;
+        self.heap.extend(pairs);
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(tokens, at);
         }
+        Ok(())
     }
 
-    fn push(&mut self, tokens: &Tokens, pair: Candidate) {
+    fn push(&mut self, tokens: &Tokens, pair: Candidate) -> Result<()> {
         let mut at = self.heap.len();
-        self.heap.push(pair);
+        memory::push(&mut self.heap, pair)?;
         while at > 0 {
             let parent = (at - 1) / 2;
             if !self.tie_break.before(tokens, &pair, &self.heap[parent]) {
@@ -117,6 +122,7 @@ impl Order for ByCount {
             at = parent;
         }
         self.heap[at] = pair;
+        Ok(())
     }
 
     fn best(&mut self, tokens: &Tokens, pairs: &mut Pairs, least: u64, _: bool) -> Next {

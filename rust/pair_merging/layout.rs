@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use super::Merge;
 use super::symbols::FirstSymbols;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
@@ -51,7 +52,7 @@ impl SymbolLayout {
         symbols: &FirstSymbols,
         progress: &mut Progress,
     ) -> Result<Self> {
-        let mut layout = Self::with_capacity(pieces);
+        let mut layout = Self::with_capacity(pieces)?;
         let mut run = Vec::new();
         for (at, &(piece, weight)) in pieces.iter().enumerate() {
             if at % TICK == 0 {
@@ -67,12 +68,12 @@ impl SymbolLayout {
         layout.check()
     }
 
-    pub(crate) fn with_capacity(pieces: &[(&[u8], u64)]) -> Self {
+    pub(crate) fn with_capacity(pieces: &[(&[u8], u64)]) -> Result<Self> {
         let bytes: usize =
             pieces.iter().map(|(piece, _)| if piece.len() > 1 { piece.len() + 1 } else { 0 }).sum();
-        let mut slots = Vec::with_capacity(bytes + 1);
+        let mut slots = memory::reserved(bytes + 1)?;
         slots.push(SEPARATOR);
-        Self { slots, weight_starts: Vec::new(), weights: Vec::new() }
+        Ok(Self { slots, weight_starts: Vec::new(), weights: Vec::new() })
     }
 
     /// Appends a run and empties it. A run of one symbol has no pair.
@@ -185,7 +186,10 @@ impl SymbolLayout {
 
     /// Calls `f` with each pair of neighbours in a layout that is not compact:
     /// position, left, right and weight.
-    pub(crate) fn for_each_pair(&self, mut f: impl FnMut(usize, TokenId, TokenId, u64)) {
+    pub(crate) fn for_each_pair(
+        &self,
+        mut f: impl FnMut(usize, TokenId, TokenId, u64) -> Result<()>,
+    ) -> Result<()> {
         let mut weights = Weights::default();
         let mut position = 0;
         while position < self.slots.len() {
@@ -197,10 +201,11 @@ impl SymbolLayout {
             let next = position + self.span(position);
             let right = self.slots[next];
             if right != SEPARATOR {
-                f(position, left, right, weights.at(self, position));
+                f(position, left, right, weights.at(self, position))?;
             }
             position = next;
         }
+        Ok(())
     }
 
     /// Gives every symbol one slot. Positions change.
@@ -223,7 +228,7 @@ impl SymbolLayout {
     }
 
     /// Takes merges back, none of which made a token that stood in a piece before.
-    pub(crate) fn unmerge(&mut self, merges: &[Merge]) {
+    pub(crate) fn unmerge(&mut self, merges: &[Merge]) -> Result<()> {
         self.compact();
         let parts: FxHashMap<TokenId, (TokenId, TokenId)> =
             merges.iter().map(|merge| (merge.id, (merge.left, merge.right))).collect();
@@ -239,11 +244,12 @@ impl SymbolLayout {
             while let Some(id) = stack.pop() {
                 match parts.get(&id) {
                     Some(&(left, right)) => stack.extend([right, left]),
-                    None => slots.push(id),
+                    None => memory::push(&mut slots, id)?,
                 }
             }
         }
         self.slots = slots;
+        Ok(())
     }
 
     /// Calls `f` with each run's symbols and its weight.

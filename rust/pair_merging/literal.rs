@@ -19,6 +19,7 @@ use super::layout::SymbolLayout;
 use super::tokens::Tokens;
 use super::{Limits, Merge, MergeStop};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
@@ -47,6 +48,7 @@ struct Books {
 
 impl Books {
     fn add(&mut self, tokens: &Tokens, pair: Pair, by: i64) -> Result<()> {
+        memory::reserve_key(&mut self.counts)?;
         let count = self.counts.entry(pair).or_default();
         *count = count.checked_add(by).ok_or_else(|| Error::CountOverflow {
             what: format!("the pair {:?}", String::from_utf8_lossy(&tokens.joined(pair.0, pair.1))),
@@ -54,27 +56,40 @@ impl Books {
         Ok(())
     }
 
-    fn born(&mut self, pair: Pair, word: u32) {
+    fn born(&mut self, pair: Pair, word: u32) -> Result<()> {
+        memory::reserve_key(&mut self.birth_index)?;
+        memory::reserve(&mut self.births, 1)?;
         let at = *self.birth_index.entry(pair).or_insert_with(|| {
             self.births.push((pair, Vec::new()));
             self.births.len() - 1
         });
         let words = &mut self.births[at].1;
         if words.last() != Some(&word) {
-            words.push(word);
+            memory::push(words, word)?;
         }
+        Ok(())
+    }
+
+    /// Notes that a pair stands at a place.
+    fn stands(&mut self, pair: Pair, at: u32) -> Result<()> {
+        memory::reserve_key(&mut self.places)?;
+        memory::push(self.places.entry(pair).or_default(), at)
     }
 
     /// Queues what was born.
-    fn feed(&mut self) {
+    fn feed(&mut self) -> Result<()> {
         self.birth_index.clear();
         for (pair, words) in self.births.drain(..) {
             let count = self.counts[&pair];
             if count > 0 {
-                self.queue.push((count as u64, Reverse(pair), Reverse(self.carried.len())));
-                self.carried.push(words);
+                memory::push_heap(
+                    &mut self.queue,
+                    (count as u64, Reverse(pair), Reverse(self.carried.len())),
+                )?;
+                memory::push(&mut self.carried, words)?;
             }
         }
+        Ok(())
     }
 }
 
@@ -91,11 +106,11 @@ pub(super) fn train(
         if let Some(pair) = words.pair(at) {
             let word = words.word_of(at);
             books.add(tokens, pair, words.weights[word as usize])?;
-            books.born(pair, word);
-            books.places.entry(pair).or_default().push(at);
+            books.born(pair, word)?;
+            books.stands(pair, at)?;
         }
     }
-    books.feed();
+    books.feed()?;
 
     let mut merges = Vec::new();
     let stop = loop {
@@ -124,7 +139,7 @@ pub(super) fn train(
         words.merge_in(&carried, pair, id, &mut books, tokens, &mut || {
             progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)
         })?;
-        books.feed();
+        books.feed()?;
     };
     Ok((last_of_each(merges), stop))
 }
@@ -156,7 +171,16 @@ struct LinkedPieces {
 
 impl LinkedPieces {
     fn of(layout: &SymbolLayout) -> Result<Self> {
-        let mut words = Self::default();
+        let n = layout.len();
+        let mut words = Self {
+            symbols: memory::reserved(n)?,
+            lens: memory::reserved(n)?,
+            next: memory::reserved(n)?,
+            before: memory::reserved(n)?,
+            // A run has two symbols at least, and a separator.
+            starts: memory::reserved(n / 3)?,
+            weights: memory::reserved(n / 3)?,
+        };
         let mut fits = true;
         layout.for_each_run(|run, weight| {
             fits &= i64::try_from(weight).is_ok();
@@ -168,7 +192,7 @@ impl LinkedPieces {
             words.before.extend((start..=last).map(|at| if at == start { NONE } else { at - 1 }));
             words.next.extend((start..=last).map(|at| if at == last { NONE } else { at + 1 }));
         });
-        words.lens = vec![1; words.symbols.len()];
+        words.lens.resize(words.symbols.len(), 1);
         if fits { Ok(words) } else { Err(Error::CountOverflow { what: "a piece, doubled,".to_owned() }) }
     }
 
@@ -211,13 +235,10 @@ impl LinkedPieces {
             while carried.next_if(|&other| other < word).is_some() {}
             match carried.peek() {
                 Some(&other) if other == word => self.merge(at, word, id, books, tokens)?,
-                _ => elsewhere.push(at),
+                _ => memory::push(&mut elsewhere, at)?,
             }
         }
-        if !elsewhere.is_empty() {
-            books.places.entry(pair).or_default().extend(elsewhere);
-        }
-        Ok(())
+        elsewhere.into_iter().try_for_each(|at| books.stands(pair, at))
     }
 
     /// Merges the pair at a place, and tells of each pair that goes or comes.
@@ -235,9 +256,9 @@ impl LinkedPieces {
         if before != NONE {
             let (symbol, len) = (self.symbols[before as usize], self.lens[before as usize]);
             books.add(tokens, (symbol, left), -weight)?;
-            books.places.entry((symbol, id)).or_default().push(before);
+            books.stands((symbol, id), before)?;
             if tokens.is_short((len + length) as usize) {
-                books.born((symbol, id), word);
+                books.born((symbol, id), word)?;
                 books.add(tokens, (symbol, id), weight)?;
             }
         }
@@ -245,9 +266,9 @@ impl LinkedPieces {
             self.before[after as usize] = at as u32;
             let (symbol, len) = (self.symbols[after as usize], self.lens[after as usize]);
             books.add(tokens, (right, symbol), -weight)?;
-            books.places.entry((id, symbol)).or_default().push(at as u32);
+            books.stands((id, symbol), at as u32)?;
             if tokens.is_short((len + length) as usize) {
-                books.born((id, symbol), word);
+                books.born((id, symbol), word)?;
                 books.add(tokens, (id, symbol), weight)?;
             }
         }

@@ -57,7 +57,7 @@ pub(crate) fn run<O: Order>(
             }
             Reuse::Literal if is_reused => {
                 drop(window);
-                layout.unmerge(&merges);
+                layout.unmerge(&merges)?;
                 tokens.truncate(n_initial);
                 return literal::train(layout, tokens, limits, progress);
             }
@@ -72,9 +72,9 @@ pub(crate) fn run<O: Order>(
         let by = rewriter.merge(layout, tokens, pair, id, positions.as_slice(), &mut tick)?;
         window.order.merged(pair, id, by);
         if is_reused {
-            rewriter.recount(layout, tokens, pair, id, &mut window);
+            rewriter.recount(layout, tokens, pair, id, &mut window)?;
         }
-        rewriter.apply(tokens, pair, id, &mut window);
+        rewriter.apply(tokens, pair, id, &mut window)?;
         window.settle(pair);
         merges.push(Merge { left: best.left, right: best.right, id, count: best.count });
     }

@@ -6,6 +6,8 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
+use crate::error::Result;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// A frequent pair.
@@ -42,17 +44,18 @@ impl Default for Positions {
 
 impl Positions {
     /// An empty list with room for `n`.
-    pub(super) fn with_room(n: usize) -> Self {
-        Self::Many(if n > 1 { Vec::with_capacity(n) } else { Vec::new() })
+    pub(super) fn with_room(n: usize) -> Result<Self> {
+        Ok(Self::Many(if n > 1 { memory::reserved(n)? } else { Vec::new() }))
     }
 
     #[inline]
-    pub(super) fn push(&mut self, position: u32) {
+    pub(super) fn push(&mut self, position: u32) -> Result<()> {
         match self {
             Self::One(first) => *self = Self::Many(vec![*first, position]),
             Self::Many(list) if list.capacity() == 0 => *self = Self::One(position),
-            Self::Many(list) => list.push(position),
+            Self::Many(list) => memory::push(list, position)?,
         }
+        Ok(())
     }
 
     pub(super) fn as_slice(&self) -> &[u32] {
@@ -62,8 +65,8 @@ impl Positions {
         }
     }
 
-    pub(super) fn append(&mut self, others: &Self) {
-        others.as_slice().iter().for_each(|&position| self.push(position));
+    pub(super) fn append(&mut self, others: &Self) -> Result<()> {
+        others.as_slice().iter().try_for_each(|&position| self.push(position))
     }
 
     fn shrink_to_fit(&mut self) {
@@ -113,26 +116,29 @@ impl Pairs {
 
     /// The pair, which is added if need be. In line: asked for at each place.
     #[inline(always)]
-    pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> &mut FrequentPair {
+    pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> Result<&mut FrequentPair> {
         let Self { list, index } = self;
+        memory::reserve_key(index)?;
+        memory::reserve(list, 1)?;
         let at = *index.entry(key(left, right)).or_insert_with(|| {
             list.push(FrequentPair::default());
             list.len() as u32 - 1
         });
-        &mut list[at as usize]
+        Ok(&mut list[at as usize])
     }
 
     /// Adds a pair and gives its number.
-    pub(super) fn insert(&mut self, left: TokenId, right: TokenId, pair: FrequentPair) -> u32 {
+    pub(super) fn insert(&mut self, left: TokenId, right: TokenId, pair: FrequentPair) -> Result<u32> {
         let number = self.list.len() as u32;
-        self.list.push(pair);
+        memory::reserve_key(&mut self.index)?;
+        memory::push(&mut self.list, pair)?;
         self.index.insert(key(left, right), number);
-        number
+        Ok(number)
     }
 
     #[inline]
-    pub(super) fn push_position(&mut self, index: u32, position: u32) {
-        self.list[index as usize].positions.push(position);
+    pub(super) fn push_position(&mut self, index: u32, position: u32) -> Result<()> {
+        self.list[index as usize].positions.push(position)
     }
 
     /// Takes out a pair, and gives its positions.
@@ -177,9 +183,10 @@ impl Pairs {
     }
 
     /// Keeps the pairs of at least `least`, in little memory.
-    pub(super) fn keep(self, least: u64) -> Self {
+    pub(super) fn keep(self, least: u64) -> Result<Self> {
         let Self { mut list, mut index } = self;
-        let mut kept = Vec::new();
+        let n_kept = index.values().filter(|&&number| list[number as usize].count >= least).count();
+        let mut kept = memory::reserved(n_kept)?;
         index.retain(|_, number| {
             let mut pair = std::mem::take(&mut list[*number as usize]);
             if pair.count < least {
@@ -191,6 +198,6 @@ impl Pairs {
             true
         });
         index.shrink_to_fit();
-        Self { list: kept, index }
+        Ok(Self { list: kept, index })
     }
 }

@@ -11,6 +11,7 @@ use super::layout::{SEPARATOR, SymbolLayout, Weights};
 use super::tokens::Tokens;
 use super::window::{Order, PairWindow};
 use crate::error::Result;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// Places looked at together.
@@ -52,11 +53,11 @@ impl Side {
     }
 
     #[inline]
-    fn born(&mut self, symbol: TokenId, position: usize, weight: u64) {
+    fn born(&mut self, symbol: TokenId, position: usize, weight: u64) -> Result<()> {
         let change = self.change(symbol);
         change.born += weight;
         change.n += 1;
-        self.births.push((symbol, position as u32));
+        memory::push(&mut self.births, (symbol, position as u32))
     }
 }
 
@@ -119,13 +120,13 @@ impl Rewriter {
                             after.births.pop();
                         }
                         if forms_with_itself {
-                            before.born(id, start, weight);
+                            before.born(id, start, weight)?;
                         }
                     }
                     Some((symbol, start)) => {
                         before.change(symbol).lost += weight;
                         if tokens.may_form(symbol, id) {
-                            before.born(symbol, start, weight);
+                            before.born(symbol, start, weight)?;
                         }
                     }
                     None => {}
@@ -134,7 +135,7 @@ impl Rewriter {
                 if next != SEPARATOR {
                     after.change(next).lost += weight;
                     if tokens.may_form(id, next) {
-                        after.born(next, position, weight);
+                        after.born(next, position, weight)?;
                     }
                 }
                 layout.join(position, left_span, right_span, id);
@@ -158,7 +159,7 @@ impl Rewriter {
         (left, right): (TokenId, TokenId),
         id: TokenId,
         window: &mut PairWindow<impl Order>,
-    ) {
+    ) -> Result<()> {
         let Self { before, after } = self;
         for (side, part) in [(&mut *before, left), (&mut *after, right)] {
             side.births.clear();
@@ -173,12 +174,14 @@ impl Rewriter {
         }
         layout.for_each_pair(|position, left, right, weight| {
             if right == id && tokens.may_form(left, id) {
-                before.born(left, position, weight);
+                before.born(left, position, weight)?;
             } else if left == id && tokens.may_form(id, right) {
-                after.born(right, position, weight);
+                after.born(right, position, weight)?;
             }
-        });
+            Ok(())
+        })?;
         window.forget(id);
+        Ok(())
     }
 
     /// Tells the window what a merge changed.
@@ -188,7 +191,7 @@ impl Rewriter {
         (left, right): (TokenId, TokenId),
         id: TokenId,
         window: &mut PairWindow<impl Order>,
-    ) {
+    ) -> Result<()> {
         let Self { before, after } = self;
         for (side, is_before) in [(before, true), (after, false)] {
             for &symbol in &side.touched {
@@ -202,17 +205,18 @@ impl Rewriter {
                 let change = &mut side.changes[symbol as usize];
                 if change.born >= window.least() {
                     let (left, right) = if is_before { (symbol, id) } else { (id, symbol) };
-                    change.index = window.insert(tokens, left, right, change.born, change.n) + 1;
+                    change.index = window.insert(tokens, left, right, change.born, change.n)? + 1;
                 }
             }
             for (symbol, position) in side.births.drain(..) {
                 if let Some(index) = side.changes[symbol as usize].index.checked_sub(1) {
-                    window.push_position(index, position);
+                    window.push_position(index, position)?;
                 }
             }
             for symbol in side.touched.drain(..) {
                 side.changes[symbol as usize] = Change::default();
             }
         }
+        Ok(())
     }
 }

@@ -55,8 +55,8 @@ impl Scan<'_> {
             if sketch.sums[sketch.cell(left, right)] < least {
                 return Ok(());
             }
-            let pair = pairs.entry(left, right);
-            pair.positions.push(position as u32);
+            let pair = pairs.entry(left, right)?;
+            pair.positions.push(position as u32)?;
             pair.count = self.sum(pair.count, weight, left, right)?;
             Ok(())
         })?;
@@ -65,13 +65,13 @@ impl Scan<'_> {
         let mut pairs = found.next().unwrap_or_default();
         for others in found {
             for (left, right, other) in others.into_each() {
-                let pair = pairs.entry(left, right);
+                let pair = pairs.entry(left, right)?;
                 pair.count = self.sum(pair.count, other.count, left, right)?;
-                pair.positions.append(&other.positions);
+                pair.positions.append(&other.positions)?;
             }
         }
         self.tick(progress)?;
-        Ok(pairs.keep(least))
+        pairs.keep(least)
     }
 
     fn tick(&self, progress: &mut Progress) -> Result<()> {

@@ -44,10 +44,10 @@ pub(crate) trait Order {
     }
 
     /// Replaces all candidates by these pairs.
-    fn fill(&mut self, tokens: &Tokens, pairs: &Pairs);
+    fn fill(&mut self, tokens: &Tokens, pairs: &Pairs) -> Result<()>;
 
     /// Adds a pair, whose number is the next.
-    fn push(&mut self, tokens: &Tokens, pair: Candidate);
+    fn push(&mut self, tokens: &Tokens, pair: Candidate) -> Result<()>;
 
     /// The pair to merge. Pairs rarer than `least` that come to the front are
     /// removed; `is_last` tells that outside the window there is none to come.
@@ -116,17 +116,17 @@ impl<O: Order> PairWindow<O> {
         right: TokenId,
         count: u64,
         n: u32,
-    ) -> u32 {
-        let pair = FrequentPair { count, positions: Positions::with_room(n as usize) };
-        let index = self.pairs.insert(left, right, pair);
-        self.order.push(tokens, Candidate { count, left, right, index });
-        index
+    ) -> Result<u32> {
+        let pair = FrequentPair { count, positions: Positions::with_room(n as usize)? };
+        let index = self.pairs.insert(left, right, pair)?;
+        self.order.push(tokens, Candidate { count, left, right, index })?;
+        Ok(index)
     }
 
     /// Adds a place of a pair known by its number.
     #[inline]
-    pub(super) fn push_position(&mut self, index: u32, position: u32) {
-        self.pairs.push_position(index, position);
+    pub(super) fn push_position(&mut self, index: u32, position: u32) -> Result<()> {
+        self.pairs.push_position(index, position)
     }
 
     /// Drops all pairs of a token.
@@ -161,7 +161,7 @@ impl<O: Order> PairWindow<O> {
             self.pairs = scan.pairs(&sketch, self.least, progress)?;
             if !self.pairs.is_empty() {
                 progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
-                self.order.fill(tokens, &self.pairs);
+                self.order.fill(tokens, &self.pairs)?;
                 progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
                 return Ok(None);
             }

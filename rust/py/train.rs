@@ -23,7 +23,6 @@ use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
 use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::Tokenizer;
@@ -115,7 +114,6 @@ fn train(
     let Corpus { counts, seconds } = corpus;
     let started = Instant::now();
     let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress, |progress| {
-        let _held = counts.hold(memory::OF_MERGING)?;
         let trained = trainer.train(counts.iter(), progress)?;
         let pipeline = counts.pipeline().clone();
         let tokenizer = Tokenizer::from_trained(trainer, unk_token, pipeline, &trained, base)?;

@@ -12,7 +12,6 @@ use super::report::{Learnt, PyTrainReport};
 use super::tokenizer::PyTokenizer;
 use crate::bpe::trainer::{Kind, MergeStop, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
@@ -162,7 +161,6 @@ impl SentencePieceTraining {
         let Corpus { counts, seconds } = given.count(py, reading, &pipeline, progress)?;
         let started = Instant::now();
         let (trained, tokenizer): (ScoredTrained, Tokenizer) = run(py, progress, |progress| {
-            let _held = counts.hold(memory::OF_MERGING)?;
             let trained = trainer.train(counts.iter(), progress)?;
             let tokenizer = Tokenizer::from_sentencepiece_bpe(trainer, counts.pipeline(), &trained)?;
             Ok((trained, tokenizer))

@@ -21,7 +21,6 @@ use super::text::names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{BOS, EOS, special_tokens};
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
@@ -167,7 +166,6 @@ pub(super) fn train_unigram(
         let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
         let started = Instant::now();
         let (trained, tokenizer): (TrainedUnigram, Tokenizer) = run(py, progress.as_ref(), |progress| {
-            let _held = counts.hold(memory::OF_UNIGRAM)?;
             let trained = trainer.train(counts.iter(), progress)?;
             let tokenizer = Tokenizer::from_unigram(&trainer, counts.pipeline().clone(), &trained)?;
             Ok((trained, tokenizer))

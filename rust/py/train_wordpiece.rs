@@ -21,7 +21,6 @@ use super::report::{Learnt, PyTrainReport};
 use super::text::names;
 use super::tokenizer::PyTokenizer;
 use crate::error::Result;
-use crate::memory;
 use crate::normalizer::{Bert, Normalizer};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
@@ -123,7 +122,6 @@ pub(super) fn train_wordpiece(
         let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
         let started = Instant::now();
         let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress.as_ref(), |progress| {
-            let _held = counts.hold(memory::OF_MERGING)?;
             let trained = trainer.train(counts.iter(), progress)?;
             let tokenizer = Tokenizer::from_wordpiece(options, counts.pipeline().clone(), &trained)?;
             Ok((trained, tokenizer))

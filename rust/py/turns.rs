@@ -32,7 +32,6 @@ impl Turns {
             return Ok(());
         }
         self.done = 0;
-        memory::is_left()?;
         if self.since.get_or_insert_with(Instant::now).elapsed() < TURN {
             return Ok(());
         }

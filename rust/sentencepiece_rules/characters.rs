@@ -11,6 +11,7 @@ use super::PieceOptions;
 use super::rules::Class;
 use crate::automaton::Strings;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::progress::{Progress, Stage};
 
 /// Pieces read between two looks at the clock.
@@ -105,7 +106,10 @@ impl<'a> CountedWords<'a> {
                     .to_owned(),
             }),
         };
-        let words = pieces.into_iter().filter(|piece| piece.1 > 0).map(utf8).collect::<Result<_>>()?;
+        let mut words = Vec::new();
+        for piece in pieces.into_iter().filter(|piece| piece.1 > 0) {
+            memory::push(&mut words, utf8(piece)?)?;
+        }
         let texts: Vec<String> = options.reserved().map(|piece| piece.text).collect();
         let specials = match texts.is_empty() {
             true => None,

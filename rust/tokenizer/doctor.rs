@@ -33,7 +33,7 @@ impl Tokenizer {
     /// # Errors
     /// [`crate::Error::Pattern`] when a user's pattern hits its step limit.
     pub fn doctor(&self) -> Result<Diagnosis> {
-        let _held = self.model.vocab().hold()?;
+        self.model.vocab().check_room()?;
         let added: HashSet<TokenId> = self.added.tokens().iter().map(|token| token.id).collect();
         let vocab = self.model.vocab();
         let mut found = Diagnosis {

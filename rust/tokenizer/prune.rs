@@ -34,7 +34,7 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token.
     pub fn prune(&self, keep: &[TokenId]) -> Result<(Self, IdMap)> {
-        let _held = self.model.vocab().hold()?;
+        self.model.vocab().check_room()?;
         let mut kept = vec![false; self.max_id() as usize + 1];
         let template = self.template.single.iter().chain(&self.template.pair);
         let of_template = template.filter_map(|part| match part {

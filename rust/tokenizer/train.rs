@@ -11,7 +11,6 @@ use crate::bpe::trainer::{Base, BpeTrainer, MergeStop, TrainedMerges};
 use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
@@ -25,7 +24,6 @@ impl Tokenizer {
     /// # Errors
     /// As [`BpeTrainer::train`].
     pub fn train_bpe(trainer: &BpeTrainer, counts: &WordCounts, progress: &mut Progress) -> Result<Self> {
-        let _held = counts.hold(memory::OF_MERGING)?;
         let trained = trainer.train(counts.iter(), progress)?;
         Self::from_trained(trainer, None, counts.pipeline().clone(), &trained, None)
     }

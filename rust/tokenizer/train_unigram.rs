@@ -10,7 +10,6 @@ use super::{CallDefaults, Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
@@ -32,7 +31,6 @@ impl Tokenizer {
         progress: &mut Progress,
     ) -> Result<Self> {
         Self::check_unigram(trainer, counts.pipeline())?;
-        let _held = counts.hold(memory::OF_UNIGRAM)?;
         let trained = trainer.train(counts.iter(), progress)?;
         Self::from_unigram(trainer, counts.pipeline().clone(), &trained)
     }

@@ -8,7 +8,6 @@ use super::{CallDefaults, Parts, Tokenizer};
 use crate::added_tokens::AddedToken;
 use crate::decoder::Decoder;
 use crate::error::Result;
-use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 use crate::template::{Part, Template};
@@ -28,7 +27,6 @@ impl Tokenizer {
         counts: &WordCounts,
         progress: &mut Progress,
     ) -> Result<Self> {
-        let _held = counts.hold(memory::OF_MERGING)?;
         let trained = trainer.train(counts.iter(), progress)?;
         let options = WordPieceOptions {
             continuing_subword_prefix: trainer.continuing_subword_prefix.clone(),

@@ -24,6 +24,7 @@ mod single;
 mod team;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::sentencepiece_rules::characters::{Characters, CountedWords};
@@ -158,6 +159,8 @@ impl UnigramTrainer {
         drop(segments);
 
         let seeds = model.len();
+        // A pass has four lists as long as the model, and two on each thread.
+        memory::check_room(seeds, size_of::<f64>() * (4 + 2 * threads))?;
         // What is counted for the first piece, the most frequent character, beside its own.
         let foreign: Option<u64> = match self.method {
             Method::Full => None,

@@ -146,7 +146,7 @@ impl WordPieceTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<TrainedMerges> {
-        let pieces = by_weight(pieces);
+        let pieces = by_weight(pieces)?;
         if let Some((word, _)) = pieces.iter().find(|(word, _)| std::str::from_utf8(word).is_err()) {
             return Err(Error::Option {
                 option: "pieces",

@@ -42,7 +42,7 @@ pub(super) fn replay(
         // Of a pair that stands twice the last counts, as where the base is encoded with.
         ranks.insert((left, right), (rank as u32, id));
     }
-    let mut layout = SymbolLayout::with_capacity(pieces);
+    let mut layout = SymbolLayout::with_capacity(pieces)?;
     let mut run = LinkedRun::default();
     for (at, &(piece, weight)) in pieces.iter().enumerate() {
         if at % TICK == 0 || piece.len() > TICK {

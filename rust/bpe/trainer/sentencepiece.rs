@@ -133,8 +133,8 @@ fn lay_out(
         ids.insert(c, id);
     }
     let texts = segments.texts.iter().map(|text| text.as_bytes());
-    let pieces = by_weight(texts.zip(segments.weights.iter().copied()));
-    let mut layout = SymbolLayout::with_capacity(&pieces);
+    let pieces = by_weight(texts.zip(segments.weights.iter().copied()))?;
+    let mut layout = SymbolLayout::with_capacity(&pieces)?;
     let mut run = Vec::new();
     for &(piece, weight) in &pieces {
         run.extend(String::from_utf8_lossy(piece).chars().filter_map(|c| ids.get(&c).copied()));

@@ -202,7 +202,7 @@ impl PyTokenizer {
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let bytes = |id| byte_string(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());
-            let _held = self.tokenizer.model().vocab().hold()?;
+            self.tokenizer.model().vocab().check_room()?;
             let merges = py.detach(|| self.tokenizer.model().bpe().map(Bpe::merge_list)).unwrap_or_default();
             let (all, mut turns) = (PyList::empty(py), Turns::default());
             for (left, right) in merges {

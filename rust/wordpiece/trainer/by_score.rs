@@ -20,6 +20,8 @@
 
 use super::queue::{Queue, Waiting};
 use super::score::Measure;
+use crate::error::Result;
+use crate::memory;
 use crate::pair_merging::pairs::{Candidate, Pairs};
 use crate::pair_merging::tokens::Tokens;
 use crate::pair_merging::window::{Next, Order};
@@ -113,11 +115,12 @@ impl<M: Measure> ByScore<M> {
     }
 
     /// Lists a pair with its two symbols.
-    fn list(&mut self, pair: Candidate) {
-        self.symbols[pair.left as usize].pairs.push(pair.index);
+    fn list(&mut self, pair: Candidate) -> Result<()> {
+        memory::push(&mut self.symbols[pair.left as usize].pairs, pair.index)?;
         if pair.left != pair.right {
-            self.symbols[pair.right as usize].pairs.push(pair.index);
+            memory::push(&mut self.symbols[pair.right as usize].pairs, pair.index)?;
         }
+        Ok(())
     }
 }
 
@@ -126,27 +129,27 @@ impl<M: Measure> Order for ByScore<M> {
         self.measure.limit(1).is_none()
     }
 
-    fn fill(&mut self, _: &Tokens, pairs: &Pairs) {
+    fn fill(&mut self, _: &Tokens, pairs: &Pairs) -> Result<()> {
         for symbol in &mut self.symbols {
             symbol.lower_floor();
             symbol.pairs.clear();
             symbol.exact.clear();
         }
-        let mut waiting = Vec::with_capacity(pairs.len());
+        let mut waiting = memory::reserved(pairs.len())?;
         for pair in pairs.iter() {
-            self.list(pair);
+            self.list(pair)?;
             waiting.push(self.bound(pair));
         }
-        self.queue.refill(pairs.len(), waiting);
+        self.queue.refill(pairs.len(), waiting)?;
         self.exact.clear();
-        self.exact.resize(pairs.len(), false);
+        memory::resize(&mut self.exact, pairs.len(), false)
     }
 
-    fn push(&mut self, _: &Tokens, pair: Candidate) {
-        self.exact.push(false);
+    fn push(&mut self, _: &Tokens, pair: Candidate) -> Result<()> {
+        memory::push(&mut self.exact, false)?;
         let waiting = self.bound(pair);
-        self.queue.push(waiting);
-        self.list(pair);
+        self.queue.push(waiting)?;
+        self.list(pair)
     }
 
     fn best(&mut self, _: &Tokens, pairs: &mut Pairs, least: u64, is_last: bool) -> Next {

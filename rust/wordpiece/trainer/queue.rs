@@ -4,6 +4,8 @@
 //! lazy heap of byte-pair encoding may only let keys fall. O(log n) a change,
 //! O(1) in the common case that a key moves little.
 
+use crate::error::Result;
+use crate::memory;
 use crate::vocab::TokenId;
 
 /// A pair that waits.
@@ -39,15 +41,16 @@ impl<K: Copy + Ord> Queue<K> {
     }
 
     /// Replaces all pairs, whose numbers are below `n`, in linear time.
-    pub(super) fn refill(&mut self, n: usize, items: Vec<Waiting<K>>) {
+    pub(super) fn refill(&mut self, n: usize, items: Vec<Waiting<K>>) -> Result<()> {
         self.items = items;
-        self.places = vec![NONE; n];
+        self.places = memory::filled(n, NONE)?;
         for (place, item) in self.items.iter().enumerate() {
             self.places[item.index as usize] = place as u32;
         }
         for at in (0..self.items.len() / 2).rev() {
             self.sift_down(at);
         }
+        Ok(())
     }
 
     pub(super) fn first(&self) -> Option<&Waiting<K>> {
@@ -60,10 +63,11 @@ impl<K: Copy + Ord> Queue<K> {
     }
 
     /// Adds a pair, whose number is the next.
-    pub(super) fn push(&mut self, item: Waiting<K>) {
-        self.places.push(self.items.len() as u32);
-        self.items.push(item);
+    pub(super) fn push(&mut self, item: Waiting<K>) -> Result<()> {
+        memory::push(&mut self.places, self.items.len() as u32)?;
+        memory::push(&mut self.items, item)?;
         self.sift_up(self.items.len() - 1);
+        Ok(())
     }
 
     /// Takes a pair out, if it waits.
@@ -155,13 +159,13 @@ mod tests {
             let mut known: Vec<Option<Waiting<u8>>> =
                 start.iter().enumerate().map(|(index, &key)| Some(item(index, key))).collect();
             let mut queue = Queue::new();
-            queue.refill(known.len(), known.iter().flatten().copied().collect());
+            queue.refill(known.len(), known.iter().flatten().copied().collect()).unwrap();
             for (step, at, key) in steps {
                 let at = if known.is_empty() { 0 } else { at.index(known.len()) };
                 match step {
                     0 => {
                         known.push(Some(item(known.len(), key)));
-                        queue.push(item(known.len() - 1, key));
+                        queue.push(item(known.len() - 1, key)).unwrap();
                     }
                     _ if known.is_empty() => {}
                     1 => {

@@ -1,4 +1,4 @@
-//! Blocks of random sizes, made, resized and freed, against what was written into them.
+//! Blocks of random sizes are made, resized and freed, and compared with what was written into them.
 
 use super::*;
 
@@ -14,15 +14,15 @@ fn numbers(mut state: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-fn kept_bytes(blocks: &LargeBlocks) -> usize {
+fn kept_bytes(blocks: &Allocator) -> usize {
     blocks.with_kept(|kept| kept.n_bytes()).unwrap()
 }
 
-/// Makes, resizes and frees blocks, each filled with a byte of its own, and looks
-/// whether each still holds it.
-fn churn(blocks: &LargeBlocks, seed: u64, n_steps: usize) {
+/// Makes, resizes and frees blocks, each filled with its own byte, and checks
+/// that each still holds it.
+fn churn(blocks: &Allocator, seed: u64, n_steps: usize) {
     let mut number = numbers(seed);
-    let mut held: Vec<(*mut u8, usize, u8)> = Vec::new();
+    let mut live: Vec<(*mut u8, usize, u8)> = Vec::new();
     let sizes = [100, LARGE - 1, LARGE, LARGE + STEP, 3 * LARGE + 5, 7 * LARGE];
     for step in 0..n_steps {
         let size = sizes[number(sizes.len())];
@@ -41,13 +41,13 @@ fn churn(blocks: &LargeBlocks, seed: u64, n_steps: usize) {
                         assert!(bytes.iter().step_by(97).all(|&byte| byte == 0));
                     }
                     start.write_bytes(byte, size);
-                    held.push((start, size, byte));
+                    live.push((start, size, byte));
                 }
             }
-            _ if held.is_empty() => {}
+            _ if live.is_empty() => {}
             1 => {
-                let at = number(held.len());
-                let (start, old, filled) = held[at];
+                let at = number(live.len());
+                let (start, old, filled) = live[at];
                 // SAFETY: as above; what lies beyond the old end is filled before it is read.
                 unsafe {
                     let start = blocks.realloc(start, layout(old), size);
@@ -55,11 +55,11 @@ fn churn(blocks: &LargeBlocks, seed: u64, n_steps: usize) {
                     if size > old {
                         start.add(old).write_bytes(filled, size - old);
                     }
-                    held[at] = (start, size, filled);
+                    live[at] = (start, size, filled);
                 }
             }
             _ => {
-                let (start, size, filled) = held.swap_remove(number(held.len()));
+                let (start, size, filled) = live.swap_remove(number(live.len()));
                 // SAFETY: as above.
                 unsafe {
                     let bytes = std::slice::from_raw_parts(start, size);
@@ -71,22 +71,22 @@ fn churn(blocks: &LargeBlocks, seed: u64, n_steps: usize) {
             }
         }
     }
-    for (start, size, _) in held {
+    for (start, size, _) in live {
         // SAFETY: as above.
         unsafe { blocks.dealloc(start, layout(size)) };
     }
 }
 
 #[test]
-fn each_block_keeps_what_was_written_into_it() {
-    let blocks = LargeBlocks::new();
+fn blocks_keep_what_was_written() {
+    let blocks = Allocator::new();
     churn(&blocks, 1, 600);
     assert!(kept_bytes(&blocks) <= KEPT);
 }
 
 #[test]
 fn threads_share_the_kept_blocks() {
-    let blocks = LargeBlocks::new();
+    let blocks = Allocator::new();
     std::thread::scope(|scope| {
         for seed in 0..4 {
             let blocks = &blocks;
@@ -97,21 +97,21 @@ fn threads_share_the_kept_blocks() {
 }
 
 #[test]
-fn no_more_is_kept_than_said() {
-    let blocks = LargeBlocks::new();
+fn at_most_kept_bytes_are_kept() {
+    let blocks = Allocator::new();
     for size in [LARGE, KEPT / 2, KEPT, 2 * KEPT] {
         // SAFETY: sizes are not zero; each block is freed once with its layout.
-        let held: Vec<_> = (0..100).map(|_| unsafe { blocks.alloc(layout(size)) }).collect();
-        assert!(held.iter().all(|start| !start.is_null()));
+        let live: Vec<_> = (0..100).map(|_| unsafe { blocks.alloc(layout(size)) }).collect();
+        assert!(live.iter().all(|start| !start.is_null()));
         // SAFETY: as above.
-        held.into_iter().for_each(|start| unsafe { blocks.dealloc(start, layout(size)) });
+        live.into_iter().for_each(|start| unsafe { blocks.dealloc(start, layout(size)) });
         assert!(kept_bytes(&blocks) <= KEPT);
     }
 }
 
 #[test]
-fn a_block_grows_into_what_was_freed_and_back() {
-    let blocks = LargeBlocks::new();
+fn block_grows_into_freed_neighbour_and_shrinks() {
+    let blocks = Allocator::new();
     // SAFETY: sizes are not zero; each block is freed once with its layout.
     unsafe {
         let start = blocks.alloc(layout(4 * LARGE));
@@ -129,25 +129,25 @@ fn a_block_grows_into_what_was_freed_and_back() {
 }
 
 #[test]
-fn the_oldest_goes_when_the_list_is_full() {
-    let blocks = LargeBlocks::new();
+fn oldest_range_goes_when_the_list_is_full() {
+    let blocks = Allocator::new();
     // SAFETY: sizes are not zero; each block is freed once with its layout. Every second one
     // stays, so that no two are neighbours.
     unsafe {
-        let held: Vec<_> = (0..4 * PLACES).map(|_| blocks.alloc(layout(LARGE))).collect();
-        held.iter().step_by(2).for_each(|&start| blocks.dealloc(start, layout(LARGE)));
+        let live: Vec<_> = (0..4 * PLACES).map(|_| blocks.alloc(layout(LARGE))).collect();
+        live.iter().step_by(2).for_each(|&start| blocks.dealloc(start, layout(LARGE)));
         let kept: Vec<_> =
-            blocks.with_kept(|kept| kept.runs().iter().map(|run| run.start).collect()).unwrap();
-        let youngest: Vec<_> = held.iter().copied().step_by(2).skip(PLACES).collect();
+            blocks.with_kept(|kept| kept.ranges().iter().map(|range| range.start).collect()).unwrap();
+        let youngest: Vec<_> = live.iter().copied().step_by(2).skip(PLACES).collect();
         assert_eq!(kept, youngest);
-        held.iter().skip(1).step_by(2).for_each(|&start| blocks.dealloc(start, layout(LARGE)));
+        live.iter().skip(1).step_by(2).for_each(|&start| blocks.dealloc(start, layout(LARGE)));
     }
     assert!(kept_bytes(&blocks) <= KEPT);
 }
 
 #[test]
-fn what_no_system_has_is_refused() {
-    let blocks = LargeBlocks::new();
+fn impossible_sizes_are_refused() {
+    let blocks = Allocator::new();
     // SAFETY: sizes are not zero; nothing is written.
     unsafe {
         assert!(blocks.alloc(layout(1 << 60)).is_null());
@@ -156,12 +156,11 @@ fn what_no_system_has_is_refused() {
         start.write_bytes(1, LARGE);
         blocks.dealloc(start, layout(LARGE));
     }
-    assert!(!are_scarce());
 }
 
 #[test]
-fn who_finds_the_blocks_taken_does_without() {
-    let blocks = LargeBlocks::new();
+fn allocates_while_the_list_is_locked() {
+    let blocks = Allocator::new();
     blocks.with_kept(|_| churn(&blocks, 3, 50)).unwrap();
     assert_eq!(kept_bytes(&blocks), 0);
 }
