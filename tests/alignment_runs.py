@@ -8,7 +8,7 @@ import labelled_reviews
 from language_runs import language_run
 from sentimodels.config import AlignConfig
 from sentimodels.runs.families import ALIGNMENT, resolve
-from sentimodels.runs.run import train
+from sentimodels.runs.train import train
 from sentitok import Tokenizer, train_bpe
 
 CONTEXT = 64

@@ -5,9 +5,9 @@ from typing import Any
 
 from labelled_reviews import rows, tree, write
 from sentimodels.config import RunConfig
-from sentimodels.distillation import resolve_distillation
+from sentimodels.recipes.distillation import resolve_distillation
 from sentimodels.runs.families import resolve
-from sentimodels.runs.run import train
+from sentimodels.runs.train import train
 
 __all__ = ["make", "student"]
 

@@ -82,17 +82,16 @@ ROOMS: dict[str, set[str]] = {
     "translator": {
         "errors", "arguments", "config", "text", "models", "generation", "training", "tasks", "runs",
     },
-    "recipes": {
-        "errors", "config", "data", "text", "nn", "models", "evaluation", "training", "tasks", "runs",
-        "translator",
-    },  # what a run of each kind needs to say
     "classifier": {"arguments", "config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
-    "distillation": {"errors", "config", "data", "evaluation", "runs", "predictor"},  # a classifier teaches
     "alignment": {
         "errors", "config", "data", "text", "models", "generation", "evaluation", "training", "runs",
         "predictor",
-    },  # a language model that learns, and a classifier that rewards
+    },  # a language model that learns, and a classifier that rewards: data and losses
+    "recipes": {
+        "errors", "config", "data", "text", "nn", "models", "generation", "inference", "evaluation",
+        "training", "tasks", "runs", "translator", "predictor", "alignment",
+    },  # what a run of each kind needs to say
     "explain": {"errors", "data", "text", "nn", "models", "classifier"},
     # files for other programs; the reader of ONNX folders needs no torch
     "export": {"config", "errors", "data", "text", "nn", "models", "runs", "classifier"},
@@ -103,7 +102,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         "errors", "config", "data", "models", "generation", "tasks", "evaluation", "plots", "runs",
-        "language_model", "translator", "recipes", "classifier", "predictor", "distillation", "alignment",
+        "language_model", "translator", "recipes", "classifier", "predictor", "alignment",
         "explain", "export", "web",
     },
     "__main__": {"cli"},

@@ -42,6 +42,7 @@ from sentimodels.data.writers import write_table
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
 from sentimodels.runs.config import set_value
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import ALIGNMENT, LANGUAGE_MODEL, resolve
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.text.special_tokens import known_end
@@ -92,14 +93,16 @@ def prepare(folder: Path, seed: int, asked: argparse.Namespace) -> bool:
         "train": {"epochs": asked.epochs, "threads": asked.threads, "save_every": 100, "seed": seed},
     }  # fmt: skip
     run = folder / named("base", seed)
-    base = pretrained(LANGUAGE_MODEL.resolve(tree), run, asked.stop, on_record=said, on_note=print)
+    base = pretrained(
+        LANGUAGE_MODEL.resolve(tree), run, asked.stop, callbacks=Callbacks(on_record=said, on_warning=print)
+    )
     if base is None:
         return False
     print(json.dumps({"base": base["valid"], "seconds": base["seconds"]}, indent=1), flush=True)
     bag: dict[str, Any] = {
         "arch": "bow", "data": {"train": str(reviews)}, "train": {"threads": asked.threads}
     }  # fmt: skip
-    reward = trained(resolve(bag), folder / "reward", asked.stop, on_note=print)
+    reward = trained(resolve(bag), folder / "reward", asked.stop, callbacks=Callbacks(on_warning=print))
     if reward is None:
         return False
     print(json.dumps({"reward": (reward.get("test") or reward["valid"])["accuracy"]}), flush=True)
@@ -236,7 +239,12 @@ def main() -> None:
             shutil.rmtree(run, ignore_errors=True)
         done = None
         if prepare(asked.out, seed, asked):
-            done = aligned(configured(asked.out, seed, asked), run, asked.stop, on_record=said, on_note=print)
+            done = aligned(
+                configured(asked.out, seed, asked),
+                run,
+                asked.stop,
+                callbacks=Callbacks(on_record=said, on_warning=print),
+            )
         if done is None:
             print(AGAIN)
             return

@@ -61,7 +61,7 @@ def measure(of_set: str, n_rows: int, budget: float) -> float:
     for arch in ARCHITECTURES:
         by_arch[arch] = accuracy(resolve({"arch": arch, "train": {"threads": 1}}), tables, fresh)
         print(f"{of_set}, {n_rows} rows, {arch}: {by_arch[arch]:.4f}", flush=True)
-    config = choose({"budget": budget, "train": {"threads": 1}}, tables=tables, on_note=print)
+    config = choose({"budget": budget, "train": {"threads": 1}}, tables=tables, on_warning=print)
     best, reached = max(by_arch.values()), accuracy(config, tables, fresh)
     append(
         f"auto:{of_set}, {n_rows}", "python benches/models/auto.py", {"budget": budget},

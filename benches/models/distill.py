@@ -38,8 +38,8 @@ from sentimodels.data import Table, read_table
 from sentimodels.data.folding import fold
 from sentimodels.data.labels import Labels
 from sentimodels.data.opening import hash_rows
-from sentimodels.distillation import distill
 from sentimodels.evaluation.predictions import Predictions, predict
+from sentimodels.recipes.distillation import distill
 from sentimodels.runs.directory import finished
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.families import resolve

@@ -19,6 +19,7 @@ import torch
 from result import ROOT, append, verdict
 
 from sentimodels.recipes.pretraining import pretrain
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentitok import train_bpe
 
@@ -66,7 +67,9 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
                 "precision": "auto" if small else "bfloat16",
             },
         }  # fmt: skip
-        about = pretrain(LANGUAGE_MODEL.resolve(tree), Path(folder) / "run", on_record=hear)
+        about = pretrain(
+            LANGUAGE_MODEL.resolve(tree), Path(folder) / "run", callbacks=Callbacks(on_record=hear)
+        )
     kept = speeds[len(speeds) // 3 :]
     on_gpu = about["device"].startswith("cuda")
     return {

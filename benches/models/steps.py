@@ -7,19 +7,22 @@ directory that the same command goes on with; one that has finished is only read
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sentimodels.alignment.run import align, resume_alignment
 from sentimodels.cli.interrupt import Stopper
 from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
+from sentimodels.recipes.alignment import align, resume_alignment
 from sentimodels.recipes.pretraining import pretrain, resume_pretraining
 from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.runs.directory import finished
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.manifest import read_json
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train
 
+SILENT = Callbacks()
 AGAIN = "stopped; type the command again to go on"
 Stop = Callable[[], bool]
 About = dict[str, Any]
@@ -42,42 +45,44 @@ def after(seconds: float | None) -> Stop:
     return lambda: time.monotonic() > until
 
 
-def pretrained(config: LanguageConfig, run: Path, stop: Stop, **told: Any) -> About | None:
+def pretrained(config: LanguageConfig, run: Path, stop: Stop, callbacks: Callbacks = SILENT) -> About | None:
     """Returns what is known of a language model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda asked: pretrain(config, run, should_stop=asked, **told),
-        lambda asked: resume_pretraining(run, should_stop=asked, **told),
+        lambda asked: pretrain(config, run, replace(callbacks, should_stop=asked)),
+        lambda asked: resume_pretraining(run, replace(callbacks, should_stop=asked)),
     )  # fmt: skip
 
 
 def trained(
-    config: RunConfig, run: Path, stop: Stop, tables: Tables | None = None, **told: Any
+    config: RunConfig, run: Path, stop: Stop, tables: Tables | None = None, callbacks: Callbacks = SILENT
 ) -> About | None:
     """Returns what is known of a classifier once it is trained; `None` where the time ended before."""
-    more: dict[str, Any] = {"tables": tables, "baseline": False, **told}
+    more: dict[str, Any] = {"tables": tables, "baseline": False}
     return _step(
         run, stop,
-        lambda asked: train(config, run, should_stop=asked, **more),
-        lambda asked: resume(run, should_stop=asked, **more),
+        lambda asked: train(config, run, replace(callbacks, should_stop=asked), **more),
+        lambda asked: resume(run, replace(callbacks, should_stop=asked), **more),
     )  # fmt: skip
 
 
-def aligned(config: AlignConfig, run: Path, stop: Stop, **told: Any) -> About | None:
+def aligned(config: AlignConfig, run: Path, stop: Stop, callbacks: Callbacks = SILENT) -> About | None:
     """Returns what is known of an aligned model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda asked: align(config, run, should_stop=asked, **told),
-        lambda asked: resume_alignment(run, should_stop=asked, **told),
+        lambda asked: align(config, run, replace(callbacks, should_stop=asked)),
+        lambda asked: resume_alignment(run, replace(callbacks, should_stop=asked)),
     )  # fmt: skip
 
 
-def translated(config: TranslationConfig, run: Path, stop: Stop, **told: Any) -> About | None:
+def translated(
+    config: TranslationConfig, run: Path, stop: Stop, callbacks: Callbacks = SILENT
+) -> About | None:
     """Returns what is known of a translation model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda asked: train_translation(config, run, should_stop=asked, **told),
-        lambda asked: resume_translation(run, should_stop=asked, **told),
+        lambda asked: train_translation(config, run, replace(callbacks, should_stop=asked)),
+        lambda asked: resume_translation(run, replace(callbacks, should_stop=asked)),
     )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import TRANSLATOR
 from sentimodels.translator import Translator
 
@@ -179,7 +180,9 @@ def speed(config: TranslationConfig, seconds: float) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         about = train_translation(
-            config, Path(folder) / "run", on_record=hear, should_stop=lambda: time.perf_counter() > until
+            config,
+            Path(folder) / "run",
+            callbacks=Callbacks(on_record=hear, should_stop=lambda: time.perf_counter() > until),
         )
     if len(records) < 10:
         raise SystemExit(f"{len(records)} steps in {seconds:g} s: too few to tell; give more --speed")
@@ -284,7 +287,9 @@ def main() -> None:
         stop = after(asked.seconds)
         for seed in seeds:
             config = configured(row, seed, asked.threads, asked.set)
-            about = translated(config, run_of(out, seed), stop, on_record=said, on_note=print)
+            about = translated(
+                config, run_of(out, seed), stop, callbacks=Callbacks(on_record=said, on_warning=print)
+            )
             if about is None:
                 print(AGAIN)
                 return

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from .config import RunConfig
     from .language_model import LanguageModel
     from .runs.families import resolve
-    from .runs.run import train
+    from .runs.train import train
     from .translator import Translator
 
 __all__ = ["Classifier", "LanguageModel", "RunConfig", "Translator", "resolve", "train"]
 
 _HOMES = {
     "Classifier": "classifier", "LanguageModel": "language_model", "RunConfig": "config",
-    "Translator": "translator", "resolve": "runs.families", "train": "runs.run",
+    "Translator": "translator", "resolve": "runs.families", "train": "runs.train",
 }  # fmt: skip
 
 

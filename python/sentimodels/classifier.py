@@ -1,6 +1,6 @@
 """`Classifier`: a saved run that answers.
 
-Not for training (`runs/train.py`) or for files (`cli/predict.py`). Labels and probabilities come from
+Not for training (`runs/execute.py`) or for files (`cli/predict.py`). Labels and probabilities come from
 one pass through the model, so they cannot disagree; an answer does not depend on the other
 texts of a call. Probabilities are divided by the temperature that was fitted after training.
 """
@@ -86,7 +86,7 @@ class Classifier:
         from .data.writers import write_table
         from .runs.directory import refuse_begun
         from .runs.families import resolve
-        from .runs.run import train
+        from .runs.train import train
 
         folder = Path(out)
         refuse_begun(folder)

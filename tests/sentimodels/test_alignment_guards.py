@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from alignment_runs import config_of, make, texts, write_lines, write_pairs
-from sentimodels.alignment.run import align
 from sentimodels.errors import DataError
+from sentimodels.recipes.alignment import align
+from sentimodels.runs.execute import Callbacks
 from shared_data import text as shared_text
 
 
@@ -23,7 +24,7 @@ def guarded(made: Path, tmp_path: Path, **data: Any) -> tuple[dict[str, Any], li
     config = config_of(
         made, data={"opening_tokens": 0, **data}, task={"max_new_tokens": 4}, train={"max_steps": 1}
     )
-    align(config, tmp_path / "run", on_note=notes.append)
+    align(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     sources = json.loads((tmp_path / "run" / "training_data.json").read_text())["sources"]
     samples = (tmp_path / "run" / "samples.jsonl").read_text("utf-8").splitlines()
     return (
@@ -107,14 +108,16 @@ def test_what_is_trained_on_judges_nothing(made: Path, tmp_path: Path) -> None:
     path = str(write_lines(tmp_path / "alike.txt", lines * 2))
     notes: list[str] = []
     align(
-        config_of(made, data={"train": path}, train={"max_steps": 1}), tmp_path / "run", on_note=notes.append
+        config_of(made, data={"train": path}, train={"max_steps": 1}),
+        tmp_path / "run",
+        callbacks=Callbacks(on_warning=notes.append),
     )
     assert any("openings are left out: one that judges begins alike" in note for note in notes)
     # So are prompts.
     rows = (made / "pairs.jsonl").read_text().splitlines()[:20]
     twice = write_lines(tmp_path / "twice.jsonl", [*rows, *[row.replace("fun", "film") for row in rows]])
     config = config_of(made, "dpo", data={"train": str(twice)}, train={"max_steps": 1})
-    align(config, tmp_path / "dpo", on_note=notes.append)
+    align(config, tmp_path / "dpo", callbacks=Callbacks(on_warning=notes.append))
     assert any("pairs are left out: their prompt is one that judges" in note for note in notes)
 
 
@@ -146,7 +149,7 @@ def test_nothing_is_aligned_on_what_nothing_may_train_on(part: str, made: Path, 
     some = write_lines(tmp_path / "some.txt", [*texts(40, 6), *long])
     notes: list[str] = []
     config = config_of(made, data={"train": str(some)}, train={"max_steps": 1})
-    align(config, tmp_path / "run", on_note=notes.append)
+    align(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any(note.startswith("3 rows of ") and "SST dev" in note for note in notes)
     # In an answer as well.
     rows = [{"prompt": one, "chosen": f" so\n{long[0]}", "rejected": " bad"} for one in texts(40, 6)]
@@ -156,14 +159,14 @@ def test_nothing_is_aligned_on_what_nothing_may_train_on(part: str, made: Path, 
     write_lines(pairs, [json.dumps(row) for row in rows])
     notes.clear()
     align(config_of(made, "dpo", data={"train": str(pairs)}, train={"max_steps": 1}), tmp_path / "dpo",
-          on_note=notes.append)  # fmt: skip
+          callbacks=Callbacks(on_warning=notes.append))  # fmt: skip
     assert any(note.startswith("40 rows of ") and "SST dev" in note for note in notes)
 
 
 def test_rewards_cannot_be_trained_on_it_either(tmp_path: Path) -> None:
     """The guard of classifiers, which a reward is."""
     from sentimodels.runs.families import resolve
-    from sentimodels.runs.run import train
+    from sentimodels.runs.train import train
     from shared_data import folder
 
     data = {"train": str(folder() / "sst-trees" / "dev.txt.xz"), "format": "sst"}

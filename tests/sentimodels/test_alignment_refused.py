@@ -9,10 +9,11 @@ import pytest
 from alignment_runs import CONTEXT, config_of, make, texts, write_lines, write_pairs
 from language_runs import language_run, tokenizer_of
 from sentimodels.alignment.rollout import Drawing
-from sentimodels.alignment.run import align, resume_alignment
 from sentimodels.errors import CheckpointError, ConfigError, DataError, SentiError
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
+from sentimodels.recipes.alignment import align, resume_alignment
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import ALIGNMENT
 from sentimodels.runs.language_directory import load_language_model
 
@@ -143,7 +144,7 @@ def test_a_prompt_without_tokens_is_refused_before_training(tmp_path: Path) -> N
 def test_a_run_resumes_with_what_it_began_with(made: Path, tmp_path: Path) -> None:
     inside = make(tmp_path / "made")
     asked = iter(range(100))
-    align(config_of(inside), tmp_path / "run", should_stop=lambda: next(asked) > 0)
+    align(config_of(inside), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: next(asked) > 0))
     kept = (inside / "openings.txt").read_text()
     (inside / "openings.txt").write_text(kept + "one more\n")
     with pytest.raises(CheckpointError, match=r"openings\.txt: has changed since the alignment began"):

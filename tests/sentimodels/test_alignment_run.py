@@ -14,23 +14,32 @@ from alignment_runs import CONTEXT, config_of, make, texts, tokenizer, write_lin
 from sentimodels import LanguageModel
 from sentimodels.alignment.judge import compare, judge, warnings
 from sentimodels.alignment.kl import kl_divergence
-from sentimodels.alignment.methods import METHODS
+from sentimodels.alignment.methods import METHODS, Setup
 from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.reward import Reward, weights_of
 from sentimodels.alignment.rollout import Drawing
-from sentimodels.alignment.run import align, resume_alignment, set_up
-from sentimodels.config import PPOConfig
+from sentimodels.config import AlignConfig, PPOConfig
 from sentimodels.data.labels import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
+from sentimodels.recipes.alignment import AlignmentRecipe, align, resume_alignment
 from sentimodels.recipes.pretraining import resume_pretraining
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import ALIGNMENT
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.verify import verify
 from sentitok import train_bpe
+
+
+def setup_of(config: AlignConfig, notes: list[str]) -> Setup:
+    """Loads what both methods begin with."""
+    recipe = AlignmentRecipe(config)
+    recipe.callbacks = Callbacks(on_warning=notes.append)
+    recipe.build()
+    return recipe.setup
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +53,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(method: str, stop: int, made: P
     config = config_of(made, method)
     whole = align(config, tmp_path / "whole")
     asked = iter(range(1, 100))
-    about = align(config, tmp_path / "parts", should_stop=lambda: next(asked) >= stop)
+    about = align(config, tmp_path / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) >= stop))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", stop)
     assert "alignment" not in about
     # What is left can be used, and has the base's tokenizer.
@@ -72,7 +81,7 @@ def test_what_is_never_released_is_said(method: str, made: Path, tmp_path: Path)
     for until, told in ((2, False), (6, True)):
         notes: list[str] = []
         config = config_of(made, method, optim={"freeze": ["backbone.embedding"], "unfreeze_at": until})
-        align(config, tmp_path / str(until), on_note=notes.append)
+        align(config, tmp_path / str(until), callbacks=Callbacks(on_warning=notes.append))
         assert any("training has 6 steps, so what is frozen stays so" in note for note in notes) == told
 
 
@@ -85,7 +94,7 @@ def test_a_run_that_was_cut_off_goes_on_from_its_last_state(method: str, made: P
     config = config_of(made, method, train={"save_every": 4})
     align(config, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        align(config, tmp_path / "parts", on_record=cut)
+        align(config, tmp_path / "parts", callbacks=Callbacks(on_record=cut))
     with pytest.raises(CheckpointError, match="senti align --resume"):
         load_language_model(tmp_path / "parts")
     resume_alignment(tmp_path / "parts")
@@ -111,10 +120,12 @@ def test_a_run_whose_judging_was_broken_off_goes_on_with_it(
 
     align(config_of(made, method), tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("sentimodels.alignment.run.judge", broken_off)
+        patch.setattr("sentimodels.recipes.alignment.judge", broken_off)
         with pytest.raises(KeyboardInterrupt):
             align(config_of(made, method), tmp_path / "run")
-    resume_alignment(tmp_path / "run", should_stop=lambda: True)  # there is no step left to stop at
+    resume_alignment(
+        tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True)
+    )  # there is no step left to stop at
     assert verify(tmp_path / "run") == []
     whole, run = (load_language_model(tmp_path / name) for name in ("whole", "run"))
     assert whole.about["alignment"] == run.about["alignment"]
@@ -128,7 +139,7 @@ def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path) 
     base = load_language_model(made / "base").tokenizer
     # The last token is not read, so an answer of 61 leaves 4 of 64, the first of which begins the text.
     config = config_of(made, "dpo", data={"begin": True}, task={"max_new_tokens": 61})
-    judged = METHODS["dpo"](set_up(config, notes.append)).judged
+    judged = METHODS["dpo"](setup_of(config, notes)).judged
     assert any("prompts that judge are cut to the last 3 tokens: the context has" in note for note in notes)
     prompts = {json.loads(line)["prompt"] for line in (made / "pairs.jsonl").read_text().splitlines()}
     ends = {tuple(base.encode(prompt).ids[-3:]) for prompt in prompts}
@@ -139,12 +150,12 @@ def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path) 
         with pytest.raises(
             ConfigError, match=f"max_new_tokens {n}: .* leaves none for a prompt; lower --max"
         ):
-            METHODS["dpo"](set_up(config, notes.append))
+            METHODS["dpo"](setup_of(config, notes))
 
 
 def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) -> None:
     records: list[dict[str, Any]] = []
-    about = align(config_of(made), tmp_path / "run", on_record=records.append)
+    about = align(config_of(made), tmp_path / "run", callbacks=Callbacks(on_record=records.append))
     assert verify(tmp_path / "run") == []
     loaded = load_language_model(tmp_path / "run")
     assert loaded.config == load_language_model(made / "base").config
@@ -253,7 +264,7 @@ def test_hacked_rewards_are_told() -> None:
 def test_a_run_that_hacks_its_reward_says_so(made: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     config = config_of(made, task={"max_kl": 0.01, "kl_coefficient": 1e-3}, optim={"lr": 0.02})
-    about = align(config, tmp_path / "run", on_note=notes.append)
+    about = align(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any("above 0.01" in warning for warning in about["alignment"]["warnings"])
     assert [note for note in notes if note.startswith("warning: ")] == [
         f"warning: {warning}" for warning in about["alignment"]["warnings"]
@@ -263,7 +274,7 @@ def test_a_run_that_hacks_its_reward_says_so(made: Path, tmp_path: Path) -> None
 def test_preferences_are_learned(made: Path, tmp_path: Path) -> None:
     records: list[dict[str, Any]] = []
     config = config_of(made, "dpo", train={"max_steps": 20}, optim={"lr": 1e-2})
-    found = align(config, tmp_path / "run", on_record=records.append)["alignment"]
+    found = align(config, tmp_path / "run", callbacks=Callbacks(on_record=records.append))["alignment"]
     # Before the first step policy and reference are one.
     assert records[0]["margin"] == pytest.approx(0, abs=1e-5)
     assert records[-1]["accuracy"] == 1.0

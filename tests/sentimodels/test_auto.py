@@ -70,7 +70,7 @@ def chosen(folder: Path, seconds: dict[str, float], *trees: dict[str, Any]) -> t
     """Chooses with estimates that are given; a large table, so that networks come first."""
     notes: list[str] = []
     with patch("sentimodels.runs.auto.estimate", lambda config, _: seconds[config.arch]):
-        found = choose(*trees, tables=tables(folder, "long.csv"), on_note=notes.append)
+        found = choose(*trees, tables=tables(folder, "long.csv"), on_warning=notes.append)
     return found, notes
 
 

@@ -13,13 +13,13 @@ from card_numbers import unknown_numbers
 from labelled_reviews import tree, write
 from senti_in_process import senti
 from sentimodels.cli.app import build
-from sentimodels.distillation import distill, resolve_distillation
 from sentimodels.errors import CheckpointError
+from sentimodels.recipes.distillation import distill, resolve_distillation
 from sentimodels.runs.card import card
 from sentimodels.runs.ensemble_card import ensemble_card
 from sentimodels.runs.families import resolve
 from sentimodels.runs.manifest import manifest_hash, read_json
-from sentimodels.runs.run import train
+from sentimodels.runs.train import train
 
 
 @pytest.fixture(scope="module")

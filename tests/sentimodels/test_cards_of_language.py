@@ -17,9 +17,10 @@ from language_runs import GPT_2, language_run
 from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
 from sentimodels.alignment.card import alignment_card
-from sentimodels.alignment.run import align
 from sentimodels.errors import ConfigError
+from sentimodels.recipes.alignment import align
 from sentimodels.recipes.pretraining import pretrain
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_card import language_card, translation_card
 from sentimodels.runs.manifest import manifest_hash, read_json
@@ -256,7 +257,9 @@ def test_an_imported_model_names_what_is_missing(tmp_path: Path) -> None:
 
 def test_stopped_runs_say_so_and_unfinished_ones_have_no_card(folder: Path, tmp_path: Path) -> None:
     tree = LANGUAGE_MODEL.load(folder / "lm" / "gpt").tree()
-    pretrain(LANGUAGE_MODEL.resolve(tree), tmp_path / "stopped", should_stop=lambda: True)
+    pretrain(
+        LANGUAGE_MODEL.resolve(tree), tmp_path / "stopped", callbacks=Callbacks(should_stop=lambda: True)
+    )
     done = senti("card", "stopped", cwd=tmp_path)
     assert done.code == 0, done.err
     assert "Training did not end by itself (stopped)." in done.out

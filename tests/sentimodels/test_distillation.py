@@ -17,13 +17,14 @@ from oracles.distillation import by_hand
 from sentimodels import Classifier
 from sentimodels.data import Table, TrainingRecord, read_table
 from sentimodels.data.writers import write_table
-from sentimodels.distillation import distill, resolve_distillation, resume_distillation, taught_tables
 from sentimodels.errors import CheckpointError, ConfigError, DataError
+from sentimodels.recipes.distillation import distill, resolve_distillation, resume_distillation, taught_tables
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.report import evaluate
-from sentimodels.runs.run import resume, train
 from sentimodels.runs.tables import Tables
+from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 
 
@@ -112,7 +113,7 @@ def test_rows_with_and_without_labels_learn_together(made: Path, tmp_path: Path)
         )
     notes: list[str] = []
     config = student(made, data={"train": str(tmp_path / "some.csv")}, train={"epochs": 1})
-    about = distill(config, tmp_path / "student", on_note=notes.append)
+    about = distill(config, tmp_path / "student", callbacks=Callbacks(on_warning=notes.append))
     assert 0 < sum(about["labels"].values()) < about["rows"]["train"]
     assert any("some rows that judge have no label" in note for note in notes)
     assert about["fit"]["monitor"] == "val_divergence"
@@ -147,7 +148,11 @@ def test_an_ensemble_teaches(made: Path, tmp_path: Path) -> None:
 def test_rows_that_judged_the_teacher_are_left_out(made: Path, tmp_path: Path) -> None:
     data = {"train": str(made / "reviews.csv"), "valid_share": 0.0}
     notes: list[str] = []
-    about = distill(student(made, data=data, train={"epochs": 1}), tmp_path / "student", on_note=notes.append)
+    about = distill(
+        student(made, data=data, train={"epochs": 1}),
+        tmp_path / "student",
+        callbacks=Callbacks(on_warning=notes.append),
+    )
     assert about["rows"]["train"] == 360
     assert any("40 rows of" in note and "judged the teacher are left out" in note for note in notes)
     kept = TrainingRecord.load(tmp_path / "student").rows["train"]
@@ -169,7 +174,11 @@ def test_texts_of_the_teacher_among_those_that_judge_are_told(made: Path, tmp_pa
     write_table(Table.of([text for text, _ in rows(50, seed=3)]), tmp_path / "more.csv")
     data = {"train": str(tmp_path / "more.csv"), "valid": str(tmp_path / "copied.csv")}
     notes: list[str] = []
-    distill(student(made, data=data, train={"epochs": 1}), tmp_path / "student", on_note=notes.append)
+    distill(
+        student(made, data=data, train={"epochs": 1}),
+        tmp_path / "student",
+        callbacks=Callbacks(on_warning=notes.append),
+    )
     assert any("validation rows have a text that the teacher was trained on" in note for note in notes)
 
 
@@ -232,7 +241,12 @@ def test_a_stopped_distillation_goes_on_to_the_same_bytes(made: Path, tmp_path: 
     config = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 3})
     whole = distill(config, tmp_path / "whole", baseline=False)
     asked = iter(range(1000))
-    stopped = distill(config, tmp_path / "stopped", baseline=False, should_stop=lambda: next(asked) >= 20)
+    stopped = distill(
+        config,
+        tmp_path / "stopped",
+        baseline=False,
+        callbacks=Callbacks(should_stop=lambda: next(asked) >= 20),
+    )
     assert stopped["fit"]["stop"] == "stopped"
     with pytest.raises(CheckpointError, match=r"stopped: a run of senti distill; senti distill --resume"):
         resume(tmp_path / "stopped")
@@ -248,7 +262,7 @@ def test_a_stopped_distillation_goes_on_to_the_same_bytes(made: Path, tmp_path: 
 def test_another_teacher_ends_a_stopped_distillation(made: Path, tmp_path: Path) -> None:
     train(resolve(tree("tfidf", made / "reviews.csv")), tmp_path / "teacher", baseline=False)
     config = student(made, task={"teacher": str(tmp_path / "teacher")}, train={"epochs": 2})
-    distill(config, tmp_path / "student", should_stop=lambda: True)
+    distill(config, tmp_path / "student", callbacks=Callbacks(should_stop=lambda: True))
     manifest = tmp_path / "teacher" / "manifest.json"
     manifest.write_bytes(manifest.read_bytes() + b"\n")
     with pytest.raises(CheckpointError, match="has changed since the distillation began"):

@@ -63,7 +63,7 @@ def threads() -> set[str]:
     return {task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")}
 
 
-def together(folder: Path, code: str) -> None:
+def together(folder: Path, code: str, *, joined: bool = True) -> None:
     """Runs code in two processes, as `torchrun` would start them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -71,7 +71,7 @@ def together(folder: Path, code: str) -> None:
     path = os.pathsep.join([str(TESTS), str(TESTS / "sentimodels"), os.environ.get("PYTHONPATH", "")])
     common = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     common |= {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    call = HEAD.format(folder=str(folder)) + code + TAIL
+    call = HEAD.format(folder=str(folder)) + code + TAIL if joined else code
     started = [
         subprocess.Popen(
             [sys.executable, "-c", call], env={**common, "RANK": str(rank)}, stderr=subprocess.PIPE
@@ -178,3 +178,35 @@ def test_random_numbers_go_on_with_another_number_of_gpus(monkeypatch: pytest.Mo
         states.update({i: torch.tensor([-1]) for i in range(n)})
         restore_random(saved)
         assert [int(states[i]) for i in range(n)] == [i if i < 12 else -1 for i in range(n)]
+
+
+# Runs of a file that is empty.
+EARLY = {
+    "classification": "train(resolve({'arch': 'cnn', 'data': {'train': bad}}), run)",
+    "pretraining": "pretrain(LANGUAGE_MODEL.resolve({'data': {'corpus': [bad]}}), run)",
+}
+
+
+@pytest.mark.parametrize("kind", EARLY)
+def test_an_early_error_leaves_the_processes(kind: str, tmp_path: Path) -> None:
+    """Whatever is wrong, every process leaves the group that the run has joined."""
+    (tmp_path / "bad.csv").write_text("")
+    code = f"""
+from pathlib import Path
+import torch.distributed as dist
+from sentimodels.errors import SentiError
+from sentimodels.recipes.pretraining import pretrain
+from sentimodels.runs.families import LANGUAGE_MODEL, resolve
+from sentimodels.runs.train import train
+from test_distributed import threads
+bad, run = {str(tmp_path / "bad.csv")!r}, Path({str(tmp_path / "run")!r})
+try:
+    {EARLY[kind]}
+except SentiError:
+    assert not dist.is_initialized()
+    assert not any("gloo" in name for name in threads())
+else:
+    raise AssertionError("an empty file trains nothing")
+assert not (run / "config.toml").exists()
+"""
+    together(tmp_path, code, joined=False)

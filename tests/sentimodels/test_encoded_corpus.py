@@ -13,6 +13,7 @@ from sentimodels import LanguageModel
 from sentimodels.data import read_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.recipes.pretraining import pretrain, resume_pretraining
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.start import as_grown
@@ -62,14 +63,14 @@ def test_shards_of_another_tokenizer_are_refused(made: Path, tmp_path: Path) -> 
     assert not (tmp_path / "run").exists()
     named = grown(made, made / "other", tokenizer=str(made / "other.json"))
     notes: list[str] = []
-    pretrain(named, tmp_path / "run", on_note=notes.append)
+    pretrain(named, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any("not used: backbone.embedding.weight (of another tokenizer)" in note for note in notes)
 
 
 def test_a_masked_run_on_shards_goes_on_though_it_has_more_tokens(made: Path, tmp_path: Path) -> None:
     data = {"corpus": [str(made / "other")], "tokenizer": str(made / "other.json")}
     config = config_of(made / "other", "bert", data=data)
-    pretrain(config, tmp_path / "run", should_stop=lambda: True)
+    pretrain(config, tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
     for path in (tmp_path / "run" / "tokens").iterdir():
         path.unlink()
     assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
@@ -109,7 +110,7 @@ def test_several_folders_are_one_corpus(made: Path, tmp_path: Path) -> None:
     parts = [encoded(made / "animals.txt", tmp_path / f"part-{n}", tokenizer, shard=(n, 3)) for n in range(3)]
     whole = pretrain(grown(made, made / "own", limit=250), tmp_path / "whole")
     config = grown(made, *parts, limit=250)
-    pretrain(config, tmp_path / "joined", should_stop=lambda: True)
+    pretrain(config, tmp_path / "joined", callbacks=Callbacks(should_stop=lambda: True))
     joined = resume_pretraining(tmp_path / "joined")
     assert whole["corpus"] == joined["corpus"]
     one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "joined"))
@@ -180,7 +181,7 @@ def test_shards_that_have_changed_are_not_resumed(made: Path, tmp_path: Path) ->
     texts = (made / "animals.txt").read_text().splitlines(keepends=True)
     (tmp_path / "texts.txt").write_text("".join(texts))
     shards = encoded(tmp_path / "texts.txt", tmp_path / "shards", tokenizer)
-    pretrain(grown(made, shards), tmp_path / "run", should_stop=lambda: True)
+    pretrain(grown(made, shards), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
     for changed in (texts[::-1], texts[:3], texts + texts):
         (tmp_path / "texts.txt").write_text("".join(changed))
         shutil.rmtree(shards)
@@ -198,13 +199,17 @@ def test_a_run_goes_on_where_what_its_shards_were_made_from_is_gone(made: Path, 
     texts.write_text((made / "animals.txt").read_text())
     tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
     encoded(texts, tmp_path / "shards", tokenizer)
-    pretrain(grown(made, tmp_path / "shards"), tmp_path / "run", should_stop=lambda: True)
+    pretrain(
+        grown(made, tmp_path / "shards"), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True)
+    )
     texts.unlink()
     for path in (tmp_path / "run" / "tokens").iterdir():
         path.unlink()
     resume_pretraining(tmp_path / "run")
     # Shards that have changed are another corpus.
-    pretrain(grown(made, tmp_path / "shards"), tmp_path / "again", should_stop=lambda: True)
+    pretrain(
+        grown(made, tmp_path / "shards"), tmp_path / "again", callbacks=Callbacks(should_stop=lambda: True)
+    )
     (tmp_path / "again" / "tokens" / "corpus.json").unlink()
     texts.write_text((made / "animals.txt").read_text() + "one more\n")
     encoded(texts, tmp_path / "shards", tokenizer, resume=False)

@@ -48,18 +48,18 @@ def test_sealed_rows_reach_neither_training_nor_choice(
     bench: Any, again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A spy on each training and each fit of a temperature: the sealed part is shut until they are done."""
+    from sentimodels.recipes import classification
     from sentimodels.runs import refit as refit_module
-    from sentimodels.runs import train as train_module
 
     opened: list[str] = []
     given: set[str] = set()
     parts = parts_of(200, bench, opened)
 
-    def spied(module: Any, name: str) -> None:
+    def spied(module: Any, name: str, what: str | None = None) -> None:
         real = getattr(module, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            opened.append(name)
+            opened.append(what or name)
             if tables := kwargs.get("tables"):
                 for table in (tables.train, tables.valid, tables.test):
                     given.update([] if table is None else table.texts)
@@ -68,8 +68,8 @@ def test_sealed_rows_reach_neither_training_nor_choice(
         monkeypatch.setattr(module, name, call)
 
     spied(bench.train_one, "train")
-    spied(refit_module, "train")
-    spied(train_module, "fit_temperature")
+    spied(refit_module, "recipe_of", "train")
+    spied(classification, "fit_temperature")
     made = tree("cnn", tmp_path, train={"epochs": 2})
     config = resolve({**made, "data": {"vocab_size": 300}})
     found = bench.train_one.one(config, [parts], None, again, dict)

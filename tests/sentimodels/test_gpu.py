@@ -17,11 +17,12 @@ import labelled_reviews
 from language_runs import language_run
 from parallel_numbers import small_translation, write_parts
 from sentimodels import Classifier, LanguageModel
-from sentimodels.alignment.run import align
 from sentimodels.models import ARCHITECTURES
 from sentimodels.nn.cross_entropy import IGNORED, summed_cross_entropy
+from sentimodels.recipes.alignment import align
 from sentimodels.recipes.pretraining import pretrain, resume_pretraining
 from sentimodels.recipes.translation import train_translation
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
 from sentimodels.translator import Translator
@@ -96,7 +97,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_loss(corpus: Path, tmp_path:
     config = animals.config_of(corpus, train=steps)  # dropout included: its state is saved
     pretrain(config, tmp_path / "whole")
     asked = iter(range(100))
-    pretrain(config, tmp_path / "parts", should_stop=lambda: next(asked) == 4)
+    pretrain(config, tmp_path / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 4))
     resume_pretraining(tmp_path / "parts")
     whole, parts = losses(tmp_path / "whole"), losses(tmp_path / "parts")
     assert len(whole) == len(parts) == 12

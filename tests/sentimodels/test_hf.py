@@ -23,10 +23,11 @@ from sentimodels.models import build
 from sentimodels.models.hf import Hf, HfConfig
 from sentimodels.models.sequence_classifier import SequenceClassifier
 from sentimodels.runs.card import card
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.pretrained import check_pooling, load_pretrained
-from sentimodels.runs.run import resume, train
 from sentimodels.runs.start import as_base
+from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentimodels.text.inputs import Inputs
 from sentimodels.training.optimizer import Optimizers
@@ -184,8 +185,8 @@ def test_a_run_is_where_another_starts_without_the_folder(folder: Path, tmp_path
     again = {"arch": f"hf:{os.path.relpath(there)}"}  # as it was typed, or may be
     tree |= {"train": {**tree["train"], "init_from": str(tmp_path / "base")}, "optim": {"lr": 1e-12}}
     said: list[str] = []
-    train(resolve(*as_base(tree)), tmp_path / "run", on_note=said.append)
-    train(resolve(*as_base(tree, again)), tmp_path / "named", on_note=said.append)
+    train(resolve(*as_base(tree)), tmp_path / "run", callbacks=Callbacks(on_warning=said.append))
+    train(resolve(*as_base(tree, again)), tmp_path / "named", callbacks=Callbacks(on_warning=said.append))
     base, run = (load_file(tmp_path / name / "model.safetensors") for name in ("base", "run"))
     assert [note for note in said if f"{len(base)} of {len(base)} tensors are where" in note]
     for name, value in base.items():
@@ -282,7 +283,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(folder: Path, tmp_path: Path)
     })  # fmt: skip
     train(config, tmp_path / "whole")
     asked = iter([False] * 5 + [True] * 9)
-    train(config, tmp_path / "stopped", should_stop=lambda: next(asked))
+    train(config, tmp_path / "stopped", callbacks=Callbacks(should_stop=lambda: next(asked)))
     resume(tmp_path / "stopped")
     whole, stopped = (Classifier.load(tmp_path / name)._module.state_dict() for name in ("whole", "stopped"))
     for name, value in whole.items():

@@ -13,15 +13,16 @@ from alignment_runs import config_of, texts, write_lines
 from labelled_reviews import tree, write
 from parallel_numbers import write_pairs
 from sentimodels import Classifier
-from sentimodels.alignment.run import align
 from sentimodels.config import LanguageConfig
 from sentimodels.data import TrainingRecord, read_table
 from sentimodels.data.parallel import read_parallel
-from sentimodels.distillation import distill, resolve_distillation
 from sentimodels.errors import CheckpointError, DataError
+from sentimodels.recipes.alignment import align
+from sentimodels.recipes.distillation import distill, resolve_distillation
 from sentimodels.recipes.pretraining import pretrain, resume_pretraining
 from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR, resolve
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.lineage import record_of
@@ -51,7 +52,7 @@ def classify(file: Path, start: Path, out: Path, **data: Any) -> list[str]:
     train_ = {"epochs": 1, "batch_size": 16, "threads": 1, "init_from": str(start), "baseline": False}
     notes: list[str] = []
     given = {"data": {"train": str(file), **data}, "train": train_}
-    train(resolve(*as_base(given)), out, on_note=notes.append)
+    train(resolve(*as_base(given)), out, callbacks=Callbacks(on_warning=notes.append))
     return notes
 
 
@@ -97,7 +98,12 @@ def test_rows_of_a_classifier_are_known_one_by_one(made: Path, tmp_path: Path) -
     def again(out: str, file: Path, start: Path = start, **data: Any) -> list[str]:
         notes: list[str] = []
         more = {"data": data, "train": {"epochs": 1, "init_from": str(start)}}
-        train(resolve(tree("cnn", file, **more)), tmp_path / out, baseline=False, on_note=notes.append)
+        train(
+            resolve(tree("cnn", file, **more)),
+            tmp_path / out,
+            baseline=False,
+            callbacks=Callbacks(on_warning=notes.append),
+        )
         return notes
 
     assert not any("judge" in note or "too good" in note for note in again("same", file))
@@ -207,7 +213,7 @@ def test_a_language_model_that_started_from_another_goes_on_and_is_ranked(made: 
     """What its base has read is no part of its own corpus."""
     asked = iter(range(100))
     config = language(made / "books.txt", made / "lm")
-    pretrain(config, tmp_path / "runs" / "parts", should_stop=lambda: next(asked) == 1)
+    pretrain(config, tmp_path / "runs" / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 1))
     resume_pretraining(tmp_path / "runs" / "parts")
     whole, parts = (one / "model.safetensors" for one in (made / "grown", tmp_path / "runs" / "parts"))
     assert whole.read_bytes() == parts.read_bytes()
@@ -222,7 +228,7 @@ def test_a_stopped_classifier_keeps_what_its_base_has_read(made: Path, tmp_path:
         "train": {"epochs": 1, "init_from": str(made / "lm")},
     }
     config, asked = resolve(*as_base(given)), iter(range(100))
-    train(config, tmp_path / "run", baseline=False, should_stop=lambda: next(asked) == 1)
+    train(config, tmp_path / "run", baseline=False, callbacks=Callbacks(should_stop=lambda: next(asked) == 1))
     resume(tmp_path / "run")
     roles = [source.role for source in TrainingRecord.load(tmp_path / "run").sources]
     assert roles == ["train", "valid", "base-0"]

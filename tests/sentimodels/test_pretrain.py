@@ -17,6 +17,7 @@ from sentimodels.errors import CheckpointError, ConfigError, DataError, Training
 from sentimodels.models.language import build_language_model
 from sentimodels.nn.recompute import set_recompute
 from sentimodels.recipes.pretraining import _rows_in, pretrain, resume_pretraining
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.manifest import read_json
@@ -49,7 +50,9 @@ def test_every_kind_of_model_learns(
     notes: list[str] = []
     sections = {**sections, "train": {"max_steps": 40, "log_every": 10, "evaluate_every": 20}}
     about = pretrain(
-        config_of(corpus, arch, **sections), tmp_path / "run", on_record=records.append, on_note=notes.append
+        config_of(corpus, arch, **sections),
+        tmp_path / "run",
+        callbacks=Callbacks(on_record=records.append, on_warning=notes.append),
     )
     losses = [record["loss"] for record in records if "loss" in record]
     assert losses[-1] < 0.8 * losses[0]
@@ -131,7 +134,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
 ) -> None:
     config = config_of(corpus, arch, **STOPPED[arch])
     pretrain(config, tmp_path / "whole")
-    about = pretrain(config, tmp_path / "run", should_stop=stopping_after(steps))
+    about = pretrain(config, tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(steps)))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", steps)
     assert load_language_model(tmp_path / "run").config == LANGUAGE_MODEL.resolve(config.tree())
     if steps == 5:  # what can be made anew is
@@ -156,12 +159,12 @@ def test_a_run_that_ended_before_its_first_state_begins_again(corpus: Path, tmp_
     start = {"init_from": str(tmp_path / "base"), "save_every": 500}
     pretrain(config_of(corpus, train=start), tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        pretrain(config_of(corpus, train=start), tmp_path / "run", on_record=cut)
+        pretrain(config_of(corpus, train=start), tmp_path / "run", callbacks=Callbacks(on_record=cut))
     assert not (tmp_path / "run" / "state.safetensors").exists()
     with pytest.raises(CheckpointError, match=rf"holds a run already; .*, or --resume {tmp_path / 'run'}$"):
         pretrain(config_of(corpus, train=start), tmp_path / "run")
     notes: list[str] = []
-    resume_pretraining(tmp_path / "run", on_note=notes.append)
+    resume_pretraining(tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any("it begins again" in note for note in notes)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
@@ -187,7 +190,9 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
             pretrain(config_of(corpus), tmp_path / "run")
     assert verify(tmp_path / "run") == []
     load_language_model(tmp_path / "run")  # of use, as far as it is known
-    about = resume_pretraining(tmp_path / "run", should_stop=lambda: True)  # there is no step left to stop at
+    about = resume_pretraining(
+        tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True)
+    )  # there is no step left to stop at
     assert about["valid"] == read_json(tmp_path / "whole" / "run.json")["valid"]
     assert verify(tmp_path / "run") == []
     assert untimed(tmp_path / "run") == untimed(tmp_path / "whole")
@@ -197,7 +202,7 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
 
 def test_a_torn_line_of_metrics_stops_nobody(corpus: Path, tmp_path: Path) -> None:
     pretrain(config_of(corpus), tmp_path / "whole")
-    pretrain(config_of(corpus), tmp_path / "run", should_stop=stopping_after(8))
+    pretrain(config_of(corpus), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(8)))
     with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 9, "ep')
     resume_pretraining(tmp_path / "run")
@@ -241,7 +246,7 @@ def test_a_lone_surrogate_is_text(tmp_path: Path) -> None:
 def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.txt"
     own.write_text(corpus.read_text())
-    pretrain(config_of(own), tmp_path / "run", should_stop=stopping_after(3))
+    pretrain(config_of(own), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(3)))
     (tmp_path / "run" / "tokens" / "corpus.json").unlink()
     own.write_text(corpus.read_text() + "one more line\n")
     with pytest.raises(CheckpointError, match=r"own\.txt: has changed since the run began"):
@@ -254,7 +259,7 @@ def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["shard-00000.bin", "manifest.json", "train-rows.npy", "corpus.json"])
 def test_rows_that_are_damaged_are_made_anew(name: str, corpus: Path, tmp_path: Path) -> None:
-    pretrain(config_of(corpus), tmp_path / "run", should_stop=stopping_after(3))
+    pretrain(config_of(corpus), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(3)))
     path = tmp_path / "run" / "tokens" / name
     path.write_bytes(path.read_bytes()[:7])
     assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
@@ -265,7 +270,7 @@ def test_a_run_starts_from_another(corpus: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     start = {"init_from": str(tmp_path / "base"), "max_steps": 1}
     config = config_of(corpus, train=start, optim={"lr": 1e-9})
-    pretrain(config, tmp_path / "run", on_note=notes.append)
+    pretrain(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any(re.search(r"base: (\d+) of \1 tensors are where the model starts", note) for note in notes)
     base, found = (load_language_model(tmp_path / name) for name in ("base", "run"))
     assert base.tokenizer == found.tokenizer

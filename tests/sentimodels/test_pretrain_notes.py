@@ -7,6 +7,7 @@ import pytest
 from animals import config_of, write_corpus
 from sentimodels import LanguageModel
 from sentimodels.recipes.pretraining import pretrain
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentitok import train_bpe, train_wordpiece
 
@@ -20,30 +21,42 @@ def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Pa
     pretrain(config_of(corpus), tmp_path / "base")
     said: list[str] = []
     start = {"init_from": str(tmp_path / "base")}
-    pretrain(config_of(corpus, train=start), tmp_path / "alike", on_note=said.append)
+    pretrain(config_of(corpus, train=start), tmp_path / "alike", callbacks=Callbacks(on_warning=said.append))
     moved = tmp_path / "moved.txt"
     moved.write_bytes(corpus.read_bytes())
     more = tmp_path / "more.txt"
     more.write_text("one more line\n" * 20)
     behind = {"corpus": [str(moved), str(more)]}
-    pretrain(config_of(corpus, train=start, data=behind), tmp_path / "behind", on_note=said.append)
+    pretrain(
+        config_of(corpus, train=start, data=behind),
+        tmp_path / "behind",
+        callbacks=Callbacks(on_warning=said.append),
+    )
     named = config_of(corpus, train=start, data={"format": "lines", "encoding": "utf-8"})  # as without
-    pretrain(named, tmp_path / "named", on_note=said.append)
+    pretrain(named, tmp_path / "named", callbacks=Callbacks(on_warning=said.append))
     assert not any("base was trained on" in note for note in said)
     apart = tmp_path / "apart.txt"
     apart.write_text(corpus.read_text().replace("\n", "\n\n"))
     pretrain(config_of(apart, train=start), tmp_path / "apart")
     cut = config_of(apart, train={"init_from": str(tmp_path / "apart")}, data={"format": "paragraphs"})
-    pretrain(cut, tmp_path / "cut", on_note=said.append)
+    pretrain(cut, tmp_path / "cut", callbacks=Callbacks(on_warning=said.append))
     assert (
         sum("1 of the 1 files of the corpus, with documents read in another way:" in one for one in said) == 1
     )
-    pretrain(config_of(corpus, train=start, data={"split_seed": 1}), tmp_path / "other", on_note=said.append)
+    pretrain(
+        config_of(corpus, train=start, data={"split_seed": 1}),
+        tmp_path / "other",
+        callbacks=Callbacks(on_warning=said.append),
+    )
     assert (
         sum("on 1 of the 1 files of the corpus, with another data.split_seed" in note for note in said) == 1
     )
     before = {"corpus": [str(more), str(corpus)]}
-    pretrain(config_of(corpus, train=start, data=before), tmp_path / "before", on_note=said.append)
+    pretrain(
+        config_of(corpus, train=start, data=before),
+        tmp_path / "before",
+        callbacks=Callbacks(on_warning=said.append),
+    )
     assert sum("1 of the 2 files of the corpus, with other files before" in note for note in said) == 1
 
 
@@ -54,15 +67,21 @@ def test_bfloat16_that_the_processor_lacks_is_named(
     for precision, told in (("bfloat16", True), ("float32", False)):
         said: list[str] = []
         train = {"precision": precision, "device": "cpu", "max_steps": 1}
-        pretrain(config_of(corpus, train=train), tmp_path / precision, on_note=said.append)
+        pretrain(
+            config_of(corpus, train=train), tmp_path / precision, callbacks=Callbacks(on_warning=said.append)
+        )
         assert any("no fast bfloat16 for this processor" in note for note in said) == told
 
 
 def test_a_tokenizer_that_loses_text_is_named(corpus: Path, tmp_path: Path) -> None:
     said: list[str] = []
-    pretrain(config_of(corpus), tmp_path / "bpe", on_note=said.append)
+    pretrain(config_of(corpus), tmp_path / "bpe", callbacks=Callbacks(on_warning=said.append))
     assert not any("loses parts of texts" in note for note in said)
-    pretrain(config_of(corpus, data={"tokenizer_model": "wordpiece"}), tmp_path / "run", on_note=said.append)
+    pretrain(
+        config_of(corpus, data={"tokenizer_model": "wordpiece"}),
+        tmp_path / "run",
+        callbacks=Callbacks(on_warning=said.append),
+    )
     assert any("loses parts of texts" in note for note in said)
 
 
@@ -75,12 +94,12 @@ def test_a_tokenizer_that_adds_what_the_model_does_not_read_is_named(corpus: Pat
         said: list[str] = []
         arch = "gpt" if kind == "next-token" else "bert"
         config = config_of(corpus, arch=arch, data=named, train={"max_steps": 1})
-        pretrain(config, tmp_path / kind, on_note=said.append)
+        pretrain(config, tmp_path / kind, callbacks=Callbacks(on_warning=said.append))
         told[kind] = [note for note in said if "to a text that is classified" in note]
     assert told["masked"] == []
     said = []
     bare = config_of(corpus, arch="bert", data={"tokenizer_model": "bpe"}, train={"max_steps": 1})
-    pretrain(bare, tmp_path / "bare", on_note=said.append)
+    pretrain(bare, tmp_path / "bare", callbacks=Callbacks(on_warning=said.append))
     assert sum("the tokenizer adds no [CLS] and [SEP] to a text that is" in note for note in said) == 1
     assert [note.split(" to a text")[0] for note in told["next-token"]] == ["the tokenizer adds [CLS]"]
 
@@ -92,7 +111,7 @@ def test_short_documents_and_long_rows_of_two_halves_are_named(tmp_path: Path) -
         said: list[str] = []
         data, train = {"context": context, "valid_share": 0.2}, {"max_steps": 1, "batch_size": 2}
         config = config_of(lines, arch="bert", task={"next_sentence": True}, data=data, train=train)
-        pretrain(config, tmp_path / str(context), on_note=said.append)
+        pretrain(config, tmp_path / str(context), callbacks=Callbacks(on_warning=said.append))
         notes = [note for note in said if "--next-sentence reads the longest document" in note]
         assert len(notes) == told, said
         assert not told or "so lower --context, or leave out --next-sentence" in notes[0]
@@ -106,12 +125,12 @@ def test_documents_end_as_those_of_the_base(corpus: Path, tmp_path: Path) -> Non
     pretrain(config_of(corpus, data=named, train={"max_steps": 1}), tmp_path / "base")
     start = {"init_from": str(tmp_path / "base"), "max_steps": 1}
     said: list[str] = []
-    pretrain(config_of(corpus, train=start), tmp_path / "run", on_note=said.append)
+    pretrain(config_of(corpus, train=start), tmp_path / "run", callbacks=Callbacks(on_warning=said.append))
     assert LanguageModel.load(tmp_path / "run").end == "<|turn|>"
     assert LANGUAGE_MODEL.load(tmp_path / "run").data.end == "<|turn|>"
     assert not any("documents end with" in note for note in said)
     other = config_of(corpus, train=start, data={"end": "<|endoftext|>"})
-    pretrain(other, tmp_path / "other", on_note=said.append)
+    pretrain(other, tmp_path / "other", callbacks=Callbacks(on_warning=said.append))
     assert LanguageModel.load(tmp_path / "other").end == "<|endoftext|>"
     (note,) = (note for note in said if "documents end with" in note)
     assert note.startswith("documents end with <|endoftext|>, but those of ")

@@ -16,6 +16,7 @@ from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_plan import plan_translation
 from sentimodels.runs.directory import finish_run
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.language_directory import begin_language_run
 from sentimodels.runs.start import as_translator
@@ -135,7 +136,9 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     }
     said: list[str] = []
     about = train_translation(
-        TRANSLATOR.resolve(as_translator(tree), tree), folder / "run", on_note=said.append
+        TRANSLATOR.resolve(as_translator(tree), tree),
+        folder / "run",
+        callbacks=Callbacks(on_warning=said.append),
     )
     assert 0 < about["pairs"]["left_out"] < 1500
     assert any("or than the positions of the model reach" in one for one in said)
@@ -153,7 +156,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     tree["data"] = {"train": files["train"], "valid_share": 0.2}
     said.clear()
     parted = TRANSLATOR.resolve(as_translator(tree), tree)
-    about = train_translation(parted, folder / "parted", on_note=said.append)
+    about = train_translation(parted, folder / "parted", callbacks=Callbacks(on_warning=said.append))
     (note,) = [one for one in said if "validation pairs are left out: a side is empty, or longer" in one]
     n_beyond, _, n_all = note.split()[:3]
     assert about["pairs"]["valid"] == int(n_all) - int(n_beyond) > 0

@@ -11,8 +11,9 @@ from senti_in_process import senti
 from sentimodels.data import TrainingRecord, read_table
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
-from sentimodels.runs.run import resume, train
+from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 
 
@@ -56,7 +57,7 @@ def test_a_stopped_refit_goes_on_to_the_same_weights(stop: int, reviews: Path, t
     if stop > 42 + whole["fit"]["steps"]:
         stop = 42 + whole["fit"]["steps"] - 3
     steps = iter(range(1, 1000))
-    first = train(config, tmp_path / "run", should_stop=lambda: next(steps) == stop)
+    first = train(config, tmp_path / "run", callbacks=Callbacks(should_stop=lambda: next(steps) == stop))
     assert first["fit"]["stop"] == "stopped"
     assert (tmp_path / "run" / "config.toml").exists() == (stop > 42)
     with pytest.raises(CheckpointError, match=f"holds a run already.*--resume {tmp_path / 'run'}$"):

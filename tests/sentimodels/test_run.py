@@ -19,6 +19,7 @@ from sentimodels.config import ClassificationConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.directory import load_run, write_manifest
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.seeds import spread
@@ -231,7 +232,7 @@ def test_vectors_start_the_embeddings(reviews: Path, tmp_path: Path) -> None:
     options = {"d_model": 3, "channels": "static"}
     config = resolve(tree("cnn", reviews, data={"vectors": str(path)}, model=options))
     notes: list[str] = []
-    train(config, tmp_path / "run", on_note=notes.append, baseline=False)
+    train(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append), baseline=False)
     assert any("tokens have a vector" in note for note in notes)
     run = load_run(tmp_path / "run")
     texts = run.encoder.token_texts

@@ -9,6 +9,7 @@ import pytest
 from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import DataError
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import train
@@ -42,7 +43,9 @@ def test_a_class_with_one_row_and_an_empty_text_are_said(tmp_path: Path) -> None
     with path.open("a", encoding="utf-8") as file:
         file.write('"",pos\nodd one out,rare\n')
     notes: list[str] = []
-    about = train(resolve(tree("tfidf", path)), tmp_path / "run", on_note=notes.append)
+    about = train(
+        resolve(tree("tfidf", path)), tmp_path / "run", callbacks=Callbacks(on_warning=notes.append)
+    )
     assert about["labels"] in ({"neg": 25, "pos": 30, "rare": 1}, about["labels"])
     assert "rare" in about["labels"]
     assert any("empty" in note for note in notes)
@@ -81,14 +84,14 @@ def test_a_text_of_a_megabyte_trains(arch: str, size: int, tmp_path: Path) -> No
 def test_leaks_are_said(reviews: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     config = resolve(tree("tfidf", reviews, data={"valid": str(reviews)}))
-    train(config, tmp_path / "run", on_note=notes.append)
+    train(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any("are training texts" in note for note in notes)
     # Of a file to report on as well, and where only some rows are in both.
     part = tmp_path / "part.csv"
     part.write_text("text,label\n" + reviews.read_text("utf-8").splitlines()[1] + "\nnew film,pos\n", "utf-8")
     notes.clear()
     config = resolve(tree("tfidf", reviews, data={"test": str(part), "valid_share": 0}))
-    train(config, tmp_path / "other", on_note=notes.append)
+    train(config, tmp_path / "other", callbacks=Callbacks(on_warning=notes.append))
     assert any("1 of the 2 rows of test" in note for note in notes), notes
 
 
@@ -99,7 +102,7 @@ def test_long_texts_are_said(tmp_path: Path) -> None:
     for long in ("truncate", "head-tail", "windows"):
         notes: list[str] = []
         config = resolve(tree("cnn", path, data={"max_tokens": 12, "long": long}, train={"epochs": 1}))
-        train(config, tmp_path / long, on_note=notes.append, baseline=False)
+        train(config, tmp_path / long, callbacks=Callbacks(on_warning=notes.append), baseline=False)
         assert any("longer than 12 tokens" in note and long in note for note in notes)
         assert len(Classifier.load(tmp_path / long).predict(["good film " * 100])) == 1
 

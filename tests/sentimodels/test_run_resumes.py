@@ -14,6 +14,7 @@ from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import CheckpointError
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
@@ -25,7 +26,9 @@ def test_a_stopped_run_is_usable_and_resumes_to_the_same_weights(
 ) -> None:
     folder = tmp_path / "run"
     asked = iter(range(1, 10_000))
-    about = train(resolve(tree("lstm", reviews)), folder, should_stop=lambda: next(asked) >= at)
+    about = train(
+        resolve(tree("lstm", reviews)), folder, callbacks=Callbacks(should_stop=lambda: next(asked) >= at)
+    )
     assert about["fit"]["stop"] == "stopped"
     assert verify(folder) == []
     assert len(Classifier.load(folder).predict(["good film", "bad film"])) == 2
@@ -54,7 +57,7 @@ def test_what_was_interrupted_while_it_learned_by_itself_learns_anew(
         with pytest.raises(KeyboardInterrupt):
             resume(folder, baseline=False)
     notes: list[str] = []
-    resume(folder, baseline=False, on_note=notes.append)
+    resume(folder, baseline=False, callbacks=Callbacks(on_warning=notes.append))
     assert any("it begins again" in note for note in notes)
     assert (folder / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert verify(folder) == []
@@ -74,7 +77,7 @@ def test_a_run_that_died_before_its_first_state_has_each_step_once(reviews: Path
             raise MemoryError
 
     with pytest.raises(MemoryError):
-        train(config, tmp_path / "run", baseline=False, on_record=die)
+        train(config, tmp_path / "run", baseline=False, callbacks=Callbacks(on_record=die))
     resume(tmp_path / "run", baseline=False)
     lines = (tmp_path / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
     steps = [record["step"] for record in map(json.loads, lines) if "loss" in record]
@@ -93,7 +96,7 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     whole = train(config, tmp_path / "whole")
     assert whole["fit"]["stop"] == "patience"
     with monkeypatch.context() as patch:
-        patch.setattr("sentimodels.runs.train.fit_temperature", broken_off)
+        patch.setattr("sentimodels.recipes.classification.fit_temperature", broken_off)
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "run")
     about = resume(tmp_path / "run")
@@ -113,7 +116,10 @@ def test_a_run_resumes_from_any_folder(
     """Though its files were named relative to where it began."""
     monkeypatch.chdir(reviews.parent)
     train(
-        resolve(tree("cnn", Path(reviews.name))), tmp_path / "run", should_stop=lambda: True, baseline=False
+        resolve(tree("cnn", Path(reviews.name))),
+        tmp_path / "run",
+        callbacks=Callbacks(should_stop=lambda: True),
+        baseline=False,
     )
     monkeypatch.chdir(tmp_path)
     assert resume(Path("run"), baseline=False)["fit"]["stop"] == "epochs"
@@ -121,7 +127,7 @@ def test_a_run_resumes_from_any_folder(
 
 def test_resuming_on_other_data_is_refused(reviews: Path, tmp_path: Path) -> None:
     data = Path(shutil.copy(reviews, tmp_path / "reviews.csv"))
-    train(resolve(tree("lstm", data)), tmp_path / "run", should_stop=lambda: True)
+    train(resolve(tree("lstm", data)), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
     write(data, 280, seed=9)
     with pytest.raises(CheckpointError, match="has changed since the run began"):
         resume(tmp_path / "run")

@@ -61,7 +61,7 @@ def test_predict_needs_no_scikit_learn_and_train_says_so(arch: str, tmp_path: Pa
 SLOW_TO_IMPORT = (
     "pandas", "sklearn", "scipy", "matplotlib", "tomlkit", "rich", "pyarrow", "tokenizers", "transformers",
     "sympy", "networkx", "tensorboard", "wandb", "torch._dynamo", "torch._inductor", "torch.onnx",
-    "torch.utils.tensorboard", "sentimodels.training.trainer", "sentimodels.runs.train",
+    "torch.utils.tensorboard", "sentimodels.training.trainer", "sentimodels.runs.execute",
     "sentimodels.plots.answers", "sentimodels.plots.training", "sentitok.figures",
     "sentimodels.evaluation.metrics",
 )  # fmt: skip

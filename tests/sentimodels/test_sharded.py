@@ -22,6 +22,7 @@ from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.recipes.pretraining import _shared_anew, pretrain, resume_pretraining
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.training.distributed import Distributed
 from sentimodels.training.fsdp import check_sharded, go_on_drawing
@@ -79,10 +80,14 @@ def trained(folder: Path, recipe: str, name: str, rows: int, *, stop: int = 0, r
         return next(asked) == stop
 
     if resume:
-        resume_pretraining(folder / name, should_stop=should_stop)
+        resume_pretraining(folder / name, callbacks=Callbacks(should_stop=should_stop))
     else:
         parallel = "fsdp" if "WORLD_SIZE" in os.environ else "ddp"
-        pretrain(config(folder, recipe, rows, parallel=parallel), folder / name, should_stop=should_stop)
+        pretrain(
+            config(folder, recipe, rows, parallel=parallel),
+            folder / name,
+            callbacks=Callbacks(should_stop=should_stop),
+        )
 
 
 def torchrun(cwd: Path, *args: str, code: int = 0) -> str:

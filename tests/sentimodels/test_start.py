@@ -13,6 +13,7 @@ from labelled_reviews import tree, write
 from sentimodels.config import RunConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.pretrained import tensor_names
@@ -48,7 +49,12 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
 
 def test_a_run_is_where_another_starts(folder: Path, tmp_path: Path) -> None:
     notes: list[str] = []
-    train(config_of(folder, folder / "base"), tmp_path / "run", baseline=False, on_note=notes.append)
+    train(
+        config_of(folder, folder / "base"),
+        tmp_path / "run",
+        baseline=False,
+        callbacks=Callbacks(on_warning=notes.append),
+    )
     base, found = weights(folder / "base"), weights(tmp_path / "run")
     same = {name for name, value in base.items() if torch.equal(found[name], value)}
     assert same == {name for name in base if not name.startswith("head.")}
@@ -67,7 +73,7 @@ def test_the_plan_counts_the_vocabulary_of_the_base(folder: Path, tmp_path: Path
 def test_other_labels_leave_the_head_and_keep_the_vocabulary(folder: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     config = config_of(folder, folder / "base", "three.csv")
-    train(config, tmp_path / "run", baseline=False, on_note=notes.append)
+    train(config, tmp_path / "run", baseline=False, callbacks=Callbacks(on_warning=notes.append))
     base, found = weights(folder / "base"), weights(tmp_path / "run")
     assert torch.equal(found["backbone.embedding.weight"], base["backbone.embedding.weight"])
     (unused,) = [note for note in notes if "not used" in note]
@@ -85,7 +91,12 @@ def small(folder: Path, start: Path, file: str = "three.csv", **sections: Any) -
 def test_the_size_of_a_classifier_is_taken_over(folder: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     given = small(folder, folder / "base", optim={"lr": 1e-12})
-    train(resolve(*as_base(given)), tmp_path / "run", baseline=False, on_note=notes.append)
+    train(
+        resolve(*as_base(given)),
+        tmp_path / "run",
+        baseline=False,
+        callbacks=Callbacks(on_warning=notes.append),
+    )
     base, run = load_run(folder / "base"), load_run(tmp_path / "run")
     assert run.config.arch == "cnn"
     assert run.config.model == base.config.model
@@ -160,7 +171,7 @@ def test_a_few_names_in_common_are_no_start(folder: Path, tmp_path: Path) -> Non
         config_of(folder, tmp_path / "part.safetensors"),
         tmp_path / "run",
         baseline=False,
-        on_note=notes.append,
+        callbacks=Callbacks(on_warning=notes.append),
     )
     assert any("1 of 1 tensors are where the model starts" in note for note in notes)
 
@@ -178,7 +189,12 @@ def test_weights_that_a_model_computes_are_not_taken_over(folder: Path, tmp_path
     train(resolve(tree("tfidf", folder / "three.csv")), tmp_path / "base", baseline=False)
     notes: list[str] = []
     given = small(folder, tmp_path / "base", "reviews.csv")
-    train(resolve(*as_base(given)), tmp_path / "run", baseline=False, on_note=notes.append)
+    train(
+        resolve(*as_base(given)),
+        tmp_path / "run",
+        baseline=False,
+        callbacks=Callbacks(on_warning=notes.append),
+    )
     (note,) = (note for note in notes if note.startswith(str(tmp_path / "base")))
     assert note.endswith(": none of its weights are used: tfidf computes its own from the texts")
     base, run = (load_run(tmp_path / name).encoder.fingerprint for name in ("base", "run"))
@@ -205,7 +221,7 @@ def test_names_are_mapped_and_the_longest_beginning_counts(folder: Path, tmp_pat
     config = config_of(
         folder, tmp_path / "weights.safetensors", init_map={"model.": "", "model.lm.": "head."}
     )
-    train(config, tmp_path / "run", baseline=False, on_note=notes.append)
+    train(config, tmp_path / "run", baseline=False, callbacks=Callbacks(on_warning=notes.append))
     found = weights(tmp_path / "run")
     moved = [name for name in base if name.startswith("backbone.convolutions.")]
     assert moved
@@ -253,7 +269,7 @@ def test_a_base_is_as_it_was_written(file: str, folder: Path, tmp_path: Path) ->
 def test_weights_alone_of_a_run(folder: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     config = config_of(folder, folder / "base" / "model.safetensors")
-    train(config, tmp_path / "run", baseline=False, on_note=notes.append)
+    train(config, tmp_path / "run", baseline=False, callbacks=Callbacks(on_warning=notes.append))
     assert any("weights alone; name " in note and note.endswith("settings too") for note in notes)
 
 
@@ -261,7 +277,9 @@ def test_a_stopped_run_goes_on_from_its_own_weights(folder: Path, tmp_path: Path
     config = config_of(folder, folder / "base")
     train(config, tmp_path / "whole", baseline=False)
     asked = iter(range(1, 100))
-    train(config, tmp_path / "parts", baseline=False, should_stop=lambda: next(asked) == 3)
+    train(
+        config, tmp_path / "parts", baseline=False, callbacks=Callbacks(should_stop=lambda: next(asked) == 3)
+    )
     resume(tmp_path / "parts")
     whole, parts = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts"))
     assert whole == parts

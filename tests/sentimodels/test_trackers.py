@@ -14,6 +14,7 @@ from labelled_reviews import tree, write
 from sentimodels.cli.app import build
 from sentimodels.config import RunConfig
 from sentimodels.errors import ConfigError, TrainingError
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
@@ -142,7 +143,7 @@ def test_tensorboard_is_told(reviews: Path, writers: list[FakeWriter], tmp_path:
 def test_wandb_is_told(reviews: Path, runs: list[FakeRun], tmp_path: Path) -> None:
     config = config_of(reviews, "wandb")
     seen: list[dict[str, Any]] = []
-    train(config, tmp_path / "run", baseline=False, on_record=seen.append)
+    train(config, tmp_path / "run", baseline=False, callbacks=Callbacks(on_record=seen.append))
     (run,) = runs
     # No mode, project, entity or folder: those are the user's own.
     assert run.given.keys() == {"config", "name", "id", "resume"}
@@ -173,7 +174,9 @@ def test_a_resumed_run_goes_on(
     for track in ("wandb", "tensorboard"):
         at_the_fourth = partial(lambda asked: next(asked) >= 4, iter(range(1, 100)))
         folder = tmp_path / track
-        train(config_of(reviews, track), folder, baseline=False, should_stop=at_the_fourth)
+        train(
+            config_of(reviews, track), folder, baseline=False, callbacks=Callbacks(should_stop=at_the_fourth)
+        )
         resume(folder, baseline=False)
     assert [(run.given["id"], run.given["resume"]) for run in runs] == [
         (None, None),

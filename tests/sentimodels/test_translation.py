@@ -24,6 +24,7 @@ from sentimodels.recipes.pretraining import pretrain
 from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.recipes.translation_pairs import read_pairs
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.start import as_translator
 from sentimodels.runs.verify import verify
@@ -114,7 +115,9 @@ def test_two_processes_read_what_one_reads() -> None:
 def test_a_run_learns_and_is_loaded(folder: Path) -> None:
     records: list[dict[str, Any]] = []
     about = train_translation(
-        small_translation(folder, task={"alpha": 0.6}), folder / "run", on_record=records.append
+        small_translation(folder, task={"alpha": 0.6}),
+        folder / "run",
+        callbacks=Callbacks(on_record=records.append),
     )
     assert about["fit"]["stop"] == "epochs"
     assert about["pairs"] == {"train": 1500, "valid": 40, "left_out": 0}
@@ -148,7 +151,9 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folde
     settings = small_translation(folder, **{"train": {"epochs": 2}, **sections})
     train_translation(settings, folder / "whole")
     asked = iter(range(100))
-    about = train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 37)
+    about = train_translation(
+        settings, folder / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 37)
+    )
     assert about["fit"]["stop"] == "stopped"
     assert Translator.load(folder / "parts").translate(["one"])[0][0].log_prob < 0  # of use meanwhile
     resume_translation(folder / "parts")
@@ -168,13 +173,13 @@ def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path)
     settings = small_translation(folder, train={"epochs": 1})
     train_translation(settings, folder / "whole")
     asked = iter(range(100))
-    train_translation(settings, folder / "parts", should_stop=lambda: next(asked) == 3)
+    train_translation(settings, folder / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 3))
     for file in ("model.safetensors", "state.safetensors", "manifest.json", "run.json"):
         (folder / "parts" / file).unlink()
     with pytest.raises(CheckpointError, match="has not finished: senti translate train --resume"):
         Translator.load(folder / "parts")
     notes: list[str] = []
-    resume_translation(folder / "parts", on_note=notes.append)
+    resume_translation(folder / "parts", callbacks=Callbacks(on_warning=notes.append))
     assert any("it begins again" in note for note in notes)
     whole, parts = (folder / name / "model.safetensors" for name in ("whole", "parts"))
     assert whole.read_bytes() == parts.read_bytes()
@@ -192,7 +197,9 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
         patch.setattr("sentimodels.recipes.translation.translation_scores", broken_off)
         with pytest.raises(KeyboardInterrupt):
             train_translation(small_translation(folder), folder / "unscored")
-    about = resume_translation(folder / "unscored", should_stop=lambda: True)  # no step is left
+    about = resume_translation(
+        folder / "unscored", callbacks=Callbacks(should_stop=lambda: True)
+    )  # no step is left
     assert "bleu" in about["valid"]
     assert verify(folder / "unscored") == []
     assert len(Translator.load(folder / "unscored").translate(["one two"])) == 1
@@ -221,7 +228,9 @@ def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
 
 def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
     asked = iter(range(100))
-    train_translation(small_translation(folder), folder / "run", should_stop=lambda: next(asked) == 5)
+    train_translation(
+        small_translation(folder), folder / "run", callbacks=Callbacks(should_stop=lambda: next(asked) == 5)
+    )
     (folder / "valid.en").write_text((folder / "valid.en").read_text() + "one\n")
     (folder / "valid.de").write_text((folder / "valid.de").read_text() + "eins\n")
     with pytest.raises(CheckpointError, match=r"valid\.de: has changed since the run began"):
@@ -266,7 +275,11 @@ def test_training_pairs_are_not_validated_on(folder: Path) -> None:
     notes: list[str] = []
     (folder / "valid.en").write_text("one\none two three four five six seven\n")
     (folder / "valid.de").write_text("eins\nx\n")
-    train_translation(small_translation(folder, train={"max_steps": 2}), folder / "run", on_note=notes.append)
+    train_translation(
+        small_translation(folder, train={"max_steps": 2}),
+        folder / "run",
+        callbacks=Callbacks(on_warning=notes.append),
+    )
     assert "1 of 2 validation pairs is a training pair as well" in notes
 
 
@@ -275,7 +288,7 @@ def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:
     (folder / "train.de").write_text("eins\nx\n\n" + "eins " * 50 + "\ndrei\n")
     notes: list[str] = []
     settings = small_translation(folder, data={"max_tokens": 20}, train={"max_steps": 2})
-    about = train_translation(settings, folder / "run", on_note=notes.append)
+    about = train_translation(settings, folder / "run", callbacks=Callbacks(on_warning=notes.append))
     assert about["pairs"]["left_out"] == 3
     assert any(note.startswith("3 of 5 training pairs are left out") for note in notes)
     (folder / "train.en").write_text("\n\n")

@@ -13,6 +13,7 @@ from sentimodels.config import ParallelConfig
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, DataError
 from sentimodels.recipes.translation import resume_translation, train_translation
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.text.pairs import joint_tokenizer
 
@@ -33,7 +34,9 @@ def test_what_is_held_out_is_such_as_is_trained_on(folder: Path) -> None:
         notes: list[str] = []
         data = {"valid": [], "valid_share": 0.5, "max_tokens": 60}
         settings = small_translation(folder, data=data, train={"max_steps": 1, "seed": seed})
-        about = train_translation(settings, folder / f"run-{seed}", on_note=notes.append)
+        about = train_translation(
+            settings, folder / f"run-{seed}", callbacks=Callbacks(on_warning=notes.append)
+        )
         found = [
             re.match(r"(\d+) of \d+ validation pairs (is|are) left out: a side is", note) for note in notes
         ]
@@ -68,7 +71,9 @@ def test_pairs_that_were_divided_in_another_way_are_others(folder: Path) -> None
 
 def test_a_stopped_run_whose_settings_changed_does_not_go_on(folder: Path) -> None:
     asked = iter(range(100))
-    train_translation(small_translation(folder), folder / "run", should_stop=lambda: next(asked) == 5)
+    train_translation(
+        small_translation(folder), folder / "run", callbacks=Callbacks(should_stop=lambda: next(asked) == 5)
+    )
     path = folder / "run" / "config.toml"
     path.write_text(path.read_text().replace("batch_tokens = 600", "batch_tokens = 100000"))
     with pytest.raises(CheckpointError, match=r"config\.toml: changed since it was written"):

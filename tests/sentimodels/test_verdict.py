@@ -18,6 +18,7 @@ from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import of_logits
 from sentimodels.runs.crossfit import CrossFit
 from sentimodels.runs.directory import CROSSFIT
+from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
 from sentimodels.runs.refit import refit, settled
 from sentimodels.runs.tables import Tables
@@ -145,7 +146,7 @@ def test_a_stopped_run_has_the_verdict_of_one_that_was_not(reviews: Path, tmp_pa
     whole = train(config, tmp_path / "whole")
     assert whole["judged"] == "crossed"
     steps = iter(range(100))
-    train(config, tmp_path / "run", should_stop=lambda: next(steps) >= 40)
+    train(config, tmp_path / "run", callbacks=Callbacks(should_stop=lambda: next(steps) >= 40))
     assert (tmp_path / "run" / CROSSFIT).is_file()
     again = resume(tmp_path / "run")
     assert again["crossed"] == whole["crossed"]

@@ -11,8 +11,8 @@ from ..runs.families import ALIGNMENT, LANGUAGE_MODEL
 from ..runs.language_card import model_of, sources_of
 from ..runs.lineage import BASE
 from ..runs.recorded import about_of, base_of, differing, ending, name_of, training_of
+from .judge import SAMPLES
 from .reward import weights_of
-from .run import SAMPLES
 
 __all__ = ["alignment_card"]
 

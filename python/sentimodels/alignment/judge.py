@@ -21,8 +21,10 @@ from .actor_critic import at_answers
 from .kl import kl_divergence
 from .rollout import Answers, Drawing
 
-__all__ = ["Judged", "compare", "judge", "samples_of", "summary_of", "warnings"]
+__all__ = ["SAMPLES", "Judged", "compare", "judge", "samples_of", "summary_of", "warnings"]
 
+# Every answer before and after, with its reward, in a run directory.
+SAMPLES = "samples.jsonl"
 # Half the width of a 95 % interval, in standard errors.
 _Z = 1.96
 # Answers that are read together.

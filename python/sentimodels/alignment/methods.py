@@ -1,6 +1,6 @@
 """`Method`: what PPO and DPO are to a run: data that is read, training, and scores of their own.
 
-Not for the run itself (`run.py`), which is the same for both.
+The run itself is the same for both (`recipes/alignment.py`).
 """
 
 import time
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..config import AlignConfig, AlignTrainConfig, DPOConfig, PPOConfig
+from ..config import AlignConfig, AlignTrainConfig, DPOConfig, PPOConfig, TrainingPlan
 from ..data.folding import fold
 from ..data.table import Table
 from ..errors import ConfigError, DataError
@@ -35,8 +35,22 @@ from .seen import Seen
 
 __all__ = ["METHODS", "Method", "Setup"]
 
-_Hear = Callable[[Record], None] | None
-_Ask = Callable[[], bool] | None
+OnRecord = Callable[[Record], None] | None
+ShouldStop = Callable[[], bool] | None
+
+
+class Learned(Protocol):
+    """What a policy learns from."""
+
+    def course(self, world: int) -> TrainingPlan:
+        """Returns the batches of an epoch and the steps in all."""
+
+
+class Loop(Protocol):
+    """What is called as `Trainer.fit` is."""
+
+    def fit(self, module: nn.Module, task: Any, *, folder: Path | None = None, resume: bool = False) -> Fit:
+        """Trains the module in place."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +126,12 @@ class Method(Protocol):
     tables: dict[str, Table]
     judged: list[list[int]]
 
-    def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
-        """Trains the policy in place."""
+    @property
+    def task(self) -> Learned:
+        """What the policy learns from."""
+
+    def trainer(self, on_record: OnRecord, should_stop: ShouldStop) -> Loop:
+        """Returns the loop that trains the policy in place."""
 
     def scores(self) -> dict[str, Any]:
         """Returns what the method alone can say of the policy."""
@@ -121,7 +139,7 @@ class Method(Protocol):
     def steps(self) -> int:
         """Returns how many steps training has."""
 
-    def try_out(self, train: AlignTrainConfig, hear: _Hear) -> float:
+    def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
         """Takes the steps of `train`, on few rows; returns the seconds that a run takes before its first."""
 
     def kept(self) -> int:
@@ -145,12 +163,23 @@ class FollowReward:
         self.judged = openings.judge
         self._setup, self._openings = setup, openings.train
 
-    def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
-        """Trains the policy in place."""
-        loop = self._loop(self._setup.config.train, folder=folder, on_record=hear, should_stop=ask)
-        return loop.fit(resume=resume)
+    @property
+    def task(self) -> Learned:
+        """The openings."""
+        return self
 
-    def _loop(self, train: AlignTrainConfig, **told: Any) -> PPO:
+    def course(self, world: int) -> TrainingPlan:  # noqa: ARG002  # 2026-11-29: one process alone
+        """Returns the batches of an epoch and the steps in all."""
+        return self.loop(self._setup.config.train).course
+
+    def trainer(self, on_record: OnRecord, should_stop: ShouldStop) -> Loop:
+        """Returns the loop of PPO."""
+        return _PPOTrainer(lambda folder: self.loop(
+            self._setup.config.train, folder=folder, on_record=on_record, should_stop=should_stop
+        ))  # fmt: skip
+
+    def loop(self, train: AlignTrainConfig, **told: Any) -> PPO:
+        """Returns the loop with these settings."""
         setup, config = self._setup, self._setup.config
         assert isinstance(config.task, PPOConfig)
         assert setup.reward is not None  # the configuration names it
@@ -165,11 +194,11 @@ class FollowReward:
 
     def steps(self) -> int:
         """Returns how many steps training has."""
-        return self._loop(self._setup.config.train).course.steps
+        return self.course(1).steps
 
-    def try_out(self, train: AlignTrainConfig, hear: _Hear) -> float:
+    def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
         """Takes the steps of `train`; returns 0, as nothing comes before them."""
-        self._loop(train, on_record=hear).fit()
+        self.loop(train, on_record=on_record).fit()
         return 0.0
 
     def kept(self) -> int:
@@ -189,6 +218,17 @@ class FollowReward:
             return told.log_probs.sum() + told.values.sum()
 
         return kept_bytes(model, loss, bfloat16=use_bfloat16(self._setup.config.train, device))
+
+
+@dataclass(frozen=True)
+class _PPOTrainer:
+    """PPO's loop, called as a trainer is; policy and openings are its own."""
+
+    loop: Callable[[Path | None], PPO]
+
+    def fit(self, *_: object, folder: Path | None = None, resume: bool = False) -> Fit:
+        """Trains the policy in place."""
+        return self.loop(folder).fit(resume=resume)
 
 
 class PreferAnswers:
@@ -215,7 +255,8 @@ class PreferAnswers:
         self._setup, self._pairs, self._judges = setup, train, judges
 
     @cached_property
-    def _task(self) -> Preferences:
+    def task(self) -> Preferences:
+        """The pairs, once the reference has read them."""
         return self._preferences(self._pairs, self._judges)
 
     def _preferences(self, pairs: PairRows, judges: PairRows) -> Preferences:
@@ -224,27 +265,26 @@ class PreferAnswers:
         assert isinstance(config.task, DPOConfig)
         return Preferences(config.task, config.train, pairs, judges, self._setup.reference)
 
-    def fit(self, folder: Path, hear: _Hear, ask: _Ask, *, resume: bool) -> Fit:
-        """Trains the policy in place."""
+    def trainer(self, on_record: OnRecord, should_stop: ShouldStop) -> Loop:
+        """Returns the loop of every other model."""
         config = self._setup.config
-        trainer = Trainer(config.optim, config.train, on_record=hear, should_stop=ask)
-        return trainer.fit(self._setup.policy, self._task, folder=folder, resume=resume)
+        return Trainer(config.optim, config.train, on_record=on_record, should_stop=should_stop)
 
     def scores(self) -> dict[str, Any]:
         """Returns loss, accuracy and implicit rewards of the pairs that judge."""
-        return {"pairs": len(self._task.judge), "preferences": self._task.scores(self._setup.policy)}
+        return {"pairs": len(self.task.judge), "preferences": self.task.scores(self._setup.policy)}
 
     def steps(self) -> int:
         """Returns how many steps training has."""
         return course_of(self._setup.config.train, len(self._pairs), 1).steps
 
-    def try_out(self, train: AlignTrainConfig, hear: _Hear) -> float:
+    def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
         """Takes the steps of `train` on few pairs; returns the seconds in which the reference reads all."""
         few = self._pairs.take(range(min(len(self._pairs), train.batch_size * train.accumulate)))
         began = time.perf_counter()
         task = self._preferences(few, few)
         a_pair = (time.perf_counter() - began) / (2 * len(few))
-        Trainer(self._setup.config.optim, train, on_record=hear).fit(self._setup.policy, task)
+        Trainer(self._setup.config.optim, train, on_record=on_record).fit(self._setup.policy, task)
         return a_pair * (len(self._pairs) + len(self._judges))
 
     def kept(self) -> int:

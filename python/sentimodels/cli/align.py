@@ -75,7 +75,7 @@ def align(
     The model is evaluated before and after training, on openings or pairs that it is not trained on.
     Ctrl-C saves the run; senti align --resume DIR continues it.
     """
-    from ..alignment.plan import plan
+    from ..recipes.alignment_plan import plan
     from ..runs.families import ALIGNMENT
 
     output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
@@ -93,12 +93,13 @@ def align(
 
 def _run(output: Output, folder: Path, config: "AlignConfig | None", n_samples: int) -> None:
     """Aligns, or goes on, and prints the summary."""
-    from ..alignment.run import SAMPLES, resume_alignment
-    from ..alignment.run import align as start
+    from ..alignment.judge import SAMPLES
+    from ..recipes.alignment import align as start
+    from ..recipes.alignment import resume_alignment
 
     stopper = Stopper()
-    with watched(output, stopper) as more:
-        about = resume_alignment(folder, **more) if config is None else start(config, folder, **more)
+    with watched(output, stopper) as callbacks:
+        about = resume_alignment(folder, callbacks) if config is None else start(config, folder, callbacks)
     shown: list[dict[str, Any]] = []
     if "alignment" in about:
         text = (folder / SAMPLES).read_text("utf-8", "surrogatepass")

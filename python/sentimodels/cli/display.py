@@ -27,10 +27,10 @@ _QUIET = 10.0
 
 
 @contextmanager
-def display(output: Output) -> Iterator[Draw | None]:
-    """Yields a callback that shows the course of training; `None` where nobody looks."""
+def display(output: Output) -> Iterator[Draw]:
+    """Yields a callback that shows how training goes; it does nothing where nobody looks."""
     if not output.human:
-        yield None
+        yield lambda _: None
         return
     if not sys.stderr.isatty():
         yield logged(complain)

@@ -77,7 +77,7 @@ def distill(
     Rows that the teacher was evaluated on are left out of training, and rows that it was trained on are
     not used to evaluate. Ctrl-C saves the run; senti distill --resume DIR continues it.
     """
-    from ..distillation import resolve_distillation, taught_tables
+    from ..recipes.distillation import resolve_distillation, taught_tables
 
     output = output_of_first("senti.distill/1", as_json=as_json, quiet=quiet)
     if resume is not None:
@@ -98,15 +98,15 @@ def distill(
 
 def _run(output: Output, folder: Path, config: "RunConfig | None", baseline: bool | None) -> None:
     """Trains a student, or goes on with one, and prints its summary."""
-    from ..distillation import distill as start
-    from ..distillation import resume_distillation
+    from ..recipes.distillation import distill as start
+    from ..recipes.distillation import resume_distillation
 
     stopper = Stopper()
-    with watched(output, stopper) as more:
+    with watched(output, stopper) as callbacks:
         if config is None:
-            about = resume_distillation(folder, **more, baseline=baseline)
+            about = resume_distillation(folder, callbacks, baseline=baseline)
         else:
-            about = start(config, folder, **more, baseline=baseline)
+            about = start(config, folder, callbacks, baseline=baseline)
     text = summary(about, folder) if output.human else ""
     output.result({"run": str(folder), **about}, text, str(folder))
     say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "distill")

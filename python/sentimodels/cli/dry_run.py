@@ -1,6 +1,6 @@
 """`--dry-run` of the commands that train: what a run would be, and about what it would take.
 
-Not for the estimates (`runs/plan.py`, `runs/plan_group.py`, `recipes/`, `alignment/plan.py`).
+Not for the estimates (`runs/plan.py`, `runs/plan_group.py`, `recipes/`).
 """
 
 from collections.abc import Callable

@@ -98,8 +98,10 @@ def _run(output: Output, folder: Path, config: Any) -> None:
     from ..recipes.pretraining import pretrain, resume_pretraining
 
     stopper = Stopper()
-    with watched(output, stopper) as more:
-        about = resume_pretraining(folder, **more) if config is None else pretrain(config, folder, **more)
+    with watched(output, stopper) as callbacks:
+        about = (
+            resume_pretraining(folder, callbacks) if config is None else pretrain(config, folder, callbacks)
+        )
     text = summary(about, folder) if output.human else ""
     output.result({"run": str(folder), **about}, text, str(folder))
     say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "pretrain")

@@ -89,8 +89,8 @@ def sweep(
         dry_run_of_sweep(output, lambda: plan_sweep(base, set_ or [], tables=tables, budget=limit))
         return
     stopper = Stopper()
-    with watched(output, stopper) as more:
-        done = run_sweep(base, set_ or [], out, tables=tables, budget=limit, **more)
+    with watched(output, stopper) as callbacks:
+        done = run_sweep(base, set_ or [], out, callbacks, tables=tables, budget=limit)
     say_group(output, out, done, stopper)
 
 

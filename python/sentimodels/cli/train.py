@@ -23,6 +23,7 @@ from .summary import folds_summary, seeds_summary, summary, sweep_summary
 
 if TYPE_CHECKING:
     from ..config import RunConfig
+    from ..runs.execute import Callbacks
     from ..runs.group import Done
     from ..runs.tables import Tables
 
@@ -188,14 +189,16 @@ def settled(
     if out is not None:
         refuse(out)  # before the rows are read
     tables = read_tables(data)
-    return choose(*given, tables=tables, on_note=output.note), tables
+    return choose(*given, tables=tables, on_warning=output.note), tables
 
 
 @contextmanager
-def watched(output: Output, stopper: Stopper) -> "Iterator[dict[str, Any]]":
-    """Yields what a run tells of its course, and asks, as keywords."""
+def watched(output: Output, stopper: Stopper) -> "Iterator[Callbacks]":
+    """Yields what a run calls while it goes: the display, notes, and the test for Ctrl-C."""
+    from ..runs.execute import Callbacks
+
     with stopper, display(output) as on_record:
-        yield {"on_record": on_record, "on_note": output.note, "should_stop": stopper}
+        yield Callbacks(on_record, output.note, stopper)
 
 
 def _resume(output: Output, folder: Path, baseline: bool | None) -> None:
@@ -206,8 +209,8 @@ def _resume(output: Output, folder: Path, baseline: bool | None) -> None:
         _run(output, folder, baseline)
         return
     begun, stopper = group.load(folder), Stopper()
-    with watched(output, stopper) as more:
-        done = group.run_all(begun, folder, **more, baseline=baseline)
+    with watched(output, stopper) as callbacks:
+        done = group.run_all(begun, folder, None, callbacks, baseline=baseline)
     say_group(output, folder, done, stopper)
 
 
@@ -239,14 +242,14 @@ def _run(
     tables: "Tables | None" = None,
 ) -> None:
     """Trains one run, or goes on with one, and prints its summary."""
-    from ..runs import run
+    from ..runs.train import resume, train
 
     stopper = Stopper()
-    with watched(output, stopper) as more:
+    with watched(output, stopper) as callbacks:
         if config is None:
-            about = run.resume(folder, **more, baseline=baseline)
+            about = resume(folder, callbacks, baseline=baseline)
         else:
-            about = run.train(config, folder, **more, baseline=baseline, tables=tables)
+            about = train(config, folder, callbacks, baseline=baseline, tables=tables)
     text = summary(about, folder) if output.human else ""
     output.result({"run": str(folder), **about}, text, str(folder))
     say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
@@ -257,8 +260,8 @@ def _run_seeds(output: Output, folder: Path, config: "RunConfig", n: int, tables
     from ..runs.seeds import train_seeds
 
     stopper = Stopper()
-    with watched(output, stopper) as more:
-        done = train_seeds(config, n, folder, tables=tables, **more)
+    with watched(output, stopper) as callbacks:
+        done = train_seeds(config, n, folder, callbacks, tables=tables)
     say_group(output, folder, done, stopper)
 
 
@@ -267,8 +270,8 @@ def _run_folds(output: Output, folder: Path, config: "RunConfig") -> None:
     from ..runs.folds import train_folds
 
     stopper = Stopper()
-    with watched(output, stopper) as more:
-        done = train_folds(config, folder, **more)
+    with watched(output, stopper) as callbacks:
+        done = train_folds(config, folder, callbacks)
     say_group(output, folder, done, stopper)
 
 

@@ -99,11 +99,11 @@ def _run(output: Output, folder: Path, config: "TranslationConfig | None") -> No
     from ..recipes.translation import resume_translation, train_translation
 
     stopper = Stopper()
-    with watched(output, stopper) as more:
+    with watched(output, stopper) as callbacks:
         about = (
-            resume_translation(folder, **more)
+            resume_translation(folder, callbacks)
             if config is None
-            else train_translation(config, folder, **more)
+            else train_translation(config, folder, callbacks)
         )
     text = _summary(about, folder) if output.human else ""
     output.result({"run": str(folder), **about}, text, str(folder))

@@ -1,34 +1,28 @@
-"""`pretrain`: the straight line from a corpus to the run directory of a language model.
+"""`PretrainingRecipe`: a language model, from a corpus to its run directory; see `runs/execute.py`.
 
-    corpus   files -> tokens -> rows of two parts, on the disk
-    model    the architecture's backbone and the head of the task
-    Trainer  the loop, the same as for classifiers
-    scores   loss, perplexity, bits per byte, unigram and gzip beside them
-    save     the run directory
-
-No branch on the architecture. Not for printing: what happens is told through `on_record`.
+The first process writes the rows of the corpus to the folder `tokens` of the run directory, where all read
+them; they are removed once the run has finished.
 """
 
 import shutil
 import statistics
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import torch
+from torch import nn
 
 from sentitok import Tokenizer
 from sentitok.datasets import TokenDataset
 
 from ..config import LanguageConfig, MaskedConfig
-from ..errors import CheckpointError, ConfigError, DataError, SentiError, TrainingError
+from ..errors import CheckpointError, ConfigError, SentiError
 from ..models.language import LanguageModule, build_language_model, language_model_shape
 from ..nn.recompute import set_recompute
-from ..runs.config_warnings import advice
-from ..runs.directory import finish_run, goes_on, refuse_run
+from ..runs.execute import Callbacks, Recipe, execute
 from ..runs.families import LANGUAGE_MODEL
 from ..runs.language_directory import (
     SOURCES,
@@ -41,37 +35,162 @@ from ..runs.language_directory import (
 from ..runs.lineage import own_sources, sources_of_start
 from ..runs.manifest import read_json
 from ..runs.start import start_from
-from ..runs.torch_settings import set_torch
 from ..tasks.masked import MaskedToken
 from ..tasks.next_token import NextToken
-from ..text.corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash
+from ..text.corpus import is_encoded, open_corpus, prepare, shards_hash
 from ..text.row_order import RowOrder
 from ..text.special_tokens import masked_tokens
+from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
-from ..training.progress import read_records
+from ..training.progress import Fit, read_records
 from ..training.state import STATE
-from ..training.task import Task
 from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
-from ..training.trackers import check_tracker, tracking
-from ..training.trainer import Record, Trainer
 from ..training.validate import check_possible
 from .corpus_warnings import notes_of
 
-__all__ = ["TOKENS", "pretrain", "resume_pretraining"]
+__all__ = ["TOKENS", "PretrainingRecipe", "pretrain", "resume_pretraining"]
 
-# The folder of a run that holds its rows while it goes on.
+# The folder of a run that holds its rows until it has finished.
 TOKENS, _CLAIM = "tokens", ".rows"
-_Told = Callable[[Record], None] | None
 
 
-def pretrain(
-    config: LanguageConfig,
-    out: Path,
-    *,
-    on_record: _Told = None,
-    on_note: Callable[[str], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> dict[str, Any]:
+class PretrainingRecipe(Recipe[LanguageConfig]):
+    """See the module.
+
+    Args:
+        config: the run.
+    """
+
+    encoder: Tokenizer
+
+    def __init__(self, config: LanguageConfig) -> None:
+        self.config = config
+
+    def join(self) -> Distributed:
+        """Joins the processes that `torchrun` has started, each with the whole model or a part of it."""
+        if self.config.train.parallel == "ddp":
+            return super().join()
+        from ..training.fsdp import Sharded
+
+        return Sharded.start(self.config.train.device)
+
+    def prepare(self) -> None:
+        """Has the first process write the rows and begin the run; all open them."""
+        if self.resumed:
+            self.config = _shared_again(self.config, self.out, self.processes.world)
+        else:
+            self.config = _with_end_of_start(_absolutize_paths(self.config))
+        with self.processes.first() as first:
+            if first and self.resumed:
+                _check_same(self.config, self.out)
+            elif first:
+                _refuse_impossible(self.config, self.processes.world)
+                with _rows_in(self.out):
+                    self._write_rows()
+        self.corpus, self.encoder = open_corpus(self.out / TOKENS), load_tokenizer(self.out)
+        self.warn(*notes_of(self.config, self.corpus, self.encoder, resumed=self.resumed))
+
+    def _write_rows(self) -> None:
+        """Writes rows and all that is known before training, once nothing can be refused any more."""
+        config = self.config
+        self.encoder = prepare(config, self.out / TOKENS, tokenizer_of_start(config))
+        if config.train.init_from is not None:  # weights that do not fit leave no run behind
+            start_from(build_language_model(config, self.encoder.vocab_size), config, self.encoder)
+        self.corpus = open_corpus(self.out / TOKENS)
+        self._task(bfloat16=False).course(self.processes.world)  # fewer rows than processes, for one
+        sources = self.corpus.facts.sources + sources_of_start(config.train.init_from)
+        begin_language_run(self.out, config, self.encoder, {"sources": sources})
+
+    def build(self) -> LanguageModule:
+        """Builds the backbone of the architecture with the head of the task."""
+        module = build_language_model(self.config, self.encoder.vocab_size)
+        set_recompute(module, self.config.train.recompute)
+        return module
+
+    def make_task(self) -> NextToken | MaskedToken:
+        """Returns the task of the rows."""
+        return self._task(bfloat16=use_bfloat16(self.config.train, self.processes.device))
+
+    def _task(self, *, bfloat16: bool) -> NextToken | MaskedToken:
+        order = RowOrder(self.config, self.corpus.train.n_rows)
+        if isinstance(self.config.task, MaskedConfig):
+            _, tokens = masked_tokens(self.encoder)
+            return MaskedToken(
+                self.corpus, order, self.config.task, tokens, self.encoder.vocab_size, bfloat16=bfloat16
+            )
+        return NextToken(self.corpus, order, bfloat16=bfloat16)
+
+    def init_weights(self) -> None:
+        """Puts in the weights of `train.init_from`."""
+        if self.config.train.init_from is not None:
+            self.warn(*start_from(self.module, self.config, self.encoder))
+
+    def begin(self) -> None:
+        """Does nothing: `prepare` has begun the run, as all processes read it."""
+
+    def trainer(self) -> Any:
+        """Returns the loop; with FSDP that of a divided model."""
+        if self.config.train.parallel == "ddp":
+            return super().trainer()
+        from ..training.fsdp import ShardedTrainer
+
+        return ShardedTrainer(
+            self.config.optim, self.config.train, distributed=self.processes,
+            on_record=self.callbacks.on_record, should_stop=self.callbacks.should_stop,
+        )  # fmt: skip
+
+    def gather(self) -> nn.Module:
+        """Returns a module of the first process with the weights that lie in all."""
+        if self.config.train.parallel == "ddp" or self.processes.world == 1:
+            return self.module
+        from ..training.fsdp import whole_weights
+
+        weights = whole_weights(self.module, self.processes)
+        if not self.processes.main:
+            return self.module
+        whole = build_language_model(self.config, self.encoder.vocab_size).to(self.processes.device)
+        whole.load_state_dict(weights, strict=False)  # tied weights have one name of several
+        return whole
+
+    def facts(self, fit: Fit) -> dict[str, Any]:
+        """Returns what is known of corpus, budget and speed."""
+        corpus = asdict(self.corpus.facts)
+        return {
+            "task": self.config.task.kind,
+            "preset": self.config.preset,
+            "vocabulary": self.encoder.vocab_size,
+            "context": self.config.data.context,
+            "corpus": {key: value for key, value in corpus.items() if key not in ("datasets", "sources")},
+            "fit": {**asdict(fit), "stop": _budget(self.config, fit.stop)},
+            "planned_steps": self.task.course(self.processes.world).steps,
+            "seconds": {"fit": fit.seconds},
+            "speed": self._speed(),
+        }
+
+    def scores(self, fit: Fit) -> dict[str, Any]:
+        """Scores the validation rows; removes all rows of a run that has finished."""
+        scores = self.task.evaluate(self.module).scores
+        if fit.stop != "stopped":  # before the state, without which nobody would come back for them
+            shutil.rmtree(self.out / TOKENS, ignore_errors=True)
+        return {
+            "valid": {name.removeprefix("val_"): value for name, value in scores.items()},
+            "baselines": self.corpus.facts.baselines(),
+        }
+
+    def _speed(self) -> dict[str, Any]:
+        """Returns tokens per second, the median of what was recorded, and MFU where the peak is known."""
+        key = "tokens_per_second"
+        speeds = [record[key] for record in read_records(self.out) if key in record]
+        speed: dict[str, Any] = {key: statistics.median(speeds) if speeds else 0.0}
+        device = self.processes.device
+        if (peak := peak_of(device, use_bfloat16(self.config.train, device))) is not None:
+            parameters = working_parameters(self.module)
+            each = speed[key] / self.processes.world
+            speed |= {"mfu": mfu(parameters, each, peak), "formula": FORMULA, "peak": peak}
+        return speed
+
+
+def pretrain(config: LanguageConfig, out: Path, callbacks: Callbacks | None = None) -> dict[str, Any]:
     """Trains a language model and writes its run directory.
 
     Where `torchrun` has started several processes, each calls this; the first one writes.
@@ -79,43 +198,19 @@ def pretrain(
     Args:
         config: the run.
         out: the directory, which must hold no run yet.
-        on_record: called with each record of `metrics.jsonl`.
-        on_note: called with what the user should know.
-        should_stop: asked after each step.
+        callbacks: what is called while the run goes.
 
     Returns:
-        What `run.json` holds; of a process that is not the first, the course of training alone.
+        What `run.json` holds; in other processes than the first, only how training went.
 
     Raises:
-        SentiError: if a file, a setting or the course of training does not allow it.
+        SentiError: if a file, a setting or training does not allow it.
     """
-    processes = _processes(config)
-    config = _with_end_of_start(_from_anywhere(config))
-    with _together(processes) as first:
-        if first:
-            refuse_run(out)  # before minutes are spent on it
-            check_tracker(config.train.track)
-            _refuse_impossible(config, processes.world)
-            with _rows_in(out):
-                tokenizer = prepare(config, out / TOKENS, tokenizer_of_start(config))
-                if config.train.init_from is not None:  # weights that do not fit leave no run behind
-                    start_from(build_language_model(config, tokenizer.vocab_size), config, tokenizer)
-                corpus = open_corpus(out / TOKENS)
-                task = _task(config, corpus, tokenizer, bfloat16=False)  # refuses what cannot be scored
-                task.course(processes.world)  # and fewer rows than processes
-                sources = corpus.facts.sources + sources_of_start(config.train.init_from)
-                begin_language_run(out, config, tokenizer, {"sources": sources})
-    return _go(config, out, processes, False, on_record, on_note, should_stop)
+    return execute(PretrainingRecipe(config), out, callbacks)
 
 
-def resume_pretraining(
-    out: Path,
-    *,
-    on_record: _Told = None,
-    on_note: Callable[[str], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> dict[str, Any]:
-    """Goes on with a stopped run; the result is that of a run that was not stopped.
+def resume_pretraining(out: Path, callbacks: Callbacks | None = None) -> dict[str, Any]:
+    """Resumes a stopped run; the result is that of a run that was not stopped.
 
     The arguments are those of `pretrain`.
 
@@ -123,24 +218,10 @@ def resume_pretraining(
         CheckpointError: if there is nothing to resume, or the corpus has changed.
     """
     config = load_unfinished(out, LANGUAGE_MODEL)
-    processes = _processes(config)
-    config = _shared_anew(config, out, processes.world)
-    with _together(processes) as first:
-        if first:
-            _check_same(config, out)
-    return _go(config, out, processes, True, on_record, on_note, should_stop)
+    return execute(PretrainingRecipe(config), out, callbacks, resumed=True)
 
 
-def _processes(config: LanguageConfig) -> Distributed:
-    """Joins the processes that `torchrun` has started, each with the whole model or a part of it."""
-    if config.train.parallel == "ddp":
-        return Distributed.start(config.train.device)
-    from ..training.fsdp import Sharded
-
-    return Sharded.start(config.train.device)
-
-
-def _shared_anew(config: LanguageConfig, out: Path, world: int) -> LanguageConfig:
+def _shared_again(config: LanguageConfig, out: Path, world: int) -> LanguageConfig:
     """Gives each process so many rows that all together have those of the run's batches.
 
     Raises:
@@ -171,20 +252,6 @@ def _with_end_of_start(config: LanguageConfig) -> LanguageConfig:
         return config
     end = end_of_start(config, tokenizer)
     return config.model_copy(update={"data": config.data.model_copy(update={"end": end})})
-
-
-class _together:  # noqa: N801  # 2026-11-23: used as a block
-    """A block that the first process does while the others wait; where it fails, all end."""
-
-    def __init__(self, processes: Distributed) -> None:
-        self.processes = processes
-
-    def __enter__(self) -> bool:
-        return self.processes.main
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if not self.processes.share(float(kind is None))[0] and kind is None:
-            raise DataError("the first process could not prepare the run")
 
 
 @contextmanager
@@ -225,7 +292,7 @@ def _refuse_impossible(config: LanguageConfig, world: int) -> None:
         raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
 
 
-def _from_anywhere(config: LanguageConfig) -> LanguageConfig:
+def _absolutize_paths(config: LanguageConfig) -> LanguageConfig:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
     data = config.data
     paths: dict[str, Any] = {"corpus": tuple(str(Path(path).absolute()) for path in data.corpus)}
@@ -238,7 +305,7 @@ def _from_anywhere(config: LanguageConfig) -> LanguageConfig:
 
 
 def _check_same(config: LanguageConfig, out: Path) -> None:
-    """Makes the rows anew where they are gone; refuses a corpus that is not what the run began with.
+    """Writes the rows again where they are gone; refuses a corpus that is not what the run began with.
 
     Raises:
         CheckpointError: naming the file.
@@ -265,142 +332,9 @@ def _changed(source: Mapping[str, Any]) -> CheckpointError:
     )
 
 
-def _task(
-    config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer, *, bfloat16: bool
-) -> NextToken | MaskedToken:
-    order = RowOrder(config, corpus.train.n_rows)
-    if isinstance(config.task, MaskedConfig):
-        _, tokens = masked_tokens(tokenizer)
-        return MaskedToken(corpus, order, config.task, tokens, tokenizer.vocab_size, bfloat16=bfloat16)
-    return NextToken(corpus, order, bfloat16=bfloat16)
-
-
-def _go(
-    config: LanguageConfig,
-    out: Path,
-    processes: Distributed,
-    resumed: bool,
-    on_record: _Told,
-    on_note: Callable[[str], None] | None,
-    should_stop: Callable[[], bool] | None,
-) -> dict[str, Any]:
-    say = on_note if on_note is not None and processes.main else (lambda _: None)
-    set_torch(config.train)
-    corpus, tokenizer = open_corpus(out / TOKENS), load_tokenizer(out)
-    for note in notes_of(config, corpus, tokenizer, resumed=resumed):
-        say(note)
-    torch.manual_seed(config.train.seed)
-    module = build_language_model(config, tokenizer.vocab_size)
-    set_recompute(module, config.train.recompute)
-    resumes = goes_on(out, resumed, say, writes=processes.main)
-    if config.train.init_from is not None and not resumes:
-        for note in start_from(module, config, tokenizer):
-            say(note)
-    try:
-        with tracking(config, out, on_record) if processes.main else nullcontext() as told:
-            trainer = _trainer(config)(
-                config.optim, config.train, distributed=processes, on_record=told, should_stop=should_stop
-            )
-            task = _task(config, corpus, tokenizer, bfloat16=trainer.bfloat16)
-            for note in advice(config.optim, config.train, lambda: task.course(processes.world).steps):
-                say(note)
-            return _fitted(config, out, trainer, task, module, corpus, tokenizer, resumes)
-    finally:
-        processes.end()
-
-
-def _trainer(config: LanguageConfig) -> type[Trainer]:
-    if config.train.parallel == "ddp":
-        return Trainer
-    from ..training.fsdp import ShardedTrainer
-
-    return ShardedTrainer
-
-
-def _fitted(
-    config: LanguageConfig,
-    out: Path,
-    trainer: Trainer,
-    task: NextToken | MaskedToken,
-    module: LanguageModule,
-    corpus: Corpus,
-    tokenizer: Tokenizer,
-    resumes: bool,
-) -> dict[str, Any]:
-    """Trains, scores and saves."""
-    failed: TrainingError | None = None
-    checked: Task = task
-    try:
-        fit = trainer.fit(module, checked, folder=out, resume=resumes)
-    except TrainingError as error:
-        if error.fit is None:
-            raise
-        fit, failed = error.fit, error
-    if config.train.parallel == "fsdp":
-        module = _whole(module, config, tokenizer, trainer.distributed)
-    if not trainer.distributed.main:
-        if failed is not None:
-            raise failed
-        return {"arch": config.arch, "fit": asdict(fit)}
-    stop = _budget(config, fit.stop)
-    about: dict[str, Any] = {
-        "arch": config.arch,
-        "task": config.task.kind,
-        "preset": config.preset,
-        "parameters": sum(parameter.numel() for parameter in module.parameters()),
-        "vocabulary": tokenizer.vocab_size,
-        "context": config.data.context,
-        "corpus": {
-            key: value for key, value in asdict(corpus.facts).items() if key not in ("datasets", "sources")
-        },
-        "fit": {**asdict(fit), "stop": stop},
-        "planned_steps": task.course(trainer.distributed.world).steps,
-        "device": str(trainer.device),
-        "seconds": {"fit": fit.seconds},
-        "speed": _speed(trainer, module, out),
-    }
-    finish_run(out, module, tokenizer, about, keeps_state=True)  # of use even if it cannot be scored
-    scores = task.evaluate(module).scores
-    about["valid"] = {name.removeprefix("val_"): value for name, value in scores.items()}
-    about["baselines"] = corpus.facts.baselines()
-    if stop != "stopped":  # before the state, without which nobody would come back for them
-        shutil.rmtree(out / TOKENS, ignore_errors=True)
-    finish_run(out, module.cpu(), tokenizer, about, keeps_state=stop == "stopped")
-    if failed is not None:  # the best weights so far are a model that answers
-        raise failed
-    return about
-
-
-def _whole(
-    module: LanguageModule, config: LanguageConfig, tokenizer: Tokenizer, processes: Distributed
-) -> LanguageModule:
-    """Returns a model of the first process with the weights that lie in all; every process calls it."""
-    from ..training.fsdp import whole_weights
-
-    if processes.world == 1:
-        return module
-    weights = whole_weights(module, processes)
-    if not processes.main:
-        return module
-    whole = build_language_model(config, tokenizer.vocab_size).to(processes.device)
-    whole.load_state_dict(weights, strict=False)  # tied weights have one name of several
-    return whole
-
-
 def _budget(config: LanguageConfig, stop: str) -> str:
     """Returns which budget ended a run that went on to its end."""
     train = config.train
     if stop != "epochs" or (train.epochs is not None and train.tokens is None):
         return stop
     return "tokens" if train.tokens is not None else stop
-
-
-def _speed(trainer: Trainer, module: LanguageModule, run: Path) -> dict[str, Any]:
-    """Returns tokens per second, the median of what was recorded, and MFU where the peak is known."""
-    key = "tokens_per_second"
-    speeds = [record[key] for record in read_records(run) if key in record]
-    speed: dict[str, Any] = {key: statistics.median(speeds) if speeds else 0.0}
-    if (peak := peak_of(trainer.device, trainer.bfloat16)) is not None:
-        each = speed[key] / trainer.distributed.world
-        speed |= {"mfu": mfu(working_parameters(module), each, peak), "formula": FORMULA, "peak": peak}
-    return speed

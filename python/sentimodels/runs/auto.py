@@ -139,19 +139,19 @@ class _Candidate:
 
 
 def choose(
-    *trees: Mapping[str, Any], tables: Tables, on_note: Callable[[str], None] | None = None
+    *trees: Mapping[str, Any], tables: Tables, on_warning: Callable[[str], None] | None = None
 ) -> RunConfig:
     """Returns the configuration of the best architecture within the budget.
 
     Args:
         trees: what was given, as `resolve` takes it, without `arch` or with "auto".
         tables: the rows.
-        on_note: called with the budget first, then with what is known of each architecture.
+        on_warning: called with the budget first, then with what is known of each architecture.
 
     Raises:
         ConfigError: if what was given suits no architecture.
     """
-    say = on_note or (lambda _: None)
+    say = on_warning or (lambda _: None)
     given = merge(trees)
     budget = float(given.get("budget") or BUDGET)
     texts = Texts.of(tables.train)

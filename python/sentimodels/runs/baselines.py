@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from ..config import RunConfig
 from ..data.table import Table
 from ..evaluation.metrics import majority, scores
 from ..evaluation.predictions import Predictions, of_logits
@@ -24,10 +25,17 @@ from ..text.encoder import encoder_for
 from .families import resolve
 from .tables import Tables
 
-__all__ = ["baselines", "gain"]
+__all__ = ["baselines", "gain", "with_baseline"]
 
 # The share of a normal distribution within so many deviations is 95 %.
 _DEVIATIONS = 1.96
+
+
+def with_baseline(config: RunConfig, baseline: bool | None) -> RunConfig:
+    """Returns the configuration with another wish for the TF-IDF baseline, if there is one."""
+    if baseline is None:
+        return config
+    return config.model_copy(update={"train": config.train.model_copy(update={"baseline": baseline})})
 
 
 def gain(

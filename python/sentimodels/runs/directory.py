@@ -21,7 +21,7 @@ without the other is whole.
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -43,17 +43,16 @@ from ..training.state import STATE, drop_shards
 from .families import CLASSIFIER, check_there
 from .git_state import git_state
 from .manifest import MANIFEST, check_unchanged, read_json, sha256_of, to_json, without
-from .pretrained import from_anywhere as of_anywhere
+from .pretrained import absolutize_arch
 
 __all__ = [
     "HasFingerprint",
     "Loaded",
+    "absolutize_paths",
     "begin_run",
     "begun",
     "finish_run",
     "finished",
-    "from_anywhere",
-    "goes_on",
     "load_run",
     "load_weights",
     "metadata_of",
@@ -143,9 +142,9 @@ def finished(folder: Path) -> bool:
     return (folder / MANIFEST).is_file() and not (folder / STATE).is_file()
 
 
-def from_anywhere(config: RunConfig) -> RunConfig:
+def absolutize_paths(config: RunConfig) -> RunConfig:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
-    config = config.model_copy(update={"arch": of_anywhere(config.arch)})
+    config = config.model_copy(update={"arch": absolutize_arch(config.arch)})
     paths = {name: getattr(config.data, name) for name in _PATHS}
     absolute = {name: str(Path(path).absolute()) for name, path in paths.items() if path}
     made = config.model_copy(update={"data": config.data.model_copy(update=absolute)})
@@ -170,24 +169,6 @@ def begin_run(
     for file, content in record.files().items():
         write_atomically(folder / file, content)
     write_atomically(folder / "config.toml", config.to_toml().encode())
-
-
-def goes_on(folder: Path, resumed: bool, say: Callable[[str], None], *, writes: bool = True) -> bool:
-    """Returns whether a run goes on from a saved state.
-
-    A run that ended before it saved any begins again, its weights and metrics too.
-
-    Args:
-        folder: the run directory.
-        resumed: whether the run has begun before.
-        say: called with what the user should know.
-        writes: whether this process is the one that writes the run.
-    """
-    there = resumed and (folder / STATE).is_file()
-    if resumed and not there and writes:
-        say("no state was saved before the run ended, so it begins again")
-        (folder / METRICS).unlink(missing_ok=True)
-    return there
 
 
 def finish_run(

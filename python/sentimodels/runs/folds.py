@@ -11,19 +11,20 @@ from typing import Any
 
 from ..config import RunConfig
 from . import group
+from .execute import Callbacks
 from .seeds import spread
 from .tables import Tables, check_files
 
 __all__ = ["about_folds", "runs_of_folds", "train_folds"]
 
 
-def train_folds(config: RunConfig, folder: Path, **more: Any) -> group.Done:
+def train_folds(config: RunConfig, folder: Path, callbacks: Callbacks | None = None) -> group.Done:
     """Trains a run for each of `data.folds` folds.
 
     Args:
         config: the run.
         folder: gets a run directory `fold-N` for each.
-        more: `on_record`, `on_note`, `should_stop`, as `train` has them.
+        callbacks: what is called while the runs go.
 
     Returns:
         The runs; `about_folds` says what they reach.
@@ -35,7 +36,7 @@ def train_folds(config: RunConfig, folder: Path, **more: Any) -> group.Done:
     group.refuse(folder)
     runs = runs_of_folds(config)
     first = Tables(runs["fold-0"].data)
-    return group.run_all(group.begin("folds", runs, folder, first), folder, **more)
+    return group.run_all(group.begin("folds", runs, folder, first), folder, callbacks=callbacks)
 
 
 def runs_of_folds(config: RunConfig) -> dict[str, RunConfig]:

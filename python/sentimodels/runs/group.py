@@ -7,7 +7,7 @@ finished stay, the one that was stopped is resumed, the others begin.
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ from ..config import RunConfig
 from ..data.opening import read_small
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, TrainingError
-from ..training.trainer import Record
-from .directory import begun, finished, from_anywhere, refuse_begun
+from .baselines import with_baseline
+from .directory import absolutize_paths, begun, finished, refuse_begun
+from .execute import Callbacks
 from .families import resolve
 from .processes import check_alone
-from .run import resume, train
 from .tables import Tables, read_tables
-from .train import with_baseline
+from .train import resume, train
 
 __all__ = ["Done", "Group", "begin", "is_group", "load", "run_all"]
 
@@ -94,7 +94,7 @@ def begin(
     """
     check_alone("a group of runs")
     refuse(folder)
-    trees = {name: from_anywhere(config).tree() for name, config in runs.items()}
+    trees = {name: absolutize_paths(config).tree() for name, config in runs.items()}
     group = Group(kind, trees, _hashes(tables), values or {}, budget)
     folder.mkdir(parents=True, exist_ok=True)
     group.write(folder)
@@ -141,10 +141,8 @@ def run_all(
     group: Group,
     folder: Path,
     tables: Tables | None = None,
+    callbacks: Callbacks | None = None,
     *,
-    on_record: Callable[[Record], None] | None = None,
-    on_note: Callable[[str], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
     baseline: bool | None = None,
 ) -> Done:
     """Runs what has not finished, in order, while the budget has room.
@@ -153,15 +151,14 @@ def run_all(
         group: the group.
         folder: its folder, with a run directory for each.
         tables: the rows of all of them, where they are read already.
-        on_record: as `train` has it.
-        on_note: told what the user should know, once.
-        should_stop: asked after each step.
+        callbacks: what is called while the runs go; of the first one only, `on_warning`.
         baseline: False for none, whatever the configurations say.
 
     Raises:
         SentiError: if a file, a setting or the course of training does not allow it.
     """
     check_alone("a group of runs")
+    callbacks = callbacks or Callbacks()
     results: dict[str, dict[str, Any]] = {}
     failed: dict[str, str] = {}
     for name, tree in group.runs.items():
@@ -176,14 +173,13 @@ def run_all(
         if _hashes(rows) != group.data:
             raise CheckpointError(f"{folder}: its data has changed since it was begun; start a new one")
         tables = tables or (rows if config.data.fold is None else None)
-        more: dict[str, Any] = {"on_record": on_record, "on_note": on_note, "should_stop": should_stop}
-        on_note = None
+        said, callbacks = callbacks, replace(callbacks, on_warning=Callbacks().on_warning)
         began = time.process_time()
         try:
             if begun(run):
-                results[name] = resume(run, **more, baseline=config.train.baseline)
+                results[name] = resume(run, said, baseline=config.train.baseline)
             else:
-                results[name] = train(config, run, tables=rows, **more)
+                results[name] = train(config, run, said, tables=rows)
         except TrainingError as error:
             if group.kind != "sweep":
                 raise

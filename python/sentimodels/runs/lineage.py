@@ -16,7 +16,7 @@ from ..data.table import Table
 from ..errors import CheckpointError, DataError
 from .manifest import read_json
 
-__all__ = ["BASE", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
+__all__ = ["BASE", "check_same_rows", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
 
 # What names rows that judge, by what they are called.
 _OPTIONS = {"validation": "--valid", "test": "--test"}
@@ -50,6 +50,20 @@ def record_of(start: Path | str | None) -> TrainingRecord:
 def _of_corpus(one: Mapping[str, Any]) -> Source:
     role = _JUDGE if one.get("role") == _JUDGE else "train"
     return Source(role, str(one["source"]), str(one["sha256"]), int(one["documents"]), "corpus")
+
+
+def check_same_rows(run: Path, now: TrainingRecord) -> None:
+    """Refuses rows that are not those a run began with.
+
+    Raises:
+        CheckpointError: naming the file.
+    """
+    then = {(source.sha256, source.rows) for source in TrainingRecord.load(run).sources}
+    for source in now.sources:
+        if (source.sha256, source.rows) not in then:
+            raise CheckpointError(
+                f"{source.source}: has changed since the run began, or is divided otherwise; start a new one"
+            )
 
 
 def sources_of_start(start: Path | str | None) -> list[dict[str, Any]]:

@@ -20,9 +20,9 @@ from ..errors import CheckpointError, ConfigError
 from ..models.hf import PREFIX, Hf, auto_class
 
 __all__ = [
+    "absolutize_arch",
     "check_pooling",
     "check_reach",
-    "from_anywhere",
     "load_pretrained",
     "of_folder",
     "same_arch",
@@ -50,7 +50,7 @@ def _folder(arch: str) -> Path | None:
     return Path(arch.removeprefix(PREFIX)) if arch.startswith(PREFIX) else None
 
 
-def from_anywhere(arch: str) -> str:
+def absolutize_arch(arch: str) -> str:
     """Returns the name of an architecture with an absolute path."""
     folder = _folder(arch)
     return arch if folder is None else f"{PREFIX}{folder.absolute()}"

@@ -6,11 +6,9 @@ model; each trains on its rows of every batch. The first alone evaluates, writes
 
 import os
 
-from ..config import RunConfig
 from ..errors import ConfigError
-from ..models import Fits, architecture
 
-__all__ = ["check_alone", "check_together", "is_first", "n_processes"]
+__all__ = ["check_alone", "is_first", "n_processes"]
 
 
 def n_processes() -> int:
@@ -31,15 +29,3 @@ def check_alone(what: str, remedy: str = "start it without torchrun") -> None:
     """
     if n_processes() > 1:
         raise ConfigError(f"WORLD_SIZE={n_processes()}: {what} needs one process; {remedy}")
-
-
-def check_together(config: RunConfig) -> None:
-    """Refuses a run that several processes cannot train.
-
-    Raises:
-        ConfigError: if there are several, and the architecture is fitted in one go, or trained twice.
-    """
-    if issubclass(architecture(config.arch).module, Fits):
-        check_alone(f"{config.arch}, which is not trained by steps,")
-    if config.train.refit:
-        check_alone("train.refit")

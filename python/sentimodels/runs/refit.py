@@ -1,21 +1,87 @@
 """`refit`: once dev has chosen steps and temperature, training again on train and dev together.
 
-Not for choosing anything: no row is left to choose on, so the steps are those that were best (as many
-passes over more rows), and the temperature is that of the first run. What comes out is judged on rows
-that neither run has seen.
+No row is left to choose on, so the steps are those that were best (as many passes over more rows), and the
+temperature is that of the first run. The new run is judged on rows that neither run has seen. With
+`train.refit` the folder `first` of a run directory holds the run that chose; the run directory itself holds
+the model trained on training and validation rows.
 """
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..config import RunConfig
+from ..data.opening import read_small
 from ..data.table import Table
 from ..errors import ConfigError
-from .tables import Tables
-from .train import resume, train
+from .baselines import with_baseline
+from .directory import FIRST, finished, refuse_begun
+from .execute import Callbacks, Recipe, execute, recipe_of
+from .families import CLASSIFIER
+from .lineage import check_same_rows
+from .tables import Tables, read_tables
 
-__all__ = ["joined", "refit", "resume_refit", "settled"]
+__all__ = ["joined", "refit", "resume_twice", "settled", "train_twice"]
+
+
+def train_twice(
+    config: RunConfig, out: Path, callbacks: Callbacks | None, tables: Tables | None
+) -> dict[str, Any]:
+    """Trains in `out / "first"` to choose steps and temperature, then in `out` on all rows.
+
+    Raises:
+        ConfigError: if there are no validation rows to choose on.
+    """
+    recipe_of(config).check()  # before the rows are read
+    refuse_begun(out)
+    tables = tables or read_tables(config)
+    if tables.valid is None:
+        raise ConfigError(
+            "train.refit: validation rows must choose the number of steps first; set data.valid_share, "
+            "or name a file: --valid FILE"
+        )
+    about = execute(_choosing(config, tables), out / FIRST, callbacks)
+    return _again(config, about, tables, out, callbacks)
+
+
+def resume_twice(config: RunConfig, out: Path, callbacks: Callbacks | None) -> dict[str, Any]:
+    """Resumes such a run, in whichever of its trainings it was stopped.
+
+    Args:
+        config: of the first run.
+        out: the run directory.
+        callbacks: what is called while the run goes.
+
+    Raises:
+        CheckpointError: if there is nothing to resume, or the data has changed.
+    """
+    first, tables = out / FIRST, read_tables(config)
+    check_same_rows(first, tables.record())
+    if not finished(first):
+        about = execute(_choosing(config, tables), first, callbacks, resumed=True)
+        return _again(config, about, tables, out, callbacks)
+    about = json.loads(read_small(first / "run.json"))
+    if not (out / "config.toml").is_file():
+        return _again(config, about, tables, out, callbacks)
+    own = with_baseline(CLASSIFIER.load(out), config.train.baseline)
+    recipe = recipe_of(own, tables=_rows(tables, judge=True), **_chosen(about))
+    return execute(recipe, out, callbacks, resumed=True)
+
+
+def _choosing(config: RunConfig, tables: Tables) -> Recipe[RunConfig]:
+    """Returns the run that chooses: where test rows judge, they judge the refitted model alone."""
+    baseline = config.train.baseline and not tables.judged_on_test
+    return recipe_of(with_baseline(config, baseline), tables=tables)
+
+
+def _again(
+    config: RunConfig, first: dict[str, Any], tables: Tables, out: Path, callbacks: Callbacks | None
+) -> dict[str, Any]:
+    """Refits, unless the first run was stopped."""
+    if first["fit"]["stop"] == "stopped":
+        return first
+    return refit(config, first, tables, out, callbacks, judge=True, baseline=config.train.baseline)
 
 
 def joined(train: Table, dev: Table) -> Table:
@@ -68,21 +134,21 @@ def refit(
     about: dict[str, Any],
     tables: Tables,
     out: Path,
+    callbacks: Callbacks | None = None,
     *,
     judge: bool = False,
     baseline: bool = False,
-    **more: Any,
 ) -> dict[str, Any]:
-    """Trains a recipe again on train and dev.
+    """Trains a model again on train and dev.
 
     Args:
         config: the first run's.
         about: its `run.json`.
         tables: its tables.
         out: the new run directory.
+        callbacks: what is called while the run goes.
         judge: whether its test rows judge the new run.
         baseline: whether TF-IDF is trained on the same rows, where test rows judge.
-        more: `on_record`, `on_note`, `should_stop`, as `train` has them.
 
     Returns:
         What the new `run.json` holds.
@@ -93,15 +159,8 @@ def refit(
     if tables.valid is None:
         raise ConfigError("no dev part to train on as well")
     rows = _rows(tables, judge)
-    asked = settled(config, about, len(tables.train), len(rows.train))
-    return train(asked, out, tables=rows, baseline=baseline, **_chosen(about), **more)
-
-
-def resume_refit(
-    about: dict[str, Any], tables: Tables, out: Path, *, baseline: bool, **more: Any
-) -> dict[str, Any]:
-    """Goes on with a refit that was stopped; the arguments are those of `refit`."""
-    return resume(out, tables=_rows(tables, judge=True), baseline=baseline, **_chosen(about), **more)
+    chosen = settled(config, about, len(tables.train), len(rows.train))
+    return execute(recipe_of(with_baseline(chosen, baseline), tables=rows, **_chosen(about)), out, callbacks)
 
 
 def _rows(tables: Tables, judge: bool) -> Tables:
@@ -111,7 +170,7 @@ def _rows(tables: Tables, judge: bool) -> Tables:
 
 
 def _chosen(about: dict[str, Any]) -> dict[str, Any]:
-    """Returns what the first run chose, as keywords of `train`."""
+    """Returns what the first run chose, as arguments of the recipe."""
     kept = ("rows", "fit", "temperature", "valid", "crossed", "judged", "baselines")
     return {
         "temperature": float(about["temperature"]),

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..config import RunConfig
 from . import group
+from .baselines import with_baseline
+from .execute import Callbacks
 from .tables import Tables, check_files, read_tables
-from .train import with_baseline
 
 __all__ = ["about_seeds", "spread", "train_seeds"]
 
@@ -20,10 +21,10 @@ def train_seeds(
     config: RunConfig,
     n: int,
     folder: Path,
+    callbacks: Callbacks | None = None,
     *,
     tables: Tables | None = None,
     baseline: bool | None = None,
-    **more: Any,
 ) -> group.Done:
     """Trains a run for each of `n` seeds from that of the configuration on.
 
@@ -31,9 +32,9 @@ def train_seeds(
         config: the run; its seed is the first.
         n: seeds.
         folder: gets a run directory `seed-N` for each.
+        callbacks: what is called while the runs go.
         tables: the rows, if they are read already.
-        baseline: whether to train TF-IDF beside the first; without it as the configuration says.
-        more: `on_record`, `on_note`, `should_stop`, as `train` has them.
+        baseline: whether to train TF-IDF with the first; without it as the configuration says.
 
     Returns:
         The runs; `about_seeds` says what they reach.
@@ -50,7 +51,7 @@ def train_seeds(
         train = config.train.model_copy(update=update)
         runs[f"seed-{train.seed}"] = config.model_copy(update={"train": train})
     tables = tables or read_tables(config)
-    return group.run_all(group.begin("seeds", runs, folder, tables), folder, tables, **more)
+    return group.run_all(group.begin("seeds", runs, folder, tables), folder, tables, callbacks)
 
 
 def about_seeds(done: group.Done) -> dict[str, Any]:

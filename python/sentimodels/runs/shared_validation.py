@@ -11,8 +11,8 @@ from ..data.record import TrainingRecord
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError
 from .families import CLASSIFIER
+from .lineage import check_same_rows
 from .tables import read_tables
-from .train import check_same
 
 __all__ = ["common_rows"]
 
@@ -34,8 +34,8 @@ def common_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
         said = "different validation rows" if not same["valid"] else "no validation rows"
         raise ConfigError(f"the runs have {said}; name a file of rows to choose on: --dev FILE")
     tables = read_tables(configs[0])
-    check_same(runs[0], tables)
-    now = TrainingRecord.of(tables.train, valid=tables.valid, test=tables.test)
+    now = tables.record()
+    check_same_rows(runs[0], now)
     if tables.valid is None or now.identity("valid") != records[0].identity("valid"):
         raise CheckpointError(f"{runs[0]}: its validation rows have changed since; name a file: --dev FILE")
     return tables.valid, tables.test if same["test"] and tables.judged_on_test else None

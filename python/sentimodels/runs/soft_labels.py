@@ -1,6 +1,6 @@
 """`Taught`: what a teacher answers to the texts of a run, and where its own training texts are kept in mind.
 
-Not for asking the teacher (`sentimodels.distillation`) nor for the loss (`tasks/distillation.py`). A
+Not for asking the teacher (`recipes/distillation.py`) nor for the loss (`tasks/distillation.py`). A
 student knows of its teacher's training texts through the teacher, so its record names them too: scores
 on them would be as good as scores on its own.
 """

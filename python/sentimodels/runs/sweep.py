@@ -17,6 +17,7 @@ from ..errors import ConfigError
 from ..tasks.classification import MONITOR
 from . import group
 from .config import set_value
+from .execute import Callbacks
 from .families import resolve
 from .start import as_base
 from .tables import Tables, check_files
@@ -86,10 +87,10 @@ def sweep(
     trees: Sequence[Mapping[str, Any]],
     assignments: Sequence[str],
     folder: Path,
+    callbacks: Callbacks | None = None,
     *,
     tables: Tables,
     budget: float | None = None,
-    **more: Any,
 ) -> group.Done:
     """Trains a run for each combination.
 
@@ -97,9 +98,9 @@ def sweep(
         trees: what all runs have, as `resolve` takes it.
         assignments: keys with their values, as `combinations` takes them.
         folder: gets a run directory `NNN` for each.
+        callbacks: what is called while the runs go.
         tables: the rows.
         budget: seconds of CPU after which no further run begins.
-        more: `on_record`, `on_note`, `should_stop`, as `train` has them.
 
     Returns:
         The runs; `about_sweep` ranks them.
@@ -123,7 +124,7 @@ def sweep(
         values={names[place]: choices[place][0] for place in order},
         budget=budget,
     )
-    return group.run_all(made, folder, tables, **more)
+    return group.run_all(made, folder, tables, callbacks)
 
 
 def configs_of(

@@ -22,6 +22,7 @@ from ..data.folds import folds, labels_not_in_each
 from ..data.labels import Labels
 from ..data.leaks import leaks
 from ..data.readers import read_table, training_table
+from ..data.record import TrainingRecord
 from ..data.row_buffer import Blank
 from ..data.split import count_of, divide
 from ..data.table import Table
@@ -313,6 +314,10 @@ class Tables:
     def judged_on_test(self) -> bool:
         """Whether there are labelled test rows: they chose nothing, so they judge."""
         return self.test is not None and self.test.labels is not None
+
+    def record(self) -> TrainingRecord:
+        """Returns what a run of these rows learns from, and by which rows it is judged."""
+        return TrainingRecord.of(self.train, valid=self.valid, test=self.test)
 
     def counts(self) -> dict[str, int]:
         """Returns how many training rows each label has."""

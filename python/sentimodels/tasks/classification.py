@@ -155,10 +155,19 @@ class Classification:
         device = next(model.parameters()).device
         bfloat16 = use_bfloat16(self.train, device)
         logits = text_logits(model, self.valid, device=device, bfloat16=bfloat16)
-        validation = evaluation(logits, self.valid_labels)
+        validation = self.evaluation(logits)
         if self.on_answers is not None:
             self.on_answers(logits)
         return validation
+
+    def evaluation(self, logits: NDArray[np.float32]) -> Evaluation:
+        """Scores answers to the validation texts.
+
+        Raises:
+            NotFiniteError: if one is not finite.
+        """
+        assert self.valid_labels is not None
+        return evaluation(logits, self.valid_labels)
 
 
 def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:

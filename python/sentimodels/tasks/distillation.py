@@ -1,6 +1,6 @@
 """`Distillation`: the answers of a teacher, and labels where there are any.
 
-Not for asking the teacher (`sentimodels.distillation`), nor for the loop (`training/trainer.py`). Batches
+Not for asking the teacher (`recipes/distillation.py`), nor for the loop (`training/trainer.py`). Batches
 and validation are those of classification. Sources: Hinton, Vinyals and Dean 2015 (probabilities at a
 temperature T, their divergence times T squared, so that its gradients keep their size whatever T is);
 Tang et al. 2019 and Ba and Caruana 2014 (squared differences of logits, from BERT to an LSTM).
@@ -105,6 +105,12 @@ class Distillation:
         self._text_of_row = torch.from_numpy(texts.text_of_row)
         self._answers = torch.from_numpy(answers).clamp(min=_TINY).log()
         self._distance = DISTANCES[config.loss]
+
+    def check(self, model: nn.Module) -> None:
+        """Does nothing: any model can learn from a teacher."""
+
+    def drawn(self) -> None:
+        """Returns `None`: an epoch has every row."""
 
     def course(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""

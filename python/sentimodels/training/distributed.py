@@ -8,7 +8,8 @@ loss to go through its own `forward`, and cannot add sparse gradients with NCCL.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
@@ -18,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from .device import device_of
 
 __all__ = ["Distributed", "world_of"]
@@ -84,6 +85,25 @@ class Distributed:
     def main(self) -> bool:
         """Whether this process writes, evaluates and logs."""
         return self.rank == 0
+
+    @contextmanager
+    def first(self) -> Iterator[bool]:
+        """A block in which the first process works while the others wait; where it fails, all end.
+
+        Yields:
+            Whether this is the first process.
+
+        Raises:
+            DataError: in the others, if the first one failed.
+        """
+        done = False
+        try:
+            yield self.main
+            done = True
+        finally:
+            (all_well,) = self.share(float(done))
+        if not all_well:
+            raise DataError("the first process could not prepare the run")
 
     def sum(self, values: Tensor) -> Tensor:
         """Adds tensors of one shape over all processes, in place."""

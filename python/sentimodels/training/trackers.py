@@ -14,12 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..config import LanguageConfig, RunConfig, TranslationConfig
+from ..config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
 from ..errors import ConfigError
 
 __all__ = ["check_tracker", "tracking"]
 
-AnyConfig = RunConfig | LanguageConfig | TranslationConfig
+AnyConfig = RunConfig | LanguageConfig | TranslationConfig | AlignConfig
 OnRecord = Callable[[dict[str, Any]], None]
 
 # Fields of `metrics.jsonl` by the name that trackers show; scores of a task, `val_x`, are `valid/x`.
@@ -138,13 +138,13 @@ _TRACKERS: dict[str, Callable[[AnyConfig, Path], _Tracker]] = {
 
 
 @contextmanager
-def tracking(config: AnyConfig, folder: Path, on_record: OnRecord | None) -> Iterator[OnRecord | None]:
+def tracking(config: AnyConfig, folder: Path, on_record: OnRecord) -> Iterator[OnRecord]:
     """Yields what is to be called with each record: the tracker, then `on_record`.
 
     Args:
         config: the run; `train.track` names the tracker, and it is shown whole.
         folder: the directory of the run.
-        on_record: who else is called.
+        on_record: called after the tracker.
 
     Raises:
         ConfigError: if the tracker is not installed, or its account not set up.
@@ -159,8 +159,7 @@ def tracking(config: AnyConfig, folder: Path, on_record: OnRecord | None) -> Ite
         scores = {name: value for name, value in record.items() if name.startswith("val_")}
         values |= {f"valid/{name.removeprefix('val_')}": value for name, value in scores.items()}
         tracker.write(record["step"], values)
-        if on_record is not None:
-            on_record(record)
+        on_record(record)
 
     failed = True
     try:

@@ -7,10 +7,14 @@ the second is drawn out to all.
 import time
 from typing import Any
 
+import torch
+
+from ..alignment.methods import METHODS
 from ..config import AlignConfig
+from ..runs.execute import Callbacks
 from ..runs.memory_estimate import state_bytes
-from .methods import METHODS
-from .run import check_named, set_up
+from ..runs.torch_settings import set_torch
+from .alignment import AlignmentRecipe
 
 __all__ = ["plan"]
 
@@ -27,8 +31,13 @@ def plan(config: AlignConfig) -> dict[str, Any]:
     Raises:
         SentiError: if a file or a setting does not allow it.
     """
-    check_named(config)
-    setup = set_up(config, lambda _: None)
+    recipe = AlignmentRecipe(config)
+    recipe.check()
+    set_torch(config.train)
+    torch.manual_seed(config.train.seed)
+    recipe.callbacks = Callbacks()
+    recipe.build()
+    setup = recipe.setup
     method = METHODS[config.task.kind](setup)
     steps, kept = method.steps(), method.kept()
     train = config.train.model_copy(update={"max_steps": _STEPS, "epochs": None, "log_every": 1})

@@ -1,13 +1,9 @@
-"""`distill`: a student of any architecture that learns the answers of a run or an ensemble.
+"""`DistillationRecipe`: a student of any architecture that learns the answers of a run or an ensemble.
 
-    teacher  any classifier's run, or an ensemble
-    texts    the teacher's own training texts, or others, with or without labels
-    ask      the teacher's probabilities of all texts, once
-    train    as `senti train` does, with the loss of `tasks/distillation.py`
-
-Not for the loss, nor for training. Evaluation data stays out on both sides: rows that chose or judged the
-teacher are not learned from, rows that the teacher learned from do not judge the student, and what is
-held out by name is refused, labels or not.
+It is trained as a classifier is, on the teacher's own training texts or on others, with or without labels;
+the teacher is asked once, before training, for its probabilities of all texts. Evaluation data stays out on
+both sides: rows that chose or judged the teacher are not learned from, and rows that the teacher learned from
+do not judge the student.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,25 +13,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .config import DistillationConfig, RunConfig
-from .data.encoded import said_cut
-from .data.record import TrainingRecord
-from .data.table import Table
-from .errors import CheckpointError, ConfigError, DataError
-from .evaluation.predictions import Predictor, answer
-from .predictor import load_predictor
-from .runs.config import merge
-from .runs.directory import refuse_run
-from .runs.ensemble import members_of, predictor_hash, read_ensemble
-from .runs.families import CLASSIFIER, check_there, resolve, training_command
-from .runs.processes import check_alone
-from .runs.report import records_of
-from .runs.soft_labels import Taught
-from .runs.start import as_base
-from .runs.tables import Tables, check_files
-from .runs.train import resume, train
+from ..config import DistillationConfig, RunConfig
+from ..data.encoded import said_cut
+from ..data.record import TrainingRecord
+from ..data.table import Table
+from ..errors import CheckpointError, ConfigError, DataError
+from ..evaluation.predictions import Predictor, answer
+from ..predictor import load_predictor
+from ..runs.baselines import with_baseline
+from ..runs.config import merge
+from ..runs.ensemble import members_of, predictor_hash, read_ensemble
+from ..runs.execute import Callbacks, execute
+from ..runs.families import CLASSIFIER, check_there, resolve, training_command
+from ..runs.processes import check_alone
+from ..runs.report import records_of
+from ..runs.soft_labels import Taught, compared
+from ..runs.start import as_base
+from ..runs.tables import Tables
+from .classification import ClassificationRecipe
 
-__all__ = ["distill", "resolve_distillation", "resume_distillation", "taught_tables"]
+__all__ = ["DistillationRecipe", "distill", "resolve_distillation", "resume_distillation", "taught_tables"]
 
 # The student where none is named: small, quick on a CPU, and of another kind than most teachers.
 DEFAULT_ARCH = "lstm"
@@ -91,14 +88,53 @@ def _read_as(teacher: Path, train: str | None) -> Mapping[str, Any]:
     return found[0]
 
 
+class DistillationRecipe(ClassificationRecipe):
+    """See the module; the arguments are those of `ClassificationRecipe`."""
+
+    def check(self) -> None:
+        """Refuses settings that cannot be, and a teacher that has changed."""
+        check_alone("senti distill")
+        config = self.config
+        assert isinstance(config.task, DistillationConfig)
+        if config.train.refit:
+            raise ConfigError("train.refit: a student is trained once; leave it out")
+        if config.data.folds is not None and config.data.fold is None:
+            raise ConfigError("data.folds: the teacher knows every fold but one; leave it out")
+        super().check()
+        teacher = Path(config.task.teacher).absolute()
+        check_there(teacher)
+        found = {"teacher": str(teacher), "teacher_sha256": predictor_hash(teacher)}
+        if self.resumed and found["teacher_sha256"] != config.task.teacher_sha256:
+            raise CheckpointError(f"{teacher}: has changed since the distillation began; start a new one")
+        self.config = config.model_copy(update={"task": config.task.model_copy(update=found)})
+
+    def read_rows(self) -> Tables:
+        """Returns the rows, with what the teacher answers to them."""
+        return taught_tables(self.config, self._read, None if self.resumed else self.warn)
+
+    def record(self) -> TrainingRecord:
+        """Returns what the run learns from, that of its teacher included."""
+        assert self.tables.taught is not None
+        return super().record().taught_by(self.tables.taught.records)
+
+    def part_scores(
+        self, part: str, table: Table, logits: NDArray[np.float32], temperature: float
+    ) -> dict[str, Any]:
+        """Returns the scores of a part, and how far the student is from its teacher there."""
+        found = super().part_scores(part, table, logits, temperature)
+        answers: NDArray[np.float32] | None = getattr(self.tables.taught, part)
+        if answers is not None:
+            cooled = logits / np.float32(temperature)
+            found["distilled"] = compared(self.tables.labels, part, table, cooled, answers)
+        return found
+
+
 def distill(
     config: RunConfig,
     out: Path,
+    callbacks: Callbacks | None = None,
     *,
     tables: Tables | None = None,
-    on_record: Callable[[dict[str, Any]], None] | None = None,
-    on_note: Callable[[str], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
     baseline: bool | None = None,
 ) -> dict[str, Any]:
     """Trains a student and writes its run directory, that of any classifier.
@@ -106,65 +142,35 @@ def distill(
     Args:
         config: the run, as `resolve_distillation` returns it.
         out: the directory, which must hold no run yet.
+        callbacks: what is called while the run goes.
         tables: the rows, if they are read already.
-        on_record: called with each record of `metrics.jsonl`.
-        on_note: called with what the user should know.
-        should_stop: asked after each step.
         baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
 
     Returns:
         What `run.json` holds; `distilled` says how far the student is from its teacher.
 
     Raises:
-        SentiError: if a file, a setting or the course of training does not allow it.
+        SentiError: if a file, a setting or training does not allow it.
     """
-    check_alone("senti distill")
     if not isinstance(config.task, DistillationConfig):
         raise ConfigError(f"task.kind {config.task.kind!r}: a distillation has a teacher; see senti distill")
-    if config.train.refit:
-        raise ConfigError("train.refit: a student is trained once; leave it out")
-    if config.data.folds is not None and config.data.fold is None:
-        raise ConfigError("data.folds: the teacher knows every fold but one; leave it out")
-    refuse_run(out)
-    check_files(config)
-    teacher = Path(config.task.teacher).absolute()
-    check_there(teacher)
-    found = {"teacher": str(teacher), "teacher_sha256": predictor_hash(teacher)}
-    config = config.model_copy(update={"task": config.task.model_copy(update=found)})
-    rows = taught_tables(config, tables, on_note)
-    return train(
-        config, out, tables=rows, on_record=on_record, on_note=on_note, should_stop=should_stop,
-        baseline=baseline,
-    )  # fmt: skip
+    return execute(DistillationRecipe(with_baseline(config, baseline), tables=tables), out, callbacks)
 
 
 def resume_distillation(
-    out: Path,
-    *,
-    on_record: Callable[[dict[str, Any]], None] | None = None,
-    on_note: Callable[[str], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    baseline: bool | None = None,
+    out: Path, callbacks: Callbacks | None = None, *, baseline: bool | None = None
 ) -> dict[str, Any]:
-    """Goes on with a stopped distillation; the result is that of one that was not stopped.
+    """Resumes a stopped distillation; the result is that of one that was not stopped.
 
     The arguments are those of `distill`.
 
     Raises:
         CheckpointError: if there is nothing to resume, or the teacher or the data has changed.
     """
-    check_alone("senti distill")
     config = CLASSIFIER.load(out)
     if not isinstance(config.task, DistillationConfig):
         raise CheckpointError(f"{out}: has no teacher; senti {training_command(out)} --resume {out} goes on")
-    teacher = Path(config.task.teacher)
-    check_there(teacher)
-    if predictor_hash(teacher) != config.task.teacher_sha256:
-        raise CheckpointError(f"{teacher}: has changed since the distillation began; start a new one")
-    rows = taught_tables(config, None, None)
-    return resume(
-        out, tables=rows, on_record=on_record, on_note=on_note, should_stop=should_stop, baseline=baseline
-    )
+    return execute(DistillationRecipe(with_baseline(config, baseline)), out, callbacks, resumed=True)
 
 
 def taught_tables(config: RunConfig, tables: Tables | None, say: Callable[[str], None] | None) -> Tables:

@@ -1,0 +1,266 @@
+"""`execute`: the one pipeline of every run, from its data to its run directory, and when it is resumed.
+
+    check      settings that cannot be are refused before processes start
+    prepare    files -> rows -> ids
+    build      the module, with drawn weights or those it starts from
+    task       batches, loss and the score that chooses the best weights
+    fit        the trainer's loop; what learns in closed form does so before
+    report     calibration, scores, baselines
+    save       weights, `run.json`, manifest
+
+A `Recipe` says what a run of one kind needs for these steps; `sentimodels/recipes/` has one file each.
+"""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
+from ..errors import CheckpointError, TrainingError
+from ..training.distributed import Distributed
+from ..training.progress import Fit
+from ..training.state import STATE
+from ..training.trackers import check_tracker, tracking
+from ..training.trainer import Record, Trainer
+from ..training.validate import check_possible
+from .config_warnings import advice
+from .directory import METRICS, HasFingerprint, finish_run, finished, refuse_run
+from .torch_settings import set_torch
+
+__all__ = ["RECIPES", "Callbacks", "Recipe", "execute", "recipe_of"]
+
+# By `task.kind`: the module of `sentimodels.recipes` and the class in it. They are named, not imported: a
+# recipe may need what stands above this package, and a run needs one of them only.
+RECIPES = {
+    "classification": ("classification", "ClassificationRecipe"),
+    "distillation": ("distillation", "DistillationRecipe"),
+    "next-token": ("pretraining", "PretrainingRecipe"),
+    "masked": ("pretraining", "PretrainingRecipe"),
+    "seq2seq": ("translation", "TranslationRecipe"),
+    "ppo": ("alignment", "AlignmentRecipe"),
+    "dpo": ("alignment", "AlignmentRecipe"),
+}
+
+Config = TypeVar("Config", bound=RunConfig | LanguageConfig | TranslationConfig | AlignConfig)
+
+
+def _ignore(_: object) -> None:
+    """Ignores a record or a warning."""
+
+
+def _never() -> bool:
+    """Never stops."""
+    return False
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """What a run calls while it goes.
+
+    Attributes:
+        on_record: called with each record of `metrics.jsonl`.
+        on_warning: called with what the user should know, one sentence each: guesses, leaks, cut texts.
+        should_stop: called after each step; True saves a state to resume from and ends the run.
+    """
+
+    on_record: Callable[[Record], None] = _ignore
+    on_warning: Callable[[str], None] = _ignore
+    should_stop: Callable[[], bool] = _never
+
+
+class Recipe(ABC, Generic[Config]):
+    """What a run of one kind needs; an object is one run.
+
+    `execute` sets the attributes and calls the methods, in the order in which they stand here.
+
+    Attributes:
+        config: the configuration; `prepare` may settle more of it.
+        out: the run directory.
+        resumed: whether the run has begun before.
+        callbacks: those of this process; only the first one records and warns.
+        processes: this process among those that train together.
+        encoder: what turns texts into ids; set by `prepare` or `build`.
+        module: what is trained.
+        task: what it is trained for.
+    """
+
+    config: Config
+    out: Path
+    resumed: bool = False
+    callbacks: Callbacks
+    processes: Distributed
+    encoder: HasFingerprint
+    module: nn.Module
+    task: Any
+
+    def warn(self, *warnings: str) -> None:
+        """Tells the user each of these sentences."""
+        for warning in warnings:
+            self.callbacks.on_warning(warning)
+
+    @property
+    def arch(self) -> str:
+        """The architecture, for `run.json`."""
+        config: Any = self.config
+        return str(config.arch)
+
+    def check(self) -> None:
+        """Refuses settings that cannot be, before processes start and files are read."""
+
+    def join(self) -> Distributed:
+        """Joins the processes that `torchrun` has started."""
+        return Distributed.start(self.config.train.device)
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Reads the data; of a resumed run, refuses data that has changed."""
+
+    @abstractmethod
+    def build(self) -> nn.Module:
+        """Returns the module; its weights are drawn from the seed of the run."""
+
+    @abstractmethod
+    def make_task(self) -> Any:
+        """Returns the `Task` of the module."""
+
+    def init_weights(self) -> None:
+        """Puts the weights of another run into the module, where it starts from one."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Writes what is known before training, once nothing of data and settings can be refused."""
+
+    def fit_closed_form(self) -> None:
+        """Fits what is not trained by steps."""
+
+    def trainer(self) -> Any:
+        """Returns the loop, an object with the method `fit` of `Trainer`."""
+        return Trainer(
+            self.config.optim, self.config.train, distributed=self.processes,
+            on_record=self.callbacks.on_record, should_stop=self.callbacks.should_stop,
+        )  # fmt: skip
+
+    def gather(self) -> nn.Module:
+        """Returns the module with all its weights in the first process; every process calls it."""
+        return self.module
+
+    @abstractmethod
+    def facts(self, fit: Fit) -> dict[str, Any]:
+        """Returns what `run.json` says of a run before it is scored."""
+
+    @abstractmethod
+    def scores(self, fit: Fit) -> dict[str, Any]:
+        """Returns what `run.json` says of the trained module: calibration, scores, baselines."""
+
+
+def recipe_of(config: Config, **given: Any) -> Recipe[Config]:
+    """Returns the recipe of a configuration; `given` are arguments of its class, such as `tables`."""
+    module, name = RECIPES[config.task.kind]
+    made: Recipe[Config] = getattr(import_module(f"sentimodels.recipes.{module}"), name)(config, **given)
+    return made
+
+
+def execute(
+    recipe: Recipe[Any], out: Path, callbacks: Callbacks | None = None, *, resumed: bool = False
+) -> dict[str, Any]:
+    """Trains a model as its recipe says and writes its run directory.
+
+    Where `torchrun` has started several processes, each calls this; the first one writes.
+
+    Args:
+        recipe: the run.
+        out: its directory; unless `resumed`, it must not hold a run yet.
+        callbacks: what is called while the run goes.
+        resumed: whether to resume the stopped run in `out`; the result is that of a run that was not stopped.
+
+    Returns:
+        What `run.json` holds; in other processes than the first, only how training went.
+
+    Raises:
+        SentiError: if a file, a setting or training does not allow it.
+    """
+    if resumed and finished(out):
+        raise CheckpointError(f"{out}: has finished; nothing to resume")
+    recipe.out, recipe.resumed, recipe.callbacks = out, resumed, callbacks or Callbacks()
+    recipe.check()
+    check_tracker(recipe.config.train.track)
+    with ExitStack() as stack:
+        processes = recipe.processes = recipe.join()
+        stack.callback(processes.end)
+        if not processes.main:
+            recipe.callbacks = Callbacks(should_stop=recipe.callbacks.should_stop)
+        with processes.first() as first:
+            if first and not resumed:
+                refuse_run(out)  # before minutes are spent on it
+        recipe.prepare()
+        config = recipe.config
+        if processes.main:
+            on_record = stack.enter_context(tracking(config, out, recipe.callbacks.on_record))
+            recipe.callbacks = replace(recipe.callbacks, on_record=on_record)
+        set_torch(config.train)
+        _seed(config.train.seed)
+        recipe.module = recipe.build()
+        check_possible(recipe.module, config.optim)
+        recipe.task = recipe.make_task()
+        recipe.warn(*advice(config.optim, config.train, lambda: recipe.task.course(processes.world).steps))
+        resume = resumed and _can_resume(recipe)
+        if not resume:
+            recipe.init_weights()
+        if not resumed and processes.main:
+            recipe.begin()
+        if not resume:
+            recipe.fit_closed_form()
+        failed = None
+        try:
+            fit = recipe.trainer().fit(recipe.module, recipe.task, folder=out, resume=resume)
+        except TrainingError as error:
+            if error.fit is None:
+                raise
+            fit, failed = error.fit, error  # the best weights so far are a run that answers
+        recipe.module = recipe.gather()
+        about = _finish(recipe, fit) if processes.main else {"arch": recipe.arch, "fit": asdict(fit)}
+        if failed is not None:
+            raise failed
+        return about
+
+
+def _finish(recipe: Recipe[Any], fit: Fit) -> dict[str, Any]:
+    """Scores and saves a trained module; returns what `run.json` holds."""
+    about: dict[str, Any] = {
+        "arch": recipe.arch,
+        "parameters": sum(parameter.numel() for parameter in recipe.module.parameters()),
+        "fit": asdict(fit),
+        "device": str(recipe.processes.device),
+        **recipe.facts(fit),
+    }
+    if fit.steps:  # with its state: of use even if scoring is broken off, and resumed then
+        finish_run(recipe.out, recipe.module, recipe.encoder, about, keeps_state=True)
+    about |= recipe.scores(fit)
+    keeps_state = fit.stop == "stopped"
+    finish_run(recipe.out, recipe.module.cpu(), recipe.encoder, about, keeps_state=keeps_state)
+    return about
+
+
+def _can_resume(recipe: Recipe[Any]) -> bool:
+    """Returns whether there is a state to resume from; without one a run begins again, its metrics too."""
+    if (recipe.out / STATE).is_file():
+        return True
+    if recipe.processes.main:
+        recipe.warn("no state was saved before the run ended, so it begins again")
+        (recipe.out / METRICS).unlink(missing_ok=True)
+    return False
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))  # for libraries that draw from it
+    torch.manual_seed(seed)
