@@ -48,7 +48,6 @@ from torch import nn
 from sentimodels.models.language import build_language_model
 from sentimodels.runs.config_warnings import lacks_bfloat16
 from sentimodels.tasks.next_token import rows_at_once
-from sentimodels.training.malloc import Heap
 
 COMMAND = "python benches/models/pretrain.py"
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -153,8 +152,7 @@ def measured(course: Course, *, compiled: bool) -> dict[str, Any]:
     if compiled:
         more = take_turns([OURS, PLAIN], course, compiled=True)
         turns |= {f"{name}, compiled": side for name, side in more.items()}
-    with Heap():
-        alone = limit(course)
+    alone = limit(course)
     return {"sides": {name: figures(side) for name, side in turns.items()}, "limit": alone}
 
 

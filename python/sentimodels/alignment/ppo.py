@@ -24,7 +24,6 @@ from ..models.language import CausalModel
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
 from ..training.history import History, Record
-from ..training.malloc import Heap
 from ..training.optimizer import Optimizers, clip, make_sparse, norm_of
 from ..training.progress import Fit, Progress
 from ..training.schedule import rate
@@ -126,22 +125,20 @@ class PPO:
         began = time.perf_counter() - at.seconds
         self.history.begin(self.model, self.bfloat16)
         stop = "max_steps" if total == self.config.max_steps else "epochs"
-        with Heap() as heap:
-            while at.step < total:
-                record = self._step()
-                heap.after_step()
-                at.step += 1
-                at.epoch, at.position = divmod(at.step, self.course.n_batches)
-                at.seconds = time.perf_counter() - began
-                if at.step % self.config.log_every == 0 or at.step == total:
-                    self.history.add(record | self.history.speed())
-                asked = at.step < total and self.should_stop()
-                # At the end too: judging takes a while, and may be broken off.
-                if asked or at.step == total or at.step % self.config.save_every == 0:
-                    self._save()
-                if asked:
-                    stop = "stopped"
-                    break
+        while at.step < total:
+            record = self._step()
+            at.step += 1
+            at.epoch, at.position = divmod(at.step, self.course.n_batches)
+            at.seconds = time.perf_counter() - began
+            if at.step % self.config.log_every == 0 or at.step == total:
+                self.history.add(record | self.history.speed())
+            asked = at.step < total and self.should_stop()
+            # At the end too: judging takes a while, and may be broken off.
+            if asked or at.step == total or at.step % self.config.save_every == 0:
+                self._save()
+            if asked:
+                stop = "stopped"
+                break
         for parameter in self.parameters:
             parameter.requires_grad_(True)
         return Fit(stop, at.step, at.step, None, None, at.seconds, at.tokens, self.history.padding())

@@ -24,7 +24,6 @@ from .device import use_bfloat16
 from .distributed import Distributed, world_of
 from .ema import EMA
 from .history import History, Record
-from .malloc import Heap
 from .optimizer import Optimizers, clip, divide, make_sparse, norm_of
 from .progress import Fit, Progress
 from .schedule import rate
@@ -159,11 +158,6 @@ class _Run:
         save_state(self.folder / "state.safetensors", parts, progress)
 
     def go(self) -> Fit:
-        """Runs the loop."""
-        with Heap() as heap:
-            return self._steps(heap)
-
-    def _steps(self, heap: Heap) -> Fit:
         """Takes the steps that are left, or those up to where it is stopped."""
         at = self.progress
         self.began = time.perf_counter() - at.seconds
@@ -172,7 +166,6 @@ class _Run:
             for window in self._windows():
                 self._freeze()
                 self._step(window)
-                heap.after_step()
                 at.position += len(window)
                 if at.position >= self.course.n_batches:
                     at.epoch, at.position = at.epoch + 1, 0
