@@ -101,8 +101,8 @@ ROOMS: dict[str, set[str]] = {
         "explain",
     },
     "cli": {
-        "errors", "config", "data", "models", "generation", "tasks", "evaluation", "plots", "runs",
-        "language_model", "translator", "recipes", "classifier", "predictor", "alignment",
+        "errors", "config", "data", "models", "generation", "training", "tasks", "evaluation", "plots",
+        "runs", "language_model", "translator", "recipes", "classifier", "predictor", "alignment",
         "explain", "export", "web",
     },
     "__main__": {"cli"},

@@ -46,8 +46,8 @@ from result import append, verdict
 from torch import nn
 
 from sentimodels.models.language import build_language_model
-from sentimodels.runs.config_warnings import lacks_bfloat16
 from sentimodels.tasks.next_token import rows_at_once
+from sentimodels.training.device import lacks_bfloat16
 
 COMMAND = "python benches/models/pretrain.py"
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

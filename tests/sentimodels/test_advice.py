@@ -8,7 +8,7 @@ import torch
 from sentimodels.cli.command import Output
 from sentimodels.cli.dry_run import dry_run_of
 from sentimodels.config import OptimConfig, TrainConfig
-from sentimodels.runs.config_warnings import advice
+from sentimodels.runs.execute import config_warnings
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_bfloat16_on_a_processor_without_its_products(
     monkeypatch.setattr(platform, "machine", lambda: processor)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: kernels)
     train = TrainConfig.model_validate({"precision": precision, "device": "cpu"})
-    said = list(advice(OptimConfig(), train, lambda: 10))
+    said = list(config_warnings(OptimConfig(), train, lambda: 10))
     assert len(said) == told
     assert all(one.endswith("--precision float32 is many times faster") for one in said)
 
@@ -40,15 +40,15 @@ def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
     def steps() -> int:
         raise AssertionError("counted")
 
-    assert list(advice(OptimConfig(), train, steps)) == []
+    assert list(config_warnings(OptimConfig(), train, steps)) == []
     frozen = OptimConfig.model_validate({"freeze": ["backbone."], "unfreeze_at": 10})
-    assert list(advice(frozen, train, lambda: 11)) == []
-    (said,) = advice(frozen, train, lambda: 10)
+    assert list(config_warnings(frozen, train, lambda: 11)) == []
+    (said,) = config_warnings(frozen, train, lambda: 10)
     assert said == "optim.unfreeze_at 10: training has 10 steps, so what is frozen stays so"
 
 
 def test_a_dry_run_says_so_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sentimodels.runs.config_warnings.lacks_bfloat16", lambda: True)
+    monkeypatch.setattr("sentimodels.training.device.lacks_bfloat16", lambda: True)
     for precision, told in (("bfloat16", True), ("float32", False)):
         train = TrainConfig.model_validate({"precision": precision, "device": "cpu"})
         dry_run_of(Output("senti.pretrain/1", as_json=False, quiet=False), train, lambda: {"parameters": 7})

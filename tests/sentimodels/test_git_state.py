@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentimodels.runs.git_state import git_state
+from sentimodels.runs.directory import git_state
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

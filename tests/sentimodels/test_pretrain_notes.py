@@ -63,7 +63,7 @@ def test_a_base_that_has_read_what_validates_is_named(corpus: Path, tmp_path: Pa
 def test_bfloat16_that_the_processor_lacks_is_named(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sentimodels.runs.config_warnings.lacks_bfloat16", lambda: True)
+    monkeypatch.setattr("sentimodels.training.device.lacks_bfloat16", lambda: True)
     for precision, told in (("bfloat16", True), ("float32", False)):
         said: list[str] = []
         train = {"precision": precision, "device": "cpu", "max_steps": 1}

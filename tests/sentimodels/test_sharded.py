@@ -21,7 +21,7 @@ import sentimodels
 from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.recipes.pretraining import _shared_anew, pretrain, resume_pretraining
+from sentimodels.recipes.pretraining import _shared_again, pretrain, resume_pretraining
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.training.distributed import Distributed
@@ -253,12 +253,12 @@ def test_a_part_that_cannot_be_written_is_an_error_of_ours(
 
 def test_rows_that_cannot_be_shared(folder: Path) -> None:
     asked = config(folder, "gpt", 2, parallel="fsdp")
-    found = _shared_anew(asked, folder / "gpt-stopped", 4)
+    found = _shared_again(asked, folder / "gpt-stopped", 4)
     assert found.train.batch_size == 1
     with pytest.raises(
         CheckpointError, match=r"3 processes .* 4 rows evenly; type: torchrun --nproc-per-node 2"
     ):
-        _shared_anew(asked, folder / "gpt-stopped", 3)
+        _shared_again(asked, folder / "gpt-stopped", 3)
 
 
 def test_the_page(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sentimodels.errors import DataError
 from sentimodels.runs.families import resolve
-from sentimodels.runs.word_vectors import as_wide_as_vectors
+from sentimodels.runs.start import as_wide_as_vectors
 from sentimodels.text.encoder import vectors_for
 
 GLOVE = "film 0.5 1\nthe -1 2\n"

@@ -30,7 +30,7 @@ def _planned(plan: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def dry_run_of(output: Output, train: "LoopConfig", plan: Callable[[], dict[str, Any]]) -> None:
     """Prints the plan of a run with these settings, and notes what is slow."""
-    from ..runs.config_warnings import slow
+    from ..training.device import slow
 
     for note in slow(train):
         output.note(note)

@@ -176,9 +176,8 @@ def settled(
     from ..runs.families import resolve
     from ..runs.group import refuse
     from ..runs.processes import check_alone
-    from ..runs.start import as_base
+    from ..runs.start import as_base, as_wide_as_vectors
     from ..runs.tables import check_files, read_tables
-    from ..runs.word_vectors import as_wide_as_vectors
 
     given = [dict(tree) for tree in as_wide_as_vectors(*as_base(*given))]
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:

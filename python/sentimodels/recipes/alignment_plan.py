@@ -13,7 +13,7 @@ from ..alignment.methods import METHODS
 from ..config import AlignConfig
 from ..runs.execute import Callbacks
 from ..runs.memory_estimate import state_bytes
-from ..runs.torch_settings import set_torch
+from ..training.device import set_torch
 from .alignment import AlignmentRecipe
 
 __all__ = ["plan"]

@@ -20,11 +20,10 @@ from ..nn.cross_entropy import IGNORED
 from ..nn.recompute import set_recompute
 from ..runs.language_directory import tokenizer_of_start
 from ..runs.memory_estimate import kept_bytes, state_bytes
-from ..runs.torch_settings import set_torch
 from ..tasks.next_token import rows_at_once
 from ..text.corpus import is_encoded
 from ..text.documents import files_of
-from ..training.device import device_of, use_bfloat16
+from ..training.device import device_of, set_torch, use_bfloat16
 from ..training.throughput import working_parameters
 
 __all__ = ["plan"]

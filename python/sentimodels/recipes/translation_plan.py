@@ -10,10 +10,9 @@ from typing import Any
 
 from ..config import TranslationConfig
 from ..runs.memory_estimate import kept_bytes, state_bytes
-from ..runs.torch_settings import set_torch
 from ..tasks.seq2seq import Seq2Seq
 from ..text.pairs import end_of, joint_tokenizer
-from ..training.device import device_of, use_bfloat16
+from ..training.device import device_of, set_torch, use_bfloat16
 from ..training.throughput import working_parameters
 from ..training.trainer import Trainer
 from ..training.validate import check_possible

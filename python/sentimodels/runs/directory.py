@@ -20,7 +20,10 @@ without the other is whole.
 """
 
 import json
+import os
 import platform
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -41,7 +44,6 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.state import STATE, drop_shards
 from .families import CLASSIFIER, check_there
-from .git_state import git_state
 from .manifest import MANIFEST, check_unchanged, read_json, sha256_of, to_json, without
 from .pretrained import absolutize_arch
 
@@ -53,6 +55,7 @@ __all__ = [
     "begun",
     "finish_run",
     "finished",
+    "git_state",
     "load_run",
     "load_weights",
     "metadata_of",
@@ -69,6 +72,7 @@ METRICS = "metrics.jsonl"
 # They change until a run has finished, and go then: the state first, as without it a run counts as finished.
 UNFINISHED = (STATE, CROSSFIT)
 _FORMAT = "sentimodels.run/1"
+_GIT_SECONDS = 10
 # What `[data]` names files by.
 _PATHS = ("train", "valid", "test", "tokenizer", "vectors")
 
@@ -169,6 +173,37 @@ def begin_run(
     for file, content in record.files().items():
         write_atomically(folder / file, content)
     write_atomically(folder / "config.toml", config.to_toml().encode())
+
+
+def git_state() -> dict[str, Any] | None:
+    """Returns the commit of the working folder and whether tracked files differ from it.
+
+    Git is asked for its state only: no hook runs, no lock is taken, nothing is fetched. `None` where there is
+    no git, no repository, or no commit.
+    """
+    commit = _git("rev-parse", "--verify", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+    if commit is None or changed is None:
+        return None
+    return {"commit": commit, "changed": bool(changed)}
+
+
+def _git(*args: str) -> str | None:
+    program = shutil.which("git")
+    if program is None:
+        return None
+    command = [program, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *args]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            check=False,
+            timeout=_GIT_SECONDS,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
 
 
 def finish_run(

@@ -13,7 +13,7 @@ A `Recipe` says what a run of one kind needs for these steps; `sentimodels/recip
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
@@ -24,19 +24,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
+from ..config import AlignConfig, LanguageConfig, LoopConfig, OptimConfig, RunConfig, TranslationConfig
 from ..errors import CheckpointError, TrainingError
+from ..training.device import set_torch, slow
 from ..training.distributed import Distributed
 from ..training.progress import Fit
 from ..training.state import STATE
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from ..training.validate import check_possible
-from .config_warnings import advice
 from .directory import METRICS, HasFingerprint, finish_run, finished, refuse_run
-from .torch_settings import set_torch
 
-__all__ = ["RECIPES", "Callbacks", "Recipe", "execute", "recipe_of"]
+__all__ = ["RECIPES", "Callbacks", "Recipe", "config_warnings", "execute", "recipe_of"]
 
 # By `task.kind`: the module of `sentimodels.recipes` and the class in it. They are named, not imported: a
 # recipe may need what stands above this package, and a run needs one of them only.
@@ -211,7 +210,8 @@ def execute(
         recipe.module = recipe.build()
         check_possible(recipe.module, config.optim)
         recipe.task = recipe.make_task()
-        recipe.warn(*advice(config.optim, config.train, lambda: recipe.task.course(processes.world).steps))
+        plan = recipe.task.course
+        recipe.warn(*config_warnings(config.optim, config.train, lambda: plan(processes.world).steps))
         resume = resumed and _can_resume(recipe)
         if not resume:
             recipe.init_weights()
@@ -248,6 +248,19 @@ def _finish(recipe: Recipe[Any], fit: Fit) -> dict[str, Any]:
     keeps_state = fit.stop == "stopped"
     finish_run(recipe.out, recipe.module.cpu(), recipe.encoder, about, keeps_state=keeps_state)
     return about
+
+
+def config_warnings(optim: OptimConfig, train: LoopConfig, steps: Callable[[], int]) -> Iterator[str]:
+    """Yields what is without effect or slow in a configuration, one sentence each.
+
+    Args:
+        optim: how weights are moved.
+        train: where, and in which precision.
+        steps: tells how many steps training has; called where that matters.
+    """
+    if optim.unfreeze_at is not None and optim.unfreeze_at >= (n := steps()):
+        yield f"optim.unfreeze_at {optim.unfreeze_at:,}: training has {n:,} steps, so what is frozen stays so"
+    yield from slow(train)
 
 
 def _can_resume(recipe: Recipe[Any]) -> bool:

@@ -1,7 +1,7 @@
 """`start_from`: the weights of another run, or of a safetensors file, where a model begins.
 
 `as_base` has a classifier that starts from another run read as that one does, `as_grown` a language model
-that goes on from another have its size.
+that goes on from another have its size, and `as_wide_as_vectors` a model have the width of its word vectors.
 
 Not for going on with a stopped run (`train.resume`), which needs every weight. Here a tensor is used
 where a name fits; all others are named. Names may be called otherwise there: a map says which beginning
@@ -11,6 +11,7 @@ head belongs to labels. Any other tensor of another shape is an error: it is a p
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ..config import LanguageConfig, RunConfig
+from ..data.opening import open_text
 from ..errors import CheckpointError, ConfigError
-from ..models import Fits
+from ..models import ARCHITECTURES, Fits
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml, written
@@ -29,7 +31,16 @@ from .families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, check_t
 from .manifest import MANIFEST, check_unchanged
 from .pretrained import check_pooling, load_pretrained, same_arch, tensor_names
 
-__all__ = ["OWN", "as_base", "as_grown", "as_translator", "encoder_of_start", "first_weights", "start_from"]
+__all__ = [
+    "OWN",
+    "as_base",
+    "as_grown",
+    "as_translator",
+    "as_wide_as_vectors",
+    "encoder_of_start",
+    "first_weights",
+    "start_from",
+]
 
 # Beginning of the names of what reads a text, whatever the labels are.
 _BODY = "backbone."
@@ -164,6 +175,34 @@ def _check_size(given: Mapping[str, Any], base: RunConfig | LanguageConfig) -> N
 def _section(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     section = tree.get(name, {})
     return section if isinstance(section, Mapping) else {}
+
+
+def as_wide_as_vectors(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns settings with `model.d_model` as `data.vectors` needs it below them, where none is given.
+
+    A preset's width gives way. Settings are left as they are where the architecture has no embeddings, and
+    where the file says nothing: reading it later tells what is wrong.
+    """
+    given = merge(trees)
+    arch, data, model = given.get("arch"), given.get("data"), given.get("model", {})
+    path = data.get("vectors") if isinstance(data, Mapping) else None
+    if not isinstance(path, str) or not Path(path).is_file():
+        return list(trees)
+    if arch not in ARCHITECTURES or "d_model" not in ARCHITECTURES[arch].config.model_fields:
+        return list(trees)
+    width = 0 if isinstance(model, Mapping) and "d_model" in model else _width_of(Path(path))
+    return [{"model": {"d_model": width}}, *trees] if width else list(trees)
+
+
+def _width_of(path: Path) -> int:
+    """Returns how many numbers the first word has; 0 if the file does not begin as it should."""
+    with open_text(path) as file:
+        for number, line in enumerate(islice(file.lines(), 2)):
+            word, _, rest = line.rstrip().partition(" ")
+            if number or not (word.isdecimal() and rest.isdecimal()):  # how many words, how many numbers
+                width = len(rest.split())
+                return width if width > 1 else 0
+    return 0
 
 
 def encoder_of_start(config: RunConfig) -> TextEncoder | None:

@@ -19,9 +19,8 @@ from . import group
 from .config import set_value
 from .execute import Callbacks
 from .families import resolve
-from .start import as_base
+from .start import as_base, as_wide_as_vectors
 from .tables import Tables, check_files
-from .word_vectors import as_wide_as_vectors
 
 __all__ = ["about_sweep", "combinations", "configs_of", "sweep"]
 

@@ -1,15 +1,17 @@
-"""Which device a run uses, and whether it computes in bfloat16.
+"""Where and how torch computes: the device, threads, determinism, and whether in bfloat16.
 
-Not for kernels: torch chooses those. `auto` is CUDA, then the CPU. It is not MPS, which lacks float64 and on
-which nothing has been tried.
+`auto` is CUDA, then the CPU. It is not MPS, which lacks float64 and on which nothing has been tried.
 """
+
+import platform
+from collections.abc import Iterator
 
 import torch
 
 from ..config import LoopConfig
 from ..errors import ConfigError
 
-__all__ = ["device_of", "use_bfloat16"]
+__all__ = ["device_of", "lacks_bfloat16", "set_torch", "slow", "use_bfloat16"]
 
 
 def device_of(name: str) -> torch.device:
@@ -35,3 +37,28 @@ def use_bfloat16(config: LoopConfig, device: torch.device) -> bool:
     if config.precision != "auto":
         return config.precision == "bfloat16"
     return device.type == "cuda" and torch.cuda.is_bf16_supported()
+
+
+def set_torch(train: LoopConfig) -> None:
+    """Sets what a run's configuration says of torch itself."""
+    if train.threads is not None:
+        torch.set_num_threads(train.threads)
+    # The call imports torch's compiler, which takes more than a second, whatever it is given.
+    if train.deterministic != torch.are_deterministic_algorithms_enabled():
+        torch.use_deterministic_algorithms(train.deterministic)
+
+
+def slow(train: LoopConfig) -> Iterator[str]:
+    """Yields what makes training slower on this machine than it could be, one sentence each."""
+    device = device_of(train.device)
+    if device.type == "cpu" and use_bfloat16(train, device) and lacks_bfloat16():
+        yield (
+            "train.precision bfloat16: torch has no fast bfloat16 for this processor, which lacks AVX-512; "
+            "--precision float32 is many times faster"
+        )
+
+
+def lacks_bfloat16() -> bool:
+    """Whether torch multiplies bfloat16 number by number: on x86 it has kernels for AVX-512 alone."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    return x86 and not torch.backends.cpu.get_cpu_capability().startswith("AVX512")

@@ -1,7 +1,7 @@
 """`check_possible`: refuses settings that a module cannot be trained with, before a run begins.
 
-Not for what a setting alone can tell: the configuration refuses that when it is read. Nor for
-what a task asks of a module: the task checks that. `runs/config_warnings.py` names settings without effect.
+Not for what a setting alone can tell: the configuration refuses that when it is read. Nor for what a task
+asks of a module: the task checks that. `config_warnings` (`runs/execute.py`) names settings without effect.
 """
 
 from torch import nn
