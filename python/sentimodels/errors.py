@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sentitok.messages import told
 
 if TYPE_CHECKING:
-    from .training.progress import Fit
+    from .training.history import Fit
 
 
 class SentiError(ValueError):

@@ -23,7 +23,7 @@ from sentimodels.predictor import load_predictor
 from sentimodels.runs.config import read_toml
 from sentimodels.runs.directory import load_run
 from sentimodels.runs.verify import verify
-from sentimodels.training.progress import write_record
+from sentimodels.training.history import write_record
 
 posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and limits of POSIX")
 

@@ -22,8 +22,8 @@ from sentimodels.runs.families import resolve
 from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.training.device import device_of
+from sentimodels.training.history import Fit
 from sentimodels.training.optimizer import Optimizers
-from sentimodels.training.progress import Fit
 from sentimodels.training.trainer import Record, Trainer
 
 N_TRAIN = 160

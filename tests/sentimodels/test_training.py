@@ -14,8 +14,7 @@ from sentimodels.errors import CheckpointError
 from sentimodels.tasks.loss import distance, mixed, one_hot, summed
 from sentimodels.training.ema import EMA
 from sentimodels.training.muon import Muon
-from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of, make_sparse
-from sentimodels.training.schedule import rate
+from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of, make_sparse, rate
 from sentimodels.training.state import load_state, load_weights, save_state, weights_of
 from sentimodels.training.throughput import mfu, peak_of, working_parameters
 

@@ -22,7 +22,7 @@ from ..models.language import CausalModel
 from ..runs.language_directory import LoadedModel
 from ..runs.memory_estimate import kept_bytes
 from ..training.device import use_bfloat16
-from ..training.progress import Fit
+from ..training.history import Fit
 from ..training.trainer import Record, Trainer
 from .actor_critic import ActorCritic, PolicyOutput
 from .dpo import Preferences, answer_log_probs, course_of

@@ -23,12 +23,9 @@ from ..evaluation.diversity import distinct_n
 from ..models.language import CausalModel
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
-from ..training.history import History, Record
-from ..training.optimizer import Optimizers, clip, make_sparse, norm_of
-from ..training.progress import Fit, Progress
-from ..training.schedule import rate
+from ..training.history import Fit, History, Progress, Record
+from ..training.optimizer import Optimizers, check_possible, clip, make_sparse, norm_of, rate
 from ..training.state import load_state, load_weights, save_state, weights_of
-from ..training.validate import check_possible
 from .actor_critic import ActorCritic, PolicyOutput
 from .judge import spread
 from .kl import AdaptiveKL

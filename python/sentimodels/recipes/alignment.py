@@ -29,7 +29,7 @@ from ..runs.manifest import read_json, to_json
 from ..runs.processes import check_alone
 from ..text.special_tokens import known_end
 from ..training.device import device_of
-from ..training.progress import Fit
+from ..training.history import Fit
 
 __all__ = ["AlignmentRecipe", "align", "resume_alignment"]
 

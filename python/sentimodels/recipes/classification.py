@@ -39,7 +39,7 @@ from ..tasks.classification import Classification
 from ..tasks.distillation import Distillation
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.device import use_bfloat16
-from ..training.progress import Fit, write_record
+from ..training.history import Fit, write_record
 from ..training.state import STATE, load_state
 
 __all__ = ["ClassificationRecipe"]

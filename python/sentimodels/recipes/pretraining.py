@@ -42,10 +42,10 @@ from ..text.row_order import RowOrder
 from ..text.special_tokens import masked_tokens
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
-from ..training.progress import Fit, read_records
+from ..training.history import Fit, read_records
+from ..training.optimizer import check_possible
 from ..training.state import STATE
 from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
-from ..training.validate import check_possible
 from .corpus_warnings import notes_of
 
 __all__ = ["TOKENS", "PretrainingRecipe", "pretrain", "resume_pretraining"]

@@ -24,7 +24,7 @@ from ..runs.lineage import check_same_rows, record_of
 from ..runs.manifest import check_unchanged
 from ..tasks.seq2seq import Seq2Seq
 from ..text.pairs import end_of, joint_tokenizer
-from ..training.progress import Fit
+from ..training.history import Fit
 from ..translator import Translator, build_translation_model, format_of
 from .translation_pairs import read_pairs, training_pairs, validation_pairs
 

@@ -28,8 +28,8 @@ from ..models import ARCHITECTURES, Fits, build
 from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
 from ..training.device import device_of
+from ..training.optimizer import check_possible
 from ..training.trainer import Record, Trainer
-from ..training.validate import check_possible
 from .config import merge
 from .defaults import Tree
 from .families import CLASSIFIER, resolve

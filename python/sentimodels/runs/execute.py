@@ -28,11 +28,11 @@ from ..config import AlignConfig, LanguageConfig, LoopConfig, OptimConfig, RunCo
 from ..errors import CheckpointError, TrainingError
 from ..training.device import set_torch, slow
 from ..training.distributed import Distributed
-from ..training.progress import Fit
+from ..training.history import Fit
+from ..training.optimizer import check_possible
 from ..training.state import STATE
 from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
-from ..training.validate import check_possible
 from .directory import METRICS, HasFingerprint, finish_run, finished, refuse_run
 
 __all__ = ["RECIPES", "Callbacks", "Recipe", "config_warnings", "execute", "recipe_of"]

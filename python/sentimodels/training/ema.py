@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from .table_rows import put, take
+from .optimizer import put, take
 
 __all__ = ["EMA"]
 

@@ -26,7 +26,7 @@ from ..errors import ConfigError, TrainingError
 from .distributed import Distributed
 from .ema import EMA
 from .fsdp_state import Parts, load_sharded, save_sharded
-from .progress import Fit, Progress
+from .history import Fit, Progress
 from .state import STATE, drop_shards, random_state, restore_random
 from .task import Cuts, Evaluation, NotFiniteError, Task
 from .trainer import Trainer, _Run

@@ -1,4 +1,4 @@
-"""The optimisers of a model: which parameter is moved by which, at what rate.
+"""The optimisers of a model: which parameter is moved by which, at what rate, and which settings cannot be.
 
 Sparse gradients (embedding rows) go to `RowAdam`; matrices between layers to `Muon` if asked; all else to
 torch's fused AdamW or SGD. Decay applies to matrices between layers, never to embeddings, learned
@@ -6,6 +6,7 @@ positions, norms or biases. `layer_decay` lowers the rate of each layer further 
 Ruder 2018).
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -15,12 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from ..config import OptimConfig
+from ..errors import ConfigError
 from .muon import Muon
-from .table_rows import put, take
 
 __all__ = [
     "Optimizers",
     "RowAdam",
+    "check_possible",
     "clip",
     "depth_of",
     "divide",
@@ -28,8 +30,10 @@ __all__ = [
     "is_table",
     "make_sparse",
     "norm_of",
+    "put",
+    "rate",
+    "take",
 ]
-
 
 # Names of our own models and of those that `hf:` takes from transformers.
 _TABLE = re.compile(r"(embeddings?|embed_tokens|embed_positions|embed_in|wte|wpe)\.(weight|gram_weight)$")
@@ -248,3 +252,51 @@ def clip(parameters: Iterable[nn.Parameter], most: float) -> Tensor:
     if gradients:
         torch._foreach_mul_(gradients, factor)
     return norm
+
+
+# Indexing with brackets is several times slower than `index_select`, and on a CPU numpy writes rows twice as
+# fast as torch; a step of training does both for thousands of rows.
+def take(table: Tensor, rows: Tensor) -> Tensor:
+    """Returns a copy of some rows."""
+    return table.detach().index_select(0, rows)
+
+
+def put(table: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Writes over some rows, all of them different."""
+    if table.device.type == "cpu":
+        table.detach().numpy()[rows.numpy()] = values.numpy()
+    else:
+        table.detach().index_copy_(0, rows, values)
+
+
+def rate(step: int, total: int, config: OptimConfig) -> float:
+    """Returns the factor of the highest rate for step 0, 1, ..., total - 1.
+
+    It rises over the warm-up, then is constant or falls, linearly or as a cosine, to `min_lr_ratio` at the
+    last step of the run.
+    """
+    n_warmup = round(config.warmup * total)
+    if step < n_warmup:
+        return (step + 1) / n_warmup
+    if config.schedule == "constant":
+        return 1.0
+    done = min(1.0, (step - n_warmup) / max(1, total - 1 - n_warmup))
+    left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+    return config.min_lr_ratio + (1 - config.min_lr_ratio) * left
+
+
+def check_possible(module: nn.Module, optim: OptimConfig) -> None:
+    """Refuses what cannot be.
+
+    Raises:
+        ConfigError: naming the key.
+    """
+    names = [name for name, _ in module.named_parameters()]
+    for prefix in optim.freeze:
+        if not any(name.startswith(prefix) for name in names):
+            raise ConfigError(f"optim.freeze {prefix!r}: no parameter begins so; there is {names[0]}")
+    if names and all(name.startswith(optim.freeze) for name in names):
+        raise ConfigError(
+            f"optim.freeze {list(optim.freeze)}: covers every parameter, so nothing would learn; "
+            f"leave out one, such as {names[-1]}"
+        )

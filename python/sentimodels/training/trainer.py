@@ -23,13 +23,10 @@ from ..errors import CheckpointError, TrainingError
 from .device import use_bfloat16
 from .distributed import Distributed, world_of
 from .ema import EMA
-from .history import History, Record
-from .optimizer import Optimizers, clip, divide, make_sparse, norm_of
-from .progress import Fit, Progress
-from .schedule import rate
+from .history import Fit, History, Progress, Record
+from .optimizer import Optimizers, check_possible, clip, divide, make_sparse, norm_of, rate
 from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
 from .task import Cuts, Evaluation, NotFiniteError, Task, Tells, counted
-from .validate import check_possible
 
 __all__ = ["Record", "Trainer"]
 
