@@ -49,18 +49,19 @@ class Decoder(Model):
             input = []
         if not is_sequence(input):
             input = [input]
-        is_batch = len(input) > 0 and is_sequence(input[0])
-        rows = input if is_batch else [input]
+        is_batch = input.ndim > 1 if hasattr(input, "ndim") else len(input) > 0 and is_sequence(input[0])
+        rows = [ids_of(input[place]) for place in range(len(input))] if is_batch else [ids_of(input)]
+        if len({isinstance(row[0], str | bytes) for row in rows if row}) > 1:
+            raise TypeError("some rows are of ids and some of pieces; decode these and those in two calls")
         if kind == "offset_mapping":
             # An empty row is as the first one that is not.
-            first = next((row[0] for row in rows if len(row) > 0), "")
+            first = next((row[0] for row in rows if row), "")
             return_bytes = bool(return_bytes) or isinstance(first, bytes)
         texts = [self._decoded(row, kind, return_bytes) for row in rows]
         return texts if is_batch else texts[0]
 
-    def _decoded(self, row: Any, kind: Any, return_bytes: bool | None) -> Any:
+    def _decoded(self, values: list[Any], kind: Any, return_bytes: bool | None) -> Any:
         self._loaded()
-        values = ids_of(row)
         are_pieces = bool(values) and isinstance(values[0], str | bytes)
         if kind in (str, bytes) and not are_pieces:
             for id in values:

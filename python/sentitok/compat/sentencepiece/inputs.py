@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -97,5 +97,17 @@ def flag(name: str, value: Any) -> bool:
 
 
 def ids_of(values: Any) -> list[Any]:
-    """Returns a row of ids or pieces as a list."""
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+    """Returns a row of ids or pieces as a list; arrays and columns of tables hold ids alone."""
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in "iu":
+            raise TypeError(f"an array of ids is of whole numbers, not of {values.dtype}")
+        return cast("list[Any]", values.tolist())
+    if not hasattr(values, "__getitem__") or isinstance(values, str | bytes | dict):
+        raise TypeError(f"a row is {shown(values)}; it is a list of ids or of pieces")
+    row = list(values)
+    if hasattr(values, "dtype") and (other := [one for one in row if not hasattr(one, "__index__")]):
+        raise TypeError(
+            f"a {type(values).__name__} holds ids alone, not {shown(other[0])}; give pieces in a list, and "
+            "several rows in a list of lists"
+        )
+    return row
