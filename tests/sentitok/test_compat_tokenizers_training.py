@@ -358,3 +358,19 @@ def test_wrong_numbers_and_texts_fail_at_once() -> None:
         ours.trainers.UnigramTrainer(unk_token=3)  # type: ignore[arg-type]  # 2026-11-24: refused
     with pytest.raises(TypeError, match="end_of_word_suffix is 3; it is a str or None"):
         ours.trainers.BpeTrainer(end_of_word_suffix=3)  # type: ignore[arg-type]  # 2026-11-24: refused
+
+
+@pytest.mark.parametrize("format", ["indicatif", "json", "silent", "Indicatif", "JsonLines", "x"])
+def test_progress_format_reads_as_in_tokenizers(format: str) -> None:
+    expected, found = (lib.trainers.BpeTrainer(progress_format=format) for lib in (theirs, ours))
+    assert (found.progress_format, repr(found)) == (expected.progress_format, repr(expected))
+    for trainer in (expected, found):
+        trainer.progress_format = "json"
+        trainer.progress_format = format
+    assert found.progress_format == pickle.loads(pickle.dumps(found)).progress_format
+    assert (found.progress_format, found.__getstate__()) == (
+        expected.progress_format,
+        expected.__getstate__(),
+    )
+    assert ours.trainers.BpeTrainer().progress_format == theirs.trainers.BpeTrainer().progress_format
+    assert not hasattr(ours.trainers.WordPieceTrainer(), "progress_format")

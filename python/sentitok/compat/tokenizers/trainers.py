@@ -33,6 +33,15 @@ def _tokens(specs: list[Json]) -> list[AddedToken]:
     return [AddedToken(**spec) for spec in specs]
 
 
+#: Formats of progress as files name them, and as they are set; any other name is the first.
+_PROGRESS = {"Indicatif": "indicatif", "JsonLines": "json", "Silent": "silent"}
+
+
+def _progress(value: object) -> str:
+    name = text("progress_format", or_none=False)(value)
+    return next((format for format, short in _PROGRESS.items() if short == name), "Indicatif")
+
+
 def _first_chars(alphabet: Iterable[str]) -> list[str]:
     return [text[0] for text in alphabet if text]
 
@@ -91,7 +100,8 @@ class Merging(Trainer):
     continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
     end_of_word_suffix = Field[str | None](check=text("end_of_word_suffix"))
     max_token_length = Field[int | None](check=whole("max_token_length", or_none=True))
-    progress_format = Field[str](check=text("progress_format", or_none=False))
+    # Kept with the others, so that it is where tokenizers writes it; see `BpeTrainer.progress_format`.
+    _progress_format = Field[str]("progress_format", check=_progress, shown=_PROGRESS.__getitem__)
 
 
 class BpeTrainer(Merging):
@@ -101,7 +111,7 @@ class BpeTrainer(Merging):
         vocab_size: how many tokens there are in the end.
         min_frequency: how often a pair is there to be merged.
         show_progress: kept and not used.
-        progress_format: kept and not used.
+        progress_format: `"indicatif"`, `"json"` or `"silent"`; kept and not used.
         special_tokens: the tokens of the first ids.
         limit_alphabet: how many characters are kept, the most frequent ones.
         initial_alphabet: characters that are there in any case.
@@ -112,6 +122,7 @@ class BpeTrainer(Merging):
     """
 
     model = "BPE"
+    progress_format = Merging._progress_format
 
     def __init__(
         self,
@@ -119,7 +130,7 @@ class BpeTrainer(Merging):
         vocab_size: int = 30000,
         min_frequency: int = 0,
         show_progress: bool = True,
-        progress_format: str = "Indicatif",
+        progress_format: str = "indicatif",
         special_tokens: _Tokens = (),
         limit_alphabet: int | None = None,
         initial_alphabet: Iterable[str] = (),
@@ -131,7 +142,7 @@ class BpeTrainer(Merging):
             min_frequency=min_frequency,
             vocab_size=vocab_size,
             show_progress=show_progress,
-            progress_format=progress_format,
+            _progress_format=progress_format,
             special_tokens=special_tokens,
             limit_alphabet=limit_alphabet,
             initial_alphabet=initial_alphabet,
@@ -181,7 +192,7 @@ class WordPieceTrainer(Merging):
             min_frequency=min_frequency,
             vocab_size=vocab_size,
             show_progress=show_progress,
-            progress_format="Indicatif",
+            _progress_format="indicatif",
             special_tokens=special_tokens,
             limit_alphabet=limit_alphabet,
             initial_alphabet=initial_alphabet,
