@@ -236,6 +236,28 @@ def test_nothing_is_built_on_others_calls(path: Path) -> None:
             assert not others or not in_folder(path, "compat"), f"line {node.lineno}"
 
 
+def modules_named(path: Path) -> Iterator[Path]:
+    """The files of the package that a file imports, also in functions and for type checkers."""
+    package = path.relative_to(PYTHON).parts[:-1]
+    for node in nodes(path):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = PYTHON.joinpath(*package[: len(package) - node.level + 1], *(node.module or "").split("."))
+            for name in (base / alias.name for alias in node.names if alias.name != "_sentitok"):
+                files = [name.with_suffix(".py"), name / "__init__.py"]
+                files += [base.with_suffix(".py"), base / "__init__.py"]
+                yield from [file for file in files if file in MODULES][:1]
+
+
+def test_modules_of_sentitok_point_one_way() -> None:
+    """No module imports one that imports it, at any time."""
+    below = {path: {*modules_named(path)} for path in MODULES if path.is_relative_to(PYTHON / "sentitok")}
+    assert any(below.values())
+    while done := [path for path, named in below.items() if not named & below.keys()]:
+        for path in done:
+            del below[path]
+    assert not below, sorted(map(name_of, below))
+
+
 @each(MODULES)
 def test_command_line_libraries_stay_in_cli(path: Path) -> None:
     if in_folder(path, "cli"):

@@ -20,9 +20,10 @@ from transformers.utils.generic import PaddingStrategy
 
 from .._sentitok import Encoding, EncodingBatch, SentitokError, Tokenizer
 from ..messages import shown
-from .backend import Known, Running
+from .backend import Running
 from .call import Call
 from .encodings import EncodingsOnDemand
+from .known import Known
 from .versions import IGNORED, SETS_SIDE
 
 __all__ = ["encoded"]

@@ -8,8 +8,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from .backend import Known
 from .call import Call
+from .known import Known
 from .states import Pickled, states
 
 __all__ = ["EncodingsOnDemand"]

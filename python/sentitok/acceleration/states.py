@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,9 @@ import tokenizers
 
 from .._sentitok import EncodingBatch, SentitokError
 from .call import Call
+from .known import Known, MarkShift
 
-if TYPE_CHECKING:
-    from .backend import Known
-
-__all__ = ["MarkShift", "Pickled", "states", "states_agree"]
+__all__ = ["Pickled", "states", "states_agree"]
 
 _TEXTS = ["It's 3.14 o'clock, don't", "naïve 日本語 x", "a b a b a b", "\nx", " a", "日本", "\u3000 ☃", ""]
 _WORDS = [["a", "b c"], ["x"], ["don't", "a"]]
@@ -41,18 +39,6 @@ _GRAPHEMES = re.compile(
 ).fullmatch
 
 
-class MarkShift(NamedTuple):
-    """What tokenizers adds to the start and end of the empty place of a mark that was put in front.
-
-    Attributes:
-        first: for the first token of a text, and at the first character.
-        later: for other tokens.
-    """
-
-    first: tuple[int, int]
-    later: tuple[int, int]
-
-
 class Pickled:
     """What pickles as a `tokenizers.Encoding` with a state."""
 
@@ -63,7 +49,7 @@ class Pickled:
         return tokenizers.Encoding, (), self._state
 
 
-def states(call: Call, known: "Known") -> list[bytes] | None:
+def states(call: Call, known: Known) -> list[bytes] | None:
     """Returns the state of each encoding of a call, or `None` where tokenizers must say."""
     if known.states_shift is None or not _has_places_as_types(call, known):
         return None
@@ -91,7 +77,7 @@ def states(call: Call, known: "Known") -> list[bytes] | None:
     return [state.encode() for state in made]
 
 
-def states_agree(known: "Known", backend: Any) -> bool:
+def states_agree(known: Known, backend: Any) -> bool:
     """Whether the states of a few calls are those of tokenizers; sets the backend."""
     for adds in (False, True):
         calls = [
@@ -110,7 +96,7 @@ def states_agree(known: "Known", backend: Any) -> bool:
     return True
 
 
-def _has_places_as_types(call: Call, known: "Known") -> bool:
+def _has_places_as_types(call: Call, known: Known) -> bool:
     """Whether what truncation cuts off has the types that tokenizers gives it."""
     return call.truncation is None or known.types_are_places[call.pairs is not None]
 
@@ -120,7 +106,7 @@ def _texts(call: Call) -> Iterator[str]:
     return chain.from_iterable(rows) if call.are_words else rows
 
 
-def _rows(call: Call, known: "Known") -> EncodingBatch | None:
+def _rows(call: Call, known: Known) -> EncodingBatch | None:
     """The texts with their offsets, and what truncation cuts off; `None` for pairs that are cut."""
     ours: Any = known.tokenizer
     options: dict[str, Any] = {
@@ -166,7 +152,7 @@ class _Writer:
     """Writes rows of a batch as JSON, padded to a length."""
 
     def __init__(
-        self, call: Call, known: "Known", batch: EncodingBatch, odd: npt.NDArray[np.bool_], length: int
+        self, call: Call, known: Known, batch: EncodingBatch, odd: npt.NDArray[np.bool_], length: int
     ) -> None:
         self._batch = batch
         self._odd = odd
@@ -266,7 +252,7 @@ def _places(batch: EncodingBatch, shift: MarkShift) -> npt.NDArray[np.int64]:
     return places
 
 
-def _spelled(known: "Known", batch: EncodingBatch) -> dict[int, str]:
+def _spelled(known: Known, batch: EncodingBatch) -> dict[int, str]:
     """The tokens of a batch as JSON with a comma behind each, by id."""
     spelled = known.spelled
     for id in np.unique(batch.ids).tolist():

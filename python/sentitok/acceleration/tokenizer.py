@@ -18,8 +18,9 @@ import numpy as np
 import transformers
 
 from .._sentitok import SentitokError
-from .backend import BROKEN, Known, Running
+from .backend import BROKEN, Running
 from .calls import encoded
+from .known import Known
 from .versions import IS_4, IS_KNOWN
 
 __all__ = ["run_here"]

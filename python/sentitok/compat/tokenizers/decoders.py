@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 from collections.abc import Sequence as _Several
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn, Protocol
 
 from ... import numbers
 from .alphabet import as_bytes
@@ -19,9 +19,6 @@ from .carrier import carried
 from .fields import Field, Json, flag, text, whole
 from .stages import Regex as _Regex
 from .stages import Stage, Steps, one_char, one_of, pattern
-
-if TYPE_CHECKING:
-    from .tokenizer import Tokenizer
 
 __all__ = [
     "CTC",
@@ -234,6 +231,12 @@ class Sequence(Steps[Decoder], Decoder):
 _looked_for = pattern
 
 
+class _Tokenizer(Protocol):
+    """What makes a text of ids."""
+
+    def decode(self, sequence: _Several[int], skip_special_tokens: bool, /) -> str: ...
+
+
 class DecodeStream:
     """Ids to text as they come: of each step what the text has more.
 
@@ -255,7 +258,7 @@ class DecodeStream:
         made._prefix, made._n_prefix = self._prefix, self._n_prefix
         return made
 
-    def step(self, tokenizer: "Tokenizer", id: int | _Several[int]) -> str | None:
+    def step(self, tokenizer: _Tokenizer, id: int | _Several[int]) -> str | None:
         """Returns the text that is new, or `None` while it ends inside a character.
 
         Args:

@@ -6,11 +6,12 @@ Source of what each is made of: tokenizers 0.23, `tokenizers.implementations`.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ... import missing_attribute
+from ... import _sentitok, missing_attribute
 from . import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from .added import AddedToken
 from .stages import Regex
 from .tokenizer import Tokenizer
+from .training import as_tokenizer_json
 
 __all__ = [
     "BaseTokenizer",
@@ -330,10 +331,8 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
     @staticmethod
     def from_spm(filename: str) -> "BaseTokenizer":
         """Returns the tokenizer of a `.model` of SentencePiece."""
-        from ..._sentitok import Tokenizer as Loaded
-        from .training import as_tokenizer_json
-
-        tokenizer = Tokenizer.from_str(as_tokenizer_json(Loaded.from_sentencepiece(filename)))
+        loaded = _sentitok.Tokenizer.from_sentencepiece(filename)
+        tokenizer = Tokenizer.from_str(as_tokenizer_json(loaded))
         return BaseTokenizer(tokenizer, {"model": "SentencePieceUnigram"})
 
     def train(

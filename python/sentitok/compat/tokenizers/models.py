@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from ... import atomic, numbers
 from ...messages import shown
+from . import trainers
 from .carrier import built
 from .fields import Field, Json, flag, real, text, whole
 from .stages import Stage
-
-if TYPE_CHECKING:
-    from .trainers import Trainer
+from .trainers import Trainer
 
 __all__ = ["BPE", "Model", "Token", "Unigram", "WordLevel", "WordPiece"]
 
@@ -82,12 +81,10 @@ class Model(Stage, room="model"):
     def _alone(self) -> Any:
         return built({"version": "1.0", "added_tokens": [], "model": self.spec()})
 
-    def get_trainer(self) -> "Trainer":
+    def get_trainer(self) -> Trainer:
         """Returns a trainer with defaults."""
-        from . import trainers
-
         made = getattr(trainers, type(self).__name__.replace("BPE", "Bpe") + "Trainer")
-        return cast("Trainer", made())
+        return cast(Trainer, made())
 
     def save(self, folder: str, prefix: str | None = None) -> list[str]:
         """Writes the files of the model, and returns their paths."""

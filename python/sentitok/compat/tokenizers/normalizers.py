@@ -12,7 +12,7 @@ from .alphabet import spelled
 from .carrier import carried
 from .fields import Field, Json, flag, text
 from .stages import Regex as _Regex
-from .stages import Stage, Steps, pattern
+from .stages import Stage, Steps, call_custom, pattern
 from .strings import NormalizedString
 
 __all__ = [
@@ -42,9 +42,7 @@ class Normalizer(Stage, room="normalizer"):
     @staticmethod
     def custom(obj: object) -> "Normalizer":
         """Returns a normalizer that is an object with `normalize(normalized)`; no tokenizer takes it."""
-        from .custom import CustomNormalizer
-
-        return CustomNormalizer(obj)
+        return _Custom(obj)
 
     def normalize(self, normalized: NormalizedString) -> None:
         """Raises: `normalize_str` returns the new text."""
@@ -62,6 +60,34 @@ class Normalizer(Stage, room="normalizer"):
     def spells_bytes(self) -> bool:
         """Whether the text becomes a character a byte."""
         return False
+
+
+class _Custom(Normalizer, in_files=False):
+    """A normalizer that is an object with `normalize(normalized)`."""
+
+    def __init__(self, custom: Any) -> None:
+        super().__init__()
+        self._custom = custom
+
+    def spec(self) -> Json:
+        """Raises: it has no JSON."""
+        raise NotImplementedError(
+            "a normalizer written in Python has no place in a tokenizer here: encode what its "
+            "normalize_str(text) returns"
+        )
+
+    def normalize(self, normalized: NormalizedString) -> None:
+        """Changes a text."""
+        given = normalized[:]
+        call_custom(self._custom.normalize, given)
+        normalized._chars = given._chars
+        given.close()
+
+    def normalize_str(self, sequence: str) -> str:
+        """Returns what becomes of a text."""
+        text = NormalizedString(sequence)
+        self.normalize(text)
+        return text.normalized
 
 
 class BertNormalizer(Normalizer):

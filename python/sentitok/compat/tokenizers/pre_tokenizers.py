@@ -5,13 +5,13 @@ How they split is what sentitok's pre-tokenizers do. Those that are written in P
 """
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .alphabet import ALPHABET, spelled
 from .carrier import carried
 from .fields import Field, Json, flag, whole
 from .stages import Regex as _Regex
-from .stages import Stage, Steps, one_char, one_of, pattern
+from .stages import Stage, Steps, call_custom, one_char, one_of, pattern
 from .strings import PreTokenizedString
 
 __all__ = [
@@ -52,9 +52,7 @@ class PreTokenizer(Stage, room="pre-tokenizer"):
     @staticmethod
     def custom(pretok: object) -> "PreTokenizer":
         """Returns a pre-tokenizer that is an object with `pre_tokenize(pretok)`; no tokenizer takes it."""
-        from .custom import CustomPreTokenizer
-
-        return CustomPreTokenizer(pretok)
+        return _Custom(pretok)
 
     def pre_tokenize(self, pretok: PreTokenizedString) -> None:
         """Raises: `pre_tokenize_str` returns the pieces."""
@@ -73,6 +71,31 @@ class PreTokenizer(Stage, room="pre-tokenizer"):
     def spells_bytes(self) -> bool:
         """Whether the pieces are a character a byte."""
         return False
+
+
+class _Custom(PreTokenizer, in_files=False):
+    """A pre-tokenizer that is an object with `pre_tokenize(pretok)`."""
+
+    def __init__(self, custom: Any) -> None:
+        super().__init__()
+        self._custom = custom
+
+    def spec(self) -> Json:
+        """Raises: it has no JSON."""
+        raise NotImplementedError(
+            "a pre-tokenizer written in Python has no place in a tokenizer here: encode the pieces that its "
+            "pre_tokenize_str(text) returns, with is_pretokenized=True"
+        )
+
+    def pre_tokenize(self, pretok: PreTokenizedString) -> None:
+        """Splits a text."""
+        call_custom(self._custom.pre_tokenize, pretok)
+
+    def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]:
+        """Returns the pieces of a text, and where each is in it, in characters."""
+        text = PreTokenizedString(sequence)
+        self.pre_tokenize(text)
+        return [(piece.normalized, piece.span) for piece in text.pieces]
 
 
 class BertPreTokenizer(PreTokenizer):

@@ -14,7 +14,7 @@ from .carrier import carried
 from .fields import Holder, Json, note_change
 from .shown import written
 
-__all__ = ["Regex", "Stage", "Steps", "one_char", "one_of", "pattern"]
+__all__ = ["Regex", "Stage", "Steps", "call_custom", "one_char", "one_of", "pattern"]
 
 _Stage = TypeVar("_Stage", bound="Stage")
 
@@ -46,10 +46,10 @@ class Stage(Holder):
     kinds: ClassVar[dict[str, type["Stage"]]]
     room: ClassVar[str]
 
-    def __init_subclass__(cls, room: str | None = None) -> None:
+    def __init_subclass__(cls, room: str | None = None, in_files: bool = True) -> None:
         if room is not None:
             cls.room, cls.kinds = room, {}
-        else:
+        elif in_files:
             cls.kinds[cls.__name__] = cls
 
     def __init__(self, **fields: Any) -> None:
@@ -121,6 +121,14 @@ class Steps(Generic[_Stage]):
     def __setitem__(self, index: int, stage: _Stage) -> None:
         self.stages[index] = stage
         note_change()
+
+
+def call_custom(method: Callable[[Any], object], given: object) -> None:
+    """Calls a method of a stage that is written in Python; its errors become what they are in tokenizers."""
+    try:
+        method(given)
+    except Exception as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
 def one_char(value: Any) -> str:
