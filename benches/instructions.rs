@@ -9,8 +9,8 @@
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
-use sentitok::unigram::trainer::Method;
-use sentitok::word_counts::{CountOptions, count};
+use sentitok::corpus::word_counts::{CountOptions, count};
+use sentitok::trainers::unigram::Method;
 use sentitok::{
     BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Progress, Result, Tokenizer, UnigramTrainer,
     WordCounts, WordPieceTrainer, corpus,

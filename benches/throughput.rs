@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use sentitok::word_counts::{CountOptions, count};
+use sentitok::corpus::word_counts::{CountOptions, count};
 use sentitok::{BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Progress, Result, Tokenizer, corpus};
 
 const RUNS: usize = 5;

@@ -9,7 +9,7 @@
 //! so what can be locked was left behind: the next writer of `NAME` removes
 //! it. Where the file system has no locks, nothing is removed.
 
-mod leftovers;
+mod stale_temp_files;
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-pub(crate) use self::leftovers::remove_leftovers;
-use self::leftovers::{SUFFIX_CHARS, prefix_of, short};
+pub(crate) use crate::atomic::stale_temp_files::remove_leftovers;
+use crate::atomic::stale_temp_files::{SUFFIX_CHARS, prefix_of, short};
 use crate::error::{Error, Result};
 
 /// A file being written.

@@ -6,21 +6,22 @@
 //! file keeps all threads busy, and memory is one block per worker, whatever
 //! the size of the corpus.
 //!
-//! Not a place for splitting or counting: see [`crate::word_counts`].
+//! Not a place for splitting or counting: see [`crate::corpus::word_counts`].
 
 mod block;
 mod compression;
+mod file_sniffing;
 mod files;
 mod format;
 mod iterables;
 mod jsonl;
-mod mistaken;
 mod pipe;
 mod quotes;
 mod shard;
 mod stream;
 mod tab_quotes;
 mod table;
+pub mod word_counts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -17,11 +17,11 @@ pub use self::counter::FertilityCounter;
 pub use self::distinct_words::DistinctWords;
 use self::touching::Texts;
 use self::words::Words;
+use crate::corpus::word_counts::CountTable;
 use crate::error::Result;
 use crate::memory;
 use crate::tokenizer::{EncodeOptions, Input, Tokenizer};
 use crate::vocab::TokenId;
-use crate::word_counts::CountTable;
 
 /// Where the words of a part of some texts are kept, if they are.
 type Known<'a> = Option<&'a mut CountTable>;

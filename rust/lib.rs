@@ -2,14 +2,16 @@
 //!
 //! The pipeline, in the order of the modules:
 //!
-//! 1. [`corpus`] reads documents from files and iterables, in blocks.
+//! 1. [`corpus`] reads documents from files and iterables, in blocks, and counts their pieces
+//!    ([`corpus::word_counts`]): mergeable, spillable, on disk.
 //! 2. [`normalizer`] rewrites a text; [`normalizer::Aligned`] remembers from where.
 //! 3. [`pre_tokenizer`] cuts it into pieces that no merge may cross.
-//! 4. [`word_counts`] counts the pieces: mergeable, spillable, on disk.
-//! 5. [`model`] turns a piece into ids: [`bpe`], [`wordpiece`] or [`unigram`],
-//!    each with its trainer.
+//! 4. [`models`] turns a piece into ids: [`models::bpe`], [`models::wordpiece`] or [`models::unigram`].
+//! 5. [`trainers`] makes a model from counted pieces.
 //! 6. [`tokenizer`] joins all: text to ids, ids to text, many at once.
-//! 7. [`format`](mod@format) and [`dataset`] put tokenizers and ids on disk.
+//! 7. [`formats`] and [`dataset`] put tokenizers and ids on disk.
+//!
+//! [`text`] lies below them: Unicode tables, patterns, search for strings.
 //!
 //! Train, encode on all threads, save:
 //!
@@ -39,66 +41,48 @@
 //!
 //! The Python module in `py` is glue over these and holds no logic.
 
-pub mod added_tokens;
 mod atomic;
-mod automaton;
-pub mod bpe;
-pub mod byte_level;
 pub mod corpus;
 pub mod dataset;
-pub mod decoder;
-pub mod encoding;
 pub mod error;
-mod extents;
 pub mod fertility;
-pub mod format;
-mod long_pieces;
+pub mod formats;
 mod memory;
-pub mod model;
+pub mod models;
 pub mod normalizer;
-mod pair_merging;
 pub mod parallel;
-mod pattern;
 mod piece_table;
 pub mod pipeline;
 pub mod pre_tokenizer;
-mod pretoken_cache;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
-mod resting;
+mod scratch_pool;
 mod sentencepiece_rules;
-#[doc(hidden)]
-pub mod simd;
-mod spelling;
-mod steps;
-mod stretches;
-pub mod template;
+mod step_counter;
+pub mod text;
+mod token_lengths;
 pub mod tokenizer;
-mod trie;
-pub mod unicode;
-pub mod unigram;
+pub mod trainers;
 pub mod vocab;
-pub mod word_counts;
-pub mod wordpiece;
 
-pub use bpe::trainer::BpeTrainer;
-pub use decoder::stream::StreamDecoder;
-pub use encoding::{Encoding, EncodingBatch};
+pub use crate::corpus::word_counts::WordCounts;
+pub use crate::tokenizer::decoder::stream::StreamDecoder;
+pub use crate::tokenizer::encoding::{Encoding, EncodingBatch};
+pub use crate::trainers::bpe::BpeTrainer;
+pub use crate::trainers::unigram::UnigramTrainer;
+pub use crate::trainers::wordpiece::WordPieceTrainer;
 pub use error::{Error, Result};
-pub use model::Model;
+pub use models::Model;
 pub use pipeline::Pipeline;
 pub use pre_tokenizer::PreTokenizer;
 pub use progress::Progress;
 pub use tokenizer::{CallDefaults, EncodeOptions, Input, Shortening, TextRow, Tokenizer, Truncation};
-pub use unigram::trainer::UnigramTrainer;
 pub use vocab::{TokenId, Vocab};
-pub use word_counts::WordCounts;
-pub use wordpiece::trainer::WordPieceTrainer;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     /// Threads may share each public type, and hand it on.
     #[test]
@@ -110,20 +94,20 @@ mod tests {
         shared::<Input<'_>>();
         shared::<Encoding>();
         shared::<EncodingBatch>();
-        shared::<encoding::Rows<'_>>();
+        shared::<tokenizer::encoding::Rows<'_>>();
         shared::<Model>();
-        shared::<bpe::Bpe>();
-        shared::<wordpiece::WordPiece>();
-        shared::<unigram::Unigram>();
+        shared::<models::bpe::Bpe>();
+        shared::<models::wordpiece::WordPiece>();
+        shared::<models::unigram::Unigram>();
         shared::<Vocab>();
         shared::<normalizer::Normalizer>();
         shared::<normalizer::Aligned>();
         shared::<PreTokenizer>();
         shared::<Pipeline>();
-        shared::<decoder::Decoder>();
+        shared::<tokenizer::decoder::Decoder>();
         shared::<StreamDecoder>();
-        shared::<template::Template>();
-        shared::<added_tokens::AddedTokens>();
+        shared::<tokenizer::template::Template>();
+        shared::<tokenizer::added_tokens::AddedTokens>();
         shared::<WordCounts>();
         shared::<BpeTrainer>();
         shared::<WordPieceTrainer>();

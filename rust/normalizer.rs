@@ -19,8 +19,8 @@ mod precompiled;
 mod reordering;
 pub mod rewrite;
 pub(crate) mod rewritten;
-pub(crate) mod seams;
 mod sentencepiece;
+pub(crate) mod split_points;
 
 pub use alignment::{Aligned, WayBack};
 pub use bert::{Bert, GoogleBert};
@@ -37,7 +37,7 @@ pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::pattern::Work;
+use crate::text::pattern::Work;
 
 /// A normalization step, or several in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

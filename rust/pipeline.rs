@@ -4,16 +4,16 @@
 //! split by different rules. Count files carry it; its SHA-256 decides whether
 //! two counts may be added.
 
-pub(crate) mod seams;
+pub(crate) mod split_points;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, Rewritten};
-use crate::pattern::Work;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pre_tokenizer::{PreTokenizer, cut_before_blank};
+use crate::text::pattern::Work;
 
 /// A normalizer and a pre-tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -32,6 +32,8 @@ pub mod oracle;
 mod published;
 mod regex;
 mod sequence;
+#[doc(hidden)]
+pub mod simd;
 mod spaces;
 mod split;
 mod unicode_scripts;
@@ -53,8 +55,8 @@ pub use self::split::{Behavior, Delimiter, Split};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
-use crate::pattern::Work;
-use crate::unicode::flag::LETTER;
+use crate::text::pattern::Work;
+use crate::text::unicode::flag::LETTER;
 
 /// Bytes of a text from which on windows are quicker than characters.
 const WINDOW_PAYS: usize = 32;
@@ -373,7 +375,7 @@ fn between_blanks<E>(
     let bytes = text.as_bytes();
     let mut end = 0;
     loop {
-        let start = crate::unicode::end_of_run(bytes, end, crate::unicode::flag::SPACE);
+        let start = crate::text::unicode::end_of_run(bytes, end, crate::text::unicode::flag::SPACE);
         if start >= bytes.len() {
             return Ok(());
         }

@@ -5,7 +5,7 @@
 //! words cut where no piece may stand across (`segments`).
 //!
 //! Not a trainer: which pieces are worth their place is for
-//! [`crate::bpe::trainer`] and [`crate::unigram::trainer`], which know nothing of
+//! [`crate::trainers::bpe`] and [`crate::trainers::unigram`], which know nothing of
 //! each other. Follows google/sentencepiece 0.2.3.
 
 pub(crate) mod characters;

@@ -3,65 +3,69 @@
 //! Immutable: what differs between calls is in [`EncodeOptions`]. How one text
 //! is encoded is in `encode`, how many are shared among threads in `batch`.
 
+pub mod added_tokens;
 mod batch;
-mod blanks;
 mod call_defaults;
-mod chain;
 mod decode;
-mod doctor;
+pub mod decoder;
 mod encode;
-mod finder;
+pub mod encoding;
 mod ids;
 mod input;
 mod jobs;
-mod joined;
-mod made;
 mod malformed;
 mod marked_words;
+mod offsets_by_length;
 mod one_token_words;
 mod origin;
 mod output;
+mod overflow;
 mod pair;
+mod pending_parts;
 mod prune;
 mod raw_words;
 mod repeats;
+mod rows;
 mod segmentations;
 mod segments;
-mod shortening;
-mod spaced;
+mod space_as_mark;
 mod spans;
-mod sums;
+mod special_policy;
+pub mod template;
+mod thread_output;
 mod train;
 mod train_unigram;
 pub(crate) mod train_wordpiece;
+mod trim_widths;
+mod truncation;
+mod vocab_check;
 mod walk;
-mod windows;
 mod word_cuts;
 mod words;
 mod workers;
 
 pub use call_defaults::{CallDefaults, DefaultPadding, DefaultTruncation, PaddingLength};
-pub use doctor::Diagnosis;
 pub use input::Input;
-pub use joined::{Joined, TextRow};
 pub(crate) use marked_words::MarkedWords;
 pub use prune::IdMap;
+pub use rows::{Joined, TextRow};
 pub use segments::Segment;
-pub use shortening::{Shortening, Truncation};
+pub use truncation::{Shortening, Truncation};
+pub use vocab_check::Diagnosis;
 pub(crate) use word_cuts::WordCuts;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use crate::added_tokens::{AddedToken, AddedTokens, NewToken, Specials};
-use crate::bpe::{Bpe, BpeOptions, Unit};
-use crate::byte_level;
-use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::model::Model;
+use crate::models::Model;
+use crate::models::bpe::{Bpe, BpeOptions, Unit};
 use crate::pipeline::Pipeline;
-use crate::template::{Part, Template};
+use crate::text::byte_level;
+use crate::tokenizer::added_tokens::{AddedToken, AddedTokens, NewToken, Specials};
+use crate::tokenizer::decoder::Decoder;
+use crate::tokenizer::template::{Part, Template};
 use crate::vocab::{TokenId, Vocab};
 
 /// How one call encodes.
@@ -141,11 +145,11 @@ pub struct Tokenizer {
     template: Template,
     decoder: Decoder,
     defaults: CallDefaults,
-    choices: finder::Choices,
+    choices: special_policy::Choices,
     /// Where the tokens of a text, one after the other, are nearly the text.
-    sums: OnceLock<Option<sums::Sums>>,
+    sums: OnceLock<Option<offsets_by_length::Sums>>,
     /// What decides when it is worth to read spaces as marks.
-    seen: spaced::Seen,
+    seen: space_as_mark::Seen,
     tables: decode::Tables,
 }
 
@@ -165,7 +169,7 @@ impl Tokenizer {
         let n_added: usize = added.iter().map(|token| ADDED_TOKEN + token.content.len()).sum();
         memory::check_room(n_added, memory::OF_READING)?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
-        let choices = finder::Choices::new(&model, &added)?;
+        let choices = special_policy::Choices::new(&model, &added)?;
         let tables = decode::Tables::default();
         let (sums, seen) = Default::default();
         let tokenizer =
@@ -200,7 +204,7 @@ impl Tokenizer {
     }
 
     /// What a call's choice of special tokens comes to.
-    fn finder(&self, specials: Specials<'_>) -> Result<finder::Finder<'_>> {
+    fn finder(&self, specials: Specials<'_>) -> Result<special_policy::Finder<'_>> {
         self.choices.finder(&self.added, specials)
     }
 

@@ -17,6 +17,17 @@ use crate::memory;
 const WORK_TOKEN: usize = 16;
 const WORK: usize = 32;
 
+/// What a piece is cut into before merging.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Its bytes: the byte-level BPE of GPT-2. In training they are numbered by
+    /// the code points of their [`crate::text::byte_level`] characters.
+    #[default]
+    Bytes,
+    /// Its Unicode characters, numbered by code point.
+    Chars,
+}
+
 /// The number of a token.
 pub type TokenId = u32;
 

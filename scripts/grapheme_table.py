@@ -1,4 +1,4 @@
-"""Writes rust/unicode/graphemes/table.rs: what characters do at the edges of graphemes, as of Unicode 17.
+"""Writes rust/text/unicode/graphemes/table.rs: what characters do at the edges of graphemes, as of Unicode 17.
 
     python scripts/grapheme_table.py            # writes the file
     python scripts/grapheme_table.py --check    # fails if the file differs
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TARGET = ROOT / "rust" / "unicode" / "graphemes" / "table.rs"
+TARGET = ROOT / "rust" / "text" / "unicode" / "graphemes" / "table.rs"
 VERSION = "1.13.3"
 UNICODE = "(17, 0, 0)"
 HANGUL = range(0xAC00, 0xD7A4)

@@ -1,4 +1,4 @@
-r"""Writes rust/unicode/properties/: what `\p{...}` means in custom patterns, as of Unicode 16.
+r"""Writes rust/text/unicode/properties/: what `\p{...}` means in custom patterns, as of Unicode 16.
 
     python scripts/property_tables.py            # writes the files
     python scripts/property_tables.py --check    # fails if the files differ
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TARGET = ROOT / "rust" / "unicode" / "properties"
+TARGET = ROOT / "rust" / "text" / "unicode" / "properties"
 VERSION = "0.8.11"
 UNICODE = "16.0.0"
 

@@ -1,4 +1,4 @@
-r"""Writes the tables of scripts: rust/unicode/scripts.rs and rust/pre_tokenizer/unicode_scripts/tables.rs.
+r"""Writes the tables of scripts: rust/text/unicode/scripts.rs and rust/pre_tokenizer/unicode_scripts/tables.rs.
 
     pip install fonttools==4.55.0 tokenizers==0.23.3
     python scripts/script_table.py            # writes the files
@@ -25,7 +25,7 @@ from fontTools.unicodedata import Scripts
 ROOT = Path(__file__).parent.parent / "rust"
 FONTTOOLS, TOKENIZERS = "4.55.0", "0.23.3"
 
-# Numbers that rust/unicode.rs names; all others follow in the order of their codes.
+# Numbers that rust/text/unicode.rs names; all others follow in the order of their codes.
 NAMED = ["Zyyy", "Zinh", "Hani", "Hira", "Kana"]
 HEAD = "// Written by scripts/script_table.py; do not edit.\n"
 
@@ -111,7 +111,7 @@ def main() -> None:
     if (fontTools.version, tokenizers.__version__) != (FONTTOOLS, TOKENIZERS):
         sys.exit(f"needs fonttools=={FONTTOOLS} and tokenizers=={TOKENIZERS}")
     targets = {
-        ROOT / "unicode" / "scripts.rs": of_unicode(),
+        ROOT / "text" / "unicode" / "scripts.rs": of_unicode(),
         ROOT / "pre_tokenizer" / "unicode_scripts" / "tables.rs": of_tokenizers(),
     }
     for target, text in targets.items():

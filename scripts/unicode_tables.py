@@ -1,4 +1,4 @@
-r"""Writes rust/unicode/tables.rs: one byte of flags per code point, in two stages.
+r"""Writes rust/text/unicode/tables.rs: one byte of flags per code point, in two stages.
 
     pip install unicodedata2==16.0.0 tokenizers==0.23.3
     python scripts/unicode_tables.py            # writes the file
@@ -20,7 +20,7 @@ import tokenizers
 import unicodedata2
 from tokenizers import pre_tokenizers
 
-TARGET = Path(__file__).parent.parent / "rust" / "unicode" / "tables.rs"
+TARGET = Path(__file__).parent.parent / "rust" / "text" / "unicode" / "tables.rs"
 UNICODE = "16.0.0"
 TOKENIZERS = "0.23.3"
 

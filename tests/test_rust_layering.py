@@ -5,57 +5,78 @@ from pathlib import Path
 
 from source_files import ROOT, RUST, SOURCES, each, without_tests
 
-# What is above every model.
-TOP = {"model", "tokenizer", "format", "corpus", "dataset"}
-
-
 # (file or folder under rust/, modules of the crate it must not name)
 ABOVE = {
-    "error.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
-    "vocab.rs": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
-    "simd": {"bpe", "tokenizer", "format", "corpus", "dataset", "model", "normalizer", "pre_tokenizer"},
-    "unicode.rs": {"bpe", "tokenizer", "format", "corpus", "normalizer", "pre_tokenizer"},
-    "normalizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
-    "pre_tokenizer": {"bpe", "tokenizer", "format", "corpus", "dataset", "model"},
-    "corpus": {"bpe", "tokenizer", "format", "model"},
-    # The three models know nothing of each other: what trainers share lies below.
-    "bpe": {"wordpiece", "unigram", *TOP},
-    "wordpiece": {"bpe", "unigram", *TOP},
-    "unigram": {"bpe", "wordpiece", *TOP},
-    "pair_merging": {"bpe", "wordpiece", "unigram", "word_counts", *TOP},
-    "sentencepiece_rules": {"bpe", "wordpiece", "unigram", "pair_merging", "word_counts", *TOP},
-    "trie.rs": {"bpe", "unigram", "tokenizer", "format", "corpus", "dataset", "normalizer"},
-    "word_counts": {"bpe", "tokenizer", "format", "model"},
+    "error": {"models", "tokenizer", "formats", "corpus", "dataset", "trainers"},
+    "vocab": {"models", "tokenizer", "formats", "corpus", "dataset", "trainers"},
+    "text": {"models", "tokenizer", "formats", "corpus", "normalizer", "pre_tokenizer", "trainers"},
+    "normalizer": {"models", "tokenizer", "formats", "corpus", "dataset", "trainers"},
+    "pre_tokenizer": {"models", "tokenizer", "formats", "corpus", "dataset", "trainers"},
+    "pre_tokenizer/simd": {"normalizer"},
+    "corpus": {"models", "tokenizer", "formats", "trainers"},
+    "models": {"tokenizer", "formats", "corpus", "dataset", "trainers"},
+    # Models know nothing of each other: what trainers share lies below.
+    "models/bpe": {"models::wordpiece", "models::unigram"},
+    "models/wordpiece": {"models::bpe", "models::unigram"},
+    "models/unigram": {"models::bpe", "models::wordpiece"},
+    "trainers": {"tokenizer", "formats", "dataset"},
+    "trainers/pair_merging": {"models::bpe", "models::wordpiece", "models::unigram", "corpus"},
+    "sentencepiece_rules": {"models", "trainers", "corpus", "tokenizer", "formats", "dataset"},
 }
+
+
+def modules_named(code: str) -> set[str]:
+    """Paths below `crate::` that code names, those of grouped imports spelled out."""
+    named = set(re.findall(r"\bcrate::((?:\w+::)*\w+)", code))
+    for path, group in re.findall(r"use crate::((?:\w+::)*)(\{[^;]*\});", code):
+        named |= {f"{path}{leaf}" for leaf in leaves(group)}
+    return named
+
+
+def leaves(group: str) -> list[str]:
+    """The paths of `{a, b::{c, d}}`."""
+    found, depth, start = [], 0, 1
+    for place, letter in enumerate(group):
+        depth += (letter == "{") - (letter == "}")
+        if (letter == "," and depth == 1) or depth == 0:
+            part = group[start:place].strip()
+            start = place + 1
+            head, brace, _ = part.partition("{")
+            if brace:
+                found += [f"{head}{leaf}" for leaf in leaves(part[len(head) :])]
+            elif part:
+                found.append(part)
+    return found
 
 
 @each(SOURCES)
 def test_rust_layers(path: Path) -> None:
-    relative = path.relative_to(RUST)
+    place = path.relative_to(RUST).with_suffix("").as_posix()
     text = without_tests(path.read_text("utf-8"))
     # Prose may speak of what is above; code may not use it.
     code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
-    used = set(re.findall(r"\bcrate::(\w+)", code))
-    for grouped in re.findall(r"use crate::\{(.*?)\};", code, re.S):
-        used |= set(re.findall(r"(?:^|,)\s*(\w+)", grouped))
-    top = relative.parts[0]
-    forbidden = ABOVE.get(top, set()) | ABOVE.get(top.removesuffix(".rs"), set())
-    if top not in ("py", "py.rs", "lib.rs"):
-        forbidden = forbidden | {"py"}
+    forbidden: set[str] = set()
+    for room, above in ABOVE.items():
+        if f"{place}/".startswith(f"{room}/"):
+            forbidden |= above
+    if not f"{place}/".startswith("py/") and place != "lib":
+        forbidden |= {"py"}
         assert "pyo3" not in code.replace("use pyo3", "pyo3"), "only rust/py knows Python"
-    assert not used & forbidden
+    for named in modules_named(code):
+        assert not any(f"{named}::".startswith(f"{one}::") for one in forbidden), named
 
 
 def test_rust_layers_are_there() -> None:
-    """A room that was renamed would be looked at no more."""
+    """A room that was renamed would not be checked any more."""
     for room in ABOVE:
-        assert (RUST / room).exists(), room
+        assert (RUST / f"{room}.rs").is_file(), room
+    assert modules_named("use crate::{a, b::{c, d::e}};") == {"a", "b::c", "b::d::e"}
 
 
 def module_of(path: Path) -> str:
-    """The module of `rust/` that a file is in, as `simd`, or `py/allocator`."""
+    """The module of `rust/` that a file is in, as `pre_tokenizer/simd`."""
     parts = path.relative_to(RUST).with_suffix("").parts
-    return "/".join(parts[: 2 if parts[0] == "py" else 1])
+    return "/".join(parts[:2])
 
 
 def is_unsafe(path: Path) -> bool:
@@ -73,7 +94,7 @@ def test_only_simd_and_the_allocator_are_unsafe(path: Path) -> None:
 
 # Module of rust/ with unsafe code: the fuzz targets that run it, and what each of them calls.
 FUZZED = {
-    "simd": {"split": "sentitok::simd::", "normalize": "sentitok::normalizer::"},
+    "pre_tokenizer/simd": {"split": "sentitok::pre_tokenizer::simd::", "normalize": "sentitok::normalizer::"},
     "py/allocator": {"allocator": "rust/py/allocator.rs"},
 }
 
@@ -117,7 +138,7 @@ def test_fuzz_targets_are_built_and_run() -> None:
 @each(SOURCES)
 def test_only_some_files_touch_files(path: Path) -> None:
     top = path.relative_to(RUST).parts[0].removesuffix(".rs")
-    if top in ("atomic", "corpus", "format", "dataset", "word_counts", "py"):
+    if top in ("atomic", "corpus", "formats", "dataset", "py"):
         return
     code = without_tests(path.read_text("utf-8"))
     assert not re.search(r"\bstd::fs\b|\bFile::(open|create)", code)

@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use sentitok::unigram::{Precision, Unigram, UnigramOptions};
+use sentitok::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use sentitok::models::unigram::{Precision, Unigram, UnigramOptions};
 use sentitok::{TokenId, Vocab};
 
 /// Merges the adjacent pair of the least rank, the leftmost first.

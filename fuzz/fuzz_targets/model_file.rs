@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sentitok::format::{sentencepiece, sentencepiece_tokenizer};
+use sentitok::formats::{sentencepiece, sentencepiece_tokenizer};
 use sentitok::{EncodeOptions, Tokenizer};
 
 fuzz_target!(|data: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sentitok::format::tokenizer_json;
+use sentitok::formats::tokenizer_json;
 use sentitok::{EncodeOptions, Tokenizer};
 
 fuzz_target!(|data: &[u8]| {

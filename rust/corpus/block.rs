@@ -13,7 +13,7 @@ use super::{InvalidUtf8, jsonl, too_long};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::pipeline::{Pieces, Pipeline};
-use crate::stretches::{Stretch, for_each_stretch};
+use crate::text::utf8_runs::{Stretch, for_each_stretch};
 
 /// What reading met, beside the documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

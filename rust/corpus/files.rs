@@ -18,7 +18,8 @@ use super::compression::Compression;
 use super::pipe::Pipe;
 use super::stream::{Cut, Stream};
 use super::table::DelimitedTable;
-use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source, mistaken};
+use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source};
+use crate::corpus::file_sniffing;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
@@ -337,7 +338,7 @@ fn size_of(path: &Path) -> Result<Option<u64>> {
 /// The first bytes, as many as are needed to know what a file is.
 fn peek(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    reader.take(mistaken::START_BYTES as u64).read_to_end(&mut start)?;
+    reader.take(file_sniffing::START_BYTES as u64).read_to_end(&mut start)?;
     Ok(start)
 }
 
@@ -347,7 +348,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Takes a UTF-8 mark off `start`, and refuses what is no text; returns how many marks there were.
 fn text_start(input: &Input, start: &mut Vec<u8>) -> Result<u64> {
     let marks = byte_order_mark(&input.path, start)?;
-    match mistaken::lines(&input.path, start) {
+    match file_sniffing::lines(&input.path, start) {
         Some(error) if !input.is_named && input.format == Format::Lines => Err(error),
         _ => Ok(marks),
     }
@@ -364,7 +365,7 @@ fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
             start.drain(..BOM.len());
             return Ok(1);
         }
-        start => return mistaken::table(path, start).map_or(Ok(0), Err),
+        start => return file_sniffing::table(path, start).map_or(Ok(0), Err),
     };
     let from = encoding.trim_end_matches("LE").trim_end_matches("BE");
     Err(Error::format(

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::mistaken::ARRAY_REMEDY;
+use crate::corpus::file_sniffing::ARRAY_REMEDY;
 
 /// Appends the value of `field` in `line` to `out`; the error is a reason.
 pub(super) fn field_of(line: &[u8], field: &str, out: &mut Vec<u8>) -> Result<(), String> {

@@ -11,10 +11,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{DatasetOptions, Layout};
-use crate::added_tokens::Specials;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
+use crate::tokenizer::added_tokens::Specials;
 use crate::vocab::TokenId;
 
 /// The file's name in the directory.

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use super::Fertility;
 use super::rows::Rows;
 use super::tables::Tables;
+use crate::corpus::word_counts::CountTable;
 use crate::error::Result;
 use crate::tokenizer::{EncodeOptions, Tokenizer};
-use crate::word_counts::CountTable;
 
 /// The words that occur in texts, each once.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use super::Fertility;
 use super::words::Words;
 use crate::error::Result;
 use crate::memory;
-use crate::simd::{Level, Work};
+use crate::pre_tokenizer::simd::{Level, Work};
 
 const BITS: usize = u64::BITS as usize;
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::corpus::word_counts::CountTable;
 use crate::error::Result;
-use crate::word_counts::CountTable;
 
 /// Tables of threads.
 #[derive(Default)]

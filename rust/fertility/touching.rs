@@ -9,10 +9,10 @@ use super::starts::Starts;
 use super::tables::held;
 use super::words::Words;
 use super::{DistinctWords, Fertility, Known};
-use crate::encoding::{EncodingBatch, Span};
 use crate::error::Result;
 use crate::memory;
 use crate::parallel;
+use crate::tokenizer::encoding::{EncodingBatch, Span};
 use crate::tokenizer::{EncodeOptions, Input, MarkedWords, Tokenizer};
 
 /// Texts with how often each counts: once, where nothing is said of it.

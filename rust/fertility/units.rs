@@ -8,11 +8,11 @@
 use super::rows::Rows;
 use super::tables::{Tables, held};
 use super::words::{self, Words};
+use crate::corpus::word_counts::CountTable;
 use crate::error::Result;
 use crate::parallel;
 use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
 use crate::tokenizer::{Input, WordCuts};
-use crate::word_counts::CountTable;
 
 /// Bytes of a table from which on units are encoded: memory is bounded where no word occurs twice.
 /// Less in tests, which so get there.

@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::pattern::Work;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
+use crate::text::pattern::Work;
 use crate::tokenizer::Input;
 
 /// Words, in order.

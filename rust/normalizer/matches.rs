@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Rewrite;
 use crate::error::{Error, Result};
-use crate::pattern::{Pattern, Work};
+use crate::text::pattern::{Pattern, Work};
 
 /// A compiled pattern; equal to another when the pattern is.
 #[derive(Clone, Debug, Serialize, Deserialize)]

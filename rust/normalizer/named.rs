@@ -4,7 +4,7 @@
 
 use super::{Bert, Charsmap, GoogleBert, Normalizer, SentencePiece, SentencePieceOptions};
 use crate::error::{Error, Result};
-use crate::spelling::did_you_mean;
+use crate::text::spelling::did_you_mean;
 
 const fn bert(lowercase: bool) -> Normalizer {
     Normalizer::Bert(Bert { clean_text: true, handle_chinese_chars: true, strip_accents: None, lowercase })

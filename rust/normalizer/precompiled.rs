@@ -4,7 +4,7 @@
 //! begins with what a rule replaces is replaced whole by the *shortest* such
 //! rule, so marks after it may vanish; else each of its characters is, by
 //! itself. Graphemes are those of the Unicode version that tokenizers 0.23.3
-//! is built with ([`crate::unicode::graphemes`]).
+//! is built with ([`crate::text::unicode::graphemes`]).
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Rewrite;
 use super::charsmap::Charsmap;
-use crate::unicode::graphemes::Graphemes;
+use crate::text::unicode::graphemes::Graphemes;
 
 /// Graphemes of this many bytes and more are not looked up whole.
 const LONG_GRAPHEME: usize = 6;

@@ -19,8 +19,8 @@ use super::growth::Growth;
 use super::rewrite::Plain;
 use super::{Aligned, Rewrite};
 use crate::error::{Error, Result};
-use crate::simd::{Level, Room};
-use crate::trie::Trie;
+use crate::pre_tokenizer::simd::{Level, Room};
+use crate::text::trie::Trie;
 
 /// What stands for a space.
 const MARK: &str = "▁";

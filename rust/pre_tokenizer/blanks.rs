@@ -4,9 +4,9 @@
 //! run is cut into at most three pieces, so a text costs a constant number of
 //! passes whatever it holds. [`places`] says the same of a window's masks.
 
-use crate::simd::{Shape, WINDOW, bits};
-use crate::steps::step;
-use crate::unicode::{flag, flags_at};
+use crate::pre_tokenizer::simd::{Shape, WINDOW, bits};
+use crate::step_counter::step;
+use crate::text::unicode::{flag, flags_at};
 
 /// A run of white space.
 struct WhiteSpace {

@@ -6,11 +6,11 @@
 use std::ops::Range;
 
 use super::gpt2;
-use crate::byte_level::{BYTE_TO_CHAR, char_to_byte};
 use crate::error::Error;
 use crate::memory;
 use crate::normalizer::Rewrite;
-use crate::steps::step;
+use crate::step_counter::step;
+use crate::text::byte_level::{BYTE_TO_CHAR, char_to_byte};
 
 /// The section with each byte as a character; a space in front if asked for and none is there.
 pub(super) fn rewrite<R: Rewrite + Default>(section: &str, add_prefix_space: bool) -> Option<R> {

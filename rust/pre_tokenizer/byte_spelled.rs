@@ -7,10 +7,10 @@
 use std::ops::Range;
 
 use super::{PreTokenizer, sequence};
-use crate::byte_level::BYTE_TO_CHAR;
 use crate::error::Error;
 use crate::memory;
-use crate::pattern::Work;
+use crate::text::byte_level::BYTE_TO_CHAR;
+use crate::text::pattern::Work;
 
 /// Calls `f` with the pieces of `text`, which need not end on characters.
 pub(super) fn walk<E: From<Error>>(

@@ -20,8 +20,11 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::cl100k::{end_of_numbers, number_places};
 use super::{PreTokenizer, blanks};
-use crate::simd::{Block, Shape, Starts, Tiles, WINDOW, Window};
-use crate::unicode::{flag::*, flags_at, point_of_long};
+use crate::pre_tokenizer::simd::{Block, Shape, Starts, Tiles, WINDOW, Window};
+use crate::{
+    text::unicode::flag::*,
+    text::unicode::{flags_at, point_of_long},
+};
 
 const NUMBERS: &str = r"\p{N}{1,3}";
 const CJK: &str = "[一-龥぀-ゟ゠-ヿ]+";

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::unicode::flags_at;
+use crate::text::unicode::flags_at;
 
 /// End of the piece that starts at `start`.
 pub(super) fn piece_end(bytes: &[u8], start: usize, length: NonZeroUsize) -> usize {

@@ -7,8 +7,11 @@
 mod tables;
 
 use super::bert;
-use crate::simd::{Block, Places, Window, Words};
-use crate::unicode::{Flags, flag::*, flags, flags_at};
+use crate::pre_tokenizer::simd::{Block, Places, Window, Words};
+use crate::{
+    text::unicode::flag::*,
+    text::unicode::{Flags, flags, flags_at},
+};
 
 /// The splitter.
 pub(super) struct GoogleBert;

@@ -7,8 +7,11 @@
 //! in a piece, and where a piece ends depends on its start and what follows.
 
 use super::{blanks, contraction};
-use crate::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
-use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
+use crate::pre_tokenizer::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
+use crate::{
+    text::unicode::flag::*,
+    text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},
+};
 
 /// The splitter.
 pub(super) struct Gpt2;

@@ -1,8 +1,8 @@
 //! That splitting is linear: steps are counted, so a busy machine changes nothing.
 
 use super::PreTokenizer;
-use crate::simd::Level;
-use crate::steps;
+use crate::pre_tokenizer::simd::Level;
+use crate::step_counter;
 
 /// What runs of one sort, and of two in turns, are made of.
 const UNITS: [&str; 18] = [
@@ -30,7 +30,7 @@ const UNITS: [&str; 18] = [
 fn steps_of(pre_tokenizer: &PreTokenizer, form: Option<Level>, unit: &str, tail: &str, len: usize) -> u64 {
     let text = unit.repeat(len / unit.len()) + tail;
     let mut covered = 0;
-    let steps = steps::of(|| {
+    let steps = step_counter::of(|| {
         let result = pre_tokenizer.for_each_piece_by(form, &text, |piece| {
             covered += piece.len();
             Ok(())
@@ -68,6 +68,7 @@ fn twice_the_text_takes_twice_the_steps() {
 /// What the counting is worth: a rule that looks back to the start at each place is seen.
 #[test]
 fn a_quadratic_rule_is_seen() {
-    let quadratic = |len: usize| steps::of(|| (0..len).for_each(|at| (0..at).for_each(|_| steps::step())));
+    let quadratic =
+        |len: usize| step_counter::of(|| (0..len).for_each(|at| (0..at).for_each(|_| step_counter::step())));
     assert!(10 * quadratic(256) > 22 * quadratic(128));
 }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Prepend;
-use crate::steps::step;
+use crate::step_counter::step;
 
 /// Spaces as a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::normalizer::{Rewrite, spell_spaces, spell_words};
-use crate::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
-use crate::steps::step;
+use crate::pre_tokenizer::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
+use crate::step_counter::step;
 
 /// What stands for a space.
 pub const REPLACEMENT: char = '▁';

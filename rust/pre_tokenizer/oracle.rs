@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use regex_syntax::hir::{ClassUnicodeRange, Hir, HirKind};
 
 use super::{Digits, PreTokenizer, unicode_scripts};
-use crate::unicode::{flag, flags};
+use crate::text::unicode::{flag, flags};
 
 /// A set of characters.
 type Class = fn(char) -> bool;

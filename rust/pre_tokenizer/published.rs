@@ -7,7 +7,7 @@
 use super::users::meant;
 use super::{Digits, PreTokenizer, Prepend, SplitPattern};
 use crate::error::{Error, Result};
-use crate::pattern::dialect;
+use crate::text::pattern::dialect;
 
 const fn cl100k(digits: Digits, possessive: bool) -> PreTokenizer {
     PreTokenizer::Cl100k { digits, possessive }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::pattern::{Pattern, Work};
+use crate::text::pattern::{Pattern, Work};
 
 /// A compiled pattern; equal to another when the pattern and the engine are.
 ///

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::PreTokenizer;
 use crate::error::{Error, Result};
-use crate::pattern::Work;
+use crate::text::pattern::Work;
 
 /// More steps than any known file has; each is a level of nested calls.
 pub const MAX_STEPS: usize = 16;

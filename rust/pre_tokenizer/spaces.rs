@@ -3,7 +3,7 @@
 //! What [`super::metaspace`] does to text that was written anew. Not a pre-tokenizer of its own: the
 //! caller knows that a space is a mark.
 
-use crate::simd::{Block, Level, Piece, Starts, Tiles, WINDOW, Window};
+use crate::pre_tokenizer::simd::{Block, Level, Piece, Starts, Tiles, WINDOW, Window};
 
 /// Where pieces start: at every space, or at the first of several.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::simd::CHUNK;
+    use crate::pre_tokenizer::simd::CHUNK;
 
     proptest! {
         #[test]

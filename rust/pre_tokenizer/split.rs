@@ -12,8 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::SplitPattern;
 use crate::error::Error;
-use crate::pattern::Work;
-use crate::unicode::{Flags, flag::*, flags_at};
+use crate::text::pattern::Work;
+use crate::{
+    text::unicode::flag::*,
+    text::unicode::{Flags, flags_at},
+};
 
 /// What delimiters are, and what becomes of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,14 +3,14 @@
 //! Kana and the long vowel sign count as Han. What has no script (a space, what Unicode 9
 //! did not know) goes with what stands before it; at the start of a text it is in no piece,
 //! as there. The table is what tokenizers 0.23.3 says of each code point, of an older Unicode
-//! than [`crate::unicode::script`], which is for SentencePiece's rules.
+//! than [`crate::text::unicode::script`], which is for SentencePiece's rules.
 
 #[rustfmt::skip]
 mod tables;
 
 use std::ops::Range;
 
-use crate::steps::step;
+use crate::step_counter::step;
 
 /// What a character has that has no script.
 const NONE: u8 = 0;

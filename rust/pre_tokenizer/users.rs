@@ -4,7 +4,7 @@
 //! pre-tokenizer or a file is meant, and a message says what to type. Families
 //! whose models differ in how they cut are sent to their file.
 
-use crate::spelling::{begins_with, did_you_mean};
+use crate::text::spelling::{begins_with, did_you_mean};
 
 use super::PreTokenizer;
 

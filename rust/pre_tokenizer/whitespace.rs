@@ -3,8 +3,11 @@
 //! White space is in no piece. Names and results are those of tokenizers'
 //! `Whitespace` and `WhitespaceSplit`.
 
-use crate::simd::{Block, Places, Window, Words, long};
-use crate::unicode::{end_of_run, end_of_run_without, flag::*, flags, flags_at, flags_of_long};
+use crate::pre_tokenizer::simd::{Block, Places, Window, Words, long};
+use crate::{
+    text::unicode::flag::*,
+    text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},
+};
 
 /// The splitter of `\w+|[^\w\s]+`.
 pub(super) struct Whitespace;

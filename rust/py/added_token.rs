@@ -7,8 +7,8 @@ use pyo3::types::PyTuple;
 use super::error::entry;
 use super::numbers::Id;
 use super::text::{Errors, Text, items, name};
-use crate::added_tokens::{AddedToken, NewToken};
 use crate::tokenizer::Segment;
+use crate::tokenizer::added_tokens::{AddedToken, NewToken};
 use crate::vocab::TokenId;
 
 /// A special token among the segments of `Tokenizer.encode_segments`.

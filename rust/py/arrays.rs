@@ -5,10 +5,10 @@ use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::turns::numbers;
-use crate::encoding::{Blanks, Span};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::py::gil_slices::numbers;
+use crate::tokenizer::encoding::{Blanks, Span};
 
 /// Up to so many bytes are copied into memory of NumPy's own.
 const COPIED: usize = 1 << 14;

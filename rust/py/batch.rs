@@ -32,7 +32,7 @@ use super::numbers::{place, spelled};
 use super::padding::Padding;
 use super::texts::Texts;
 use super::tokenizer::PyTokenizer;
-use crate::encoding::{Blanks, EncodingBatch, OffsetUnit, RowParts, Rows, Surfaces, TextPart};
+use crate::tokenizer::encoding::{Blanks, EncodingBatch, OffsetUnit, RowParts, Rows, Surfaces, TextPart};
 use crate::tokenizer::{Joined, Tokenizer};
 use crate::vocab::TokenId;
 

@@ -13,9 +13,9 @@ use pyo3::types::PyMapping;
 use super::counting::Reading;
 use super::source::Documents;
 use super::word_counts::{PyWordCounts, from_mapping};
+use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
-use crate::word_counts::WordCounts;
 
 /// What a call names: documents that are not read yet, or counts.
 pub(super) enum Given<'py> {

@@ -15,7 +15,10 @@ use super::source::{Documents, FileFormat, SourceOptions};
 use super::word_counts::{PyWordCounts, totals_dict};
 use crate::corpus::{InvalidUtf8, Shard};
 use crate::pipeline::Pipeline;
-use crate::word_counts::{self, CountOptions, WordCounts};
+use crate::{
+    corpus::word_counts,
+    corpus::word_counts::{CountOptions, WordCounts},
+};
 
 /// How text is read and counted.
 pub(super) struct Reading<'a> {

@@ -23,9 +23,9 @@ use super::error::entry;
 use super::html;
 use super::spans::Source;
 use super::text::{Errors, Text};
-use super::turns::{Turns, numbers};
-use crate::encoding::{Blanks, Encoding, OffsetUnit, Surfaces};
 use crate::memory;
+use crate::py::gil_slices::{Turns, numbers};
+use crate::tokenizer::encoding::{Blanks, Encoding, OffsetUnit, Surfaces};
 use crate::tokenizer::{Input, Tokenizer};
 use crate::vocab::TokenId;
 

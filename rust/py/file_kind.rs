@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::error::entry;
 use super::progress::reading;
 use super::tokenizer::PyTokenizer;
-use crate::format::FileKind;
+use crate::formats::FileKind;
 use crate::tokenizer::Tokenizer;
 
 /// What a file is by its beginning: `"tokenizer.json"`, `"tiktoken"`, ..., `"unknown"`.

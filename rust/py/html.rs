@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::encoding::Rows;
+use crate::tokenizer::encoding::Rows;
 use crate::vocab::TokenId;
 
 /// Backgrounds that black text is readable on; neighbours differ in hue.

@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString};
 
 use super::numbers;
-use super::turns::Turns;
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::py::gil_slices::Turns;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 

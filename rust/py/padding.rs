@@ -4,9 +4,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::numbers::PadId;
-use crate::encoding::Side;
 use crate::error::shown;
 use crate::tokenizer::Tokenizer;
+use crate::tokenizer::encoding::Side;
 use crate::vocab::TokenId;
 
 /// What a tokenizer fills rows up by.

@@ -8,14 +8,14 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::error::entry;
 use super::text::{Errors, Text, string};
-use super::turns::{Turns, list};
-use crate::encoding::char_offsets;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::Aligned;
-use crate::pattern::Work;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
+use crate::py::gil_slices::{Turns, list};
+use crate::text::pattern::Work;
+use crate::tokenizer::encoding::char_offsets;
 
 /// Where a text is cut into pieces that no merge may cross.
 ///

@@ -5,8 +5,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::error::entry;
 use super::word_counts::totals_dict;
+use crate::corpus::word_counts::Totals;
 use crate::error::Error;
-use crate::word_counts::Totals;
 
 /// What a trainer learns one by one.
 #[derive(Clone, Copy)]

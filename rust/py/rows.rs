@@ -7,9 +7,9 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use super::text::{Errors, Text, text_of_row};
 use super::texts::{Texts, refuse_mapping};
-use super::turns::Turns;
-use crate::encoding::Side;
 use crate::memory;
+use crate::py::gil_slices::Turns;
+use crate::tokenizer::encoding::Side;
 use crate::tokenizer::{TextRow, Truncation};
 
 impl<'py> FromPyObject<'_, 'py> for Truncation {

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 
 use super::arrays;
 use super::error::entry;
-use crate::format::sentencepiece::{SpModel, read};
-use crate::unigram::Kind;
+use crate::formats::sentencepiece::{SpModel, read};
+use crate::models::unigram::Kind;
 
 /// The pieces of a SentencePiece file: texts, scores and kinds, by id.
 ///

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::encoding::{Blanks, OffsetUnit, Span, trim_spans, write_char_offsets};
 use crate::error::{Result, shown};
 use crate::memory;
 use crate::tokenizer::Input;
+use crate::tokenizer::encoding::{Blanks, OffsetUnit, Span, trim_spans, write_char_offsets};
 
 impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
     type Error = PyErr;

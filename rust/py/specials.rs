@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
 use super::text::name;
-use crate::added_tokens::Specials;
 use crate::error::Error;
+use crate::tokenizer::added_tokens::Specials;
 
 /// [`Specials`] that owns its names.
 pub(super) enum OwnedSpecials {

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 use super::error::entry;
 use super::ids;
-use crate::decoder::stream::StreamDecoder;
 use crate::error::Error;
+use crate::tokenizer::decoder::stream::StreamDecoder;
 use crate::vocab::TokenId;
 
 /// Decodes ids as they come, never half a character.

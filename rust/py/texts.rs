@@ -11,10 +11,10 @@ use super::document_reader::PyDocumentBatch;
 use super::numbers::given;
 use super::spans::Source;
 use super::text::{Errors, Text, byte_string, collect, text_of_row};
-use super::turns::Turns;
 use super::word_counts::PyWordCounts;
 use crate::error::Error;
 use crate::memory;
+use crate::py::gil_slices::Turns;
 use crate::tokenizer::Input;
 
 /// Many texts, kept alive.

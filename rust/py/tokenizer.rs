@@ -24,7 +24,6 @@ use super::call::Call;
 use super::encoding::{PyEncoding, Spelling};
 use super::error::entry;
 use super::numbers::{Limit, MaxTokens, Seed, Size, Stride, Threads};
-use super::others;
 use super::padding::Padding;
 use super::progress::off;
 use super::report::PyTrainReport;
@@ -32,8 +31,9 @@ use super::rows::GivenRows;
 use super::specials::OwnedSpecials;
 use super::text::{Errors, Text, collect};
 use super::texts::Texts;
-use crate::encoding::Side;
-use crate::template::TrimOffsets;
+use crate::py::foreign_kwargs;
+use crate::tokenizer::encoding::Side;
+use crate::tokenizer::template::TrimOffsets;
 use crate::tokenizer::{Segment, Shortening, Tokenizer, Truncation};
 
 /// Turns text into ids and ids into text. Immutable: safe in threads, after
@@ -136,7 +136,7 @@ impl PyTokenizer {
         others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyEncoding> {
         entry(|| {
-            others::refuse("Tokenizer.encode", others::ENCODE, None, others)?;
+            foreign_kwargs::refuse("Tokenizer.encode", foreign_kwargs::ENCODE, None, others)?;
             let max_tokens = max_tokens.map(MaxTokens::get);
             let call = Call { max_tokens, seed: seed.get(), ..Call::new(add_special_tokens, specials) };
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
@@ -189,7 +189,7 @@ impl PyTokenizer {
         others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
-            others::refuse("Tokenizer.encode_batch", others::ENCODE, None, others)?;
+            foreign_kwargs::refuse("Tokenizer.encode_batch", foreign_kwargs::ENCODE, None, others)?;
             let (threads, max_tokens) = (threads.map(Threads::get), max_tokens.map(MaxTokens::get));
             let call =
                 Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
@@ -242,7 +242,7 @@ impl PyTokenizer {
         others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyEncodingBatch> {
         entry(|| {
-            others::refuse("Tokenizer.windows_batch", others::ENCODE, None, others)?;
+            foreign_kwargs::refuse("Tokenizer.windows_batch", foreign_kwargs::ENCODE, None, others)?;
             let (max_tokens, stride) = (Some(size.get()), Some(stride.get()));
             let threads = threads.map(Threads::get);
             let call =

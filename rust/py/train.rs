@@ -14,18 +14,18 @@ use super::numbers::{
     CharacterCoverage, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MaxTokenLength,
     MinFrequency, SpecialIds, Threads, VocabSize,
 };
-use super::others;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
 use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
-use crate::bpe::trainer::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
+use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
+use crate::trainers::bpe::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
 
 fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
@@ -120,7 +120,7 @@ fn train(
         Ok((trained, tokenizer))
     })?;
     let spelled = |bytes: &[u8]| match trainer.unit {
-        Unit::Bytes => crate::byte_level::to_chars(bytes),
+        Unit::Bytes => crate::text::byte_level::to_chars(bytes),
         Unit::Chars => String::from_utf8_lossy(bytes).into_owned(),
     };
     let report = PyTrainReport {
@@ -217,7 +217,7 @@ pub(super) fn train_bpe(
     others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
-        others::refuse("train_bpe", others::TRAIN, Some(more), others)?;
+        foreign_kwargs::refuse("train_bpe", foreign_kwargs::TRAIN, Some(more), others)?;
         let line_ends = method == "sentencepiece";
         let reading = Reading {
             format,

@@ -10,10 +10,10 @@ use super::counting::Reading;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
 use super::tokenizer::PyTokenizer;
-use crate::bpe::trainer::{Kind, MergeStop, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::tokenizer::Tokenizer;
+use crate::trainers::bpe::{Kind, MergeStop, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use crate::vocab::TokenId;
 
 /// Options of this method alone, where they are given.

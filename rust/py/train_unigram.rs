@@ -13,7 +13,6 @@ use super::numbers::{
     CharacterCoverage, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, SeedSize, ShrinkingFactor,
     SpecialIds, SubIterations, Threads, VocabSize,
 };
-use super::others;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
@@ -24,8 +23,9 @@ use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
-use crate::unigram::trainer::{Method, PieceOptions, TrainedUnigram, UnigramTrainer};
+use crate::trainers::unigram::{Method, PieceOptions, TrainedUnigram, UnigramTrainer};
 
 /// SentencePiece's manner: a space in front, each space written as `▁`, and a
 /// piece begins at each.
@@ -114,7 +114,7 @@ pub(super) fn train_unigram(
     others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
-        others::refuse("train_unigram", others::TRAIN, Some(more), others)?;
+        foreign_kwargs::refuse("train_unigram", foreign_kwargs::TRAIN, Some(more), others)?;
         let method = self::method(method)?;
         let line_ends = method == Method::SentencePiece;
         let reading = Reading {

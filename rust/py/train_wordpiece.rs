@@ -14,19 +14,19 @@ use super::numbers::{
     LimitAlphabet, MaxInputChars, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxTokenLength, MinFrequency,
     Threads, VocabSize,
 };
-use super::others;
 use super::pipeline;
 use super::progress::run;
 use super::report::{Learnt, PyTrainReport};
 use super::text::names;
 use super::tokenizer::PyTokenizer;
 use crate::error::Result;
+use crate::models::wordpiece::WordPieceOptions;
 use crate::normalizer::{Bert, Normalizer};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
+use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
-use crate::wordpiece::WordPieceOptions;
-use crate::wordpiece::trainer::{Score, TrainedMerges, WordPieceTrainer};
+use crate::trainers::wordpiece::{Score, TrainedMerges, WordPieceTrainer};
 
 /// Trains a WordPiece tokenizer.
 ///
@@ -80,7 +80,7 @@ pub(super) fn train_wordpiece(
     others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
-        others::refuse("train_wordpiece", others::TRAIN, Some(more), others)?;
+        foreign_kwargs::refuse("train_wordpiece", foreign_kwargs::TRAIN, Some(more), others)?;
         let default = || -> Result<Pipeline> {
             let normalizer = Normalizer::Bert(Bert { lowercase, ..Bert::default() });
             Ok(Pipeline { normalizer: Some(normalizer), pre_tokenizer: PreTokenizer::Bert })

@@ -12,11 +12,11 @@ use super::error::entry;
 use super::pipeline;
 use super::progress::reading;
 use super::text::{Text, byte_string, collect};
-use super::turns::{Turns, list};
+use crate::corpus::word_counts::{Totals, WordCounts};
 use crate::error::shown;
 use crate::memory;
 use crate::pipeline::Pipeline;
-use crate::word_counts::{Totals, WordCounts};
+use crate::py::gil_slices::{Turns, list};
 
 /// Pieces of text with their counts, and the pipeline that made them.
 ///

@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::PieceOptions;
 use super::rules::Class;
-use crate::automaton::Strings;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::progress::{Progress, Stage};
+use crate::text::automaton::Strings;
 
 /// Pieces read between two looks at the clock.
 const TICK: usize = 1 << 12;

@@ -8,7 +8,7 @@
 
 use super::PieceOptions;
 use crate::pre_tokenizer::REPLACEMENT;
-use crate::unicode::{self, Script};
+use crate::{text::unicode, text::unicode::Script};
 
 /// What the rules know of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,24 +6,24 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::chain::Chain;
-use super::finder::Finder;
 use super::input::Input;
 use super::jobs::{Cutting, Job, Seamed, Stretch};
-use super::made::{self, Made};
 use super::output::{Keeps, Output};
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
-use crate::encoding::{EncodingBatch, Span};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::model::Worker;
+use crate::models::Worker;
 use crate::normalizer::Rewritten;
 use crate::parallel;
-use crate::pipeline::seams::Part;
+use crate::pipeline::split_points::Part;
 use crate::progress::{Progress, Stage};
-use crate::template::TrimOffsets;
+use crate::tokenizer::encoding::{EncodingBatch, Span};
+use crate::tokenizer::pending_parts::Chain;
+use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::template::TrimOffsets;
 use crate::vocab::TokenId;
+use crate::{tokenizer::thread_output, tokenizer::thread_output::Made};
 
 /// Below this many bytes a batch is encoded by the calling thread: starting
 /// threads costs as much as encoding about 10 KiB.
@@ -87,10 +87,10 @@ impl Tokenizer {
         progress: &mut Progress<'_>,
     ) -> Result<EncodingBatch> {
         if self.template.is_framed() {
-            return made::batch(self.make(texts, options, false, progress)?, options.spans);
+            return thread_output::batch(self.make(texts, options, false, progress)?, options.spans);
         }
         let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
-        let bare = made::batch(self.make(texts, bare, false, progress)?, options.spans)?;
+        let bare = thread_output::batch(self.make(texts, bare, false, progress)?, options.spans)?;
         self.join_texts(&bare, options)
     }
 
@@ -114,12 +114,12 @@ impl Tokenizer {
     pub fn counts_of(&self, texts: &[Input<'_>], options: EncodeOptions<'_>) -> Result<Vec<u64>> {
         let options = EncodeOptions { spans: false, ..options };
         if self.template.is_framed() {
-            return made::counts(self.make(texts, options, true, &mut Progress::silent())?);
+            return thread_output::counts(self.make(texts, options, true, &mut Progress::silent())?);
         }
         let around = self.n_around(&options, false);
         let max_tokens = self.room_of_text(&options)?;
         let bare = EncodeOptions { add_special_tokens: false, max_tokens, ..options };
-        let mut counts = made::counts(self.make(texts, bare, true, &mut Progress::silent())?)?;
+        let mut counts = thread_output::counts(self.make(texts, bare, true, &mut Progress::silent())?)?;
         let copies = self.template.copies(false)[0];
         counts.iter_mut().for_each(|n| *n = *n * copies as u64 + around as u64);
         Ok(counts)

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::shortening::Truncation;
-use crate::encoding::Side;
+use crate::tokenizer::encoding::Side;
+use crate::tokenizer::truncation::Truncation;
 use crate::vocab::TokenId;
 
 /// How a file would have calls cut and fill up rows.

@@ -7,10 +7,10 @@
 use std::sync::OnceLock;
 
 use super::Tokenizer;
-use crate::decoder::table::TokenTable;
-use crate::decoder::{Decoder, State};
-use crate::encoding::Rows;
 use crate::error::{Error, Result};
+use crate::tokenizer::decoder::table::TokenTable;
+use crate::tokenizer::decoder::{Decoder, State};
+use crate::tokenizer::encoding::Rows;
 use crate::vocab::TokenId;
 
 /// What ids stand for, with special tokens and without; `None` where the decoder

@@ -1,6 +1,5 @@
 //! One text to ids: added tokens, normalizer, pieces, model, template.
 
-use super::finder::Finder;
 use super::input::Input;
 use super::jobs::LONG_BYTES;
 use super::origin::Origin;
@@ -8,18 +7,19 @@ use super::output::{Keeps, Output};
 use super::repeats::Repeats;
 use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
-use crate::added_tokens::Section;
-use crate::bpe::Dropout;
-use crate::encoding::{Encoding, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::model::Worker;
+use crate::models::Worker;
+use crate::models::bpe::Dropout;
 use crate::normalizer::Rewritten;
-use crate::pattern::Work;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
-use crate::stretches::{Stretch, for_each_few};
-use crate::template::Part;
+use crate::text::pattern::Work;
+use crate::text::utf8_runs::{Stretch, for_each_few};
+use crate::tokenizer::added_tokens::Section;
+use crate::tokenizer::encoding::{Encoding, Surfaces};
+use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::template::Part;
 
 impl Tokenizer {
     /// Encodes a text: a `str`, or bytes. Of bytes, each longest run that is no
@@ -28,7 +28,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::Encode`] for a special token found under
-    /// [`crate::added_tokens::Specials::Raise`]; [`Error::Pattern`] when a
+    /// [`crate::tokenizer::added_tokens::Specials::Raise`]; [`Error::Pattern`] when a
     /// user's pattern hits its step limit.
     pub fn encode<'t>(&self, text: impl Into<Input<'t>>, options: EncodeOptions<'_>) -> Result<Encoding> {
         let text = text.into();

@@ -13,10 +13,10 @@ use super::input::Input;
 use super::jobs::LONG_BYTES;
 use super::output::{Keeps, Output, other_ids};
 use super::{EncodeOptions, Tokenizer};
-use crate::encoding::{OffsetUnit, Span, Surfaces};
 use crate::error::Result;
 use crate::memory;
-use crate::template::Part;
+use crate::tokenizer::encoding::{OffsetUnit, Span, Surfaces};
+use crate::tokenizer::template::Part;
 use crate::vocab::TokenId;
 
 impl Tokenizer {

@@ -6,14 +6,14 @@
 
 use std::ops::Range;
 
-use super::finder::Finder;
 use super::input::Input;
 use super::{EncodeOptions, Tokenizer};
-use crate::added_tokens::Section;
-use crate::encoding::Span;
 use crate::error::{Error, Result};
-use crate::pipeline::seams::{Part, Seams};
+use crate::pipeline::split_points::{Part, Seams};
 use crate::pre_tokenizer::LOOK_BACK;
+use crate::tokenizer::added_tokens::Section;
+use crate::tokenizer::encoding::Span;
+use crate::tokenizer::special_policy::Finder;
 use crate::vocab::TokenId;
 
 /// Short texts are handed out in runs of about this many bytes.

@@ -8,14 +8,14 @@
 use std::ops::Range;
 
 use super::Tokenizer;
-use super::finder::Finder;
 use super::output::Output;
 use super::walk::Walk;
-use crate::added_tokens::{AddedToken, Section};
 use crate::error::{Error, Result};
-use crate::model::Worker;
+use crate::models::Worker;
 use crate::normalizer::{Normalizer, Rewritten, SentencePiece};
-use crate::stretches::{Stretch, for_each_stretch};
+use crate::text::utf8_runs::{Stretch, for_each_stretch};
+use crate::tokenizer::added_tokens::{AddedToken, Section};
+use crate::tokenizer::special_policy::Finder;
 
 impl Tokenizer {
     /// The normalizer that replaces such bytes, if it does.

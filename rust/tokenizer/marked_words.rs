@@ -6,11 +6,11 @@
 //! a rule makes or unmakes spaces: their tokens are followed back (`spans`).
 
 use super::Tokenizer;
-use crate::added_tokens::{AddedToken, Specials};
-use crate::bpe::Unit;
-use crate::model::Model;
+use crate::models::Model;
+use crate::models::bpe::Unit;
 use crate::normalizer::{Normalizer, SentencePiece};
 use crate::pre_tokenizer::PreTokenizer;
+use crate::tokenizer::added_tokens::{AddedToken, Specials};
 use crate::vocab::TokenId;
 
 /// What stands in front of each word.

@@ -11,13 +11,13 @@ use hashbrown::HashSet;
 use memchr::memmem::Finder;
 
 use super::Tokenizer;
-use super::sums::marks_spaces;
-use crate::added_tokens::AddedToken;
-use crate::bpe::Unit;
-use crate::model::Model;
+use crate::models::Model;
+use crate::models::bpe::Unit;
+use crate::models::wordpiece::WordPiece;
 use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::PreTokenizer;
-use crate::wordpiece::WordPiece;
+use crate::tokenizer::added_tokens::AddedToken;
+use crate::tokenizer::offsets_by_length::marks_spaces;
 
 /// What stands for a space.
 const MARK: &[u8] = "▁".as_bytes();

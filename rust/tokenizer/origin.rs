@@ -1,7 +1,7 @@
 //! The way from places of rewritten text to the original.
 
-use crate::encoding::Span;
 use crate::normalizer::WayBack;
+use crate::tokenizer::encoding::Span;
 
 /// A stretch of rewritten text and the way back to the original.
 #[derive(Clone, Copy)]

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::walk::{Ended, Walk};
 use super::words::WordOfIds;
-use crate::added_tokens::AddedToken;
-use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::model::Worker;
-use crate::pattern::Work;
+use crate::models::Worker;
+use crate::text::pattern::Work;
+use crate::tokenizer::added_tokens::AddedToken;
+use crate::tokenizer::encoding::{Span, Surfaces};
 use crate::vocab::TokenId;
 
 /// What is kept beside ids.

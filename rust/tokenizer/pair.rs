@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use super::input::Input;
 use super::output::{Keeps, Output};
-use super::shortening::longest_first;
 use super::{EncodeOptions, Tokenizer};
-use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::memory;
-use crate::template::Part;
+use crate::tokenizer::encoding::Encoding;
+use crate::tokenizer::template::Part;
+use crate::tokenizer::truncation::longest_first;
 use crate::vocab::TokenId;
 
 impl Tokenizer {

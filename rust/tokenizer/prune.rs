@@ -10,17 +10,17 @@
 use std::sync::Arc;
 
 use super::{Parts, Tokenizer};
-use crate::added_tokens::AddedToken;
-use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use crate::decoder::Decoder;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::models::Model;
+use crate::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use crate::models::unigram::{Unigram, UnigramOptions};
+use crate::models::wordpiece::WordPiece;
 use crate::normalizer::{Normalizer, SentencePiece};
 use crate::pipeline::Pipeline;
-use crate::template::Part;
-use crate::unigram::{Unigram, UnigramOptions};
+use crate::tokenizer::added_tokens::AddedToken;
+use crate::tokenizer::decoder::Decoder;
+use crate::tokenizer::template::Part;
 use crate::vocab::{TokenId, Vocab};
-use crate::wordpiece::WordPiece;
 
 /// The new id of each old one; `None` for those taken out.
 pub type IdMap = Vec<Option<TokenId>>;

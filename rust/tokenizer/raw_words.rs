@@ -6,17 +6,17 @@
 //! with the way back. `Keeps::SpansByModel`, by the stages, is the definition.
 
 use super::encode::MOST_RESERVED;
-use super::finder::Finder;
 use super::origin::Origin;
 use super::output::Output;
 use super::spans::Traces;
 use super::walk::Walk;
 use crate::memory;
-use crate::model::Worker;
+use crate::models::Worker;
+use crate::models::wordpiece::RawWords;
 use crate::normalizer::Aligned;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
-use crate::wordpiece::RawWords;
+use crate::tokenizer::special_policy::Finder;
 
 /// Raw words of a section that begins at `base`; their ids are known, or those from the
 /// `new`th on.

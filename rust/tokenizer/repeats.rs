@@ -9,7 +9,7 @@
 use super::output::{Output, Place};
 use crate::error::Result;
 use crate::piece_table::{Key, MAX_KEY, PieceTable, hash, key};
-use crate::stretches::Stretch;
+use crate::text::utf8_runs::Stretch;
 
 /// The sets of the table, at most: 2 MiB.
 const MOST_SETS: usize = 1 << 15;

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 use super::Tokenizer;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::models::Model;
+use crate::models::unigram::{Path, Unigram};
 use crate::pre_tokenizer::PreTokenizer;
-use crate::unigram::{Path, Unigram};
 use crate::vocab::TokenId;
 
 impl Tokenizer {

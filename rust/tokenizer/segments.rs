@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::input::Input;
 use super::{EncodeOptions, Tokenizer};
-use crate::encoding::Encoding;
 use crate::error::{Error, Result};
+use crate::tokenizer::encoding::Encoding;
 
 /// A part of what is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,19 +2,19 @@
 //!
 //! No token is chosen twice. The ids come from where they are known, or else from
 //! the model's fast path, and how far each reaches is told by the ids
-//! ([`Extents`](crate::extents::Extents)), piece by piece. A piece of which they do
+//! ([`Extents`](crate::token_lengths::Extents)), piece by piece. A piece of which they do
 //! not tell is encoded by `Worker::encode_with_lens`, which is the definition.
 
-use super::finder::Finder;
 use super::origin::Origin;
 use super::output::{Keeps, Output, other_ids};
 use super::walk::Walk;
-use crate::encoding::{Span, Surfaces};
 use crate::error::{Error, Result};
-use crate::extents::Extents;
 use crate::memory;
-use crate::model::Worker;
+use crate::models::Worker;
 use crate::pre_tokenizer::chunks::Piece;
+use crate::token_lengths::Extents;
+use crate::tokenizer::encoding::{Span, Surfaces};
+use crate::tokenizer::special_policy::Finder;
 use crate::vocab::TokenId;
 
 /// The spans and surfaces of ids, and what they are found by.

@@ -1,22 +1,22 @@
 //! From what a trainer gives to a tokenizer, and back to a base to go on from.
 //!
-//! Not a trainer: the order of merges is the affair of [`crate::bpe::trainer`].
+//! Not a trainer: the order of merges is the affair of [`crate::trainers::bpe`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{CallDefaults, Parts, Tokenizer};
-use crate::added_tokens::AddedToken;
-use crate::bpe::trainer::{Base, BpeTrainer, MergeStop, TrainedMerges};
-use crate::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use crate::decoder::Decoder;
+use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
+use crate::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
-use crate::template::Template;
+use crate::tokenizer::added_tokens::AddedToken;
+use crate::tokenizer::decoder::Decoder;
+use crate::tokenizer::template::Template;
+use crate::trainers::bpe::{Base, BpeTrainer, MergeStop, TrainedMerges};
 use crate::vocab::{TokenId, Vocab};
-use crate::word_counts::WordCounts;
 
 impl Tokenizer {
     /// Trains on counted pieces. The tokenizer splits text as the counts were split.

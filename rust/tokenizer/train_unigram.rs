@@ -1,24 +1,24 @@
 //! From what the Unigram trainer gives to a tokenizer.
 //!
 //! Not a trainer: which pieces and scores is the affair of
-//! [`crate::unigram::trainer`].
+//! [`crate::trainers::unigram`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{CallDefaults, Parts, Tokenizer};
-use crate::added_tokens::AddedToken;
-use crate::decoder::Decoder;
+use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
+use crate::models::unigram::{Kind, Precision, Unigram, UnigramOptions};
 use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::progress::Progress;
-use crate::template::Template;
-use crate::unigram::trainer::{Method, TrainedUnigram, UnigramStop, UnigramTrainer};
-use crate::unigram::{Kind, Precision, Unigram, UnigramOptions};
+use crate::tokenizer::added_tokens::AddedToken;
+use crate::tokenizer::decoder::Decoder;
+use crate::tokenizer::template::Template;
+use crate::trainers::unigram::{Method, TrainedUnigram, UnigramStop, UnigramTrainer};
 use crate::vocab::{TokenId, Vocab};
-use crate::word_counts::WordCounts;
 
 impl Tokenizer {
     /// Trains a Unigram tokenizer on counted pieces, as [`Tokenizer::train_bpe`].

@@ -1,20 +1,20 @@
 //! From what the WordPiece trainer gives to a tokenizer.
 //!
-//! Not a trainer: which merges is the affair of [`crate::wordpiece::trainer`].
+//! Not a trainer: which merges is the affair of [`crate::trainers::wordpiece`].
 
 use std::sync::Arc;
 
 use super::{CallDefaults, Parts, Tokenizer};
-use crate::added_tokens::AddedToken;
-use crate::decoder::Decoder;
+use crate::corpus::word_counts::WordCounts;
 use crate::error::Result;
+use crate::models::wordpiece::{WordPiece, WordPieceOptions};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
-use crate::template::{Part, Template};
+use crate::tokenizer::added_tokens::AddedToken;
+use crate::tokenizer::decoder::Decoder;
+use crate::tokenizer::template::{Part, Template};
+use crate::trainers::wordpiece::{TrainedMerges, WordPieceTrainer};
 use crate::vocab::{TokenId, Vocab};
-use crate::word_counts::WordCounts;
-use crate::wordpiece::trainer::{TrainedMerges, WordPieceTrainer};
-use crate::wordpiece::{WordPiece, WordPieceOptions};
 
 impl Tokenizer {
     /// Trains a WordPiece tokenizer on counted pieces, as [`Tokenizer::train_bpe`].

@@ -34,7 +34,7 @@ pub(super) fn finished(walk: Walk) -> Result<()> {
 mod tests {
     use super::super::output::{Keeps, Output};
     use super::*;
-    use crate::added_tokens::AddedToken;
+    use crate::tokenizer::added_tokens::AddedToken;
 
     #[test]
     fn a_full_output_is_no_request_to_stop() {

@@ -1,8 +1,8 @@
 //! `WordCuts`: where a text may be cut between a word and the white space behind it.
 
 use super::Tokenizer;
-use crate::added_tokens::AddedToken;
 use crate::pipeline::Pipeline;
+use crate::tokenizer::added_tokens::AddedToken;
 
 /// The most bytes of a character.
 const LONGEST_CHAR: usize = 4;

@@ -4,10 +4,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::extents::Extents;
-use crate::model::{Model, Scratch, Worker};
+use crate::models::{Model, Scratch, Worker};
 use crate::parallel;
-use crate::resting::{Owner, Resting};
+use crate::scratch_pool::{Owner, Resting};
+use crate::token_lengths::Extents;
 
 /// A model and what its workers left behind: their caches live on between calls.
 ///

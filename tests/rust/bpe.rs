@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, PairTable, Unit, Worker};
+use sentitok::models::bpe::{Bpe, BpeOptions, MergeOrder, PairTable, Unit, Worker};
 use sentitok::{TokenId, Vocab};
 
 /// Merges the lowest pair, leftmost first, until there is none: quadratic and

@@ -6,8 +6,8 @@ mod naive;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sentitok::bpe::trainer::{Alphabet, Base, BpeTrainer, MergeStop, TieBreak, TrainedMerges, Unit};
 use sentitok::progress::Stage;
+use sentitok::trainers::bpe::{Alphabet, Base, BpeTrainer, MergeStop, TieBreak, TrainedMerges, Unit};
 use sentitok::{Error, Progress, TokenId};
 
 type Counts = BTreeMap<Vec<u8>, u64>;

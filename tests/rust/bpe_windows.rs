@@ -1,7 +1,7 @@
 //! Long pieces, which are merged in windows, against the naive loop.
 
 use proptest::prelude::*;
-use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use sentitok::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use sentitok::{TokenId, Vocab};
 
 /// Merges the lowest pair, leftmost first, until there is none.

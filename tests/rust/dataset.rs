@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sentitok::corpus::{InvalidUtf8, IterSource};
 use sentitok::dataset::{DatasetOptions, Layout, Manifest, Summary, encode_files};
-use sentitok::format::tiktoken;
+use sentitok::formats::tiktoken;
 use sentitok::{EncodeOptions, Error, PreTokenizer, Progress, Result, Tokenizer};
 
 /// A tokenizer of the 256 bytes, so that ids are bytes, and one special token.

@@ -7,9 +7,9 @@ mod tekken;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use sentitok::added_tokens::Specials;
-use sentitok::format::verify::Report;
-use sentitok::format::{FileKind, Format, tiktoken};
+use sentitok::formats::verify::Report;
+use sentitok::formats::{FileKind, Format, tiktoken};
+use sentitok::tokenizer::added_tokens::Specials;
 use sentitok::{EncodeOptions, Error, PreTokenizer, Tokenizer};
 use serde_json::{Value, json};
 
@@ -240,7 +240,7 @@ fn byte_order_marks_and_other_encodings_are_named() {
         path
     };
     let ranks: String = (0..=255u8).map(|byte| format!("{} {byte}\n", base64(byte))).collect();
-    let level = |byte: u8| sentitok::byte_level::to_chars(&[byte]);
+    let level = |byte: u8| sentitok::text::byte_level::to_chars(&[byte]);
     let vocab: serde_json::Map<_, _> = (0..=255u8).map(|byte| (level(byte), json!(byte))).collect();
     let vocab_json = serde_json::to_string(&vocab).unwrap();
     let tekken = tekken::small().to_string();
@@ -250,7 +250,7 @@ fn byte_order_marks_and_other_encodings_are_named() {
         write("merges.txt", merges.as_bytes()),
     );
     assert_eq!(gpt2.unwrap().vocab_size(), 256);
-    let clean_up = sentitok::format::bert_vocab::CleanUp::default();
+    let clean_up = sentitok::formats::bert_vocab::CleanUp::default();
     let bert = |name: &str, bytes: &[u8]| Tokenizer::from_bert_vocab(write(name, bytes), true, clean_up);
     let whole = changed(|_| {});
     let vocab_txt = "[PAD]\n[UNK]\na\n";
@@ -350,7 +350,7 @@ fn an_added_token_with_a_blank_is_not_the_byte_level_token() {
     let all = EncodeOptions { specials: Specials::All, ..EncodeOptions::default() };
     assert_eq!(tokenizer.encode(b" the", all).unwrap().ids, [next]);
     assert_eq!(tokenizer.encode(b" the", EncodeOptions::default()).unwrap().ids.len(), 1);
-    let written = sentitok::format::tokenizer_json::write(&tokenizer).unwrap();
+    let written = sentitok::formats::tokenizer_json::write(&tokenizer).unwrap();
     let again: Value = serde_json::from_slice(&written).unwrap();
     assert_eq!(again["model"]["vocab"], file["model"]["vocab"]);
     assert_eq!(again["added_tokens"], file["added_tokens"]);
@@ -403,7 +403,7 @@ proptest! {
             if let Ok(encoding) = tokenizer.encode("<s>the low 日本 x".as_bytes(), options) {
                 let _ = tokenizer.decode(&encoding.ids, false);
             }
-            let _ = sentitok::format::tokenizer_json::write(&tokenizer);
+            let _ = sentitok::formats::tokenizer_json::write(&tokenizer);
             let _ = tokenizer.to_bytes();
             let _ = tiktoken::write(&tokenizer);
             let dir = tempfile::tempdir().unwrap();

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use proptest::prelude::*;
 use sentitok::Progress;
-use sentitok::bpe::Unit;
-use sentitok::bpe::trainer::{Alphabet, BpeTrainer};
+use sentitok::models::bpe::Unit;
+use sentitok::trainers::bpe::{Alphabet, BpeTrainer};
 
 const SUFFIX: &str = "</w>";
 

@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use sentitok::normalizer::Aligned;
+use sentitok::pre_tokenizer::simd::Level;
 use sentitok::pre_tokenizer::{Digits, PreTokenizer, Prepend, SplitPattern, oracle};
-use sentitok::simd::Level;
-use sentitok::unicode::flags;
+use sentitok::text::unicode::flags;
 use sentitok::{Error, Pipeline};
 
 /// Whether to run every case there is; a build without optimisation runs a sample.

@@ -1,10 +1,10 @@
 //! SentencePiece's files, normalizer and decoder, from outside.
 
 use proptest::prelude::*;
-use sentitok::decoder::Decoder;
-use sentitok::format::sentencepiece::{self, ModelType, SpModel, SpPiece};
+use sentitok::formats::sentencepiece::{self, ModelType, SpModel, SpPiece};
+use sentitok::models::unigram::Kind;
 use sentitok::normalizer::{Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
-use sentitok::unigram::Kind;
+use sentitok::tokenizer::decoder::Decoder;
 use sentitok::{PreTokenizer, TokenId};
 
 /// A double array as Darts-clone lays it out, of few keys: one block a node.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use sentitok::bpe::trainer::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
-use sentitok::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use sentitok::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
+use sentitok::trainers::bpe::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use sentitok::{Progress, TokenId, Vocab};
 
 type Counts = BTreeMap<String, u64>;

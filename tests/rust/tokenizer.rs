@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sentitok::added_tokens::{NewToken, Specials};
-use sentitok::bpe::trainer::{Alphabet, BpeTrainer};
-use sentitok::format::tiktoken;
+use sentitok::formats::tiktoken;
+use sentitok::tokenizer::added_tokens::{NewToken, Specials};
+use sentitok::trainers::bpe::{Alphabet, BpeTrainer};
 use sentitok::{EncodeOptions, Error, PreTokenizer, Progress, TokenId, Tokenizer, WordCounts};
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ fn what_is_gone_on_from_stays() {
     let base = Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap();
     let trainer = BpeTrainer {
         vocab_size: 7,
-        unit: sentitok::bpe::Unit::Chars,
+        unit: sentitok::models::bpe::Unit::Chars,
         initial_alphabet: Alphabet::Seen,
         extend: Some(base.base().unwrap()),
         ..BpeTrainer::default()
@@ -161,7 +161,7 @@ fn what_is_gone_on_from_stays() {
 
 #[test]
 fn a_run_of_invalid_bytes_is_one_piece() {
-    let byte = |byte: u8| sentitok::byte_level::to_chars(&[byte]);
+    let byte = |byte: u8| sentitok::text::byte_level::to_chars(&[byte]);
     let mut vocab: serde_json::Map<_, _> = (0..=255u8).map(|at| (byte(at), json!(at))).collect();
     vocab.insert(byte(0xFF) + &byte(0xFE), json!(256));
     let model = json!({"type": "BPE", "vocab": vocab, "merges": [[byte(0xFF), byte(0xFE)]]});

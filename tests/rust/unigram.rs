@@ -4,7 +4,7 @@ mod definition;
 
 use proptest::prelude::*;
 use sentitok::Vocab;
-use sentitok::unigram::{Kind, Path, Precision, Random, Unigram, UnigramOptions};
+use sentitok::models::unigram::{Kind, Path, Precision, Random, Unigram, UnigramOptions};
 
 use definition::{Pieces, all_ways, best_way, drawn, ids_of_way, scores};
 

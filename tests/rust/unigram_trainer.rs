@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use sentitok::progress::Stage;
-use sentitok::unigram::trainer::{
+use sentitok::trainers::unigram::{
     Kind, Method, PieceOptions, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer,
 };
 use sentitok::{Error, Progress};

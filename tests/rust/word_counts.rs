@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use sentitok::corpus::word_counts::{CountOptions, count, count_to_file, merge_files, read_header};
 use sentitok::corpus::{FileOptions, FileSource, InvalidUtf8, IterSource, Shard, Source};
-use sentitok::word_counts::{CountOptions, count, count_to_file, merge_files, read_header};
 use sentitok::{Error, Pipeline, PreTokenizer, Progress, WordCounts};
 
 fn pipeline() -> Pipeline {

@@ -1,8 +1,8 @@
 //! The model against its definition, and BERT in one walk against its stages.
 
 use proptest::prelude::*;
+use sentitok::models::wordpiece::{WordPiece, WordPieceOptions, Worker};
 use sentitok::normalizer::{Bert, GoogleBert, Normalizer};
-use sentitok::wordpiece::{WordPiece, WordPieceOptions, Worker};
 use sentitok::{PreTokenizer, TokenId, Vocab};
 
 /// Tries every end from the last, as the paper of BERT describes it: quadratic

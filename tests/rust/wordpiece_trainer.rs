@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use sentitok::progress::Stage;
-use sentitok::wordpiece::trainer::{Merge, MergeStop, Score, TrainedMerges, WordPieceTrainer};
+use sentitok::trainers::wordpiece::{Merge, MergeStop, Score, TrainedMerges, WordPieceTrainer};
 use sentitok::{Error, Progress, TokenId};
 
 type Counts = BTreeMap<String, u64>;

@@ -10,7 +10,7 @@ use super::tables;
 use crate::normalizer::forms;
 use crate::normalizer::frozen::{CANONICAL, CLASSES, Images, LOWER, jamo};
 use crate::normalizer::point_map::PointMap;
-use crate::unicode::{Flags, flag, flags as classes};
+use crate::text::unicode::{Flags, flag, flags as classes};
 
 /// Whose steps, from which tables, in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::{Maker, PyEncodingBatch};
-use crate::encoding::Surfaces;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::py::arrays;
 use crate::py::error::entry;
+use crate::tokenizer::encoding::Surfaces;
 use crate::tokenizer::{EncodeOptions, Input};
 
 /// Type ids, and whether the template put each id in.
@@ -117,7 +117,8 @@ impl PyEncodingBatch {
         };
         let mut inputs: FxHashMap<usize, Input<'_>> = FxHashMap::default();
         let (ids, row_offsets) = self.borrowed(py)?;
-        let rows = crate::encoding::Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
+        let rows =
+            crate::tokenizer::encoding::Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
         for (row, ids) in rows.iter().enumerate() {
             for part in self.parts(row, ids.len()).iter().filter(|part| !part.ids.is_empty()) {
                 let at = part.texts.start;

@@ -7,12 +7,12 @@ use numpy::PyArray2;
 use pyo3::prelude::*;
 
 use super::{Maker, PyEncodingBatch};
-use crate::encoding::{Blanks, OffsetUnit, Rows, Span};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
 use crate::py::spans::{Source, Trim};
 use crate::tokenizer::Input;
+use crate::tokenizer::encoding::{Blanks, OffsetUnit, Rows, Span};
 
 /// Where spans are.
 pub(super) enum Spans {
@@ -74,8 +74,9 @@ impl PyEncodingBatch {
     /// The ids of each text, the texts ascending.
     fn places(&self, py: Python<'_>) -> PyResult<Vec<InText>> {
         let words = if self.are_words { Some(self.made_words(py)?) } else { None };
-        let words: Option<Vec<i64>> =
-            words.map(|words| crate::py::turns::numbers(words.bind(py).as_any(), "int64")).transpose()?;
+        let words: Option<Vec<i64>> = words
+            .map(|words| crate::py::gil_slices::numbers(words.bind(py).as_any(), "int64"))
+            .transpose()?;
         let places = self.with_rows(py, |rows| -> Result<_> {
             let mut places = Vec::new();
             for row in 0..rows.len() {

@@ -6,12 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::PyEncodingBatch;
-use crate::encoding::{Rows, Side};
 use crate::error::shown;
 use crate::py::error::entry;
+use crate::py::gil_slices::{Turns, list};
 use crate::py::numbers::{Length, MultipleOf, PadId};
-use crate::py::turns::{Turns, list};
-use crate::py::{arrays, arrow, others};
+use crate::py::{arrays, arrow, foreign_kwargs};
+use crate::tokenizer::encoding::{Rows, Side};
 use crate::vocab::TokenId;
 
 /// A rectangle: its columns, and on which side of a row padding stands.
@@ -47,7 +47,7 @@ impl PyEncodingBatch {
         others: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray2<bool>>)> {
         entry(|| {
-            others::refuse("EncodingBatch.pad", others::PAD, None, others)?;
+            foreign_kwargs::refuse("EncodingBatch.pad", foreign_kwargs::PAD, None, others)?;
             let shape = self.shape(py, length, side, multiple_of)?;
             let dtype = dtype.map_or_else(|| Ok("int64".to_owned()), type_name)?;
             let ids = self.padded_ids(py, shape, self.padding.id(pad_id)?, &dtype)?;
@@ -74,7 +74,7 @@ impl PyEncodingBatch {
         others: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
-            others::refuse("EncodingBatch.to_torch", others::PAD, None, others)?;
+            foreign_kwargs::refuse("EncodingBatch.to_torch", foreign_kwargs::PAD, None, others)?;
             let shape = self.shape(py, length, side, multiple_of)?;
             self.tensors(py, shape, self.padding.id(pad_id)?, type_ids)
         })

@@ -6,9 +6,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PySlice;
 
 use super::{Known, Maker, Parts, PyEncodingBatch, Spans};
-use crate::encoding::{Blanks, Rows, Surfaces};
 use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
+use crate::tokenizer::encoding::{Blanks, Rows, Surfaces};
 
 /// Places of rows in a flat array; where rows stand together, one run.
 type Runs = Vec<std::ops::Range<usize>>;

@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::{Known, Maker, Parts, PyEncodingBatch, Spans};
-use crate::encoding::{RowParts, Rows, Side, Span, Surfaces, TextPart};
 use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
+use crate::py::gil_slices::numbers;
 use crate::py::padding::{PadToken, Padding};
 use crate::py::text::Errors;
 use crate::py::texts::Texts;
-use crate::py::turns::numbers;
+use crate::tokenizer::encoding::{RowParts, Rows, Side, Span, Surfaces, TextPart};
 use crate::vocab::TokenId;
 
 /// Numbers of a row: of each text the places of its ids, of its texts, and the ids before; the

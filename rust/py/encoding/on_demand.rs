@@ -8,15 +8,15 @@ use pyo3::types::{PyList, PyString};
 use rustc_hash::FxHashMap;
 
 use super::{PyEncoding, Spelling};
-use crate::encoding::{Blanks, OffsetUnit, Surfaces};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
+use crate::py::gil_slices::{Turns, list};
 use crate::py::progress::off;
 use crate::py::spans::Trim;
 use crate::py::text::string;
-use crate::py::turns::{Turns, list};
-use crate::template::TrimOffsets;
+use crate::tokenizer::encoding::{Blanks, OffsetUnit, Surfaces};
+use crate::tokenizer::template::TrimOffsets;
 use crate::vocab::TokenId;
 
 impl PyEncoding {

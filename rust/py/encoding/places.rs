@@ -9,13 +9,13 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 use super::{PyEncoding, Spelling};
-use crate::encoding::OffsetUnit;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::py::arrays;
 use crate::py::error::entry;
 use crate::py::numbers::{Char, Sequence, Word, place, spelled};
 use crate::tokenizer::EncodeOptions;
+use crate::tokenizer::encoding::OffsetUnit;
 
 #[pymethods]
 impl PyEncoding {

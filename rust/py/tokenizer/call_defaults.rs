@@ -5,7 +5,7 @@ use pyo3::types::{IntoPyDict, PyDict};
 
 use super::super::error::entry;
 use super::PyTokenizer;
-use crate::encoding::Side;
+use crate::tokenizer::encoding::Side;
 use crate::tokenizer::{PaddingLength, Truncation};
 
 #[pymethods]

@@ -10,12 +10,12 @@ use super::super::ids::{self, Unknown};
 use super::super::progress::off;
 use super::super::stream::PyStreamDecoder;
 use super::super::text::{byte_string, name, string};
-use super::super::turns::{Turns, list};
 use super::PyTokenizer;
-use crate::bpe::Bpe;
-use crate::decoder::stream::StreamDecoder;
-use crate::encoding::Rows;
 use crate::memory;
+use crate::models::bpe::Bpe;
+use crate::py::gil_slices::{Turns, list};
+use crate::tokenizer::decoder::stream::StreamDecoder;
+use crate::tokenizer::encoding::Rows;
 use crate::vocab::TokenId;
 
 /// Ids that are decoded between two groups of texts, but for a longer text.

@@ -18,12 +18,12 @@ use super::super::progress::reading;
 use super::super::report::PyTrainReport;
 use super::PyTokenizer;
 use super::pretrained::ROOM;
-use crate::added_tokens::NewToken;
-use crate::bpe::{MergeOrder, Unit};
 use crate::error::Error;
-use crate::format::bert_vocab::CleanUp;
-use crate::format::{Format, sentencepiece_tokenizer, tiktoken};
+use crate::formats::bert_vocab::CleanUp;
+use crate::formats::{Format, sentencepiece_tokenizer, tiktoken};
+use crate::models::bpe::{MergeOrder, Unit};
 use crate::tokenizer::Tokenizer;
+use crate::tokenizer::added_tokens::NewToken;
 use crate::vocab::TokenId;
 
 /// How many tokens a notebook shows of a tokenizer.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::super::error::{entry, warn};
 use super::super::loaded;
 use super::PyTokenizer;
-use crate::format::tokenizer_json;
+use crate::formats::tokenizer_json;
 
 #[pymethods]
 impl PyTokenizer {

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 
 use super::super::error::entry;
-use super::super::others;
 use super::super::padding::Padding;
 use super::PyTokenizer;
-use crate::format::roles;
+use crate::formats::roles;
+use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
 
 pub(super) const ROOM: &str = "sentitok.pretrained";
@@ -52,7 +52,12 @@ impl PyTokenizer {
         others: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
-            others::refuse("Tokenizer.from_pretrained", others::FROM_PRETRAINED, None, others)?;
+            foreign_kwargs::refuse(
+                "Tokenizer.from_pretrained",
+                foreign_kwargs::FROM_PRETRAINED,
+                None,
+                others,
+            )?;
             let options = PyDict::new(py);
             options.set_item("subfolder", subfolder)?;
             options.set_item("revision", revision)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sentitok::TokenId;
-use sentitok::bpe::trainer::{BpeTrainer, Merge, TieBreak, Unit};
+use sentitok::trainers::bpe::{BpeTrainer, Merge, TieBreak, Unit};
 
 use super::Counts;
 
@@ -78,7 +78,7 @@ pub(super) fn from_pieces(options: &BpeTrainer, counts: &Counts) -> (Vec<Vec<u8>
         }
     };
     let order = |symbol: &Vec<u8>| match options.unit {
-        Unit::Bytes => u32::from(sentitok::byte_level::BYTE_TO_CHAR[usize::from(symbol[0])]),
+        Unit::Bytes => u32::from(sentitok::text::byte_level::BYTE_TO_CHAR[usize::from(symbol[0])]),
         Unit::Chars => String::from_utf8_lossy(symbol).chars().next().map_or(0, u32::from),
     };
     let mut symbols: Vec<Vec<u8>> = counts.keys().flat_map(split).collect();

@@ -1,9 +1,9 @@
 //! `.tiktoken`: reading, writing, and the proof that ranks give the same ids.
 
 use proptest::prelude::*;
-use sentitok::bpe::MergeOrder;
-use sentitok::format::tiktoken;
-use sentitok::format::verify::Report;
+use sentitok::formats::tiktoken;
+use sentitok::formats::verify::Report;
+use sentitok::models::bpe::MergeOrder;
 use sentitok::{EncodeOptions, PreTokenizer, Tokenizer};
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ proptest! {
         texts in proptest::collection::vec("[abc]{0,40}", 6),
     ) {
         let mut vocab: serde_json::Map<String, Value> = (0..=255u32)
-            .map(|id| (sentitok::byte_level::to_chars(&[id as u8]), json!(id)))
+            .map(|id| (sentitok::text::byte_level::to_chars(&[id as u8]), json!(id)))
             .collect();
         let mut listed = Vec::new();
         for (left, right) in merges {
@@ -109,7 +109,7 @@ proptest! {
             report.compare(&tokenizer, &again, &texts, EncodeOptions::default()).unwrap();
             prop_assert!(report.is_equal(), "{:?}", report.first);
             // And back: ranks as a list of merges.
-            let list = sentitok::format::tokenizer_json::write(&again).unwrap();
+            let list = sentitok::formats::tokenizer_json::write(&again).unwrap();
             report.compare(&tokenizer, &Tokenizer::from_bytes(&list).unwrap(), &texts, EncodeOptions::default()).unwrap();
             prop_assert!(report.is_equal(), "{:?}", report.first);
         }

@@ -1,6 +1,6 @@
 //! tekken.json: what is read, what is refused, and that it comes back as it was.
 
-use sentitok::added_tokens::Specials;
+use sentitok::tokenizer::added_tokens::Specials;
 use sentitok::{EncodeOptions, Error, Tokenizer};
 use serde_json::{Value, json};
 

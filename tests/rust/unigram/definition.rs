@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use sentitok::TokenId;
-use sentitok::unigram::{Kind, Precision, Random};
+use sentitok::models::unigram::{Kind, Precision, Random};
 
 pub(super) type Pieces = Vec<(String, f64, Kind)>;
 /// Where pieces start and end, without an id for an unknown character; and their score.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sentitok::unigram::trainer::{Method, UnigramTrainer};
+use sentitok::trainers::unigram::{Method, UnigramTrainer};
 
 use super::Counts;
 

@@ -1,0 +1,393 @@
+//! `Table`: one worker's counts, the inner loop of counting.
+//!
+//! A piece of up to 15 bytes is kept inside its slot, as the key that all tables
+//! of pieces have ([`crate::piece_table`]). Longer pieces lie in one arena. Both
+//! tables probe linearly from a seeded hash, so that no text can be made to
+//! collide; hash order never reaches a result, since a table leaves as a sorted
+//! run ([`Sorted`]), or for sums. A chunk of pieces is counted in two short loops, keys and places,
+//! then counts, so that the memory answers many questions at a time.
+
+mod sorted;
+
+use std::hash::BuildHasher;
+
+use hashbrown::DefaultHashBuilder;
+
+pub(crate) use self::sorted::Sorted;
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
+use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
+use crate::pre_tokenizer::simd::prefetch;
+
+/// Slots of an empty table.
+const FIRST_SLOTS: usize = 1 << 12;
+
+/// A short piece with its count, two to a cache line; free when the key is 0.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Slot {
+    key: Key,
+    count: u64,
+}
+
+/// A long piece with its count.
+#[derive(Clone, Copy)]
+struct Entry {
+    start: usize,
+    len: u32,
+    /// Part of the hash: most mismatches are seen without reading the arena.
+    tag: u32,
+    count: u64,
+}
+
+/// The pieces of a chunk while they are counted.
+#[derive(Clone)]
+struct Chunk {
+    keys: [Key; LONG_CHUNK],
+    hashes: [u64; LONG_CHUNK],
+}
+
+/// Pieces with their counts, in no order.
+#[derive(Clone)]
+pub(crate) struct CountTable {
+    slots: Vec<Slot>,
+    n_short: usize,
+    seed: Key,
+    chunk: Box<Chunk>,
+    /// One more than an entry's index; 0 is free.
+    index: Vec<u32>,
+    entries: Vec<Entry>,
+    arena: Vec<u8>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Default for CountTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CountTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        let hasher = DefaultHashBuilder::default();
+        Self {
+            slots: vec![Slot::default(); FIRST_SLOTS],
+            n_short: 0,
+            seed: Key::from(hasher.hash_one(0u8)) << 64 | Key::from(hasher.hash_one(1u8)),
+            chunk: Box::new(Chunk { keys: [0; LONG_CHUNK], hashes: [0; LONG_CHUNK] }),
+            index: vec![0; FIRST_SLOTS],
+            entries: Vec::new(),
+            arena: Vec::new(),
+            hasher,
+        }
+    }
+
+    /// How many pieces there are.
+    pub fn len(&self) -> usize {
+        self.n_short + self.entries.len()
+    }
+
+    /// Takes the keys of a chunk of pieces, for [`CountTable::add_next`].
+    #[inline]
+    pub fn begin(&mut self, text: &[u8], pieces: &[Piece]) {
+        let Self { slots, chunk, seed, .. } = self;
+        let Chunk { keys, hashes } = &mut **chunk;
+        let mask = slots.len() - 1;
+        for ((piece, key), hash) in pieces.iter().zip(keys).zip(hashes) {
+            *key = key_of_piece(text, *piece);
+            *hash = piece_table::hash(*key ^ *seed);
+            prefetch(&slots[*hash as usize & mask]);
+        }
+    }
+
+    /// Counts the pieces from `done` to `end` of the chunk once more, up to the
+    /// first that is long or has no room; gives its number, or `end`.
+    #[inline]
+    pub fn add_next(&mut self, done: usize, end: usize) -> usize {
+        let Self { slots, n_short, chunk, .. } = self;
+        let mask = slots.len() - 1;
+        let most = slots.len() / 4 * 3;
+        let waiting = chunk.keys[done..end].iter().zip(&chunk.hashes[done..end]);
+        for (n, (&key, &hash)) in waiting.enumerate() {
+            let is_counted = key != NO_KEY && add_short(slots, n_short, most, key, 1, hash as usize & mask);
+            if !is_counted {
+                return done + n;
+            }
+        }
+        end
+    }
+
+    /// Counts `piece` once more; `false` if there is no room for a new piece
+    /// of its length: then [`CountTable::grow`] or [`CountTable::take_sorted`] first.
+    pub fn add(&mut self, piece: &[u8]) -> bool {
+        self.add_times(piece, 1)
+    }
+
+    /// Counts `piece` so many times more, as [`CountTable::add`].
+    fn add_times(&mut self, piece: &[u8], n: u64) -> bool {
+        if piece.len() > MAX_KEY {
+            return self.add_long(piece, n);
+        }
+        let key = piece_table::key(piece, 0, piece.len());
+        let at = self.hash(key) as usize & (self.slots.len() - 1);
+        let most = self.slots.len() / 4 * 3;
+        add_short(&mut self.slots, &mut self.n_short, most, key, n, at)
+    }
+
+    fn add_long(&mut self, piece: &[u8], n: u64) -> bool {
+        let hash = self.hasher.hash_one(piece);
+        let tag = (hash >> 32) as u32;
+        let mask = self.index.len() - 1;
+        let mut at = hash as usize & mask;
+        while let Some(entry) = self.index[at].checked_sub(1) {
+            let entry = &mut self.entries[entry as usize];
+            if entry.tag == tag
+                && entry.len as usize == piece.len()
+                && self.arena[entry.start..entry.start + piece.len()] == *piece
+            {
+                entry.count += n;
+                return true;
+            }
+            at = (at + 1) & mask;
+        }
+        let number = self.entries.len() + 1;
+        let room = number * 4 <= self.index.len() * 3
+            && number <= self.entries.capacity()
+            && self.arena.len() + piece.len() <= self.arena.capacity();
+        let (true, Ok(number), Ok(len)) = (room, u32::try_from(number), u32::try_from(piece.len())) else {
+            return false;
+        };
+        self.entries.push(Entry { start: self.arena.len(), len, tag, count: n });
+        self.arena.extend_from_slice(piece);
+        self.index[at] = number;
+        true
+    }
+
+    /// Counts `piece` so many times more, and makes room where there is none.
+    ///
+    /// # Errors
+    /// As [`CountTable::grow`]; [`Error::Encode`] for a piece of 4 GiB and more.
+    pub fn put(&mut self, piece: &[u8], n: u64) -> Result<()> {
+        if u32::try_from(piece.len()).is_err() {
+            return Err(Error::Encode(format!("a word of {} bytes; the limit is 4 GiB", piece.len())));
+        }
+        while !self.add_times(piece, n) {
+            self.grow(piece)?;
+        }
+        Ok(())
+    }
+
+    /// Counts each of a chunk of the pieces of a text once more.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put_chunk(&mut self, text: &[u8], pieces: &[Piece]) -> Result<()> {
+        self.begin(text, pieces);
+        let mut done = 0;
+        loop {
+            done = self.add_next(done, pieces.len());
+            let Some(piece) = pieces.get(done) else { return Ok(()) };
+            self.put(&text[piece.range()], 1)?;
+            done += 1;
+        }
+    }
+
+    /// Calls `f` with the pieces and their counts, in an order that says nothing.
+    ///
+    /// # Errors
+    /// As `f`.
+    pub fn for_each(&self, mut f: impl FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
+        for slot in self.slots.iter().filter(|slot| slot.key != 0) {
+            let bytes = slot.key.to_le_bytes();
+            f(&bytes[..usize::from(bytes[MAX_KEY])], slot.count)?;
+        }
+        let piece = |entry: &Entry| &self.arena[entry.start..][..entry.len as usize];
+        self.entries.iter().try_for_each(|entry| f(piece(entry), entry.count))
+    }
+
+    /// Makes room for at least one more piece like `piece`.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is none; all counts are kept.
+    pub fn grow(&mut self, piece: &[u8]) -> Result<()> {
+        if piece.len() <= MAX_KEY {
+            // Large pages for this table changed neither counting nor what stands on it.
+            let new = memory::filled(self.slots.len() * 2, Slot::default())?;
+            let old = std::mem::replace(&mut self.slots, new);
+            let mask = self.slots.len() - 1;
+            for slot in old.into_iter().filter(|slot| slot.key != 0) {
+                let mut at = self.hash(slot.key) as usize & mask;
+                while self.slots[at].key != 0 {
+                    at = (at + 1) & mask;
+                }
+                self.slots[at] = slot;
+            }
+            return Ok(());
+        }
+        let more = piece.len().max(self.arena.len());
+        memory::reserve(&mut self.arena, more)?;
+        if self.entries.len() == self.entries.capacity() {
+            let more = self.entries.len().max(FIRST_SLOTS / 2);
+            memory::reserve(&mut self.entries, more)?;
+        }
+        if (self.entries.len() + 1) * 4 > self.index.len() * 3 {
+            self.index = memory::filled(self.index.len() * 2, 0)?;
+            let mask = self.index.len() - 1;
+            for (number, entry) in self.entries.iter().enumerate() {
+                let piece = &self.arena[entry.start..entry.start + entry.len as usize];
+                let mut at = self.hasher.hash_one(piece) as usize & mask;
+                while self.index[at] != 0 {
+                    at = (at + 1) & mask;
+                }
+                self.index[at] = number as u32 + 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The memory that it holds.
+    pub fn n_bytes(&self) -> usize {
+        let of_long = self.index.len() * size_of::<u32>() + self.entries.capacity() * size_of::<Entry>();
+        self.slots.len() * size_of::<Slot>() + of_long + self.arena.capacity()
+    }
+
+    /// The memory held after [`CountTable::grow`] for `piece`.
+    pub fn bytes_if_grown(&self, piece: &[u8]) -> usize {
+        let (short, long) = if piece.len() <= MAX_KEY { (3, 1) } else { (1, 2) };
+        self.slots.len() * size_of::<Slot>() * short
+            + long
+                * (self.index.len() * size_of::<u32>()
+                    + self.entries.capacity() * size_of::<Entry>()
+                    + self.arena.capacity())
+    }
+
+    /// Sorts what there is, in the same memory. Then [`CountTable::sorted`] reads
+    /// it and [`CountTable::clear`] empties it; nothing else may be asked of it.
+    pub fn sort(&mut self) {
+        let mut end = 0;
+        for at in 0..self.slots.len() {
+            if self.slots[at].key != 0 {
+                self.slots[end] = Slot { key: in_order(self.slots[at].key), count: self.slots[at].count };
+                end += 1;
+            }
+        }
+        self.slots[..end].sort_unstable_by_key(|slot| slot.key);
+        let arena = &self.arena;
+        let piece = |entry: &Entry| &arena[entry.start..entry.start + entry.len as usize];
+        self.entries.sort_unstable_by(|a, b| piece(a).cmp(piece(b)));
+    }
+
+    /// Empties the table, keeps its memory.
+    pub fn clear(&mut self) {
+        self.slots.fill(Slot::default());
+        self.index.fill(0);
+        self.n_short = 0;
+        self.entries.clear();
+        self.arena.clear();
+    }
+
+    fn hash(&self, key: Key) -> u64 {
+        piece_table::hash(key ^ self.seed)
+    }
+}
+
+/// Counts a short piece `n` times more, which belongs at `at`; `false` if it is new
+/// and there are `most` pieces.
+#[inline(always)]
+fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, n: u64, mut at: usize) -> bool {
+    loop {
+        let Some(slot) = slots.get_mut(at) else {
+            at = 0;
+            continue;
+        };
+        if slot.key == key {
+            // Counting 2^64 pieces one by one takes centuries.
+            slot.count += n;
+            return true;
+        }
+        if slot.key == 0 {
+            if *n_short >= most {
+                return false;
+            }
+            *slot = Slot { key, count: n };
+            *n_short += 1;
+            return true;
+        }
+        at += 1;
+    }
+}
+
+/// A key as a number that sorts as its piece does: the first byte greatest, the
+/// length least.
+fn in_order(key: Key) -> u128 {
+    key.swap_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_as_the_pieces_do() {
+        let mut pieces: Vec<Vec<u8>> = Vec::new();
+        for byte in [0u8, 1, b'a', 0xff] {
+            for len in 1..=MAX_KEY {
+                pieces.push(vec![byte; len]);
+                pieces.push([vec![b'a'; len - 1], vec![byte]].concat());
+                pieces.push((0..len as u8).map(|i| i.wrapping_mul(byte)).collect());
+            }
+        }
+        let key = |piece: &[u8]| in_order(piece_table::key(piece, 0, piece.len()));
+        for a in &pieces {
+            let mut padded = [0; 16];
+            padded[..a.len()].copy_from_slice(a);
+            padded[15] = a.len() as u8;
+            assert_eq!(key(a).to_be_bytes(), padded, "{a:?}");
+            for b in &pieces {
+                assert_eq!(key(a).cmp(&key(b)), a.cmp(b), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    /// Counts by the chunk, and one by one.
+    #[test]
+    fn chunks_count_as_pieces_do() {
+        let words: Vec<String> = (0..20_000).map(|n| format!("{:x}", n * n % 7919 * 99_991)).collect();
+        let text = words.concat();
+        let ends = words.iter().scan(0, |end, word| {
+            *end += word.len() as u32;
+            Some(*end)
+        });
+        let pieces: Vec<Piece> =
+            ends.zip(&words).map(|(end, word)| Piece { start: end - word.len() as u32, end }).collect();
+        let (mut by_chunk, mut one_by_one) = (CountTable::new(), CountTable::new());
+        for chunk in pieces.chunks(LONG_CHUNK) {
+            by_chunk.put_chunk(text.as_bytes(), chunk).unwrap();
+        }
+        for word in words.iter().map(String::as_bytes) {
+            one_by_one.put(word, 1).unwrap();
+        }
+        let mut unsorted = Vec::new();
+        let mut keep = |piece: &[u8], count| {
+            unsorted.push((piece.to_vec(), count));
+            Ok(())
+        };
+        by_chunk.for_each(&mut keep).unwrap();
+        let counts = |table: &mut CountTable| {
+            table.sort();
+            let (mut sorted, mut counts) = (table.sorted(), Vec::new());
+            while sorted.advance() {
+                counts.push((sorted.piece().to_vec(), sorted.count()));
+            }
+            counts
+        };
+        let (found, expected) = (counts(&mut by_chunk), counts(&mut one_by_one));
+        unsorted.sort();
+        assert_eq!(unsorted, expected);
+        assert_eq!(found, expected);
+        assert!(expected.is_sorted() && expected.len() == one_by_one.len());
+        assert_eq!(expected.iter().map(|(_, count)| count).sum::<u64>(), words.len() as u64);
+    }
+}

@@ -1,0 +1,149 @@
+//! Our own file: everything a tokenizer is, in deterministic bytes.
+//!
+//! A header line, then tokenizer.json without line breaks. The header holds
+//! what tokenizer.json has no words for: rank order, the exact pre-tokenizer
+//! (of hand-written splitters, and options of patterns) and decoder. Equal
+//! tokenizers have equal bytes, so their SHA-256, without what a file asks of calls, is the fingerprint.
+
+use serde::{Deserialize, Serialize};
+
+use super::tokenizer_json::{self, Header};
+use crate::error::{Error, Result};
+use crate::models::Model;
+use crate::models::bpe::{MergeOrder, Unit};
+use crate::models::unigram::{Kind, Precision};
+use crate::pipeline::Pipeline;
+use crate::tokenizer::decoder::Decoder;
+use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
+use crate::vocab::TokenId;
+
+/// How the file begins.
+pub(super) const MAGIC: &str = "#sentitok-tokenizer ";
+const VERSION: &str = "1";
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WrittenUnit {
+    Bytes,
+    Chars,
+}
+
+/// What a model is beside what tokenizer.json says of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
+pub(super) enum Beside {
+    /// BPE by a list of merges.
+    Merges,
+    /// BPE by rank: the merges follow from the vocabulary.
+    Ranks,
+    /// BPE by scores.
+    Scores {
+        /// The score of each token, by id.
+        scores: Vec<f32>,
+        /// Tokens that no text becomes, ids ascending.
+        control: Vec<TokenId>,
+        /// Tokens of the user's, found before all merging, ids ascending.
+        user_defined: Vec<TokenId>,
+        /// Tokens that are taken apart again, ids ascending.
+        unused: Vec<TokenId>,
+    },
+    /// WordPiece: nothing.
+    WordPiece,
+    /// Unigram.
+    Unigram {
+        /// How scores are summed.
+        precision: Precision,
+        /// Whether a run of unknown characters is one token.
+        fuse_unk: bool,
+        /// What the pieces are by id: kinds and how many ids they have in a row.
+        kinds: Vec<(Kind, usize)>,
+    },
+}
+
+impl Beside {
+    fn of(model: &Model) -> Self {
+        match model {
+            Model::Bpe(model) => match model.order() {
+                MergeOrder::Ranks => Self::Ranks,
+                MergeOrder::List(_) => Self::Merges,
+                MergeOrder::Scores(scores) => {
+                    let options = model.options();
+                    Self::Scores {
+                        scores: scores.clone(),
+                        control: options.control.clone(),
+                        user_defined: options.user_defined.clone(),
+                        unused: options.unused.clone(),
+                    }
+                }
+            },
+            Model::WordPiece(_) => Self::WordPiece,
+            Model::Unigram(model) => {
+                let options = model.options();
+                let runs = options.kinds.chunk_by(|a, b| a == b);
+                Self::Unigram {
+                    precision: options.precision,
+                    fuse_unk: options.fuse_unk,
+                    kinds: runs.map(|run| (run[0], run.len())).collect(),
+                }
+            }
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenHeader {
+    model: Beside,
+    unit: WrittenUnit,
+    pipeline: Pipeline,
+    decoder: Decoder,
+}
+
+/// The bytes of a tokenizer that asks of calls what `defaults` says.
+pub(super) fn write(tokenizer: &Tokenizer, defaults: &CallDefaults) -> Result<Vec<u8>> {
+    let model = tokenizer.model();
+    let header = WrittenHeader {
+        model: Beside::of(model),
+        unit: match model.unit() {
+            Unit::Bytes => WrittenUnit::Bytes,
+            Unit::Chars => WrittenUnit::Chars,
+        },
+        pipeline: tokenizer.pipeline().clone(),
+        decoder: tokenizer.decoder().clone(),
+    };
+    let header = serde_json::to_string(&header).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut bytes = format!("{MAGIC}{VERSION} {header}\n").into_bytes();
+    tokenizer_json::write_compact(tokenizer, defaults, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads what [`write`] wrote.
+pub(super) fn read(bytes: &[u8]) -> Result<Parts> {
+    let error = |reason: String| Error::format("sentitok tokenizer, line 1", reason);
+    let text = super::utf8(bytes)?;
+    let (line, rest) = text
+        .split_once('\n')
+        .ok_or_else(|| error("the file ends after the header; it was cut off".into()))?;
+    let header = line.strip_prefix(MAGIC).ok_or_else(|| error(format!("expected {MAGIC:?} at the start")))?;
+    let (version, header) = header.split_once(' ').unwrap_or((header, ""));
+    if version != VERSION {
+        return Err(Error::Version {
+            what: "sentitok tokenizer".into(),
+            found: version.into(),
+            supported: VERSION.into(),
+        });
+    }
+    let header: WrittenHeader = serde_json::from_str(header).map_err(|found| error(found.to_string()))?;
+    tokenizer_json::read_with(
+        rest,
+        Some(Header {
+            model: header.model,
+            unit: match header.unit {
+                WrittenUnit::Bytes => Unit::Bytes,
+                WrittenUnit::Chars => Unit::Chars,
+            },
+            pipeline: header.pipeline,
+            decoder: header.decoder,
+        }),
+    )
+}

@@ -1,0 +1,47 @@
+//! What goes at the start of a decoded text: SentencePiece's `▁` as tokenizers' `Strip`.
+//!
+//! SentencePiece leaves out a `▁` of the first token, or of each while there is no
+//! text yet. `Strip` comes after the tokens were joined and takes spaces, whatever
+//! they were. The two are equal unless the pieces are of a kind that is told here.
+
+use crate::tokenizer::decoder::{SentencePieceDecoder, StripMarks};
+use crate::vocab::{TokenId, Vocab};
+
+/// How many spaces `Strip` takes so that it takes all there are.
+const ALL: u32 = u32::MAX;
+
+/// How many spaces `Strip` takes for this decoder, and what it does otherwise, in
+/// sentences.
+pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, Vec<&'static str>) {
+    let is_written = |id: TokenId, piece: &[u8]| {
+        let is_byte = piece.len() == 6 && decoder.bytes.contains(&id);
+        !is_byte && decoder.unk_id != Some(id) && decoder.control.binary_search(&id).is_err()
+    };
+    let (mut marked, mut doubled) = (false, false);
+    // The token of the byte 0x20 is a space that no `▁` stands for.
+    let mut spaced = !decoder.bytes.is_empty();
+    for (_, piece) in vocab.iter().filter(|(id, piece)| is_written(*id, piece)) {
+        spaced |= piece.starts_with(b" ");
+        if let Some(rest) = piece.strip_prefix("▁".as_bytes()) {
+            marked = true;
+            doubled |= rest.starts_with(b" ") || rest.starts_with("▁".as_bytes());
+        }
+    }
+    let (strip, doubled) = match decoder.strip {
+        StripMarks::All if marked && !doubled => (ALL, false),
+        StripMarks::All if marked => (1, true),
+        StripMarks::One if marked => (1, false),
+        StripMarks::None | StripMarks::One | StripMarks::All => (0, false),
+    };
+    let mut differences = Vec::new();
+    if doubled {
+        differences.push(
+            "of several tokens ▁ at the start of a text only the first is left out in decoding, \
+             as a token begins with two",
+        );
+    }
+    if strip > 0 && spaced {
+        differences.push("decoding leaves out a space at the start of a text even where no ▁ stood for it");
+    }
+    (strip, differences)
+}

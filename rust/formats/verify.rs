@@ -1,0 +1,92 @@
+//! Whether two tokenizers give the same ids.
+//!
+//! The proof behind a conversion: both encode the same documents, differing
+//! ones are counted and the first is kept whole.
+
+use crate::error::Result;
+use crate::tokenizer::{EncodeOptions, Tokenizer};
+use crate::vocab::TokenId;
+
+/// What a comparison found so far.
+///
+/// ```
+/// use sentitok::{EncodeOptions, Tokenizer, formats::verify::Report};
+/// let file = r#"{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}"#;
+/// let left = Tokenizer::from_bytes(file.as_bytes())?;
+/// let right = Tokenizer::from_bytes(&left.to_bytes()?)?;
+/// let mut report = Report::default();
+/// report.compare(&left, &right, &["ab", "ba"], EncodeOptions::default())?;
+/// assert!(report.is_equal());
+/// # Ok::<(), sentitok::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Documents compared.
+    pub documents: u64,
+    /// Ids that the first tokenizer gave.
+    pub tokens: u64,
+    /// Documents with different ids.
+    pub differing: u64,
+    /// The first of them.
+    pub first: Option<Difference>,
+}
+
+/// A document with different ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Its number, from 0.
+    pub document: u64,
+    /// Its bytes.
+    pub text: Vec<u8>,
+    /// The ids of the first tokenizer.
+    pub left: Vec<TokenId>,
+    /// The ids of the second.
+    pub right: Vec<TokenId>,
+}
+
+impl Difference {
+    /// The place of the first id that differs.
+    pub fn at(&self) -> usize {
+        self.left.iter().zip(&self.right).take_while(|(left, right)| left == right).count()
+    }
+}
+
+impl Report {
+    /// Whether no document differs.
+    pub fn is_equal(&self) -> bool {
+        self.differing == 0
+    }
+
+    /// Compares two tokenizers on more documents.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode_batch`].
+    pub fn compare<T: AsRef<[u8]> + Sync>(
+        &mut self,
+        left: &Tokenizer,
+        right: &Tokenizer,
+        documents: &[T],
+        options: EncodeOptions<'_>,
+    ) -> Result<()> {
+        let options = EncodeOptions { spans: false, ..options };
+        let (left, right) = (left.encode_batch(documents, options)?, right.encode_batch(documents, options)?);
+        for (number, document) in documents.iter().enumerate() {
+            let ids = |batch: &crate::EncodingBatch| {
+                batch.row(number).and_then(|row| batch.ids.get(row)).unwrap_or_default().to_vec()
+            };
+            let (left, right) = (ids(&left), ids(&right));
+            self.tokens += left.len() as u64;
+            if left != right {
+                self.differing += 1;
+                self.first.get_or_insert_with(|| Difference {
+                    document: self.documents,
+                    text: document.as_ref().to_vec(),
+                    left,
+                    right,
+                });
+            }
+            self.documents += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! A model that makes none of some tokens of text: special ones, which a call
+//! does not take.
+
+use super::pairs::{Merged, PairTable};
+use super::{Bpe, Unit, chars};
+use crate::models::bpe::char_table::Atoms;
+use crate::vocab::TokenId;
+
+impl Bpe {
+    /// This model, which makes none of `specials` (ids ascending) of text: no
+    /// piece is one as a whole, no merge has to do with one, and no character, with
+    /// its prefix and suffix, is one. `None` if it is so already. A byte stays a
+    /// byte: there is nothing else to write it with.
+    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
+        let is_byte = |id: TokenId| self.vocab.bytes(id).is_some_and(|bytes| bytes.len() == 1);
+        let stays = |id: &TokenId| self.options.unit == Unit::Bytes && is_byte(*id);
+        let barred: Vec<TokenId> = specials.iter().copied().filter(|id| !stays(id)).collect();
+        let is_barred = |id: TokenId| barred.binary_search(&id).is_ok();
+        let stands_in = |&(left, right, merged): &(TokenId, TokenId, Merged)| {
+            is_barred(left) || is_barred(right) || is_barred(merged.id)
+        };
+        let merges = !barred.is_empty() && self.pairs.iter().any(|pair| stands_in(&pair));
+        let by_name = self.options.unit == Unit::Chars || self.has_affixes();
+        let starts = by_name && barred.iter().any(|&id| self.is_unit(id));
+        if self.barred == barred || !(merges || starts || self.emits_whole_tokens()) {
+            return None;
+        }
+        let cuts_words = self.cuts_words && !self.vocab.id("▁".as_bytes()).is_some_and(is_barred);
+        let mut barring = Self { barred: barred.clone(), cuts_words, ..self.clone() };
+        if merges {
+            barring.pairs = PairTable::with_capacity(self.pairs.len());
+            for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {
+                barring.pairs.insert(left, right, merged);
+            }
+            if self.options.unit == Unit::Bytes {
+                barring.atoms = Atoms::new(&self.vocab, &barring.pairs, &self.byte_ids);
+            }
+        }
+        Some(barring)
+    }
+
+    /// Whether a token is one character, with or without prefix and suffix.
+    fn is_unit(&self, id: TokenId) -> bool {
+        let affix = |affix: &Option<String>| affix.clone().unwrap_or_default().into_bytes();
+        let (prefix, suffix) =
+            (affix(&self.options.continuing_subword_prefix), affix(&self.options.end_of_word_suffix));
+        let Some(bytes) = self.vocab.bytes(id) else { return false };
+        let rests = [Some(bytes), bytes.strip_prefix(&prefix[..])].into_iter().flatten();
+        rests
+            .flat_map(|rest| [Some(rest), rest.strip_suffix(&suffix[..])])
+            .flatten()
+            .any(|rest| chars(rest).take(2).count() == 1)
+    }
+}

@@ -1,0 +1,280 @@
+//! `Worker`: a model and what one thread needs to encode pieces, with a cache.
+//!
+//! The cache is filled only by running the model, so it never decides an id.
+//! What it does not know is the work of `misses`.
+
+use super::Bpe;
+use super::merge::Symbols;
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::models::bpe::cache_fill::Misses;
+use crate::models::bpe::merge_boundaries::{Run, word_ends};
+use crate::models::cache::PretokenCache;
+use crate::models::cache::long_pieces::LongPieces;
+use crate::piece_table::{MAX_KEY, key};
+use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::vocab::TokenId;
+
+/// BPE-dropout: a probability and a seeded source of numbers.
+///
+/// SplitMix64 (Steele et al. 2014): small, and the same numbers everywhere.
+pub struct Dropout {
+    /// `p` as a threshold over 64-bit numbers.
+    threshold: u64,
+    state: u64,
+}
+
+impl Dropout {
+    /// Skips a merge with probability `p`.
+    pub fn new(p: f32, seed: u64) -> Self {
+        // A cast from float saturates, so 1.0 gives the greatest threshold.
+        Self { threshold: (f64::from(p) * 2f64.powi(64)) as u64, state: seed }
+    }
+
+    pub(super) fn skips(&mut self) -> bool {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        // `>=` of the complement: probability 1 skips always, 0 never.
+        self.threshold == u64::MAX || (z ^ (z >> 31)) < self.threshold
+    }
+}
+
+/// The buffers and the cache of one thread, good for one model alone: what a
+/// [`Worker`] leaves behind.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    symbols: Symbols,
+    cache: PretokenCache,
+    long: LongPieces,
+    /// The runs of a piece; kept for its memory.
+    runs: Vec<Run>,
+    dropout: Option<Dropout>,
+}
+
+/// The runs for which memory is kept.
+const KEPT_RUNS: usize = 1 << 13;
+
+/// What one thread encodes pieces with; made by [`Bpe::worker`].
+pub struct Worker<'m> {
+    bpe: &'m Bpe,
+    scratch: Box<Scratch>,
+}
+
+impl Bpe {
+    /// A worker for this model.
+    pub fn worker(&self) -> Worker<'_> {
+        self.worker_with(Box::default())
+    }
+
+    /// A worker that goes on with what another one of this model left behind.
+    pub(crate) fn worker_with(&self, scratch: Box<Scratch>) -> Worker<'_> {
+        Worker { bpe: self, scratch }
+    }
+}
+
+impl Worker<'_> {
+    /// The ids of pieces seen before.
+    pub(crate) fn cache(&mut self) -> &mut PretokenCache {
+        &mut self.scratch.cache
+    }
+
+    /// What can be kept for another worker of the same model: without what long
+    /// texts took, and without what was made while memory was missing.
+    pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
+        let _ = self.check();
+        self.scratch.symbols.rest();
+        self.scratch.runs.truncate(KEPT_RUNS);
+        self.scratch.runs.shrink_to(KEPT_RUNS);
+        self.scratch
+    }
+
+    /// Sets the dropout of the pieces that follow.
+    pub fn set_dropout(&mut self, dropout: Option<Dropout>) {
+        self.scratch.dropout = dropout;
+    }
+
+    /// Appends the ids of the piece `text[start..end]`.
+    #[inline]
+    pub fn encode(&mut self, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        self.scratch.encode(self.bpe, text, start, end, ids);
+    }
+
+    /// Whether there was memory for all that was encoded since the last look;
+    /// ids are missing where there was not.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) if not.
+    #[inline]
+    pub fn check(&mut self) -> Result<()> {
+        let Scratch { symbols, cache, .. } = &mut *self.scratch;
+        let found = symbols.missing.take().map_or_else(|| cache.check(), Err);
+        found.map_err(|error| self.forget(error))
+    }
+
+    /// Forgets what was learnt, of which ids may be missing.
+    #[cold]
+    fn forget(&mut self, error: Error) -> Error {
+        let dropout = self.scratch.dropout.take();
+        *self.scratch = Scratch { dropout, ..Scratch::default() };
+        error
+    }
+
+    /// Appends the ids of pieces of a text, in order.
+    pub(crate) fn encode_chunk(&mut self, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        self.scratch.encode_chunk(self.bpe, text, pieces, ids);
+    }
+
+    /// Appends the ids of pieces of a text whose spaces are read as `▁`. The cache is one for both
+    /// kinds of text: what is a piece of both holds no space and no `▁`, and has the same ids.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where [`Worker::reads_spaces`] says that they cannot be.
+    pub(crate) fn encode_spaced(
+        &mut self,
+        text: &[u8],
+        pieces: &[Piece],
+        ids: &mut Vec<TokenId>,
+    ) -> Result<()> {
+        let Some(spaced) = self.bpe.spaced() else {
+            return Err(Error::Internal("a model that reads no spaces as marks".into()));
+        };
+        let (cache, mut misses) = self.scratch.parts(spaced);
+        cache.encode(text, pieces, ids, &mut misses);
+        Ok(())
+    }
+
+    /// Whether a character that is not in the vocabulary is an error.
+    pub(crate) fn refuses_unknown(&self) -> bool {
+        self.bpe.options.unk_token.is_some() && self.bpe.unk_id.is_none()
+    }
+
+    /// Whether [`Worker::encode_spaced`] can be asked: where words are `split`, or the model may be
+    /// cut before each. Not before `worth` says so, as long as the model for that is not made.
+    pub(crate) fn reads_spaces(&self, split: bool, worth: impl FnOnce() -> bool) -> bool {
+        (split || self.bpe.cuts_words)
+            && self.scratch.dropout.is_none()
+            && (self.bpe.knows_spaced() || worth())
+            && self.bpe.spaced().is_some()
+    }
+
+    /// Appends the ids of a piece and the bytes that each covers.
+    pub fn encode_with_lens(&mut self, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        self.scratch.encode_with_lens(self.bpe, piece, ids, lens);
+    }
+}
+
+impl Scratch {
+    /// The cache, and what it asks.
+    fn parts<'a>(&'a mut self, bpe: &'a Bpe) -> (&'a mut PretokenCache, Misses<'a>) {
+        let Self { symbols, cache, long, runs, .. } = self;
+        (cache, Misses { bpe, symbols, long, runs })
+    }
+
+    #[inline]
+    fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
+        let len = end - start;
+        if self.dropout.is_some() || len == 0 {
+            bpe.encode_symbols(&text[start..end], &mut self.symbols, &mut self.dropout);
+            self.symbols.append_to(ids);
+            return;
+        }
+        let (cache, mut misses) = self.parts(bpe);
+        if len > MAX_KEY {
+            let piece = &text[start..end];
+            cache.encode(piece, &[Piece { start: 0, end: len as u32 }], ids, &mut misses);
+        } else {
+            let key = key(text, start, len);
+            if !cache.hit(key, ids) {
+                misses.encode_one(cache, key, ids);
+            }
+        }
+    }
+
+    fn encode_chunk(&mut self, bpe: &Bpe, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        if self.dropout.is_some() {
+            for piece in pieces {
+                self.encode(bpe, text, piece.start as usize, piece.end as usize, ids);
+            }
+        } else if bpe.cuts_words {
+            self.encode_words(bpe, text, pieces, ids);
+        } else {
+            let (cache, mut misses) = self.parts(bpe);
+            cache.encode(text, pieces, ids, &mut misses);
+        }
+    }
+
+    /// Appends the ids of pieces that are cut before each `▁`.
+    fn encode_words(&mut self, bpe: &Bpe, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        let (cache, mut misses) = self.parts(bpe);
+        let mut words = [Piece::default(); CHUNK];
+        let mut n = 0;
+        for piece in pieces {
+            let mut start = piece.start;
+            for end in word_ends(&text[piece.start as usize..piece.end as usize]) {
+                let end = piece.start + end as u32;
+                words[n] = Piece { start, end };
+                (start, n) = (end, n + 1);
+                if n == CHUNK {
+                    cache.encode(text, &words, ids, &mut misses);
+                    n = 0;
+                }
+            }
+        }
+        cache.encode(text, &words[..n], ids, &mut misses);
+    }
+
+    fn encode_with_lens(&mut self, bpe: &Bpe, piece: &[u8], ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        if bpe.scored.is_some() && self.dropout.is_none() && self.scored_with_lens(bpe, piece, ids, lens) {
+            return;
+        }
+        bpe.encode_symbols(piece, &mut self.symbols, &mut self.dropout);
+        self.append_with_lens(0, ids, lens);
+    }
+
+    /// Appends the symbols from the `skip`th on, as far as there is memory.
+    fn append_with_lens(&mut self, skip: usize, ids: &mut Vec<TokenId>, lens: &mut Vec<u32>) {
+        let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
+        let new = (new.get(skip..).unwrap_or_default(), new_lens.get(skip..).unwrap_or_default());
+        let done = memory::extend(ids, new.0).and_then(|()| memory::extend(lens, new.1));
+        self.symbols.note(done);
+    }
+
+    /// Encodes a text of any length run by run; `false` if it cannot be cut.
+    fn scored_with_lens(
+        &mut self,
+        bpe: &Bpe,
+        piece: &[u8],
+        ids: &mut Vec<TokenId>,
+        lens: &mut Vec<u32>,
+    ) -> bool {
+        let Some(cuts) = &bpe.cuts else { return false };
+        let (from, fused, mut done) = (ids.len(), bpe.fused_unk(), 0);
+        while done < piece.len() {
+            let n = match cuts.runs(piece, done, &mut self.runs) {
+                Ok(Some(n)) => n,
+                Ok(None) => return false,
+                Err(error) => {
+                    self.symbols.missing = Some(error);
+                    return true;
+                }
+            };
+            for at in 0..n {
+                let end = self.runs[at].end as usize;
+                bpe.encode_run(&piece[done..end], &mut self.symbols, &mut None);
+                let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
+                let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
+                let skip = usize::from(goes_on && new.first() == fused.as_ref());
+                if skip == 1
+                    && let (Some(last), Some(len)) = (lens.last_mut(), new_lens.first())
+                {
+                    *last += len;
+                }
+                self.append_with_lens(skip, ids, lens);
+                done = end;
+            }
+        }
+        true
+    }
+}

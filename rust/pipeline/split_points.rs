@@ -1,0 +1,145 @@
+//! `Seams`: where a text may be cut whose normalizer or pre-tokenizer rewrites it.
+//!
+//! At a blank between words of ASCII letters and digits, if every step of the normalizer
+//! acts on each side alone ([`crate::normalizer::split_points`]), and a piece begins with what
+//! the blank becomes. Where a text is not split at all, the model says whether it may be
+//! cut there ([`Seams::across`]). What is found is the same as for the whole text, whatever
+//! stands in it; a text without such a blank is not cut.
+
+use super::Pipeline;
+use crate::error::Result;
+use crate::normalizer::split_points::{PartSteps, Surroundings};
+use crate::normalizer::{Aligned, Normalizer};
+use crate::pre_tokenizer::{LOOK_BACK, PreTokenizer, REPLACEMENT};
+
+/// Which part of a text that is cut at seams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// That with which it begins.
+    First,
+    /// One with neither end.
+    Inner,
+    /// That with which it ends.
+    Last,
+}
+
+/// Where a text may be cut, and what becomes of its parts.
+#[derive(Debug)]
+pub(crate) struct Seams {
+    window: Surroundings,
+    letters: [bool; 256],
+    /// The steps for each [`Part`].
+    steps: [Option<Normalizer>; 3],
+    /// Whether a piece goes on over a seam, which it holds as `▁`.
+    pub(crate) joined: bool,
+}
+
+impl Seams {
+    /// The seams of a pipeline, if it has any.
+    pub(crate) fn of(pipeline: &Pipeline) -> Option<Self> {
+        let (mut window, mut parts) = (Surroundings::new(), PartSteps::default());
+        if let Some(normalizer) = &pipeline.normalizer {
+            normalizer.at_seams(&mut window, &mut parts)?;
+        }
+        let joined = split_at_seams(&pipeline.pre_tokenizer, &mut window)?;
+        let steps = [parts.first, parts.inner, parts.last]
+            .map(|normalizers| (!normalizers.is_empty()).then_some(Normalizer::Sequence { normalizers }));
+        Some(Self { letters: window.letters(), window, steps, joined })
+    }
+
+    /// Leaves the seams behind letters that may stand before a `▁` inside a piece.
+    pub(crate) fn across(&mut self, may_cut_behind: impl Fn(u8) -> bool) {
+        self.window.retain(may_cut_behind);
+        self.letters = self.window.letters();
+    }
+
+    /// The last seam at or before `near`, within 64 KiB: a place before a blank.
+    pub(crate) fn last(&self, text: &str, near: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let near = near.min(bytes.len());
+        let least = near.saturating_sub(LOOK_BACK);
+        let reach = self.window.reach;
+        let are_letters = |bytes: &[u8]| bytes.iter().all(|&byte| self.letters[usize::from(byte)]);
+        let is_seam = |&at: &usize| {
+            let (Some(before), Some(after)) = (at.checked_sub(reach), bytes.get(at + 1..at + 1 + reach))
+            else {
+                return false;
+            };
+            are_letters(&bytes[before..at]) && are_letters(after)
+        };
+        memchr::memrchr_iter(b' ', &bytes[least..near]).map(|at| least + at).find(is_seam)
+    }
+
+    fn steps(&self, part: Part) -> Option<&Normalizer> {
+        self.steps[part as usize].as_ref()
+    }
+
+    /// What the normalizer makes of a part, which may become `times` as long; `None` when
+    /// nothing changes.
+    ///
+    /// # Errors
+    /// As [`Normalizer::normalize`].
+    pub(crate) fn normalize(&self, part: Part, text: &str, times: usize) -> Result<Option<Aligned>> {
+        self.steps(part).map_or(Ok(None), |steps| steps.normalize_part(text, times))
+    }
+
+    /// [`Seams::normalize`] without the way back.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn normalize_text(&self, part: Part, text: &str, times: usize) -> Result<Option<String>> {
+        self.steps(part).map_or(Ok(None), |steps| steps.normalize_part_text(text, times))
+    }
+}
+
+/// Whether a piece goes on over a seam; `None` where nothing is known of it.
+///
+/// What a section begins with decides what is put in front of it: nothing, before a blank
+/// or its mark.
+fn split_at_seams(pre_tokenizer: &PreTokenizer, window: &mut Surroundings) -> Option<bool> {
+    match pre_tokenizer {
+        PreTokenizer::Metaspace { split, .. } => Some(!split),
+        PreTokenizer::MetaspaceWords => Some(false),
+        PreTokenizer::Bytes => (window.blank == REPLACEMENT).then_some(true),
+        PreTokenizer::Gpt2 { add_prefix_space: true } if window.blank != ' ' => None,
+        PreTokenizer::Regex(_) | PreTokenizer::Split(_) | PreTokenizer::FixedLength { .. } => None,
+        PreTokenizer::Sequence { .. } | PreTokenizer::ByteSpelled { .. } | PreTokenizer::Within { .. } => {
+            None
+        }
+        PreTokenizer::Marked(_) | PreTokenizer::PrefixSpace | PreTokenizer::ByteLevel { .. } => None,
+        splits => {
+            let blank = window.blank;
+            window.retain(|letter| splits.cuts_between(char::from(letter), blank));
+            Some(false)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pre_tokenizer::Prepend;
+
+    #[test]
+    fn a_seam_is_a_blank_between_letters() {
+        let nfc = Pipeline { normalizer: Some(Normalizer::Nfc), pre_tokenizer: PreTokenizer::MetaspaceWords };
+        let plain = Pipeline::new(PreTokenizer::Metaspace { prepend: Prepend::Always, split: false });
+        for (pipeline, text, expected) in [
+            (&plain, "a b", Some(1)),
+            (&plain, "a  b", None),
+            (&plain, " b", None),
+            (&plain, "a ", None),
+            (&plain, "a b é f. g", Some(1)),
+            (&nfc, "a b", None),
+            (&nfc, "ab cd", Some(2)),
+            (&nfc, "ab ce\u{301}", Some(2)),
+            (&nfc, "ab c\u{301}e", None),
+        ] {
+            assert_eq!(Seams::of(pipeline).unwrap().last(text, text.len()), expected, "{text}");
+        }
+        assert!(Seams::of(&plain).unwrap().joined && !Seams::of(&nfc).unwrap().joined);
+        for pre_tokenizer in [PreTokenizer::Bytes, PreTokenizer::sequence(vec![]).unwrap()] {
+            assert!(Seams::of(&Pipeline::new(pre_tokenizer.clone())).is_none(), "{pre_tokenizer:?}");
+        }
+    }
+}

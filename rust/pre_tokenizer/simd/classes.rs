@@ -1,0 +1,124 @@
+//! Classes of characters longer than a byte, as masks of all their bytes.
+//!
+//! They are looked up one by one in the tables, but for those whose lead byte
+//! says that they are ideographs or Hangul. A window without any pays one test.
+
+use std::hint::select_unpredictable;
+
+use super::block::{Block, WINDOW, Window};
+use crate::text::unicode::{Flags, IDEOGRAPH};
+
+/// Where the characters of a window begin and end.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// Bytes of a character behind its first.
+    inside: u64,
+}
+
+impl Shape {
+    /// Where each character is a byte.
+    pub(crate) const ASCII: Self = Self { inside: 0 };
+
+    /// The places of the characters right behind those that start at `places`.
+    ///
+    /// The sum carries over the bytes of a character; it ends where the next
+    /// one starts, so no two places meet.
+    #[inline(always)]
+    pub(crate) fn next(self, places: u64) -> u64 {
+        (places << 1).wrapping_add(self.inside) & !self.inside
+    }
+
+    /// Which of `places` are starts of characters.
+    #[inline(always)]
+    pub(crate) fn first(self, places: u64) -> u64 {
+        places & !self.inside
+    }
+
+    /// Where the last character of a window starts, be it whole or not.
+    #[inline(always)]
+    pub(crate) fn last(self) -> usize {
+        WINDOW - 1 - self.inside.leading_ones() as usize
+    }
+
+    /// [`Shape::last`] if the last piece `is_open` there, else 0; also 0 for
+    /// ASCII with more `places` than the first, whose words are short: to begin
+    /// the next window at once with the last of them costs less.
+    #[inline(always)]
+    pub(crate) fn resume(self, places: u64, is_open: bool) -> usize {
+        if self.inside == 0 && places != 1 { 0 } else { select_unpredictable(is_open, self.last(), 0) }
+    }
+
+    /// The starts of the characters that have their last byte at `places`, of
+    /// three bytes at most.
+    #[inline(always)]
+    pub(crate) fn back(self, places: u64) -> u64 {
+        let second = (places & self.inside) >> 1;
+        self.first(places | second | (second & self.inside) >> 1)
+    }
+
+    /// `places` and the other bytes of the characters that start there.
+    #[inline(always)]
+    fn whole(self, places: u64) -> u64 {
+        places | self.inside & !self.inside.wrapping_add(places << 1 & self.inside)
+    }
+}
+
+/// The bytes of the characters longer than a byte that have each of `classes`.
+///
+/// `look_up` gives the flags of the character at a place of a text.
+#[inline(always)]
+pub(crate) fn long<B: Block, const N: usize>(
+    window: &Window<'_, B>,
+    classes: [Flags; N],
+    look_up: impl Fn(&[u8], usize) -> Flags,
+) -> ([u64; N], Shape) {
+    let by_lead = ByLead { ideographs: IDEOGRAPH, syllables: IDEOGRAPH, none: |_: &B| 0 };
+    long_by_lead(window, classes, by_lead, look_up)
+}
+
+/// The flags of characters that are told by their lead bytes.
+pub(crate) struct ByLead<F> {
+    /// Those of U+4000 to U+9FFF, without the hexagrams, U+4DC0 to U+4DFF.
+    pub(crate) ideographs: Flags,
+    /// Those of U+B000 to U+CFFF.
+    pub(crate) syllables: Flags,
+    /// Which other lead bytes are those of characters without flags.
+    pub(crate) none: F,
+}
+
+/// The same, where the flags that lead bytes tell are not those of letters.
+#[inline(always)]
+pub(crate) fn long_by_lead<B: Block, const N: usize>(
+    window: &Window<'_, B>,
+    classes: [Flags; N],
+    by_lead: ByLead<impl Fn(&B) -> u64>,
+    look_up: impl Fn(&[u8], usize) -> Flags,
+) -> ([u64; N], Shape) {
+    let long = window.block.long();
+    if long == 0 {
+        return ([0; N], Shape { inside: 0 });
+    }
+    let block = &window.block;
+    let inside = block.range(0x80, 0xBF);
+    let shape = Shape { inside };
+    // U+5000 to U+9FFF, U+B000 to U+CFFF; and U+4000 to U+4FFF without the
+    // hexagrams, U+4DC0 to U+4DFF, which the second byte tells.
+    let ideographs = block.range(0xE5, 0xE9) | block.eq(0xE4) & !(block.eq(0xB7) >> 1) & !(1 << (WINDOW - 1));
+    let syllables = block.range(0xEB, 0xEC);
+    let of = |flags: Flags, class, places| if flags & class == 0 { 0 } else { places };
+    let mut found = classes
+        .map(|class| of(by_lead.ideographs, class, ideographs) | of(by_lead.syllables, class, syllables));
+    let mut others = long & !inside & !(ideographs | syllables);
+    if others != 0 {
+        others &= !(by_lead.none)(block);
+    }
+    while others != 0 {
+        let place = others.trailing_zeros();
+        let flags = look_up(window.bytes, window.at + place as usize);
+        for (found, class) in found.iter_mut().zip(classes) {
+            *found |= u64::from(flags & class != 0) << place;
+        }
+        others &= others - 1;
+    }
+    (found.map(|places| shape.whole(places)), shape)
+}

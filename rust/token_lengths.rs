@@ -1,0 +1,339 @@
+//! `Extents`: how many bytes of a piece each of its ids covers, by the ids alone.
+//!
+//! A token covers its own text, a byte of fallback one byte; only what is unknown
+//! has to be looked up in the piece. Where the ids leave it open, or there is any
+//! doubt, [`Extents::walk`] says so and the model has to encode the piece again:
+//! `Worker::encode_with_lens` is the definition. Not for models with affixes, nor
+//! for those that leave out what they do not know: these have no extents.
+
+use crate::pre_tokenizer::chunks::Piece;
+use crate::tokenizer::encoding::Span;
+use crate::vocab::{TokenId, Vocab};
+
+/// In [`Extents::lens`]: the id stands for what is unknown.
+const UNKNOWN: u32 = 0;
+/// In [`Extents::lens`]: the id stands for one byte, and is spelled as below.
+const BYTE: u32 = u32::MAX;
+/// How the tokens of fallback bytes begin. Where a text is spelled so, one of them
+/// may also be a token found in the text.
+const BYTE_SPELLING: &[u8] = b"<0x";
+
+/// The longest text of an unknown token that is compared with what is read, at any
+/// place of a run; a longer one is left to the model.
+const MOST_COMPARED: usize = 64;
+
+/// What an unknown token stands for.
+pub(crate) enum Unknown {
+    /// Nothing: no text becomes one.
+    Never,
+    /// The piece.
+    Piece,
+    /// A character.
+    Character {
+        /// The characters that are tokens.
+        known: CharSet,
+        /// Whether the token stands for a run of unknown characters.
+        fused: bool,
+        /// Tokens of more characters that may end such a run, as they begin with one
+        /// that is unknown alone; ids ascending.
+        ending: Vec<TokenId>,
+    },
+}
+
+/// How far the ids of a model reach.
+pub(crate) struct Extents {
+    /// By id: the bytes of its text, or one of the marks above.
+    lens: Vec<u32>,
+    /// By how much shorter are tokens that go on with a piece: a prefix of them.
+    prefix: u32,
+    unknown: Unknown,
+    /// The text of the unknown token, which may also be found as a token.
+    unknown_text: Box<[u8]>,
+}
+
+impl Extents {
+    /// Those of tokens that cover their text.
+    pub(crate) fn new(vocab: &Vocab) -> Self {
+        let mut lens = vec![UNKNOWN; vocab.id_limit()];
+        for (id, token) in vocab.iter() {
+            lens[id as usize] = u32::try_from(token.len()).unwrap_or(UNKNOWN);
+        }
+        Self { lens, prefix: 0, unknown: Unknown::Never, unknown_text: Box::default() }
+    }
+
+    /// As before, but for tokens that stand for a byte each.
+    pub(crate) fn with_bytes(mut self, ids: impl IntoIterator<Item = TokenId>) -> Self {
+        for id in ids {
+            if let Some(len) = self.lens.get_mut(id as usize) {
+                *len = BYTE;
+            }
+        }
+        self
+    }
+
+    /// As before, but for the token that stands for what is unknown.
+    pub(crate) fn with_unknown(mut self, id: TokenId, unknown: Unknown, vocab: &Vocab) -> Self {
+        if let Some(len) = self.lens.get_mut(id as usize) {
+            *len = UNKNOWN;
+        }
+        self.unknown_text = vocab.bytes(id).unwrap_or_default().into();
+        Self { unknown, ..self }
+    }
+
+    /// As before, but for a prefix of tokens that go on with a piece.
+    pub(crate) fn with_prefix(self, len: usize) -> Self {
+        Self { prefix: len as u32, ..self }
+    }
+
+    /// Whether a token covers its text wherever it stands.
+    pub(crate) fn covers_text(&self, id: TokenId) -> bool {
+        self.prefix == 0 && self.lens.get(id as usize).is_some_and(|&len| len != UNKNOWN && len != BYTE)
+    }
+
+    /// Whether no text is unknown.
+    pub(crate) fn knows_all(&self) -> bool {
+        matches!(self.unknown, Unknown::Never)
+    }
+
+    /// Whether a character is in no text unknown.
+    pub(crate) fn knows(&self, c: char) -> bool {
+        match &self.unknown {
+            Unknown::Never => true,
+            Unknown::Piece => false,
+            Unknown::Character { known, .. } => known.contains(c),
+        }
+    }
+
+    /// Calls `each` with the id and the places in `text` of each token of a piece,
+    /// of which `ids` are the tokens, or begin with them, or are as many of them as
+    /// were asked for. Returns their number; `None` where `ids` do not tell.
+    #[inline]
+    pub(crate) fn walk(
+        &self,
+        text: &[u8],
+        piece: Piece,
+        ids: &[TokenId],
+        mut each: impl FnMut(TokenId, usize, usize),
+    ) -> Option<usize> {
+        let (mut at, end) = (piece.start as usize, piece.end as usize);
+        let mut prefix = 0;
+        for (n, &id) in ids.iter().enumerate() {
+            if at == end {
+                return Some(n);
+            }
+            let len = match self.lens.get(id as usize) {
+                None | Some(&(UNKNOWN | BYTE)) => self.len_in(text.get(at..end)?, &ids[n..], n == 0)?,
+                Some(&len) => len.wrapping_sub(prefix) as usize,
+            };
+            // Also where a token is shorter than the prefix.
+            if len == 0 || len > end - at {
+                return None;
+            }
+            each(id, at, at + len);
+            at += len;
+            prefix = self.prefix;
+        }
+        Some(ids.len())
+    }
+
+    /// Appends the places of the tokens of pieces, of which `ids` are the tokens or begin
+    /// with them, moved by `base`, up to the first piece that is not told by the lengths of
+    /// tokens alone. Returns how many pieces these are, and how many ids.
+    pub(crate) fn walk_texts(
+        &self,
+        pieces: &[Piece],
+        ids: &[TokenId],
+        base: usize,
+        spans: &mut Vec<Span>,
+    ) -> (usize, usize) {
+        let (base, before) = (base as u64, spans.len());
+        let mut n_ids = 0;
+        for (n, piece) in pieces.iter().enumerate() {
+            let (mut at, mut prefix, first) = (piece.start, 0, n_ids);
+            while at < piece.end {
+                let len = ids.get(n_ids).and_then(|&id| self.lens.get(id as usize)).copied();
+                // Marks, and tokens shorter than the prefix, are longer than any piece.
+                let len = len.unwrap_or(UNKNOWN).wrapping_sub(prefix);
+                if len.wrapping_sub(1) >= piece.end - at {
+                    spans.truncate(before + first);
+                    return (n, first);
+                }
+                spans.push([base + u64::from(at), base + u64::from(at + len)]);
+                (at, prefix, n_ids) = (at + len, self.prefix, n_ids + 1);
+            }
+        }
+        (pieces.len(), n_ids)
+    }
+
+    /// Whether a text begins with that of the unknown token.
+    #[inline]
+    fn begins_unknown(&self, text: &[u8]) -> bool {
+        !self.unknown_text.is_empty() && text.starts_with(&self.unknown_text)
+    }
+
+    /// The bytes that the first of `ids`, an unknown token or one of a byte, covers
+    /// at the start of what is left of a piece.
+    #[inline(never)]
+    fn len_in(&self, rest: &[u8], ids: &[TokenId], at_start: bool) -> Option<usize> {
+        match self.lens.get(*ids.first()? as usize) {
+            Some(&BYTE) => return (!rest.starts_with(BYTE_SPELLING)).then_some(1),
+            Some(&UNKNOWN) if self.unknown_text.len() <= MOST_COMPARED && !self.begins_unknown(rest) => {}
+            _ => return None,
+        }
+        match &self.unknown {
+            Unknown::Never => None,
+            Unknown::Piece => at_start.then_some(rest.len()),
+            Unknown::Character { known, fused, ending } => {
+                let may_end = |next: Option<&TokenId>| match next {
+                    Some(next) => ending.binary_search(next).is_ok(),
+                    None => !ending.is_empty(),
+                };
+                if *fused && may_end(ids.get(1)) {
+                    return None;
+                }
+                let mut len = 0;
+                while len < rest.len() {
+                    // The text of the unknown token may be a token, one with those around it.
+                    if *fused && self.begins_unknown(&rest[len..]) {
+                        return None;
+                    }
+                    // Bytes that are no text are left to the model.
+                    let c = first_char(&rest[len..])?;
+                    if known.contains(c) || !*fused && len > 0 {
+                        break;
+                    }
+                    len += c.len_utf8();
+                }
+                Some(len)
+            }
+        }
+    }
+}
+
+/// The character that a text begins with; no more of the text is looked at.
+#[inline]
+fn first_char(text: &[u8]) -> Option<char> {
+    // The bytes it has, the bits of the first that count, and the least that needs so many.
+    let (len, bits, least) = match *text.first()? {
+        byte @ 0..0x80 => return Some(char::from(byte)),
+        byte @ 0xC0..0xE0 => (2, byte & 0x1F, 0x80),
+        byte @ 0xE0..0xF0 => (3, byte & 0x0F, 0x800),
+        byte @ 0xF0..0xF8 => (4, byte & 0x07, 0x1_0000),
+        _ => return None,
+    };
+    let mut point = u32::from(bits);
+    for byte in text.get(1..len)? {
+        if byte & 0xC0 != 0x80 {
+            return None;
+        }
+        point = point << 6 | u32::from(byte & 0x3F);
+    }
+    char::from_u32(point).filter(|_| point >= least)
+}
+
+/// A set of characters: one bit each.
+pub(crate) struct CharSet(Vec<u64>);
+
+impl CharSet {
+    /// The set of these.
+    pub(crate) fn new(chars: impl IntoIterator<Item = char>) -> Self {
+        let mut bits = Vec::new();
+        for c in chars {
+            let place = c as usize / 64;
+            if place >= bits.len() {
+                bits.resize(place + 1, 0);
+            }
+            bits[place] |= 1 << (c as usize % 64);
+        }
+        Self(bits)
+    }
+
+    /// Whether a character is in it.
+    #[inline]
+    pub(crate) fn contains(&self, c: char) -> bool {
+        self.0.get(c as usize / 64).is_some_and(|bits| bits >> (c as usize % 64) & 1 == 1)
+    }
+
+    /// Those of the tokens that begin with a character outside it; ids ascending.
+    pub(crate) fn others<'a>(&self, tokens: impl IntoIterator<Item = (TokenId, &'a [u8])>) -> Vec<TokenId> {
+        let begins_inside = |token: &[u8]| first_char(token).is_some_and(|c| self.contains(c));
+        let others = tokens.into_iter().filter(|(_, token)| !begins_inside(token));
+        let mut ids: Vec<TokenId> = others.map(|(id, _)| id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The characters that are tokens.
+    pub(crate) fn of_tokens<'a>(tokens: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        Self::new(tokens.into_iter().filter_map(|token| {
+            let mut chars = std::str::from_utf8(token).ok()?.chars();
+            chars.next().filter(|_| chars.next().is_none())
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walked(extents: &Extents, text: &str, ids: &[TokenId]) -> Option<Vec<(TokenId, usize, usize)>> {
+        let mut found = Vec::new();
+        let piece = Piece { start: 0, end: text.len() as u32 };
+        let n = extents.walk(text.as_bytes(), piece, ids, |id, start, end| found.push((id, start, end)))?;
+        assert_eq!(n, found.len());
+        Some(found)
+    }
+
+    #[test]
+    fn a_character_is_read_as_the_standard_library_reads_it() {
+        let known = |text: &[u8]| text.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+        for first in 0..=u8::MAX {
+            for second in 0..=u8::MAX {
+                for rest in [&b"\x80\x80"[..], b"\xBF\xBF", b"\x80", b"", b"a\x80", b"\x80a", b"\xC0\x80"] {
+                    let text = [&[first, second], rest].concat();
+                    assert_eq!(first_char(&text), known(&text), "{text:?}");
+                }
+            }
+            assert_eq!(first_char(&[first]), known(&[first]), "{first}");
+        }
+        assert_eq!(first_char(b""), None);
+    }
+
+    #[test]
+    fn what_ids_tell() {
+        let vocab = Vocab::from_tokens(["<unk>", "a", "ab", "<0x0A>", "##b"]).unwrap();
+        let of = |unknown| Extents::new(&vocab).with_bytes([3]).with_unknown(0, unknown, &vocab);
+        let of_characters = |fused, ending| {
+            let known = CharSet::of_tokens([&b"a"[..], b"b", b"ab"]);
+            of(Unknown::Character { known, fused, ending })
+        };
+        let (runs, lone) = (of_characters(true, vec![]), of_characters(false, vec![2]));
+        let ended = of_characters(true, vec![2]);
+        let word = of(Unknown::Piece).with_prefix(2);
+        for (name, extents, text, ids, expected) in [
+            ("texts", &runs, "aba", &[2, 1][..], Some(vec![(2, 0, 2), (1, 2, 3)])),
+            ("the ids of what follows", &runs, "ab", &[2, 1], Some(vec![(2, 0, 2)])),
+            ("cut off", &runs, "aba", &[2], Some(vec![(2, 0, 2)])),
+            ("a byte", &runs, "\na", &[3, 1], Some(vec![(3, 0, 1), (1, 1, 2)])),
+            ("a byte or its spelling", &runs, "<0x0A>", &[3], None),
+            ("a run", &runs, "aé語a", &[1, 0, 1], Some(vec![(1, 0, 1), (0, 1, 6), (1, 6, 7)])),
+            ("one by one", &lone, "é語", &[0, 0], Some(vec![(0, 0, 2), (0, 2, 5)])),
+            ("unknown or its spelling", &runs, "<unk>", &[0], None),
+            ("nothing unknown", &runs, "ab", &[0], None),
+            ("too long", &runs, "a", &[2], None),
+            ("no id", &runs, "a", &[9], None),
+            ("a word", &word, "ab", &[1, 4], Some(vec![(1, 0, 1), (4, 1, 2)])),
+            ("an unknown word", &word, "xyz", &[0, 1], Some(vec![(0, 0, 3)])),
+            ("an unknown part", &word, "ax", &[1, 0], None),
+            ("shorter than the prefix", &word, "aa", &[1, 1], None),
+            ("a run that another token may end", &ended, "xab", &[0, 2], None),
+            ("or not", &ended, "xa", &[0, 1], Some(vec![(0, 0, 1), (1, 1, 2)])),
+            ("a run that is cut off", &ended, "x", &[0], None),
+            ("never", &of(Unknown::Never), "x", &[0], None),
+        ] {
+            assert_eq!(walked(extents, text, ids), expected, "{name}");
+        }
+        let piece = Piece { start: 0, end: 3 };
+        assert_eq!(runs.walk(b"\xC3\xA9\xFF", piece, &[0], |_, _, _| {}), None);
+    }
+}

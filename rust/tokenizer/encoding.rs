@@ -1,0 +1,283 @@
+//! `Encoding` and `EncodingBatch`: ids as flat arrays.
+//!
+//! A batch is one array of ids and the places where its rows end: no object a
+//! token. Spans are bytes of the original text; [`char_offsets`] counts them in
+//! characters. Padding makes a rectangle, filled here.
+
+mod offsets;
+mod parts;
+mod source_texts;
+mod trim;
+
+pub use self::offsets::{OffsetUnit, char_offsets, write_char_offsets};
+pub use self::parts::{RowParts, TextPart};
+pub use self::trim::{Blanks, trim_spans};
+pub use crate::tokenizer::encoding::source_texts::Surfaces;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::vocab::TokenId;
+
+/// Where a token's text lies in the original, in bytes; empty for a special
+/// token that a template put in.
+pub type Span = [u64; 2];
+
+/// One text (or a pair) as ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoding {
+    /// The ids.
+    pub ids: Vec<TokenId>,
+    /// The span of each id in its own text.
+    pub spans: Vec<Span>,
+    /// The number of the segment of each id.
+    pub type_ids: Vec<u32>,
+    /// Whether a template put the id in.
+    pub special_mask: Vec<bool>,
+    /// Which ids are of the second text of a pair; their spans lie in it.
+    pub second: std::ops::Range<usize>,
+    /// What stood in the text where the ids do not say it.
+    pub surfaces: Surfaces,
+}
+
+impl Encoding {
+    /// Appends an id of a template.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough, as for all of these.
+    pub(crate) fn push_special(&mut self, id: TokenId, type_id: u32) -> Result<()> {
+        memory::push(&mut self.ids, id)?;
+        memory::push(&mut self.spans, [0, 0])?;
+        memory::push(&mut self.type_ids, type_id)?;
+        memory::push(&mut self.special_mask, true)
+    }
+
+    /// As [`Encoding::push_text`], without a copy if nothing is there yet.
+    pub(crate) fn take_text(
+        &mut self,
+        ids: Vec<TokenId>,
+        spans: Vec<Span>,
+        surfaces: Surfaces,
+        type_id: u32,
+    ) -> Result<()> {
+        if !self.ids.is_empty() {
+            return self.push_text(&ids, &spans, &surfaces, type_id);
+        }
+        (self.ids, self.spans, self.surfaces) = (ids, spans, surfaces);
+        self.ids.shrink_to_fit();
+        self.spans.shrink_to_fit();
+        memory::resize(&mut self.type_ids, self.ids.len(), type_id)?;
+        memory::resize(&mut self.special_mask, self.ids.len(), false)
+    }
+
+    /// Appends the ids of a text.
+    pub(crate) fn push_text(
+        &mut self,
+        ids: &[TokenId],
+        spans: &[Span],
+        surfaces: &Surfaces,
+        type_id: u32,
+    ) -> Result<()> {
+        self.surfaces.extend(surfaces, self.ids.len())?;
+        memory::extend(&mut self.ids, ids)?;
+        memory::extend(&mut self.spans, spans)?;
+        memory::resize(&mut self.type_ids, self.ids.len(), type_id)?;
+        memory::resize(&mut self.special_mask, self.ids.len(), false)
+    }
+}
+
+/// Many texts as ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodingBatch {
+    /// The ids of all rows, one after the other.
+    pub ids: Vec<TokenId>,
+    /// Where each row starts; one more than there are rows.
+    pub row_offsets: Vec<i64>,
+    /// The span of each id in its own text, if asked for.
+    pub spans: Option<Vec<Span>>,
+    /// What stood in the texts where the ids do not say it, by place among all ids;
+    /// kept with spans where offsets leave out white space.
+    pub surfaces: Surfaces,
+}
+
+/// On which side of a row padding stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Side {
+    /// Before the ids.
+    Left,
+    /// After the ids.
+    #[default]
+    Right,
+}
+
+impl EncodingBatch {
+    /// A batch without rows.
+    pub fn new(with_spans: bool) -> Self {
+        let spans = with_spans.then(Vec::new);
+        Self { ids: Vec::new(), row_offsets: vec![0], spans, surfaces: Surfaces::default() }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows().len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows().is_empty()
+    }
+
+    /// The places of a row's ids; `None` past the last row.
+    pub fn row(&self, row: usize) -> Option<std::ops::Range<usize>> {
+        self.rows().row(row)
+    }
+
+    /// The rows, borrowed.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows { ids: &self.ids, row_offsets: &self.row_offsets }
+    }
+
+    /// Ends the row that was being filled.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no memory to note it.
+    pub(crate) fn end_row(&mut self) -> Result<()> {
+        memory::push(&mut self.row_offsets, self.ids.len() as i64)
+    }
+}
+
+/// Ids in rows, wherever the arrays live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows<'a> {
+    /// The ids of all rows, one after the other.
+    pub ids: &'a [TokenId],
+    /// Where each row starts; one more than there are rows.
+    pub row_offsets: &'a [i64],
+}
+
+impl<'a> Rows<'a> {
+    /// The ids of each row.
+    pub fn iter(&self) -> impl Iterator<Item = &'a [TokenId]> {
+        let ids = self.ids;
+        self.row_offsets
+            .windows(2)
+            .map(move |row| ids.get(row[0] as usize..row[1] as usize).unwrap_or_default())
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.row_offsets.len().saturating_sub(1)
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The places of a row's ids; `None` past the last row.
+    pub fn row(&self, row: usize) -> Option<std::ops::Range<usize>> {
+        let start = *self.row_offsets.get(row)?;
+        let end = *self.row_offsets.get(row + 1)?;
+        Some(start as usize..end as usize)
+    }
+
+    /// The number of columns of a rectangle: `length`, or the longest row, rounded up
+    /// to a multiple.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a row longer than `length`, a multiple of 0, or more
+    /// than there is memory for.
+    pub fn columns(&self, length: Option<usize>, multiple_of: Option<usize>) -> Result<usize> {
+        let longest = self.iter().map(<[TokenId]>::len).max().unwrap_or(0);
+        if let Some(length) = length
+            && longest > length
+        {
+            return Err(Error::Encode(format!(
+                "a row has {longest} ids and length is {length}; encode with max_tokens={length}, or pad to more"
+            )));
+        }
+        let columns = match multiple_of {
+            Some(0) => return Err(Error::Encode("multiple_of is 0; it must be at least 1".into())),
+            Some(multiple) => length.unwrap_or(longest).div_ceil(multiple).saturating_mul(multiple),
+            None => length.unwrap_or(longest),
+        };
+        // Asked for before it is filled: to run out of memory here is no reason to abort.
+        let cells = columns.checked_mul(self.len()).and_then(|n| n.checked_mul(size_of::<i64>() + 1));
+        let fits = cells.is_some_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+        if fits {
+            return Ok(columns);
+        }
+        Err(Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len())))
+    }
+
+    /// Fills a rectangle of so many `columns` and as many rows as there are with a value for each
+    /// id, and with `fill` where there is none. It holds zeros; each cell is written at most once.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a row of more ids than there are columns.
+    pub fn pad<T: Copy, U: Copy + Default + PartialEq>(
+        &self,
+        columns: usize,
+        side: Side,
+        values: &[T],
+        fill: U,
+        convert: impl Fn(T) -> U,
+        cells: &mut [U],
+    ) -> Result<()> {
+        for (number, cells) in (0..self.len()).zip(cells.chunks_exact_mut(columns.max(1))) {
+            let row = values.get(self.row(number).unwrap_or_default()).unwrap_or_default();
+            let Some(free) = columns.checked_sub(row.len()) else {
+                return Err(Error::Encode(format!(
+                    "row {number} has {} ids and there are {columns} columns; Rows::columns says how many it takes",
+                    row.len()
+                )));
+            };
+            let start = if side == Side::Left { free } else { 0 };
+            let end = start + row.len();
+            for (cell, &value) in cells[start..end].iter_mut().zip(row) {
+                *cell = convert(value);
+            }
+            if fill != U::default() {
+                cells[..start].fill(fill);
+                cells[end..].fill(fill);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(rows: &[&[TokenId]]) -> EncodingBatch {
+        let mut batch = EncodingBatch::new(false);
+        for row in rows {
+            batch.ids.extend_from_slice(row);
+            batch.end_row().unwrap();
+        }
+        batch
+    }
+
+    #[test]
+    fn rectangles() {
+        let batch = batch(&[&[1, 2, 3], &[], &[4]]);
+        let pad = |columns: usize, side| {
+            let (mut ids, mut mask) = (vec![0; 3 * columns], vec![false; 3 * columns]);
+            batch.rows().pad(columns, side, &batch.ids, 9, i64::from, &mut ids).unwrap();
+            batch.rows().pad(columns, side, &batch.ids, false, |_| true, &mut mask).unwrap();
+            assert_eq!(mask.iter().filter(|&&real| real).count(), 4);
+            ids
+        };
+        assert_eq!(batch.rows().columns(None, None).unwrap(), 3);
+        assert_eq!(pad(3, Side::Right), [1, 2, 3, 9, 9, 9, 4, 9, 9]);
+        assert_eq!(batch.rows().columns(Some(3), Some(2)).unwrap(), 4);
+        assert_eq!(pad(4, Side::Left), [9, 1, 2, 3, 9, 9, 9, 9, 9, 9, 9, 4]);
+        assert!(batch.rows().columns(Some(2), None).is_err());
+        for side in [Side::Left, Side::Right] {
+            assert!(batch.rows().pad(2, side, &batch.ids, 9, i64::from, &mut [0; 6]).is_err());
+        }
+        assert!(batch.rows().columns(None, Some(0)).is_err());
+        assert!(batch.rows().columns(Some(usize::MAX), None).is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! Spans that are sums of the sizes of tokens: where tokens, one after the other,
+//! are the text, but for a space in front and `▁` in the place of spaces.
+//!
+//! So it is for byte-level models, and for SentencePiece's that change nothing but
+//! spaces (Llama, Mistral). The text is looked at for what does not add up alone: a
+//! `▁` of its own, or bytes that are no UTF-8. In characters a token counts those
+//! that begin in it, and begins inside one if its first byte does.
+
+use std::sync::OnceLock;
+
+use memchr::memmem::Finder;
+
+use super::Tokenizer;
+use super::input::Input;
+use crate::normalizer::Normalizer;
+use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::tokenizer::encoding::{OffsetUnit, Span};
+use crate::tokenizer::template::Part;
+use crate::vocab::TokenId;
+
+/// What stands for a space.
+const MARK: &str = "▁";
+/// A token whose size is not known without the text.
+const NOT_KNOWN: u32 = u32::MAX;
+
+/// What tokens have that the text has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    /// Nothing: the bytes are the same, be they UTF-8 or not.
+    Nothing,
+    /// A space in front of a text.
+    Space { front: Front, is_marked: bool },
+}
+
+/// Which texts get a space in front, if they are not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Front {
+    None,
+    Every,
+    WithoutSpace,
+}
+
+/// The sums of a tokenizer, each unit's made when it is first asked for.
+pub(super) struct Sums {
+    added: Added,
+    /// By id: twice the size, and one more for a token that begins inside a character.
+    bytes: OnceLock<Vec<u32>>,
+    chars: OnceLock<Vec<u32>>,
+    /// What a text must not hold.
+    mark: Finder<'static>,
+    spelled_byte: Finder<'static>,
+}
+
+impl Tokenizer {
+    /// Whether spans are sums where the text allows it: then how many ids of the
+    /// template's stand before and after those of a text.
+    pub fn sums_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
+        self.sums().filter(|_| self.template.is_framed())?;
+        let is_text = |part: &Part| matches!(part, Part::First { .. });
+        let before = self.template.single.iter().position(is_text)?;
+        let after = self.template.single.len() - 1 - before;
+        Some(if add_special_tokens { [before, after] } else { [0, 0] })
+    }
+
+    /// Writes the offsets of the ids of a text, which stand between `around` ids of
+    /// the template's, if they are sums; `false`, with the cells to be written anew,
+    /// if they are not.
+    pub fn write_sums(
+        &self,
+        ids: &[TokenId],
+        text: Input<'_>,
+        unit: OffsetUnit,
+        around: [usize; 2],
+        offsets: &mut [Span],
+    ) -> bool {
+        let Some((sizes, in_front)) = self.known_sizes(text, unit) else { return false };
+        let before = around[0].min(ids.len());
+        let places = before..ids.len().saturating_sub(around[1]).max(before);
+        if offsets.len() != ids.len() {
+            return false;
+        }
+        offsets[..places.start].fill([0, 0]);
+        offsets[places.end..].fill([0, 0]);
+        let mut offsets = offsets[places.clone()].iter_mut();
+        let put = |span| {
+            if let Some(offset) = offsets.next() {
+                *offset = span;
+            }
+        };
+        for_each_sum(sizes, &ids[places], in_front, put).is_some()
+    }
+
+    /// Calls `put` with the first byte of each of the ids of a text, without the template's; `false`
+    /// where they are not the text, one after the other.
+    pub(crate) fn token_starts(&self, ids: &[TokenId], text: Input<'_>, mut put: impl FnMut(usize)) -> bool {
+        let Some((sizes, in_front)) = self.known_sizes(text, OffsetUnit::Bytes) else { return false };
+        for_each_sum(sizes, ids, in_front, |[start, _]| put(start as usize)) == Some(text.len() as u64)
+    }
+
+    /// The sizes of tokens, and how much of the first is not in a text; `None` where they do not add up to it.
+    fn known_sizes(&self, text: Input<'_>, unit: OffsetUnit) -> Option<(&[u32], u64)> {
+        let sums = self.sums()?;
+        let in_front = sums.in_front(text, unit)?;
+        let sizes = match unit {
+            OffsetUnit::Bytes => &sums.bytes,
+            OffsetUnit::Chars => &sums.chars,
+        };
+        // Nobody waits for another who makes them.
+        if sizes.get().is_none() {
+            let _ = sizes.set(self.sizes(sums.added, unit));
+        }
+        Some((sizes.get().map_or(&[][..], Vec::as_slice), in_front))
+    }
+
+    fn sums(&self) -> Option<&Sums> {
+        if self.sums.get().is_none() {
+            let _ = self.sums.set(self.made_sums());
+        }
+        self.sums.get()?.as_ref()
+    }
+
+    fn made_sums(&self) -> Option<Sums> {
+        Some(Sums {
+            added: self.added_to_text()?,
+            bytes: OnceLock::new(),
+            chars: OnceLock::new(),
+            mark: Finder::new(MARK),
+            spelled_byte: Finder::new("<0x"),
+        })
+    }
+
+    /// What tokens have that the text has not, where that is all they differ in.
+    fn added_to_text(&self) -> Option<Added> {
+        if self.keeps_text() && self.added.tokens().iter().all(|token| self.keeps_token(token)) {
+            return Some(Added::Nothing);
+        }
+        let (front, is_marked) = match (&self.pipeline.normalizer, &self.pipeline.pre_tokenizer) {
+            (None, PreTokenizer::Gpt2 { add_prefix_space: true }) => (Front::WithoutSpace, false),
+            (None, PreTokenizer::Metaspace { prepend, .. }) => match prepend {
+                Prepend::Never => (Front::None, true),
+                Prepend::Always | Prepend::First => (Front::WithoutSpace, true),
+            },
+            (Some(normalizer), PreTokenizer::Bytes) => (marks_spaces(normalizer)?, true),
+            _ => return None,
+        };
+        // No token ends inside a mark.
+        let model = self.choices.barred_model();
+        let adds_up = if is_marked { model.encode(MARK.as_bytes()).len() == 1 } else { model.is_lossless() };
+        (adds_up && self.choices.extents().is_some()).then_some(Added::Space { front, is_marked })
+    }
+
+    fn sizes(&self, added: Added, unit: OffsetUnit) -> Vec<u32> {
+        let goes_on = |byte: u8| byte & 0xC0 == 0x80;
+        let (extents, mark) = (self.choices.extents(), Finder::new(MARK));
+        let size = |id| {
+            // Each added token begins a section, with a space of its own.
+            let is_cut = added != Added::Nothing && self.added.by_id(id).is_some();
+            let Some(token) = self.id_to_bytes(id).filter(|_| !is_cut) else { return NOT_KNOWN };
+            let fallback = self.model.fallback_byte(id).map(|byte| [byte]);
+            let token = fallback.as_ref().map_or(token, |byte| byte);
+            let covers = added == Added::Nothing
+                || extents.is_some_and(|extents| fallback.is_some() || extents.covers_text(id));
+            if !covers {
+                return NOT_KNOWN;
+            }
+            let n_marks = match added {
+                Added::Space { is_marked: true, .. } => mark.find_iter(token).count(),
+                _ => 0,
+            };
+            let (size, is_inside) = match unit {
+                OffsetUnit::Bytes => (token.len() - n_marks * (MARK.len() - 1), false),
+                OffsetUnit::Chars => {
+                    let begins = token.iter().filter(|byte| !goes_on(**byte)).count();
+                    (begins, token.first().is_some_and(|&byte| goes_on(byte)))
+                }
+            };
+            u32::try_from(2 * size + usize::from(is_inside)).unwrap_or(NOT_KNOWN)
+        };
+        (0..=self.max_id()).map(size).collect()
+    }
+}
+
+impl Sums {
+    /// How much of the first token is not in the text; `None` where tokens do not
+    /// add up to it.
+    fn in_front(&self, text: Input<'_>, unit: OffsetUnit) -> Option<u64> {
+        let Added::Space { front, is_marked } = self.added else {
+            return (unit == OffsetUnit::Bytes || text.text().is_some()).then_some(0);
+        };
+        let text = text.text()?.as_bytes();
+        if is_marked && (self.mark.find(text).is_some() || self.spelled_byte.find(text).is_some()) {
+            return None;
+        }
+        Some(match front {
+            Front::None => 0,
+            Front::Every => u64::from(!text.is_empty()),
+            Front::WithoutSpace => u64::from(text.first().is_some_and(|&byte| byte != b' ')),
+        })
+    }
+}
+
+/// Calls `put` with the sums of the sizes of ids, each as a span; returns their end, if all sizes are known.
+#[inline(always)]
+fn for_each_sum(sizes: &[u32], ids: &[TokenId], in_front: u64, mut put: impl FnMut(Span)) -> Option<u64> {
+    let (mut end, mut are_known) = (0u64, true);
+    let mut left_out = in_front;
+    for &id in ids {
+        let size = sizes.get(id as usize).copied().unwrap_or(NOT_KNOWN);
+        are_known &= size != NOT_KNOWN;
+        let start = end.wrapping_sub(u64::from(size & 1));
+        end = end.wrapping_add(u64::from(size >> 1)).wrapping_sub(left_out);
+        left_out = 0;
+        put([start, end]);
+    }
+    are_known.then_some(end)
+}
+
+/// Which texts get a mark in front, of a normalizer that writes spaces as marks and
+/// does nothing else.
+pub(super) fn marks_spaces(normalizer: &Normalizer) -> Option<Front> {
+    let is_prefix = |step: &Normalizer| matches!(step, Normalizer::Prepend { prepend } if prepend == MARK);
+    let marks = |step: &Normalizer| matches!(step, Normalizer::Replace { pattern, content } if pattern == " " && content == MARK);
+    match normalizer {
+        Normalizer::SentencePiece(whole) => {
+            let options = whole.options();
+            let is_plain = options.charsmap.is_empty()
+                && options.user_defined.is_empty()
+                && options.escape_whitespaces
+                && !options.remove_extra_whitespaces
+                && !options.treat_whitespace_as_suffix;
+            let front = if options.add_dummy_prefix { Front::Every } else { Front::None };
+            is_plain.then_some(front)
+        }
+        Normalizer::Sequence { normalizers } => match &normalizers[..] {
+            [first, second] if is_prefix(first) && marks(second) => Some(Front::Every),
+            [only] if marks(only) => Some(Front::None),
+            _ => None,
+        },
+        step if marks(step) => Some(Front::None),
+        _ => None,
+    }
+}

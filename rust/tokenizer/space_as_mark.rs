@@ -1,0 +1,230 @@
+//! Text that is encoded as it stands where a pipeline does nothing but write spaces as `▁`.
+//!
+//! The model reads each space as `▁` ([`crate::models::bpe::Bpe`], `spaced`), so no text is written anew but
+//! the first word, which may get a `▁` in front. Ids alone come from here, of texts without a `▁` of
+//! their own; all else is the work of the stages, which are the definition.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Tokenizer;
+use super::encode::MOST_RESERVED;
+use super::output::{Keeps, Output};
+use super::walk::Walk;
+use crate::memory;
+use crate::models::Worker;
+use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::pre_tokenizer::simd::Tiles;
+use crate::pre_tokenizer::{PreTokenizer, Prepend, Spaces};
+use crate::tokenizer::offsets_by_length::{Front, marks_spaces};
+use crate::tokenizer::special_policy::Finder;
+
+/// What stands for a space.
+const MARK: &str = "▁";
+/// So many bytes are encoded by the stages before the second model is made, which takes some two
+/// milliseconds (32,000 tokens), as encoding three times as many does. One in tests.
+const WORTH: usize = if cfg!(test) { 1 } else { 1 << 16 };
+
+/// Words of a chunk. With fewer, windows leave much of it empty; words of Chinese are clauses, and
+/// more of them are gone from the nearest cache when they are asked for again.
+const WORDS: usize = 2 * CHUNK;
+
+/// How many bytes were encoded by the stages that need not have been.
+#[derive(Default)]
+pub(super) struct Seen(AtomicUsize);
+
+impl Seen {
+    /// Whether they are many, with those of a text.
+    fn are_many(&self, more: usize) -> bool {
+        self.0.fetch_add(more.min(WORTH), Ordering::Relaxed).saturating_add(more) >= WORTH
+    }
+}
+
+/// What the pipeline does with spaces.
+#[derive(Clone, Copy)]
+struct Spacing {
+    /// Which sections get a `▁` in front.
+    front: Front,
+    /// Whether a piece starts at each space.
+    split: bool,
+}
+
+impl Tokenizer {
+    /// What the pipeline does with the spaces of a section, if that is all it does.
+    fn spacing(&self, at_start: bool) -> Option<Spacing> {
+        match (&self.pipeline.normalizer, &self.pipeline.pre_tokenizer) {
+            (Some(normalizer), PreTokenizer::Bytes) => {
+                marks_spaces(normalizer).map(|front| Spacing { front, split: false })
+            }
+            (None, PreTokenizer::Metaspace { prepend, split }) => {
+                let wants = match prepend {
+                    Prepend::Always => true,
+                    Prepend::First => at_start,
+                    Prepend::Never => false,
+                };
+                Some(Spacing { front: if wants { Front::WithoutSpace } else { Front::None }, split: *split })
+            }
+            _ => None,
+        }
+    }
+
+    /// Appends the ids of a section, or of a part of one that is cut before a space; `None`, with nothing
+    /// appended, where that is the work of the stages.
+    pub(super) fn encode_spaced(
+        &self,
+        section: &str,
+        base: usize,
+        begins_section: bool,
+        finder: &Finder<'_>,
+        worker: &mut Worker<'_>,
+        output: &mut Output<'_>,
+    ) -> Option<Walk> {
+        let spacing = self.spacing(base == 0)?;
+        // The stages refuse what is longer with its marks than they can count.
+        let is_read = output.keeps == Keeps::Ids
+            && section.len() <= u32::MAX as usize / MARK.len()
+            && output.words.is_none()
+            && !finder.cuts_normalized()
+            && worker.reads_spaces(spacing.split, || self.seen.are_many(section.len()))
+            && memchr::memmem::find(section.as_bytes(), MARK.as_bytes()).is_none();
+        let begins_with_space = section.starts_with(' ');
+        let gets_space = match spacing.front {
+            _ if !begins_section || section.is_empty() => false,
+            Front::None => false,
+            Front::Every => true,
+            Front::WithoutSpace => !begins_with_space,
+        };
+        is_read.then(|| spacing.encode(section, gets_space, worker, output))
+    }
+}
+
+impl Spacing {
+    fn encode(
+        self,
+        section: &str,
+        gets_space: bool,
+        worker: &mut Worker<'_>,
+        output: &mut Output<'_>,
+    ) -> Walk {
+        let bytes = section.as_bytes();
+        let spaces = Spaces { every: self.split };
+        let mut start = 0;
+        if gets_space {
+            start = spaces.piece_end(bytes, 0);
+            let mut first = memory::reserved(start + 1)?;
+            first.push(b' ');
+            first.extend_from_slice(&bytes[..start]);
+            encode_pieces(&first, &[Piece { start: 0, end: first.len() as u32 }], worker, output)?;
+        }
+        let mut words = [Piece::default(); WORDS];
+        loop {
+            let n = spaces.fill(bytes, &mut start, &mut words);
+            if n == 0 {
+                return Ok(());
+            }
+            encode_pieces(bytes, &words[..n], worker, output)?;
+        }
+    }
+}
+
+fn encode_pieces(text: &[u8], pieces: &[Piece], worker: &mut Worker<'_>, output: &mut Output<'_>) -> Walk {
+    if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
+        let n_bytes = (last.end - first.start) as usize;
+        output.reserve(n_bytes.min(MOST_RESERVED))?;
+        // A long piece may be pushed id by id.
+        memory::reserve(&mut output.ids, n_bytes)?;
+    }
+    output.count_or_keep(worker, |worker, ids| worker.encode_spaced(text, pieces, ids))?;
+    worker.check()?;
+    output.room_left()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use super::super::EncodeOptions;
+    use super::*;
+
+    /// A model over characters with marks of its own, in a pipeline that only writes them.
+    fn tokenizer(normalizer: &str, pre_tokenizer: &str, added: bool) -> Tokenizer {
+        let bytes: String = (0..256).map(|byte| format!(r#""<0x{byte:02X}>": {}, "#, byte + 16)).collect();
+        let added = match added {
+            true => {
+                r#"{"id": 272, "content": "cat", "special": false, "normalized": false, "single_word": false,
+                "lstrip": false, "rstrip": true}"#
+            }
+            false => "",
+        };
+        let file = format!(
+            r#"{{"model": {{"type": "BPE", "byte_fallback": true, "unk_token": "<unk>", "fuse_unk": true, "vocab": {{{bytes}
+            "<unk>": 0, "▁": 1, "a": 2, "b": 3, "c": 4, "▁▁": 5, "▁a": 6, "ab": 7, "▁ab": 8, "▁▁▁▁": 9, "bb": 10,
+            "é": 11, "▁é": 12, "aabb": 13, "▁▁a": 14, "t": 15}},
+            "merges": [["▁", "▁"], ["▁", "a"], ["a", "b"], ["▁", "ab"], ["▁▁", "▁▁"], ["b", "b"], ["▁", "é"],
+            ["a", "abb"], ["▁▁", "a"]]}}, "added_tokens": [{added}],
+            "normalizer": {normalizer}, "pre_tokenizer": {pre_tokenizer}}}"#
+        );
+        let file = file.replace(r#"["a", "abb"], "#, "");
+        Tokenizer::from_bytes(file.as_bytes()).unwrap()
+    }
+
+    static ALL: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| {
+        let marks = r#"{"type": "Replace", "pattern": {"String": " "}, "content": "▁"}"#;
+        let prefixed = format!(
+            r#"{{"type": "Sequence", "normalizers": [{{"type": "Prepend", "prepend": "▁"}}, {marks}]}}"#
+        );
+        let mut all = vec![tokenizer(marks, "null", false), tokenizer(&prefixed, "null", false)];
+        all.push(tokenizer(&prefixed, "null", true));
+        for scheme in ["always", "first", "never"] {
+            for split in [true, false] {
+                let metaspace = format!(
+                    r#"{{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "{scheme}", "split": {split}}}"#
+                );
+                all.push(tokenizer("null", &metaspace, scheme == "first"));
+            }
+        }
+        all
+    });
+
+    #[test]
+    fn these_tokenizers_read_spaces() {
+        for tokenizer in ALL.iter() {
+            let finder = tokenizer.finder(EncodeOptions::default().specials).unwrap();
+            let mut output = Output::new(Keeps::Ids, None, None);
+            let walk = finder.lend(|worker| {
+                tokenizer.encode_spaced("a b", 0, true, &finder, worker, &mut output).map(|walk| walk.is_ok())
+            });
+            assert_eq!(walk, Some(true), "{:?}", tokenizer.pipeline);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn spaces_are_read_as_marks(
+            parts in prop::collection::vec("[abc]{1,4}| {1,6}|[abcé]{14,30}|cat|[▁語é\n<]|<0x20>", 0..60),
+            repeats in 1_usize..40,
+        ) {
+            let text = parts.concat().repeat(repeats);
+            for tokenizer in ALL.iter() {
+                let options = EncodeOptions::default();
+                // With spans by the model, by the stages.
+                let expected = tokenizer.encode(&text, options).unwrap().ids;
+                for threads in [1, 2] {
+                    let options = EncodeOptions { threads: Some(threads), ..options };
+                    for _ in 0..2 {
+                        let batch = tokenizer.encode_batch(&[&text], options).unwrap();
+                        prop_assert_eq!(&batch.ids, &expected, "{:?}", &tokenizer.pipeline);
+                        let counts = tokenizer.count_batch(&[&text], options).unwrap();
+                        prop_assert_eq!(counts[0] as usize, expected.len());
+                    }
+                }
+                for max in [0, 1, 7] {
+                    let options = EncodeOptions { max_tokens: Some(max), ..options };
+                    let batch = tokenizer.encode_batch(&[&text], options).unwrap();
+                    prop_assert_eq!(&batch.ids[..], &expected[..max.min(expected.len())]);
+                }
+            }
+        }
+    }
+}

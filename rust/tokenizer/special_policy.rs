@@ -1,0 +1,308 @@
+//! `Finder`: what a call's choice of special tokens comes to: the automata that
+//! find the added tokens, and a model that makes no other special token of text.
+//!
+//! Under `"all"` the model is as its file says, as in Hugging Face's library;
+//! otherwise it is barred from the special tokens that the call does not take.
+//! What sets of names come to is kept, the last few of them. Nobody waits for
+//! these: where the lock is taken, perhaps by a thread that a fork left behind,
+//! a set is made ready anew.
+
+use std::sync::{Arc, Mutex};
+
+use super::workers::Workers;
+use crate::error::{Error, Result};
+use crate::models::{Model, Worker};
+use crate::parallel;
+use crate::token_lengths::Extents;
+use crate::tokenizer::added_tokens::{AddedTokens, Matchers, Named, Section, Side, Specials};
+use crate::vocab::TokenId;
+
+/// Sets of names that are kept ready.
+const MOST_SETS: usize = 8;
+
+/// What one choice comes to.
+#[derive(Clone)]
+struct Choice {
+    matchers: Arc<Matchers>,
+    workers: Arc<Workers>,
+}
+
+/// What the choices of a tokenizer come to.
+pub(super) struct Choices {
+    all: Choice,
+    none: Choice,
+    /// The special tokens that are tokens of the model, too; ids ascending.
+    barred: Vec<TokenId>,
+    /// The latest set first.
+    sets: Mutex<Vec<(Named, Choice)>>,
+}
+
+impl Choices {
+    /// Makes ready what does not depend on names.
+    pub(super) fn new(model: &Arc<Model>, added: &AddedTokens) -> Result<Self> {
+        let is_barred = |id: TokenId| model.vocab().bytes(id).is_some();
+        let specials = added.tokens().iter().filter(|token| token.special);
+        let barred: Vec<TokenId> = specials.map(|token| token.id).filter(|&id| is_barred(id)).collect();
+        let barring = model.barring(&barred)?.map(Arc::new);
+        // Calls that take turns between "all" and "none" find their caches both.
+        let workers = Arc::new(Workers::new(model.clone(), 1 + usize::from(barring.is_some())));
+        let others = barring.map_or_else(|| workers.clone(), |model| Arc::new(workers.beside(model)));
+        let is_plain = |at: usize| !added.tokens()[at].special;
+        // Where none is special, they are the same.
+        let some_special = added.tokens().iter().any(|token| token.special);
+        let (every, plain) = parallel::both(
+            || added.matchers(|_| true).map(Arc::new),
+            || some_special.then(|| added.matchers(is_plain).map(Arc::new)),
+        );
+        let every = every?;
+        let plain = plain.unwrap_or_else(|| Ok(every.clone()))?;
+        let all = Choice { matchers: every, workers };
+        let none = Choice { matchers: plain, workers: others };
+        Ok(Self { all, none, barred, sets: Mutex::default() })
+    }
+
+    /// The model that makes no special token of text.
+    pub(super) fn barred_model(&self) -> &Model {
+        self.none.workers.model()
+    }
+
+    /// How far its ids reach.
+    pub(super) fn extents(&self) -> Option<&Extents> {
+        self.none.workers.extents()
+    }
+
+    /// What a call's choice comes to.
+    pub(super) fn finder<'a>(&self, added: &'a AddedTokens, specials: Specials<'_>) -> Result<Finder<'a>> {
+        let (choice, refused) = match specials {
+            Specials::None => (self.none.clone(), None),
+            Specials::All => (self.all.clone(), None),
+            Specials::Raise => (self.none.clone(), Some(self.all.matchers.clone())),
+            Specials::Only(names) => (self.set(added, added.named(names)?)?, None),
+        };
+        Ok(Finder { added, choice, refused })
+    }
+
+    fn set(&self, added: &AddedTokens, named: Named) -> Result<Choice> {
+        if let Ok(mut sets) = self.sets.try_lock()
+            && let Some(at) = sets.iter().position(|(known, _)| *known == named)
+        {
+            sets[..=at].rotate_right(1);
+            return Ok(sets[0].1.clone());
+        }
+        let matching = added.matching(&named);
+        let is_all = (0..added.tokens().len()).all(&matching);
+        let is_none = named.iter().all(|&bits| bits == 0);
+        if is_all || is_none {
+            return Ok(if is_all { self.all.clone() } else { self.none.clone() });
+        }
+        let barred: Vec<TokenId> = added
+            .tokens()
+            .iter()
+            .enumerate()
+            .filter(|&(at, token)| !matching(at) && self.barred.binary_search(&token.id).is_ok())
+            .map(|(_, token)| token.id)
+            .collect();
+        let workers = match barred == self.barred {
+            true => self.none.workers.clone(),
+            false => barring(&self.all.workers, &barred)?,
+        };
+        let choice = Choice { matchers: Arc::new(added.matchers(&matching)?), workers };
+        if let Ok(mut sets) = self.sets.try_lock() {
+            sets.truncate(MOST_SETS - 1);
+            sets.insert(0, (named.clone(), choice.clone()));
+        }
+        Ok(choice)
+    }
+}
+
+/// The model with which text does not become one of `specials` by being its text.
+fn barring(workers: &Arc<Workers>, specials: &[TokenId]) -> Result<Arc<Workers>> {
+    Ok(match workers.model().barring(specials)? {
+        Some(model) => Arc::new(workers.beside(Arc::new(model))),
+        None => workers.clone(),
+    })
+}
+
+/// Finds the added tokens that one call lets match, and lends workers that make
+/// no special token beside them.
+pub(super) struct Finder<'a> {
+    added: &'a AddedTokens,
+    choice: Choice,
+    /// Where a special token in the text is an error: what finds all of them.
+    refused: Option<Arc<Matchers>>,
+}
+
+impl<'a> Finder<'a> {
+    /// The model of the call.
+    pub(super) fn model(&self) -> &Model {
+        self.choice.workers.model()
+    }
+
+    /// How far the ids of the call reach.
+    pub(super) fn extents(&self) -> Option<&Extents> {
+        self.choice.workers.extents()
+    }
+
+    /// Runs `work` with a worker for the model of the call.
+    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
+        self.choice.workers.lend(work)
+    }
+
+    /// Cuts a text at the tokens that match before normalization.
+    pub(super) fn raw<E: From<Error>>(
+        &self,
+        text: &str,
+        each: impl FnMut(Section<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.cut(Side::Raw, text, each)
+    }
+
+    /// Cuts a normalized text at the tokens that match after normalization.
+    pub(super) fn normalized<E: From<Error>>(
+        &self,
+        text: &str,
+        each: impl FnMut(Section<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.cut(Side::Normalized, text, each)
+    }
+
+    fn cut<E: From<Error>>(
+        &self,
+        side: Side,
+        text: &str,
+        each: impl FnMut(Section<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let tokens = self.added.tokens();
+        if let Some(all) = &self.refused {
+            all.cut(side, tokens, text, |section| refuse(&section))?;
+        }
+        self.choice.matchers.cut(side, tokens, text, each)
+    }
+
+    /// Whether a normalized text can hold tokens at all.
+    pub(super) fn cuts_normalized(&self) -> bool {
+        let refuses = self.refused.as_ref().is_some_and(|all| all.cuts_normalized());
+        refuses || self.choice.matchers.cuts_normalized()
+    }
+}
+
+fn refuse(section: &Section<'_>) -> Result<()> {
+    match section.token {
+        Some(token) if token.special => Err(Error::Encode(format!(
+            "the text holds the special token {:?} at byte {}; pass specials=\"none\" to take it as text, or \
+             \"all\" to take it as a token",
+            token.content, section.range.start
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::wordpiece::{WordPiece, WordPieceOptions};
+    use crate::tokenizer::added_tokens::AddedToken;
+    use crate::vocab::Vocab;
+
+    fn choices(added: &AddedTokens) -> Choices {
+        let vocab = Vocab::from_tokens(["<s>", "[UNK]", "foo"]).unwrap();
+        let model = WordPiece::new(vocab, WordPieceOptions::default()).unwrap();
+        Choices::new(&Arc::new(model.into()), added).unwrap()
+    }
+
+    fn sections(added: &AddedTokens, specials: Specials<'_>, text: &str) -> Vec<(String, Option<TokenId>)> {
+        let mut out = Vec::new();
+        choices(added)
+            .finder(added, specials)
+            .unwrap()
+            .raw(text, |section| {
+                out.push((text[section.range].to_owned(), section.token.map(|token| token.id)));
+                Ok::<(), Error>(())
+            })
+            .unwrap();
+        out
+    }
+
+    #[test]
+    fn rules_of_matching() {
+        let plain = |content: &str, id| AddedToken { special: false, ..AddedToken::special(content, id) };
+        let added = AddedTokens::new(
+            vec![
+                AddedToken::special("<s>", 0),
+                AddedToken::special("<s>>", 1),
+                AddedToken { single_word: true, ..plain("foo", 2) },
+                AddedToken { lstrip: true, rstrip: true, ..plain("<m>", 3) },
+            ],
+            None,
+        )
+        .unwrap();
+        let only = ["<s>>".to_owned()];
+        for (name, specials, text, expected) in [
+            ("text stays text", Specials::None, "<s>a", vec![("<s>a", None)]),
+            ("longest", Specials::All, "<s>>a<s>", vec![("<s>>", Some(1)), ("a", None), ("<s>", Some(0))]),
+            ("only", Specials::Only(&only), "<s><s>>", vec![("<s>", None), ("<s>>", Some(1))]),
+            ("single word", Specials::None, "food foo", vec![("food ", None), ("foo", Some(2))]),
+            ("strips", Specials::None, "a <m>\t b", vec![("a", None), (" <m>\t ", Some(3)), ("b", None)]),
+            ("empty", Specials::All, "", vec![]),
+        ] {
+            let expected: Vec<_> = expected.into_iter().map(|(text, id)| (text.to_owned(), id)).collect();
+            assert_eq!(sections(&added, specials, text), expected, "{name}");
+        }
+        let choices = choices(&added);
+        assert!(choices.finder(&added, Specials::Only(&["foo".to_owned()])).is_err());
+        assert!(
+            choices.finder(&added, Specials::Raise).unwrap().raw("x<s>", |_| Ok::<(), Error>(())).is_err()
+        );
+    }
+
+    #[test]
+    fn sets_of_names_are_kept_the_last_few() {
+        let tokens = (0..20).map(|id| AddedToken::special(format!("<{id}>"), id)).collect();
+        let added = AddedTokens::new(tokens, None).unwrap();
+        let choices = choices(&added);
+        let find = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            choices.finder(&added, Specials::Only(&names)).unwrap().choice.matchers
+        };
+        let first = find(&["<1>", "<2>"]);
+        assert!(Arc::ptr_eq(&first, &find(&["<2>", "<1>", "<2>"])), "order does not matter");
+        for id in 0..MOST_SETS {
+            find(&[&format!("<{id}>")]);
+        }
+        assert!(!Arc::ptr_eq(&first, &find(&["<1>", "<2>"])), "the oldest goes");
+        assert!(choices.sets.lock().unwrap().len() <= MOST_SETS);
+        let held = choices.sets.lock().unwrap();
+        // Whoever holds the lock, nobody waits.
+        drop(find(&["<3>", "<4>"]));
+        drop(held);
+        let every: Vec<String> = (0..20).map(|id| format!("<{id}>")).collect();
+        let every: Vec<&str> = every.iter().map(String::as_str).collect();
+        assert!(Arc::ptr_eq(&choices.all.matchers, &find(&every)));
+        assert!(Arc::ptr_eq(&choices.none.matchers, &find(&[])));
+    }
+
+    #[test]
+    fn the_models_of_a_tokenizer_share_the_places_of_their_workers() {
+        let tokens = (0..3).map(|id| AddedToken::special(["<s>", "[UNK]", "foo"][id as usize], id)).collect();
+        let added = AddedTokens::new(tokens, None).unwrap();
+        let choices = choices(&added);
+        let lend = |specials| choices.finder(&added, specials).unwrap().choice.workers;
+        let sets = [["<s>".to_owned()], ["foo".to_owned()]];
+        let all = [
+            lend(Specials::All),
+            lend(Specials::None),
+            lend(Specials::Only(&sets[0])),
+            lend(Specials::Only(&sets[1])),
+        ];
+        for (n, one) in all.iter().enumerate() {
+            for other in &all[n + 1..] {
+                assert!(!Arc::ptr_eq(one.model(), other.model()) && one.share_places_with(other));
+            }
+        }
+        assert_eq!(all[0].n_places(), 2 * crate::parallel::default_threads());
+        let plain = AddedTokens::new(vec![AddedToken::special("<new>", 3)], None).unwrap();
+        let plain = self::choices(&plain);
+        assert!(Arc::ptr_eq(&plain.all.workers, &plain.none.workers));
+        assert_eq!(plain.all.workers.n_places(), crate::parallel::default_threads());
+    }
+}

@@ -1,0 +1,107 @@
+//! What is wrong with a vocabulary: tokens that no text can become.
+//!
+//! Not a judgement of quality, which needs text (`eval`); only what follows
+//! from the model and the splitter.
+
+use std::collections::HashSet;
+
+use super::Tokenizer;
+use crate::error::Result;
+use crate::models::Model;
+use crate::tokenizer::decoder::METASPACE;
+use crate::vocab::TokenId;
+
+/// What [`Tokenizer::doctor`] finds; ids ascend in each list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// Tokens that the model makes of no piece.
+    pub unreachable: Vec<TokenId>,
+    /// Tokens that the model can make, but whose text the normalizer changes
+    /// or the splitter cuts.
+    pub split: Vec<TokenId>,
+    /// Tokens that are no whole characters: a byte-level model needs some.
+    pub partial: Vec<TokenId>,
+    /// Ids below the greatest that no token has.
+    pub gaps: Vec<TokenId>,
+}
+
+impl Tokenizer {
+    /// Looks for tokens that no text can become.
+    ///
+    /// Added tokens and the unknown token are left out: text does not make them.
+    ///
+    /// # Errors
+    /// [`crate::Error::Pattern`] when a user's pattern hits its step limit.
+    pub fn doctor(&self) -> Result<Diagnosis> {
+        self.model.vocab().check_room()?;
+        let added: HashSet<TokenId> = self.added.tokens().iter().map(|token| token.id).collect();
+        let vocab = self.model.vocab();
+        let mut found = Diagnosis {
+            unreachable: self.model.unreachable(),
+            gaps: (0..=self.max_id()).filter(|&id| self.id_to_bytes(id).is_none()).collect(),
+            ..Diagnosis::default()
+        };
+        found.unreachable.extend(vocab.unreachable());
+        found.unreachable.sort_unstable();
+        found.unreachable.retain(|id| !added.contains(id));
+        let unreachable: HashSet<TokenId> = found.unreachable.iter().copied().collect();
+        for (id, bytes) in vocab.iter() {
+            if added.contains(&id) || unreachable.contains(&id) || self.model.stands_for_nothing(id) {
+                continue;
+            }
+            if std::str::from_utf8(bytes).is_err() {
+                found.partial.push(id);
+            } else if !self.is_in_a_piece(self.model.in_a_word(bytes))? {
+                found.split.push(id);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether some piece of the text that `token` stands for holds all of it:
+    /// alone, after a space, after a letter, or before one.
+    fn is_in_a_piece(&self, token: &[u8]) -> Result<bool> {
+        let text = String::from_utf8_lossy(token).replace(METASPACE, " ");
+        for (head, tail) in [("", ""), (" ", ""), ("a", ""), ("", "a"), ("a", "a")] {
+            let mut found = false;
+            self.pipeline.for_each_piece(&format!("{head}{text}{tail}"), |piece| {
+                // The search reads all of the token first, however short the piece.
+                found |= piece.len() >= token.len() && memchr::memmem::find(piece, token).is_some();
+                Ok(())
+            })?;
+            if found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Model {
+    /// Tokens that this model makes of no piece, ids ascending.
+    fn unreachable(&self) -> Vec<TokenId> {
+        match self {
+            Self::Bpe(model) => model.unreachable(),
+            Self::WordPiece(model) => model.unreachable(),
+            Self::Unigram(model) => model.unreachable(),
+        }
+    }
+
+    /// What stands in a word where the token does: without the prefix.
+    fn in_a_word<'a>(&self, token: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::WordPiece(model) => {
+                let prefix = model.options().continuing_subword_prefix.as_bytes();
+                token.strip_prefix(prefix).filter(|rest| !rest.is_empty()).unwrap_or(token)
+            }
+            Self::Bpe(_) | Self::Unigram(_) => token,
+        }
+    }
+
+    /// Whether a token stands for no text of its own: the unknown token, a byte
+    /// where bytes are a fallback.
+    fn stands_for_nothing(&self, id: TokenId) -> bool {
+        let unk = self.unk_token().and_then(|token| self.vocab().id(token.as_bytes()));
+        unk == Some(id) || self.fallback_byte(id).is_some()
+    }
+}

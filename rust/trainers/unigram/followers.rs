@@ -1,0 +1,45 @@
+//! What follows a segment, as each [`Method`] tells things apart.
+//!
+//! A seed is followed by different things; which are different is where the
+//! methods differ.
+
+use super::Method;
+use crate::corpus::word_counts::LINE_END;
+use crate::sentencepiece_rules::segments::After;
+
+/// What follows a segment wherever it stands.
+pub(super) type Follower = u32;
+/// Different things follow.
+pub(super) const MANY: Follower = 0;
+/// U+2581, the space that begins the next word, as its first byte; and that of
+/// U+2585, which SentencePiece writes for characters outside the alphabet.
+const SPACE: Follower = 0xE2;
+/// What SentencePiece puts in the place of special tokens; where a line ends it
+/// is another character, which is in no piece either.
+const SEPARATOR: Follower = 0x1F;
+
+impl Method {
+    /// What tells a character from others that may follow in its place.
+    pub(super) fn follower(self, c: u32) -> Follower {
+        match (self, c) {
+            (Self::Full, _) | (_, 0..0x80) => c,
+            (_, 0x80..0x800) => 0xC0 | c >> 6,
+            (_, 0x800..0x1_0000) => 0xE0 | c >> 12,
+            _ => 0xF0 | c >> 18,
+        }
+    }
+
+    /// What follows a segment at all its places: those before, and one more.
+    pub(super) fn note(self, before: Option<&Follower>, after: After) -> Follower {
+        let follower = match (self, after) {
+            (_, After::Char(c)) | (Self::Full, After::Foreign(c)) => self.follower(c.into()),
+            (Self::Full, After::Special | After::Word) => MANY,
+            (Self::SentencePiece, After::Special | After::Foreign(LINE_END)) => SEPARATOR,
+            (Self::SentencePiece, After::Word | After::Foreign(_)) => SPACE,
+        };
+        match before {
+            Some(&known) if known != follower => MANY,
+            _ => follower,
+        }
+    }
+}
