@@ -5,10 +5,13 @@ order, arrays and their types, encodings, and what is left set in the backend.
 """
 
 import dataclasses
+import json
 import logging
 import os
+import pickle
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ import tokenizers
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from oracles.accelerated import TEXTS, asked, decodes, pair_of, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
+from oracles.accelerated import TEXTS, asked, decodes, pair_of, pair_of_file, plain, runs, same  # noqa: E402  # 2026-11-24: needs both
 from oracles.families import FAMILIES, FILES, file_of  # noqa: E402  # 2026-11-24: needs both
 
 # 2026-11-23: those of its own imports, and of what its calls ignore.
@@ -395,3 +398,36 @@ def test_frequent_changes_cost_less_and_less() -> None:
     for _ in range(2000):
         second("x")
     assert runs(second)
+
+
+def pickled_places(given: Any, options: dict[str, Any], tokenizer: Any) -> list[Any]:
+    batch = pickle.loads(pickle.dumps(tokenizer(*given, **options)))
+    return [(encoding.tokens, encoding.offsets) for encoding in batch.encodings]
+
+
+@pytest.mark.parametrize("post_processor", ["ByteLevel", "RobertaProcessing"])
+@pytest.mark.parametrize("model", ["WordPiece", "Unigram", "BPE"])
+def test_places_in_words_that_lose_their_first_characters(model: str, post_processor: str) -> None:
+    """A blank is trimmed there, although the post-processor leaves a blank that begins a text."""
+    pieces = ["u", "a", " ", " a"]
+    vocab = {piece: id for id, piece in enumerate(pieces)}
+    models: dict[str, dict[str, Any]] = {
+        "WordPiece": {"vocab": vocab, "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
+        "Unigram": {"vocab": [[piece, -1.0] for piece in pieces], "unk_id": 0, "byte_fallback": False},
+        "BPE": {"vocab": vocab, "merges": [[" ", "a"]]},
+    }
+    processor = {"type": post_processor, "trim_offsets": True, "add_prefix_space": True}
+    processor |= {"sep": ["u", 0], "cls": ["u", 0]} if post_processor == "RobertaProcessing" else {}
+    document = {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+        "pre_tokenizer": {"type": "CharDelimiterSplit", "delimiter": "-"}, "post_processor": processor,
+        "decoder": None, "model": {"type": model, "unk_token": "u", **models[model]},
+    }  # fmt: skip
+    first, second = pair_of_file(json.dumps(document), pad_token="u")
+    assert runs(second)
+    words = ["a", "- a", "- -a", "-a", " a"]
+    for given in ((words,), ([words, words[:1], words[1:]],), ([words[1:], words], [words, words[1:]])):
+        for some in OPTIONS:
+            options = {**some, "is_split_into_words": True}
+            same(first, second, asked(*given, **{**options, "return_offsets_mapping": True}))
+            same(first, second, partial(pickled_places, given, options))
