@@ -51,6 +51,24 @@ def test_bpe_is_trained_alike(name: str) -> None:
     same((again, both[1]), lambda each: [each.unk_id(), each.bos_id(), each.eos_id(), each.pad_id()])
 
 
+def test_bpe_without_a_pair_left_to_merge() -> None:
+    """sentencepiece adds pairs that no text has any more; merges and encodings are alike."""
+    options: dict[str, Any] = {"model_type": "bpe", "vocab_size": 60, "hard_vocab_limit": False}
+    lines = ["ab ab abc"] * 20
+    pieces = []
+    for library in (theirs, ours):
+        made = io.BytesIO()
+        library.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_writer=made, minloglevel=2, **options
+        )
+        model = library.SentencePieceProcessor(model_proto=made.getvalue())
+        pieces.append(model.id_to_piece(list(range(model.get_piece_size()))))
+        assert model.encode(lines[0], out_type=str) == ["▁ab", "▁ab", "▁abc"]
+    merges = ["<unk>", "<s>", "</s>", "ab", "▁ab", "▁abc"]
+    characters = ["a", "b", "▁", "c"]
+    assert pieces == [[*merges, "bc", "▁a", "abc", *characters], [*merges, *characters]]
+
+
 @pytest.mark.parametrize(
     "name",
     ["defaults", "control and user's", "ids in the middle", "bytes", "case", "over spaces", "runs of spaces"],

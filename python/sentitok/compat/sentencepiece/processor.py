@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
-from ... import numbers
+from ... import missing_attribute, numbers
 from .cutting import MAX_N_BEST, Cutter, Flags, Row
 from .inputs import PROTOS, decoded, flag, texts_of, type_of
 from .texts import NBestSentencePieceText
@@ -18,16 +18,21 @@ __all__ = ["SentencePieceProcessor"]
 _Input: TypeAlias = str | bytes | list[str] | list[bytes]
 _T = TypeVar("_T")
 
-#: Calls of sentencepiece before 0.2.3, by how their names end or begin, with what is in their place.
-_EARLIER = {
-    "immutableproto": "pass return_type='proto'",
-    "serializedproto": "pass return_type='serialized_proto'",
+_CALLS = ("encode", "sampleencode", "nbestencode", "decodeids", "decodepieces")
+_SCORED = ("", "asids", "aspieces", "asserializedproto", "asimmutableproto")
+_PRUNE = "processor.tokenizer.prune(keep) leaves out the other pieces"
+_ELSEWHERE = {
+    **{f"{call}asimmutableproto": "pass return_type='proto'" for call in _CALLS},
+    **{f"{call}asserializedproto": "pass return_type='serialized_proto'" for call in _CALLS},
+    **dict.fromkeys(
+        (f"sampleencodeandscore{end}" for end in _SCORED),
+        "processor.tokenizer.sample(text, alpha, seed) draws, n_best(text, n) scores",
+    ),
     "calculateentropy": "processor.tokenizer.entropy(text, alpha) has it",
-    "sampleencodeandscore": "processor.tokenizer.sample(text, alpha, seed) draws, n_best(text, n) scores",
     "overridenormalizerspec": "normalize texts by SentencePieceNormalizer(model_file=..., ...) first",
-    "setvocabulary": "processor.tokenizer.prune(keep) leaves out the other pieces",
+    "setvocabulary": _PRUNE,
+    "loadvocabulary": _PRUNE,
     "resetvocabulary": "load the model again",
-    "loadvocabulary": "processor.tokenizer.prune(keep) leaves out the other pieces",
     "setencodeextraoptions": "pass add_bos, add_eos or reverse to the class",
     "setdecodeextraoptions": "reverse the ids before they are decoded",
 }
@@ -338,11 +343,7 @@ class SentencePieceProcessor(Cutter):
             self.load_from_serialized_proto(state["model_proto"])
 
     def __getattr__(self, name: str) -> NoReturn:
-        plain = name.lower().replace("_", "")
-        for end, remedy in _EARLIER.items():
-            if plain.endswith(end) or plain.startswith(end):
-                raise NotImplementedError(f"{name} is of sentencepiece before 0.2.3: {remedy}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise missing_attribute.error(f"{type(self).__name__!r} object", name, _ELSEWHERE)
 
     # SentencePiece's other spelling
 
