@@ -155,7 +155,7 @@ KEPT = [
 def test_columns_are_carried_through(
     spam: Path, options: tuple[str, ...], columns: dict[str, str | None], out: str
 ) -> None:
-    done = senti("predict", "run", "new.csv", *options, "-o", out, cwd=spam)
+    done = senti("predict", "run", "new.csv", *options, "-o", out, "--force", cwd=spam)
     assert done.code == 0, done.err
     text = (spam / out).read_text("utf-8")
     if out.endswith(".jsonl"):

@@ -17,7 +17,7 @@ from language_runs import GPT_2, language_run
 from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
 from sentimodels.alignment.card import alignment_card
-from sentimodels.errors import ConfigError
+from sentimodels.errors import CheckpointError
 from sentimodels.recipes.alignment import align
 from sentimodels.recipes.pretraining import pretrain
 from sentimodels.runs.execute import Callbacks
@@ -281,9 +281,9 @@ def test_no_card_is_written_into_a_run(folder: Path) -> None:
     for at in ("ppo", "lm/gpt"):
         done = senti("card", "ppo", "-o", f"{at}/README.md", cwd=folder)
         assert (done.code, "write the card elsewhere" in done.err) == (2, True)
-    with pytest.raises(ConfigError, match="a translation model"):
+    with pytest.raises(CheckpointError, match="a translation model"):
         language_card(folder / "seq2seq")
-    with pytest.raises(ConfigError, match="a language model, not a translation model"):
+    with pytest.raises(CheckpointError, match="a language model, not a translation model"):
         translation_card(folder / "ppo")
 
 
