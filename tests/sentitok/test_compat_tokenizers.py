@@ -319,3 +319,38 @@ def test_a_regex_is_a_text_that_compiles() -> None:
     for pattern in ("", "a(?=b)", r"(a)\1", "(?>a)", r"\s+(?!\S)|\s+", "日+|[^é]"):
         assert ours.Regex(pattern).pattern == pattern
         theirs.Regex(pattern)
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "Unigram", "BPE", "bytes"])
+@pytest.mark.parametrize("processor", ["ByteLevel", "RobertaProcessing"])
+@pytest.mark.parametrize("keeps_blank", [True, False])
+def test_places_in_words_that_lose_their_first_characters(
+    kind: str, processor: str, keeps_blank: bool
+) -> None:
+    pieces = ["u", "a", " ", " a", "Ġ", "Ġa", "b"]
+    vocab = {piece: id for id, piece in enumerate(pieces)}
+    merges = [["Ġ", "a"]] if kind == "bytes" else [[" ", "a"]]
+    models: dict[str, dict[str, Any]] = {
+        "WordPiece": {"vocab": vocab, "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
+        "Unigram": {"vocab": [[piece, -1.0] for piece in pieces], "unk_id": 0, "byte_fallback": False},
+        "BPE": {"vocab": vocab, "merges": merges},
+    }
+    model = "BPE" if kind == "bytes" else kind
+    splitter: dict[str, Any] = {"type": "CharDelimiterSplit", "delimiter": "-"}
+    if kind == "bytes":
+        level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": False}
+        splitter = {"type": "Sequence", "pretokenizers": [splitter, level]}
+    trims = {"type": processor, "trim_offsets": True, "add_prefix_space": keeps_blank}
+    ends = {"sep": ["u", 0], "cls": ["u", 0]} if processor == "RobertaProcessing" else {"use_regex": True}
+    document = {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+        "pre_tokenizer": splitter, "post_processor": {**trims, **ends}, "decoder": None,
+        "model": {"type": model, "unk_token": "u", **models[model]},
+    }  # fmt: skip
+    mine, other = (lib.Tokenizer.from_str(json.dumps(document)) for lib in (ours, theirs))
+    words = ["a", "- a", "- -a", "-a", " a", "-b", "b- b"]
+    rows = [words, words[1:], (words[2:], words), (words[:1], words[1:])]
+    found, expected = (each.encode_batch(rows, is_pretokenized=True) for each in (mine, other))
+    for encoding, wanted in zip(found, expected, strict=True):
+        same(kind, encoding, wanted)
+    same(kind, mine.encode(words, is_pretokenized=True), other.encode(words, is_pretokenized=True))

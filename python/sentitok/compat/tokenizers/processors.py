@@ -22,6 +22,7 @@ __all__ = [
     "RobertaProcessing",
     "Sequence",
     "TemplateProcessing",
+    "trimmed",
 ]
 
 _Token = tuple[str, int]
@@ -66,20 +67,21 @@ def _added(token: str, id: int, type_id: int) -> Encoding:
 
 def _trimmed(encoding: Encoding, add_prefix_space: bool) -> list[tuple[int, int]]:
     """Where tokens are, with the white space left out."""
-    offsets = list(encoding.field("offsets"))
-    for n, token in enumerate(encoding.field("tokens")):
-        before = _n_blanks(token)
-        after = _n_blanks(token[::-1])
-        start, end = offsets[n]
-        if before:
-            is_first = n == 0 or start == 0
-            if is_first and add_prefix_space and before == 1:
-                before = 0
-            start = min(start + before, end)
-        if after and end >= after:
-            end = max(end - after, start)
-        offsets[n] = (start, end)
-    return offsets
+    places = zip(encoding.field("tokens"), encoding.field("offsets"), strict=True)
+    return [
+        trimmed(token, start, end, add_prefix_space and (n == 0 or start == 0))
+        for n, (token, (start, end)) in enumerate(places)
+    ]
+
+
+def trimmed(token: str, start: int, end: int, keeps_blank: bool) -> tuple[int, int]:
+    """Returns where a token is, with the white space left out; `keeps_blank` keeps a single one in front."""
+    before, after = _n_blanks(token), _n_blanks(token[::-1])
+    if not (keeps_blank and before == 1):
+        start = min(start + before, end)
+    if after and end >= after:
+        end = max(end - after, start)
+    return start, end
 
 
 def _n_blanks(token: str) -> int:

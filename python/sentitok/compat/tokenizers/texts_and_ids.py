@@ -10,6 +10,8 @@ from functools import partial
 from itertools import count
 from typing import Any, SupportsIndex, cast
 
+import numpy as np
+
 from ... import _sentitok
 from ...numbers import whole
 from .added import AddedTokens
@@ -19,7 +21,7 @@ from .encoding import Encoding, Ranges
 from .inputs import Row
 from .models import Model, Unigram
 from .normalizers import Normalizer
-from .processors import PostProcessor
+from .processors import PostProcessor, trimmed
 
 __all__ = ["Codec"]
 
@@ -140,6 +142,18 @@ class Codec:
                     surfaces[place] = surface
         return surfaces
 
+    def _trimmed_words(self, row: _sentitok.Encoding, words: Row, specials: str) -> list[Any]:
+        """Where tokens of words are. sentitok trims each word as a text, whose first blank may stay."""
+        places, starts = _trimmed(row), row.offsets(trim=False)[:, 0]
+        numbers, texts = row.word_ids, row.sequence_ids
+        is_later = (numbers[1:] != numbers[:-1]) & (texts[1:] == texts[:-1]) & (texts[1:] >= 0)
+        if (is_cut := is_later & (starts[1:] > 0)).any():
+            tokens, whole = self._tokens(row, words, specials), _untrimmed(row)
+            for n in (np.flatnonzero(is_cut) + 1).tolist():
+                start, end = whole[n]
+                places[n] = trimmed(tokens[n], start, end, keeps_blank=False)
+        return places
+
     # Text to ids
 
     def encode(
@@ -202,6 +216,8 @@ class Codec:
             "offsets": self._places,
             "tokens": lambda row: self._tokens(row, words, specials),
         }
+        if words is not None and self._places is _trimmed:
+            makers["offsets"] = lambda row: self._trimmed_words(row, words, specials)
         return makers if places else {**makers, **_WITHOUT_PLACES}
 
     def _wrapped(self, row: _sentitok.Encoding, makers: dict[str, _Make], has_pair: bool) -> Encoding:
