@@ -1,4 +1,4 @@
-"""Writes rust/text/unicode/graphemes/table.rs: what characters do at the edges of graphemes, as of Unicode 17.
+"""Writes rust/text/unicode/graphemes/table.rs: what characters do at edges of graphemes, as of Unicode 17.
 
     python scripts/grapheme_table.py            # writes the file
     python scripts/grapheme_table.py --check    # fails if the file differs

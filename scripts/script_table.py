@@ -1,4 +1,4 @@
-r"""Writes the tables of scripts: rust/text/unicode/scripts.rs and rust/pre_tokenizer/unicode_scripts/tables.rs.
+r"""Writes tables of scripts: rust/text/unicode/scripts.rs, rust/pre_tokenizer/unicode_scripts/tables.rs.
 
     pip install fonttools==4.55.0 tokenizers==0.23.3
     python scripts/script_table.py            # writes the files
