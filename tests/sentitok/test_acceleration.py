@@ -418,7 +418,7 @@ def test_places_in_words_that_lose_their_first_characters(model: str, post_proce
     }
     processor = {"type": post_processor, "trim_offsets": True, "add_prefix_space": True}
     processor |= {"sep": ["u", 0], "cls": ["u", 0]} if post_processor == "RobertaProcessing" else {}
-    document = {
+    document: dict[str, Any] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
         "pre_tokenizer": {"type": "CharDelimiterSplit", "delimiter": "-"}, "post_processor": processor,
         "decoder": None, "model": {"type": model, "unk_token": "u", **models[model]},

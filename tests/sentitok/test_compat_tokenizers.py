@@ -342,7 +342,7 @@ def test_places_in_words_that_lose_their_first_characters(
         splitter = {"type": "Sequence", "pretokenizers": [splitter, level]}
     trims = {"type": processor, "trim_offsets": True, "add_prefix_space": keeps_blank}
     ends = {"sep": ["u", 0], "cls": ["u", 0]} if processor == "RobertaProcessing" else {"use_regex": True}
-    document = {
+    document: dict[str, Any] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
         "pre_tokenizer": splitter, "post_processor": {**trims, **ends}, "decoder": None,
         "model": {"type": model, "unk_token": "u", **models[model]},
