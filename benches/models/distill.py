@@ -85,8 +85,8 @@ def settings_of() -> Tree:
 
 def epochs_of(tree: Tree, parts: Parts) -> int:
     """Returns how often a row reads the training part; the default depends on how many rows there are."""
-    course = resolve(tree).train.course(len(parts.train))
-    return course.steps // course.n_batches
+    plan = resolve(tree).train.plan(len(parts.train))
+    return plan.steps // plan.n_batches
 
 
 def trained(config: RunConfig, parts: Parts, folder: Path) -> Path:

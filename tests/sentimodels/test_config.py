@@ -237,10 +237,10 @@ COURSES = [(1, 16, 20), (900, 16, 20 * 57), (8_530, 128, 12 * 67), (125_038, 128
 
 @pytest.mark.parametrize(("n_rows", "batch_size", "steps"), COURSES)
 def test_few_texts_are_passed_over_more_often(n_rows: int, batch_size: int, steps: int) -> None:
-    course = TrainConfig().course(n_rows)
-    assert (course.batch_size, course.steps) == (batch_size, steps)
-    assert TrainConfig(max_steps=7).course(n_rows).steps == 7
-    given = TrainConfig(epochs=2, batch_size=10, accumulate=3).course(100)
+    plan = TrainConfig().plan(n_rows)
+    assert (plan.batch_size, plan.steps) == (batch_size, steps)
+    assert TrainConfig(max_steps=7).plan(n_rows).steps == 7
+    given = TrainConfig(epochs=2, batch_size=10, accumulate=3).plan(100)
     assert (given.batch_size, given.n_batches, given.steps) == (10, 10, 8)
 
 

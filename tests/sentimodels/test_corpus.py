@@ -16,7 +16,7 @@ from sentimodels.errors import ConfigError, DataError
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import rows_of
 from sentimodels.text.array_file import ArrayFile, mapped
-from sentimodels.text.budget import course
+from sentimodels.text.budget import training_plan
 from sentimodels.text.documents import Documents
 from sentimodels.text.packed import PackedSplit, SplitWriter
 from sentimodels.text.row_order import RowOrder
@@ -302,7 +302,7 @@ def test_an_epoch_has_every_row_once(n: int) -> None:
 def test_processes_share_an_epoch(world: int) -> None:
     config = LANGUAGE_MODEL.resolve({"preset": "nano", "train": {"batch_size": 4}})
     order = RowOrder(config, 50)
-    found = order.course(world)
+    found = order.plan(world)
     assert found.n_batches == 50 // (4 * world)
     rows = [row for rank in range(world) for batch in order.batches(3, 0, rank, world) for row in batch]
     assert len(rows) == len(set(rows)) == found.n_batches * 4 * world
@@ -316,14 +316,14 @@ def test_processes_share_an_epoch(world: int) -> None:
 
 def test_each_process_has_a_row() -> None:
     config = LANGUAGE_MODEL.resolve({"preset": "nano", "train": {"batch_size": 4}})
-    assert [course(config, 3, world).n_batches for world in (1, 2, 3)] == [1, 1, 1]
+    assert [training_plan(config, 3, world).n_batches for world in (1, 2, 3)] == [1, 1, 1]
     with pytest.raises(DataError, match=r"has 3 rows of 256 tokens, fewer than the 4 processes: start fewer"):
-        course(config, 3, 4)
+        training_plan(config, 3, 4)
 
 
 def test_the_smallest_budget_ends_the_run() -> None:
     def steps(**train: Any) -> int:
-        return course(
+        return training_plan(
             LANGUAGE_MODEL.resolve(
                 {"preset": "nano", "data": {"context": 16}, "train": {"batch_size": 4, **train}}
             ),

@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 class NextToken:
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         return TrainingPlan(batch_size=8, n_batches=10, steps=80)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:

@@ -27,7 +27,7 @@ class Rows:
 class Regression:
     """The squared error of a line through points, 16 a batch; stops on that of the whole."""
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         return TrainingPlan(batch_size=16, n_batches=4, steps=240)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:

@@ -53,7 +53,7 @@ class Own(ABC):
 
     most, steps = 3, 120
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         return TrainingPlan(batch_size=32, n_batches=20, steps=self.steps)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:

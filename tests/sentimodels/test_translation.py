@@ -99,7 +99,7 @@ def test_the_loss_is_that_of_each_target_alone(kind: str) -> None:
 def test_two_processes_read_what_one_reads() -> None:
     task, model, _ = small_task("seq2seq")
     both = [list(task.batches(1, 0, rank, 2)) for rank in (0, 1)]
-    n_batches = task.course(2).n_batches
+    n_batches = task.plan(2).n_batches
     assert [len(batches) for batches in both] == [n_batches, n_batches]
     with torch.no_grad():
         found = [task.loss(model, batch) for batches in both for batch in batches]
@@ -109,7 +109,7 @@ def test_two_processes_read_what_one_reads() -> None:
     assert [b.labels.tolist() for b in list(task.batches(1, 0, 0, 1))[2:]] == [
         b.labels.tolist() for b in task.batches(1, 2, 0, 1)
     ]
-    assert task.course(1).steps == 3 * task.course(1).n_batches
+    assert task.plan(1).steps == 3 * task.plan(1).n_batches
 
 
 def test_a_run_learns_and_is_loaded(folder: Path) -> None:

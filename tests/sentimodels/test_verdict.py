@@ -197,7 +197,7 @@ def test_a_recipe_is_trained_again_on_train_and_dev(arch: str, reviews: Path, tm
     assert first["judged"] == "test"
     assert "judged" not in again
     if arch == "cnn":  # as many passes as were best, over more rows
-        size = config.train.course(210).batch_size
+        size = config.train.plan(210).batch_size
         passes = first["fit"]["best_step"] / -(-210 // size)
         assert again["fit"]["steps"] == round(passes * -(-240 // size))
 

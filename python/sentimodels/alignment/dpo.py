@@ -19,7 +19,7 @@ from .dpo_loss import dpo_loss, dpo_rewards
 from .ppo_loss import token_log_probs
 from .preferences import PairBatch, PairRows
 
-__all__ = ["Preferences", "answer_log_probs", "course_of"]
+__all__ = ["Preferences", "answer_log_probs", "plan_of"]
 
 
 class Preferences:
@@ -48,9 +48,9 @@ class Preferences:
         # The same of the last batch, of the policy and of the reference.
         self._last = (torch.zeros(2, 0), torch.zeros(2, 0))
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
-        return course_of(self.train, len(self.pairs), world)
+        return plan_of(self.train, len(self.pairs), world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[PairBatch]:
         """Yields this process's pairs of each batch: every `world`-th of the batch of all."""
@@ -94,7 +94,7 @@ def _preferred(chosen: Tensor, rejected: Tensor) -> dict[str, float]:
     return {"accuracy": float(right.mean()), "margin": float(margins.mean())}
 
 
-def course_of(train: AlignTrainConfig, n_pairs: int, world: int) -> TrainingPlan:
+def plan_of(train: AlignTrainConfig, n_pairs: int, world: int) -> TrainingPlan:
     """Returns the batches of an epoch of so many pairs, and the steps in all."""
     n_batches = -(-n_pairs // (train.batch_size * world))
     most = train.max_steps

@@ -25,7 +25,7 @@ from ..training.device import use_bfloat16
 from ..training.history import Fit
 from ..training.trainer import Record, Trainer
 from .actor_critic import ActorCritic, PolicyOutput
-from .dpo import Preferences, answer_log_probs, course_of
+from .dpo import Preferences, answer_log_probs, plan_of
 from .openings import Parts, divide, encode, read_openings, trainable
 from .ppo import PPO
 from .preferences import PairRows, encode_pairs, read_preferences, texts_of
@@ -42,7 +42,7 @@ ShouldStop = Callable[[], bool] | None
 class Learned(Protocol):
     """What a policy learns from."""
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
 
 
@@ -168,9 +168,9 @@ class FollowReward:
         """The openings."""
         return self
 
-    def course(self, world: int) -> TrainingPlan:  # noqa: ARG002  # 2026-11-29: one process alone
+    def plan(self, world: int) -> TrainingPlan:  # noqa: ARG002  # 2026-11-29: one process alone
         """Returns the batches of an epoch and the steps in all."""
-        return self.loop(self._setup.config.train).course
+        return self.loop(self._setup.config.train).plan
 
     def trainer(self, on_record: OnRecord, should_stop: ShouldStop) -> Loop:
         """Returns the loop of PPO."""
@@ -194,7 +194,7 @@ class FollowReward:
 
     def steps(self) -> int:
         """Returns how many steps training has."""
-        return self.course(1).steps
+        return self.plan(1).steps
 
     def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
         """Takes the steps of `train`; returns 0, as nothing comes before them."""
@@ -276,7 +276,7 @@ class PreferAnswers:
 
     def steps(self) -> int:
         """Returns how many steps training has."""
-        return course_of(self._setup.config.train, len(self._pairs), 1).steps
+        return plan_of(self._setup.config.train, len(self._pairs), 1).steps
 
     def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
         """Takes the steps of `train` on few pairs; returns the seconds in which the reference reads all."""

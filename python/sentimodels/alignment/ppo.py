@@ -102,9 +102,9 @@ class PPO:
         self.progress = Progress()
         n_batches = -(-len(openings) // train.batch_size)
         steps = n_batches * train.epochs if train.epochs is not None else train.max_steps or 0
-        self.course = TrainingPlan(train.batch_size, n_batches, min(steps, train.max_steps or steps))
+        self.plan = TrainingPlan(train.batch_size, n_batches, min(steps, train.max_steps or steps))
         self.bfloat16 = use_bfloat16(train, device)
-        self.history = History(folder, on_record, Distributed(device), self.course, self.progress)
+        self.history = History(folder, on_record, Distributed(device), self.plan, self.progress)
 
     def fit(self, *, resume: bool = False) -> Fit:
         """Trains, and leaves the last weights in the policy.
@@ -118,14 +118,14 @@ class PPO:
         """
         if resume and self.folder is not None:
             self._load(self.folder / "state.safetensors")
-        at, total = self.progress, self.course.steps
+        at, total = self.progress, self.plan.steps
         began = time.perf_counter() - at.seconds
         self.history.begin(self.model, self.bfloat16)
         stop = "max_steps" if total == self.config.max_steps else "epochs"
         while at.step < total:
             record = self._step()
             at.step += 1
-            at.epoch, at.position = divmod(at.step, self.course.n_batches)
+            at.epoch, at.position = divmod(at.step, self.plan.n_batches)
             at.seconds = time.perf_counter() - began
             if at.step % self.config.log_every == 0 or at.step == total:
                 self.history.add(record | self.history.speed())
@@ -161,7 +161,7 @@ class PPO:
     def _step(self) -> Record:
         """Takes a step; returns its record."""
         at = self.progress
-        rate_now = self.optimizers.set_rate(rate(at.step, self.course.steps, self.optim))
+        rate_now = self.optimizers.set_rate(rate(at.step, self.plan.steps, self.optim))
         until = self.optim.unfreeze_at
         for parameter in self.frozen:
             parameter.requires_grad_(until is not None and at.step >= until)
@@ -214,7 +214,7 @@ class PPO:
     def _rows(self, step: int) -> list[int]:
         """Returns the openings of a step: each comes once in each pass over all of them."""
         n = len(self.openings)
-        places = np.arange(step * self.course.batch_size, (step + 1) * self.course.batch_size)
+        places = np.arange(step * self.plan.batch_size, (step + 1) * self.plan.batch_size)
         passes = {
             int(epoch): np.random.default_rng([self.config.seed, int(epoch)]).permutation(n)
             for epoch in np.unique(places // n)

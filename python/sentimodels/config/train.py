@@ -129,7 +129,7 @@ class TrainConfig(LoopConfig, StartConfig):
         json_schema_extra=flag("--refit"),
     )
 
-    def course(self, n_rows: int, world: int = 1) -> "TrainingPlan":
+    def plan(self, n_rows: int, world: int = 1) -> "TrainingPlan":
         """Returns how many rows make a batch, and batches a run, for so many rows in all.
 
         A thousand rows in batches of 128 would be 8 steps a pass: too few to learn from.

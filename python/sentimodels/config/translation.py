@@ -195,7 +195,7 @@ class TranslationTrainConfig(LoopConfig):
             raise ValueError("batches of pairs are by tokens: set batch_tokens")
         return size
 
-    def course(self, n_batches: int) -> TrainingPlan:
+    def plan(self, n_batches: int) -> TrainingPlan:
         """Returns the steps of a run whose epochs have so many batches."""
         steps = self.epochs * -(-n_batches // self.accumulate)
         return TrainingPlan(self.batch_tokens, n_batches, min(steps, self.max_steps or steps))

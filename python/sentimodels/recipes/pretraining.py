@@ -97,7 +97,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
         if config.train.init_from is not None:  # weights that do not fit leave no run behind
             start_from(build_language_model(config, self.encoder.vocab_size), config, self.encoder)
         self.corpus = open_corpus(self.out / TOKENS)
-        self._task(bfloat16=False).course(self.processes.world)  # fewer rows than processes, for one
+        self._task(bfloat16=False).plan(self.processes.world)  # fewer rows than processes, for one
         sources = self.corpus.facts.sources + sources_of_start(config.train.init_from)
         begin_language_run(self.out, config, self.encoder, {"sources": sources})
 
@@ -162,7 +162,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
             "context": self.config.data.context,
             "corpus": {key: value for key, value in corpus.items() if key not in ("datasets", "sources")},
             "fit": {**asdict(fit), "stop": _budget(self.config, fit.stop)},
-            "planned_steps": self.task.course(self.processes.world).steps,
+            "planned_steps": self.task.plan(self.processes.world).steps,
             "seconds": {"fit": fit.seconds},
             "speed": self._speed(),
         }

@@ -44,7 +44,7 @@ def plan_translation(config: TranslationConfig) -> dict[str, Any]:
     check_possible(module, config.optim)
     pairs, left_out = training_pairs(config, format, module, tokenizer, train, None)
     valid, _ = validation_pairs(config, format, module, tokenizer, valid, None)
-    course = Seq2Seq(config.task, config.train, format, pairs).course(1)
+    plan = Seq2Seq(config.task, config.train, format, pairs).plan(1)
     places = min(config.train.batch_tokens, max(1, int(_MOST_OPERATIONS / (6 * working_parameters(module)))))
     few = {"epochs": _STEPS, "max_steps": _STEPS, "accumulate": 1, "log_every": 1}
     tried = config.train.model_copy(update={"batch_tokens": places, **few})
@@ -58,7 +58,7 @@ def plan_translation(config: TranslationConfig) -> dict[str, Any]:
     Trainer(config.optim, tried, on_record=lambda _: ends.append(time.perf_counter())).fit(module, task)
     a_batch = min(then - now for now, then in pairwise(ends))
     # Smaller batches are tried where those of the run are too large; it has more of them.
-    n_batches = course.steps * config.train.accumulate * task.course(1).n_batches / course.n_batches
+    n_batches = plan.steps * config.train.accumulate * task.plan(1).n_batches / plan.n_batches
     return {
         "arch": config.arch,
         "train_pairs": len(pairs),
@@ -67,7 +67,7 @@ def plan_translation(config: TranslationConfig) -> dict[str, Any]:
         "vocabulary": tokenizer.vocab_size,
         "tokens": int(pairs.sources.lengths.sum() + pairs.targets.lengths.sum()),
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
-        "steps": course.steps,
+        "steps": plan.steps,
         "seconds": round(a_batch * n_batches, 1),
         "memory_bytes": state_bytes(module, config.optim, config.train)
         + kept * config.train.batch_tokens // places,

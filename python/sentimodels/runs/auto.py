@@ -404,8 +404,8 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     encoded = encoder.encode(table.texts)
     n_tokens = encoded.lengths.sum() / len(table) * len(tables.train)
     encoding = (clock() - began) / len(table) * len(tables.train)
-    course = config.train.course(len(tables.train))
-    size = max(1, min(course.batch_size, len(table) // _STEPS, int(_STEP_TOKENS / encoded.lengths.mean())))
+    plan = config.train.plan(len(tables.train))
+    size = max(1, min(plan.batch_size, len(table) // _STEPS, int(_STEP_TOKENS / encoded.lengths.mean())))
     settings = config.train.model_copy(
         update={"batch_size": size, "max_steps": _STEPS, "epochs": 1, "accumulate": 1, "log_every": 1}
     )
@@ -423,7 +423,7 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     Trainer(config.optim, settings, on_record=timed).fit(module, task)
     (start, before), (end, after) = seen[0], seen[-1]  # the first step prepares what the others use
     a_token = (end - start) / max(1, after - before)
-    epochs = course.steps * config.train.accumulate / max(1, course.n_batches)
+    epochs = plan.steps * config.train.accumulate / max(1, plan.n_batches)
     n_valid = 0 if tables.valid is None else len(tables.valid)
     validation = _FORWARD * n_valid / len(tables.train)
     return encoding + float(n_tokens * epochs * a_token * (1 + validation))

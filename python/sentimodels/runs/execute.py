@@ -210,7 +210,7 @@ def execute(
         recipe.module = recipe.build()
         check_possible(recipe.module, config.optim)
         recipe.task = recipe.make_task()
-        plan = recipe.task.course
+        plan = recipe.task.plan
         recipe.warn(*config_warnings(config.optim, config.train, lambda: plan(processes.world).steps))
         resume = resumed and _can_resume(recipe)
         if not resume:

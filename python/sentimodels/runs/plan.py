@@ -48,7 +48,7 @@ def plan(config: RunConfig, tables: Tables | None = None) -> dict[str, Any]:
         "tokens": int(encoded.lengths.sum()),
         "texts_cut": encoded.n_cut,
         "parameters": sum(parameter.numel() for parameter in module.parameters()),
-        "steps": config.train.course(len(encoded)).steps,
+        "steps": config.train.plan(len(encoded)).steps,
     }
     planned["seconds"] = round(estimate(config, tables), 1)
     planned["memory_bytes"] = _of_data(tables, encoded) + (

@@ -119,9 +119,9 @@ def settled(config: RunConfig, about: dict[str, Any], n_train: int, n_all: int) 
     steps, best = int(about["fit"]["steps"]), int(about["fit"]["best_step"])
     if not steps:  # it learns by itself
         return config
-    first = config.train.course(n_train)
+    first = config.train.plan(n_train)
     # The first run may have been stopped: its passes say how long a pass is, its best step how many.
-    now = config.train.model_copy(update={"batch_size": first.batch_size}).course(n_all)
+    now = config.train.model_copy(update={"batch_size": first.batch_size}).plan(n_all)
     chosen = round(best * now.n_batches / first.n_batches)
     update = {"batch_size": first.batch_size, "max_steps": max(1, chosen), "patience": 0, "baseline": False}
     passes = -(-chosen * config.train.accumulate // now.n_batches)

@@ -80,9 +80,9 @@ class Classification:
         if self.config.mixup and not any(isinstance(part, Mixing) for part in model.modules()):
             raise ConfigError("task.mixup mixes token embeddings, and this architecture has none")
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
-        return self.train.course(len(self.texts), world)
+        return self.train.plan(len(self.texts), world)
 
     def drawn(self) -> NDArray[np.float64] | None:
         """Returns how many rows of each class an epoch has on average; `None` where it has every row."""
@@ -98,7 +98,7 @@ class Classification:
         whole_batches = batches(
             self.texts,
             self.labels,
-            batch_size=self.course(world).batch_size * world,
+            batch_size=self.plan(world).batch_size * world,
             shuffle_seed=self.train.seed,
             epoch=epoch,
             position=position,

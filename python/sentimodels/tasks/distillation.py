@@ -112,9 +112,9 @@ class Distillation:
     def drawn(self) -> None:
         """Returns `None`: an epoch has every row."""
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
-        return self._plain.course(world)
+        return self._plain.plan(world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Batch]:
         """Yields this process's rows of each batch: every `world`-th of the batch of all."""

@@ -185,9 +185,9 @@ class MaskedToken:
         for numbers in self.order.in_order(self.corpus.valid.n_rows):
             yield self.rows(self.corpus.valid, numbers, _VALID)
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
-        return self.order.course(world)
+        return self.order.plan(world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[MaskedRows]:
         """Yields this process's rows of each batch."""

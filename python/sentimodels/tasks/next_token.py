@@ -77,9 +77,9 @@ class NextToken:
     def __init__(self, corpus: Corpus, order: RowOrder, *, bfloat16: bool = False) -> None:
         self.corpus, self.order, self.bfloat16 = corpus, order, bfloat16
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
-        return self.order.course(world)
+        return self.order.plan(world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Rows]:
         """Yields this process's rows of each batch."""

@@ -86,9 +86,9 @@ class Seq2Seq:
         places = self.train.batch_tokens * world
         return plan(self._widths, places, seed=self.train.seed, epoch=epoch)
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch and the steps in all."""
-        return self.train.course(len(self._plan(0, world)))
+        return self.train.plan(len(self._plan(0, world)))
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Any]:
         """Yields this process's rows of each batch: every `world`-th of the batch of all."""

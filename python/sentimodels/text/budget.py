@@ -1,4 +1,4 @@
-"""`course`: how many rows make a batch, and how many steps a run has, from the budget that is given.
+"""`training_plan`: how many rows make a batch, and how many steps a run has, from the budget that is given.
 
 Not for which rows (`batches.py`). Tokens, steps and epochs may all be given; the smallest ends the run.
 """
@@ -6,10 +6,10 @@ Not for which rows (`batches.py`). Tokens, steps and epochs may all be given; th
 from ..config import LanguageConfig, TrainingPlan
 from ..errors import DataError
 
-__all__ = ["course"]
+__all__ = ["training_plan"]
 
 
-def course(config: LanguageConfig, n_rows: int, world: int = 1) -> TrainingPlan:
+def training_plan(config: LanguageConfig, n_rows: int, world: int = 1) -> TrainingPlan:
     """Returns the batches of an epoch of one process, and the steps of the run.
 
     Rows that fill no batch are left out of an epoch; another order leaves out others in the next. A

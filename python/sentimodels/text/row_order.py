@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..config import LanguageConfig, TrainingPlan
-from .budget import course
+from .budget import training_plan
 from .shuffle import FeistelPermutation
 
 __all__ = ["RowOrder"]
@@ -26,14 +26,14 @@ class RowOrder:
     def __init__(self, config: LanguageConfig, n_rows: int) -> None:
         self.config, self.n_rows = config, n_rows
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns the batches of an epoch of one process, and the steps of the run."""
-        return course(self.config, self.n_rows, world)
+        return training_plan(self.config, self.n_rows, world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[list[int]]:
         """Yields the rows of each batch of an epoch for one process; see `Task.batches`."""
         order = FeistelPermutation(self.n_rows, self.config.train.seed, epoch)
-        planned = self.course(world)
+        planned = self.plan(world)
         for place in range(position, planned.n_batches):
             first = (place * world + rank) * planned.batch_size
             yield order(np.arange(first, first + planned.batch_size)).tolist()

@@ -119,8 +119,8 @@ class _Together:
     def __init__(self, task: Task, processes: Distributed) -> None:
         self.task, self.processes = task, processes
 
-    def course(self, world: int) -> TrainingPlan:
-        return self.task.course(world)
+    def plan(self, world: int) -> TrainingPlan:
+        return self.task.plan(world)
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Any]:
         return self.task.batches(epoch, position, rank, world)
@@ -196,7 +196,7 @@ class _ShardedRun(_Run):
         }  # fmt: skip
         if self.ema is not None:
             parts["ema"] = self.ema.tensors()
-        rows = self.course.batch_size * self.all.world
+        rows = self.plan.batch_size * self.all.world
         save_sharded(self.folder, self.all, parts, self.all.gather(random_state()), progress, rows)
 
     def ended_by(self, error: NotFiniteError) -> TrainingError:

@@ -85,7 +85,7 @@ class History:
         folder: where `metrics.jsonl` lies, or `None`.
         on_record: called with each record, `total_steps` and `padding` added.
         processes: those that train.
-        course: steps in all.
+        plan: steps in all.
         progress: where the run stands; it is read at each record.
     """
 
@@ -94,12 +94,12 @@ class History:
         folder: Path | None,
         on_record: Callable[[Record], None] | None,
         processes: Distributed,
-        course: TrainingPlan,
+        plan: TrainingPlan,
         progress: Progress,
     ) -> None:
         self.path = None if folder is None else folder / "metrics.jsonl"
         self.folder, self.on_record = folder, on_record
-        self.processes, self.course, self.progress = processes, course, progress
+        self.processes, self.plan, self.progress = processes, plan, progress
         self._before = (0, 0.0)  # tokens and seconds at the last record
 
     def begin(self, module: nn.Module, bfloat16: bool) -> None:
@@ -141,10 +141,10 @@ class History:
         self._before = (self.counts()[0], at.seconds)
         if not self.processes.main:
             return
-        epoch = round(at.epoch + at.position / self.course.n_batches, 4)
+        epoch = round(at.epoch + at.position / self.plan.n_batches, 4)
         record = {"step": at.step, "epoch": epoch, **values}
         record |= {"seconds": round(at.seconds, 3), "tokens": self._before[0]}
         if self.folder is not None:
             write_record(self.folder, record)
         if self.on_record is not None:
-            self.on_record(record | {"total_steps": self.course.steps, "padding": padding})
+            self.on_record(record | {"total_steps": self.plan.steps, "padding": padding})

@@ -57,7 +57,7 @@ class Evaluation:
 class Task(Protocol):
     """What a model is trained for."""
 
-    def course(self, world: int) -> TrainingPlan:
+    def plan(self, world: int) -> TrainingPlan:
         """Returns how many batches an epoch has, and steps the run, on `world` processes."""
 
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Any]:

@@ -110,9 +110,9 @@ class _Run:
         self.best: dict[str, Tensor] = {}
         self.progress = Progress()
         self.pending: list[tuple[int, Progress, Tensor]] = []
-        self.course = task.course(self.all.world)
-        self.total = self.course.steps
-        self.history = History(folder, trainer.on_record, self.all, self.course, self.progress)
+        self.plan = task.plan(self.all.world)
+        self.total = self.plan.steps
+        self.history = History(folder, trainer.on_record, self.all, self.plan, self.progress)
 
     def load(self, folder: Path) -> None:
         """Goes back to a saved state."""
@@ -164,7 +164,7 @@ class _Run:
                 self._freeze()
                 self._step(window)
                 at.position += len(window)
-                if at.position >= self.course.n_batches:
+                if at.position >= self.plan.n_batches:
                     at.epoch, at.position = at.epoch + 1, 0
                 at.seconds = time.perf_counter() - self.began
                 end = at.step == self.total
