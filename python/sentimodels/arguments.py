@@ -24,7 +24,7 @@ def whole(name: str, value: Any, expected: str, least: int = 0) -> int:
     """Returns a whole number from `least` on that has at most 64 bits.
 
     Raises:
-        TypeError: for what is no whole number.
+        TypeError: if it is not a whole number.
         ConfigError: for one that is not there.
     """
     try:
@@ -44,7 +44,7 @@ def number(name: str, value: Any, expected: str, least: float = 0.0, most: float
     """Returns a finite number from `least` to `most`.
 
     Raises:
-        TypeError: for what is no number.
+        TypeError: if it is not a number.
         ConfigError: for one that is not there.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -81,7 +81,7 @@ def texts_of(name: str, value: Any) -> list[str]:
     """Returns the texts of a list of any kind.
 
     Raises:
-        TypeError: for one text alone, and for what is no list of texts.
+        TypeError: if it is not a list of texts.
     """
     if isinstance(value, str):
         raise TypeError(f"{name} takes a list of texts, not one text; write [{shown(value)}]")

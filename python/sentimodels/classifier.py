@@ -109,7 +109,7 @@ class Classifier:
 
     @property
     def tokenizer(self) -> Encoder:
-        """The run's tokenizer, or what stands in its place."""
+        """The run's tokenizer, or what replaces it."""
         return self._loaded.encoder.encoder
 
     @property
@@ -141,7 +141,7 @@ class Classifier:
         """Returns the logits (n, n_classes) before the temperature.
 
         Raises:
-            TypeError: for one text alone, and for what is no text.
+            TypeError: for one text, and for values that are not text.
         """
         found = texts_of("predict", texts)
         if not found:

@@ -211,7 +211,7 @@ class LanguageModel:
             seed: as in `generate`.
             begin: as in `generate`.
             batch_size: as in `generate`.
-            watch: is told after each step which of the prompts went on, the logits (B, V) of their next
+            watch: called after each step with which of the prompts went on, the logits (B, V) of their next
                 tokens, and which were taken; such as `sentimodels.generation.token_probs.TokenProbs`.
             copies: a counter for prompts that are continued in several calls: equal ones then draw as they
                 would in one call.

@@ -129,7 +129,7 @@ class Translator:
 
 
 def beam_options(task: Seq2SeqConfig, **given: Any) -> BeamOptions:
-    """Returns how a run searches, with settings that are given in place of its own.
+    """Returns how a run searches, with given settings instead of its own.
 
     Raises:
         ConfigError: if one is out of range.

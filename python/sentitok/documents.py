@@ -25,7 +25,7 @@ def _column(format: str | None) -> str | None:
 
 
 def check_format(format: str | None) -> None:
-    """Refuses what is no format of documents.
+    """Refuses names that are not a format of documents.
 
     Raises:
         TrainError: if the format is unknown, or names no column.

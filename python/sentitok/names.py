@@ -207,7 +207,7 @@ def encoding_for_model(
 
 
 def _hint(name: str) -> str:
-    """What to call where a model, a path or another spelling stands in the place of a name."""
+    """What to call where a model, a path or another spelling is given instead of a name."""
     try:
         return (
             f". {name} is a model of {encoding_name_for_model(name)}: encoding_for_model({name!r}) gives it"

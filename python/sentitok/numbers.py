@@ -24,7 +24,7 @@ def index(name: str, value: Any, what: str, wrong: type[Exception] = TypeError) 
         name: the argument.
         value: what was given for it.
         what: what it is, with its limits: "0 or more".
-        wrong: the error for what is no whole number.
+        wrong: the error where it is not a whole number.
     """
     if not isinstance(value, bool):
         try:
@@ -62,7 +62,7 @@ def real(
     """Returns a finite number from `least` to `most`.
 
     Raises:
-        wrong: for what is no number.
+        wrong: the error where it is not a number.
         ValueError: for one that is not there, or has no place in a float.
     """
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -102,7 +102,7 @@ class _Both(_From):
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error while reading tells of compressed data that are damaged or end early."""
+    """Whether an error while reading means that compressed data is damaged or ends early."""
     if isinstance(error, (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)):
         return True
     # bz2 and zst say so by an error of the system that has no number.

@@ -1,4 +1,4 @@
-"""Tokens as people read them: white space as signs, what is no whole character as its bytes.
+"""Tokens as people read them: white space as signs, parts of characters as their bytes.
 
 Not for what a token is. Nothing here prints; the command `show` and the page do. No spelling
 has a character that could steer a terminal, nor U+FFFD.

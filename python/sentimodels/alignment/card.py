@@ -1,6 +1,6 @@
 """`alignment_card`: what a run of `senti align` recorded: its base, its reward, and what changed.
 
-Not for laying it out (`cli/cards/aligned.py`). What the model is stands in its configuration as a language
+Not for laying it out (`cli/cards/aligned.py`). What the model is, its configuration says as a language
 model (`runs/language_card.py`), how it was aligned in `alignment.toml`.
 """
 

@@ -35,7 +35,7 @@ from .rollout import Answers, Drawing
 __all__ = ["PPO"]
 
 Score = Callable[[list[str]], NDArray[np.float64]]
-# Rewards of the first step that differ by no more than this share of them are all the same, but for rounding.
+# Rewards of the first step that differ by no more than this share are the same, except for rounding.
 _EQUAL = 1e-6
 
 

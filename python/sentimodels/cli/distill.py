@@ -97,7 +97,7 @@ def distill(
 
 
 def _run(output: Output, folder: Path, config: "RunConfig | None", baseline: bool | None) -> None:
-    """Trains a student, or goes on with one, and prints its summary."""
+    """Trains a student, or resumes one, and prints its summary."""
     from ..recipes.distillation import distill as start
     from ..recipes.distillation import resume_distillation
 

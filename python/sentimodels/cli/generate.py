@@ -1,4 +1,4 @@
-"""`senti generate`: prompts in, the texts that a language model goes on with out.
+"""`senti generate`: prompts in, continued texts out.
 
 Not for how tokens are taken (`sentimodels.generation.sampling`). One prompt is written as it comes; several
 go through the model together, and come out in their order. On a terminal without a prompt, one is

@@ -123,7 +123,7 @@ def parameters(
 def with_options(
     command: Callable[..., None], make: Callable[[], Iterable[tuple[str, Parameter]]] | None
 ) -> Callable[..., None]:
-    """Returns a command with options in place of its `**given`, right after `out`.
+    """Returns a command with options instead of its `**given`, right after `out`.
 
     Args:
         command: what runs.

@@ -240,7 +240,7 @@ def _run(
     config: "RunConfig | None" = None,
     tables: "Tables | None" = None,
 ) -> None:
-    """Trains one run, or goes on with one, and prints its summary."""
+    """Trains one run, or resumes one, and prints its summary."""
     from ..runs.train import resume, train
 
     stopper = Stopper()

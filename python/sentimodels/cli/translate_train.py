@@ -95,7 +95,7 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 
 def _run(output: Output, folder: Path, config: "TranslationConfig | None") -> None:
-    """Trains a run, or goes on with one, and prints its summary."""
+    """Trains a run, or resumes one, and prints its summary."""
     from ..recipes.translation import resume_translation, train_translation
 
     stopper = Stopper()

@@ -159,7 +159,7 @@ class DuplicateReport:
     Attributes:
         n: rows.
         exact: rows that repeat an earlier one letter for letter.
-        folded: rows that repeat an earlier one but for case and spacing (`exact` among them).
+        folded: rows that repeat an earlier one except for case and spacing (`exact` among them).
         near: further rows that share most word triples with an earlier one of another group.
         conflicts: texts (folded) that stand with more than one label.
         conflict_rows: rows of those texts.

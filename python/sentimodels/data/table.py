@@ -2,7 +2,7 @@
 
 Not for token ids (`encoded.py`) and not for files (`readers.py`). A table never
 changes; `take` gives a new one. `notes` hold what the reader decided for the
-user, such as a guessed column: whoever prints shows them.
+user, such as a guessed column: commands print them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

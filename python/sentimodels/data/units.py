@@ -1,9 +1,9 @@
 """`Units`: which rows one part must hold together, because they are of one group or copies of a text.
 
-Copies are texts that are equal but for case, spacing and punctuation (`copy_key`), or nearly equal
+Copies are texts that are equal except for case, spacing and punctuation (`copy_key`), or nearly equal
 (`minhash.py`). Being nearly equal is not transitive, so a chain of such texts may run through a whole
 file, as through one made of templates. A chain that is longer than a part is taken apart again; what is
-equal stays together. Groups are joined only by texts that are equal but for case and spacing, because
+equal stays together. Groups are joined only by texts that are equal except for case and spacing, because
 the phrases of two sentences may well be alike. Time is linear in the words.
 """
 

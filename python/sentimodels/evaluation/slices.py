@@ -80,7 +80,7 @@ def slices(
 
 
 def confused_pairs(predictions: Predictions) -> list[dict[str, Any]]:
-    """Returns which label was answered in place of which, the most frequent first.
+    """Returns which label was answered instead of which, the most frequent first.
 
     `share` is that of the rows of the true label.
     """

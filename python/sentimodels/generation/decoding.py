@@ -1,4 +1,4 @@
-"""`Decoding`: some texts that a causal model goes on with together, a token a step.
+"""`Decoding`: texts that a causal model continues together, a token a step.
 
 The model reads each token once: what it keeps of them is in a cache. Prompts of unequal length
 are padded on the left, with a mask and with positions that begin at their first token, so that a
@@ -28,14 +28,14 @@ class Decoding:
     without positions keeps a state of one size, and forgets nothing at once.
 
     Args:
-        model: what goes on with them, in evaluation mode.
+        model: the model, in evaluation mode.
         texts: the ids of each row, at least one.
         sampling: how a token is taken.
         draws: the numbers that rows draw by; row i of `texts` is row `rows[i]` of these.
         rows: which rows these are.
         context: tokens that the model reads at most; `None`: any number.
         banned: (N,) ids that are never taken, or `None`.
-        watch: is told of each step, or `None`.
+        watch: called with each step, or `None`.
 
     Attributes:
         texts: the ids of each row that is left, new ones included.

@@ -147,7 +147,7 @@ def generate(
         seed: what texts are drawn by; the same seed gives the same texts. `None`: another each time.
         batch_size: prompts that are continued together at most.
         begin: for messages: a token that texts begin with.
-        watch: is told of each step, or `None`.
+        watch: called with each step, or `None`.
         copies: as `Draws` has it, for prompts that are continued in several calls.
 
     Raises:

@@ -18,7 +18,7 @@ class Step:
     """A token that was taken.
 
     Attributes:
-        row: which prompt it goes on with.
+        row: the number of its prompt.
         id: the token.
         p: its probability.
         likely: the likeliest tokens of that place with theirs, likeliest first.

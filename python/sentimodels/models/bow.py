@@ -170,7 +170,7 @@ def _gather(
 class _Learner:
     """The weights as arrays, shared with the module, and the squares that Adagrad has seen.
 
-    The sums of words' character n-grams are held for all words at once and made anew every few
+    The sums of words' character n-grams are held for all words at once and computed again every few
     steps: composing the words of each batch would be most of the work. Until then the gradients
     of the n-grams add up.
     """

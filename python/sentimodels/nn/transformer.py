@@ -158,7 +158,7 @@ def norm_layer(config: TransformerConfig) -> nn.Module:
 
 @dataclass(frozen=True)
 class Reading:
-    """What every block of one pass is told.
+    """What every block of one pass gets.
 
     Attributes:
         mask: of the kind that the attention takes, or `None`.

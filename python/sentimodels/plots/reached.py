@@ -1,7 +1,7 @@
 """Accuracy of classifiers against what they cost: parameters, or seconds of training.
 
 Not for language models, whose losses are compared by `senti runs`. A point is one run, or one recipe
-over several seeds, as whoever measured it says; its line is the 95 % interval of the accuracy.
+over several seeds, as its file says; its line is the 95 % interval of the accuracy.
 """
 
 import json

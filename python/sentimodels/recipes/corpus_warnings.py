@@ -1,4 +1,4 @@
-"""`notes_of`: what a pre-training tells of its corpus before it begins.
+"""`notes_of`: warnings about a corpus, before pre-training begins.
 
 Not for what is refused (`count.py`, `held_out.py`).
 """

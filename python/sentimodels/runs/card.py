@@ -1,7 +1,7 @@
 """`card`: what a classifier's run recorded of itself, for those it is handed to.
 
 Not for laying it out (`cli/cards/classifier.py`) nor for other kinds of runs (`recorded.py` says which
-there are). Nothing is measured anew and nothing is typed: data, scores, intervals, limits and hashes are
+there are). Nothing is measured again and nothing is typed: data, scores, intervals, limits and hashes are
 those of the run directory, which is checked against its manifest first.
 """
 

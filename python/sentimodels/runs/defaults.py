@@ -52,8 +52,8 @@ DEFAULTS: dict[tuple[str, str], Tree] = {
     ("linear", "distillation"): _RATE_OF_TRANSFORMERS,
 }
 
-# Of each size: rows of a batch, highest rate, tokens to train on. Rates are those of TinyLLM, but for the two
-# smallest: of 1e-3 to 2.4e-2 nano ended best with 3e-3 (`benches/models/optimizers.py`).
+# Of each size: rows of a batch, highest rate, tokens to train on. Rates are those of TinyLLM, except for the
+# two smallest: of 1e-3 to 2.4e-2 nano ended best with 3e-3 (`benches/models/optimizers.py`).
 PRESETS: dict[str, tuple[int, float, int]] = {
     "nano": (64, 3e-3, 41_000_000),
     "micro": (64, 3e-3, 41_000_000),

@@ -11,7 +11,7 @@
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
 | `state.safetensors` | only while unfinished: what `--resume` goes on from; with FSDP `state-STEP/` too |
 | `crossfit.npz` | only while unfinished: what the halves of dev have chosen so far |
-| `manifest.json` | size and SHA-256 of the other files, but for those of unfinished runs |
+| `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
 | `first/` | with `train.refit`: the run directory of the run that chose the number of steps |
 
 A run directory is data: no pickle is written or read. Every file is written under another

@@ -20,7 +20,7 @@ from .manifest import MANIFEST, read_json
 
 __all__ = ["entry", "place"]
 
-# What is told of an aligned model's answers.
+# What the board shows of an aligned model's answers.
 _JUDGED = ("reward_mean", "kl", "distinct_2")
 
 
@@ -43,7 +43,7 @@ def entry(folder: Path, run: Path) -> dict[str, Any]:
     """Returns what is known of a language model.
 
     Args:
-        folder: what the path of the run is told from.
+        folder: the folder that the path of the run starts from.
         run: its directory.
 
     Returns:

@@ -1,7 +1,7 @@
 """`language_card` and `translation_card`: what runs of `senti pretrain` and `translate train` recorded.
 
 Not for laying it out (`cli/cards/`) nor for aligned models (`alignment/card.py`), which have the model part
-of a language model. Nothing is measured anew: all is of the run directory, which is checked first.
+of a language model. Nothing is measured again: all is from the run directory, which is checked first.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from .recorded import about_of, base_of, differing, ending, name_of, parameters_
 
 __all__ = ["language_card", "model_of", "sources_of", "translation_card"]
 
-# What a size is told by, where an architecture has it.
+# The settings that say how large a model is, where an architecture has them.
 _SIZES = ("d_model", "n_layers", "n_decoder_layers", "n_heads", "d_hidden", "d_head", "d_state", "d_ff")
 # Keys that name files of the machine that trained, and what a card says elsewhere.
 _ELSEWHERE = (

@@ -9,7 +9,7 @@
 | `metrics.jsonl` | the course of training |
 | `training_data.json` | hashes of the files trained on |
 | `state.safetensors`, `tokens/` | only while unfinished: what `--resume` goes on from |
-| `manifest.json` | size and SHA-256 of the other files, but for those of unfinished runs |
+| `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
 
 Translation models have the same files, with the hashes of their texts as classifiers have them. Not for
 classifiers (`runs/directory.py`), which the parts that know no labels come from.

@@ -33,7 +33,7 @@ def leaderboard(
         say: told of each that is left out, as it is none or damaged.
 
     Returns:
-        Classifiers, then language models, as `language_board` tells of them, then translation models,
+        Classifiers, then language models, as `language_board` describes them, then translation models,
         as `translation_board` does. Of classifiers, for each run: `run`, its path below the folder;
         `arch`; `state`, `finished`, `stopped` or `unfinished`; the monitored score under its own
         name, with `interval` where it is known; `accuracy`, `log_loss`, `parameters`, `seconds`,

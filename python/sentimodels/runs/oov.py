@@ -1,6 +1,6 @@
 """What a run knows of texts it reads: how much of them is new to its vocabulary.
 
-For slices (`evaluation/slices.py`). Not for what a text is whoever reads it.
+Used by slices (`evaluation/slices.py`).
 """
 
 from collections.abc import Sequence

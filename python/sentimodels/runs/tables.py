@@ -372,7 +372,7 @@ def _test_share(data: DataConfig, n_rows: int) -> float:
 
 
 def _shares(train: Table, other: Table) -> bool:
-    """Whether a text of one table is in the other, but for case and spacing."""
+    """Whether a text of one table is in the other, except for case and spacing."""
     return not set(map(fold, train.texts)).isdisjoint(map(fold, other.texts))
 
 

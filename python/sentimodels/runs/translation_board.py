@@ -28,7 +28,7 @@ def entry(folder: Path, run: Path) -> dict[str, Any]:
     """Returns what is known of a translation model.
 
     Args:
-        folder: what the path of the run is told from.
+        folder: the folder that the path of the run starts from.
         run: its directory.
 
     Returns:

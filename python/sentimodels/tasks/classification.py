@@ -185,7 +185,7 @@ def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evalua
 def _part(batch: Batch, rank: int, world: int) -> Batch:
     """Returns the rows of one process, as wide as the whole."""
     own = slice(rank, None, world)
-    # Each id of the batch of all is composed once, whoever has it.
+    # Each id of the batch of all is composed once for all rows.
     ngrams = {name: value[own] if name == "distinct_index" else value for name, value in batch.ngrams.items()}
     return replace(
         batch,

@@ -79,7 +79,7 @@ class TextEncoder:
     """An encoder with what a run settled about it.
 
     Attributes:
-        encoder: the tokenizer, or what stands in its place.
+        encoder: the tokenizer, or what replaces it.
         data: the `[data]` section: lower case, lengths and what becomes of long texts.
         char_ngrams: the config of a model that reads character n-grams of tokens, or `None`.
     """

@@ -1,4 +1,4 @@
-"""`Inputs`: what a model is told of the texts and classes it is built for.
+"""`Inputs`: what a model needs to know of its texts and classes.
 
 Not the texts themselves: an encoder (`encoder.py`) gives these facts once, before the first step.
 """

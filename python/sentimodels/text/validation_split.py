@@ -1,6 +1,6 @@
 """Which documents are held out for validation: by a hash of the document's number and a seed.
 
-So the split needs no memory, and is the same whoever asks, in whatever order. Not for rows (`parts.py`).
+So the split needs no memory, and is the same in any order. Rows are `packed.py`.
 """
 
 import numpy as np

@@ -71,7 +71,7 @@ class Trainer:
 
         Raises:
             TrainingError: if the loss is not finite; the module has the best weights so far
-                if there are any, and the error's `fit` tells of them.
+                if there are any, and the error's `fit` describes them.
             CheckpointError: if there is no state to resume from.
         """
         run = _Run(self, module, task, folder)
@@ -92,7 +92,7 @@ class _Run:
         self.task, self.folder = task, folder
         check_possible(module, self.optim)
         self.module = module.to(self.device)
-        # A compiled model would be compiled anew for each number of rows.
+        # A compiled model would be compiled again for each number of rows.
         sparse = self.optim.sparse_embeddings and self.optim.name != "sgd" and not self.config.compile
         tables = make_sparse(module, sparse)
         self.forward: nn.Module = module

@@ -1,6 +1,6 @@
 """`Running`: what runs in the place of a backend of tokenizers, and whether it still may.
 
-A backend can be changed by whoever holds it. So it is looked at again (`seal`) when it was handed
+Callers can change a backend. So it is checked again (`seal`) when it was handed
 out since the last call, and at each call while somebody else holds it; else nothing could have
 changed it, which two comparisons say. Not for parts of a backend that were taken out before.
 """

@@ -93,7 +93,7 @@ def encoded(
 
     Args:
         tokenizer: the tokenizer of transformers, for what is set in it.
-        running: what tells of options that no call here has.
+        running: called with options that no call here has.
         known: what is known of its backend, with the tokenizer that runs.
         text: as `_encode_plus` takes it.
         text_pair: the same.

@@ -46,7 +46,7 @@ class Known:
         is_of_type_0: whether all ids of a text without a pair have type id 0.
         has_offsets: whether offsets are the same here.
         types_are_places: whether a text has type 0, and whether those of a pair have 0 and 1. Where not,
-            tokenizers gives these to windows all the same, but for the first of a text.
+            tokenizers gives these to windows all the same, except for the first of a text.
         n_sequences: how many texts an encoding has as tokenizers counts them, by whether the template is
             applied and whether there is a pair. A template before another post-processor counts more.
         tokens: the tokens of the ids that were asked for, as the backend spells them.

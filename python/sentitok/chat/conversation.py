@@ -30,10 +30,10 @@ def conversation(
     *,
     continues: bool,
 ) -> dict[str, Any]:
-    """Returns the variables of a template, but for special tokens.
+    """Returns the variables of a template, except for special tokens.
 
     Raises:
-        TypeError: for what is no message, tool or document.
+        TypeError: if one is not a message, tool or document.
         ValueError: for no messages, or a last one that cannot be continued.
     """
     if isinstance(messages, (str, bytes, Mapping)):

@@ -117,7 +117,7 @@ def _job(
         "specials": {token.content: token.id for token in tokenizer.added_tokens if token.special},
         "threads": threads,
     }
-    # surrogatepass is not needed: documents replaced what is no UTF-8.
+    # surrogatepass is not needed: documents replaced invalid UTF-8.
     (folder / "documents.json").write_text(json.dumps(texts), encoding="utf-8")
     with warnings.catch_warnings():
         # The rank file has no place for the pattern; it travels in the job.

@@ -95,7 +95,7 @@ def _frequency(
     texts: "Iterable[str]",
     threads: int | None,
 ) -> "NDArray[np.int64]":
-    """Counts how often each id stands in texts; one count for each id there can be."""
+    """Counts how often each id occurs in texts; one count for each id there can be."""
     from itertools import islice
 
     import numpy as np

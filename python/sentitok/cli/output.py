@@ -193,7 +193,7 @@ def memory_now() -> int | None:
 
 
 def _from_status(name: str) -> int | None:
-    """Returns a number of bytes that Linux tells of this process."""
+    """Returns a number of bytes that Linux reports of this process."""
     try:
         with open("/proc/self/status", encoding="utf-8") as status:
             for line in status:

@@ -60,7 +60,7 @@ def run(app: Callable[[], object], program: str) -> None:
 
 
 def _open_missing() -> None:
-    """Opens what whoever started the process has closed.
+    """Opens the standard streams that the parent process has closed.
 
     Otherwise the next file that is opened would be stdin, stdout or stderr to
     whoever reads or writes by number. Reading and writing fail as on a closed

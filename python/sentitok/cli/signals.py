@@ -32,7 +32,7 @@ _is_working = False
 def listen(program: str) -> None:
     """Answers Ctrl-C and SIGTERM from now on.
 
-    A signal that whoever started the process has told it to ignore stays ignored.
+    A signal that the parent process has set to be ignored stays ignored.
 
     Args:
         program: its name, for messages.

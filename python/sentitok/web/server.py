@@ -55,7 +55,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server that ends when a signal comes, and keeps it for whoever runs it.
+    """A server that ends when a signal comes, and keeps it for its caller.
 
     uvicorn raises it again within the event loop, which shows what stood there as an error.
     """

@@ -1,4 +1,4 @@
-"""Rules of one's own, compiled as a `.model` holds them, and read again.
+"""Custom rules, compiled as a `.model` holds them, and read again.
 
 Not for the rules that have a name: `sentitok.Normalizer.sentencepiece` has those. A file's rules are
 checked by the extension when it reads them; here they are written, and listed.
@@ -25,7 +25,7 @@ _MAX_STEPS = 1 << 22
 
 
 def compiled(rules: Mapping[str, str]) -> bytes:
-    """Returns rules, each a text with what stands in its place, in bytes.
+    """Returns rules, each a text with its replacement, in bytes.
 
     Raises:
         ValueError: for no rule, an empty text, NUL, a rule that changes nothing, or too many rules.
@@ -92,7 +92,7 @@ def rules(data: bytes) -> list[tuple[str, str]]:
     """Returns the rules of a map in bytes, sorted.
 
     Raises:
-        FormatError: for what is no map, or more rules than any published one has.
+        FormatError: if it is not a map, or more rules than any published one has.
     """
     pairs = ((key.decode("utf-8", "replace"), target) for key, target in _entries(data))
     return sorted(pairs, key=lambda rule: [ord(char) for char in rule[0]])

@@ -68,7 +68,7 @@ class Cutter(Decoder):
         return ways or [([], 0.0)]
 
     def _with_surfaces(self, text: str, ids: list[int], kind: object) -> Row:
-        """Ids with what stands in the normalized text for each."""
+        """Ids with the part of the normalized text that each represents."""
         if kind in (int, "numpy") or self._special[0] not in ids:
             return [(id, self._pieces[id]) for id in ids]
         normalizer = self.tokenizer.normalizer

@@ -81,7 +81,7 @@ class Model:
 
     @cached_property
     def _surfaces(self) -> Surfaces:
-        """What stands in a decoded text for each piece."""
+        """The decoded text of each piece."""
         spec, trainer = protobuf.joined(self._proto, 3), protobuf.joined(self._proto, 2)
         return Surfaces(spec, trainer, self._pieces, self._kinds)
 

@@ -144,7 +144,7 @@ class SentencePieceProcessor(Cutter):
 
         Raises:
             ValueError: for an unknown type, or a token of the beginning that is not there.
-            TypeError: for what is no text.
+            TypeError: if it is not text.
             RuntimeError: for places of tokens that are put around the text.
         """
         kind = type_of(out_type, return_type, self._out_type, return_bytes)
@@ -307,7 +307,7 @@ class SentencePieceProcessor(Cutter):
         Args:
             input: the text, or a list.
             chunk_len: the characters of a chunk; checked, and not needed.
-            **options: those of `encode`, but for sampling.
+            **options: those of `encode`, except for sampling.
 
         Raises:
             ValueError: for a chunk without characters.

@@ -29,7 +29,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yields the number of each field with its value; numbers of fixed size stay bytes.
 
     Raises:
-        FormatError: for what is no message.
+        FormatError: if it is not a message.
     """
     at = 0
     while at < len(data):

@@ -1,4 +1,4 @@
-"""`Surfaces`: what stands in a decoded text for each piece.
+"""`Surfaces`: the decoded text of each piece.
 
 The specification of decoding, piece by piece; `sentitok.Tokenizer.decode` is faster for ids.
 

@@ -23,7 +23,7 @@ class SentencePiece:
     Attributes:
         piece: the piece.
         id: its id.
-        surface: what stands in the text for it.
+        surface: the part of the text that it represents.
         begin: where that begins, in bytes.
         end: where it ends, in bytes.
     """

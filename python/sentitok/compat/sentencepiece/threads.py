@@ -29,7 +29,7 @@ def n_threads(num_threads: int | None, pool: ThreadPool | None, default: int) ->
     """Returns how many threads a call asks for; `None` for one a core.
 
     Raises:
-        TypeError: for what is no number, or no pool.
+        TypeError: if it is neither a number nor a pool.
     """
     if pool is not None:
         if not isinstance(pool, ThreadPool):

@@ -17,7 +17,7 @@ def row_of(sequence: object, pair: object, is_pretokenized: bool) -> Row:
     """Returns the texts of `encode`.
 
     Raises:
-        TypeError: for what is no text.
+        TypeError: if it is not text.
     """
     one = _words if is_pretokenized else _text
     return one(sequence), None if pair is None else one(pair)
@@ -27,7 +27,7 @@ def rows_of(given: object, is_pretokenized: bool) -> list[Row]:
     """Returns the texts of `encode_batch`.
 
     Raises:
-        TypeError: for what is no list of texts.
+        TypeError: if it is not a list of texts.
     """
     rows = _several(given)
     if rows is None:

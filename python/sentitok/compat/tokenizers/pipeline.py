@@ -62,7 +62,7 @@ class Pipeline:
         """Returns the tokenizer of a tokenizer.json.
 
         Raises:
-            FormatError: for what is no tokenizer.json, or not supported.
+            FormatError: if it is not a tokenizer.json, or not supported.
         """
         return cls.from_buffer(json.encode())
 
@@ -159,7 +159,7 @@ class Pipeline:
         return self._current().tokenizer
 
     def _state(self) -> str:
-        """What the tokenizer is made of, but for the model's vocabulary."""
+        """What the tokenizer is made of, except for the model's vocabulary."""
         model = {name: value for name, value in self._model.fields.items() if name not in ("vocab", "merges")}
         stages = {name: None if stage is None else stage.spec() for name, stage in self._stages.items()}
         return json.dumps([model, stages, self._added.specs()])

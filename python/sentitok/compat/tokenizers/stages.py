@@ -41,7 +41,7 @@ class Regex:
 
 
 class Stage(Holder):
-    """A stage: `fields` are those of its JSON but for `type`, which is the name of the class."""
+    """A stage: `fields` are those of its JSON except for `type`, which is the name of the class."""
 
     kinds: ClassVar[dict[str, type["Stage"]]]
     room: ClassVar[str]

@@ -45,7 +45,7 @@ class Tokenizer(Pipeline):
             add_special_tokens: whether the post-processor puts tokens around them.
 
         Raises:
-            TypeError: for what is no text.
+            TypeError: if it is not text.
             ValueError: where truncation cannot cut as much.
         """
         row = row_of(sequence, pair, is_pretokenized)
