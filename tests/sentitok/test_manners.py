@@ -158,7 +158,7 @@ def test_other_names_that_were_meant(tokenizer: Tokenizer, tmp_path: Path) -> No
 
 def test_an_unknown_file_is_told_every_format(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    path.write_bytes(b"\xff\xfe\x00 what is this")
+    path.write_bytes(b"\x01\xfe\x00 what is this")
     with pytest.raises(FormatError) as unknown:
         Tokenizer.from_file(path)
     for format in (

@@ -181,9 +181,9 @@ UNUSED = {
 }  # fmt: skip
 # What only sentitok and sentimodels themselves call.
 INSIDE = {
-    "AddedTokens", "Continuations", "Codec", "Surfaces", "Truncation", "check_size", "choice", "chunks",
-    "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real", "separated",
-    "spelled_tokens", "token_bytes", "whole", "write_manifest", "Encoding.of", "index",
+    "AddedTokens", "blocks", "Continuations", "Codec", "Surfaces", "Truncation", "check_size", "choice", "chunks",
+    "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real",
+    "spelled_tokens", "token_bytes", "trimmed", "whole", "write_manifest", "Encoding.of", "index",
 }  # fmt: skip
 
 
@@ -217,7 +217,7 @@ SIGNED = {"alpha", "document", "nbest_size", "num_threads", "seed", "shrinking_f
 NAMES = MappingProxyType(
     {
         "batch": "id", "ids": "id", "sequences": "id", "token": "id|token", "tokens": "id", "vocab": "score",
-        "bpe_ranks": "the rank", "mergeable_ranks": "the rank", "special_tokens": "special_tokens",
+        "bpe_ranks": "the rank", "mergeable_ranks": "the id", "special_tokens": "the id|special_tokens",
     }
 )  # fmt: skip
 
