@@ -181,8 +181,8 @@ UNUSED = {
 }  # fmt: skip
 # What only sentitok and sentimodels themselves call.
 INSIDE = {
-    "AddedTokens", "blocks", "Continuations", "Codec", "Surfaces", "Truncation", "check_size", "choice", "chunks",
-    "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real",
+    "AddedTokens", "blocks", "Continuations", "Codec", "Surfaces", "Truncation", "check_size", "choice",
+    "chunks", "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real",
     "spelled_tokens", "token_bytes", "trimmed", "whole", "write_manifest", "Encoding.of", "index",
 }  # fmt: skip
 

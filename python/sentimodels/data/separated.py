@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..errors import DataError
 
 __all__ = [
@@ -34,7 +36,6 @@ __all__ = [
 _CHARS = 1 << 20
 MASK = "\x1a"
 _CLOSED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
-_QUOTED = re.compile(f"({_CLOSED.pattern})")
 _REMEDY = "write a quote that is text twice, inside a quoted cell"
 
 
@@ -153,27 +154,32 @@ def _skeleton(text: str, separator: str, quoted: bool) -> tuple[str, int | None]
 
 
 def _masked(text: str, ends: set[str]) -> tuple[str, int | None] | None:
-    """Masks the quoted cells of a text in which every quote opens or closes a cell, or is in one.
+    """Masks the quoted cells of a text in which every quote opens or closes a cell, or is doubled in one.
 
-    Such is nearly every file. Of another text it returns `None`, and each quote has to be looked at.
+    Such is nearly every file; of another text it returns `None`. Only the characters around quotes are looked
+    at: a doubled quote closes a cell and opens it again.
     """
-    pieces = _QUOTED.split(text)  # what is between cells at even places, the cells at odd ones
-    first, last = pieces[0], pieces[-1]
-    between = set(pieces[2:-1:2])  # few are different
-    at = last.find('"')  # of the cell that the end of the text cuts
-    before = {piece[-1:] for piece in between}
-    behind = {piece[:1] for piece in between}
-    if len(pieces) > 1:
-        before |= set(first[-1:])
-        behind |= set(last[:1])
-        if at == 0 or '"' in first or any('"' in piece for piece in between):
+    codec, kind = ("ascii", np.uint8) if text.isascii() else ("utf-32-le", np.uint32)
+    codes = np.frombuffer(text.encode(codec, "surrogatepass"), kind)
+    quotes = np.flatnonzero(codes == ord('"'))
+    opens, closes = quotes[::2], quotes[1::2]
+    edges = np.array([ord(end) for end in sorted(ends)], kind)
+    before = codes[opens[int(opens[0] == 0) :] - 1]
+    behind = codes[closes[: len(closes) - int(len(closes) > 0 and closes[-1] == len(codes) - 1)] + 1]
+    opened: int | None = None
+    if len(opens) > len(closes):  # the end of the text cuts a cell
+        opened = int(opens[-1])
+        opens = opens[:-1]
+        if opened and codes[opened - 1] not in edges:
             return None
-    if at > 0:
-        before.add(last[at - 1])
-    if not before | behind <= ends:
+    edges = np.append(edges, np.array(ord('"'), kind))
+    if not (np.isin(before, edges).all() and np.isin(behind, edges).all()):
         return None
-    pieces[1::2] = map(MASK.__mul__, map(len, pieces[1::2]))
-    return "".join(pieces), None if at < 0 else len(text) - len(last) + at
+    bounds = np.empty(2 * len(opens) + 2, np.int64)
+    bounds[0], bounds[-1] = 0, len(codes)
+    bounds[1:-1:2], bounds[2:-1:2] = opens, closes + 1
+    inside = np.repeat((np.arange(len(bounds) - 1) & 1).astype(np.bool_), np.diff(bounds))
+    return np.where(inside, kind(ord(MASK)), codes).tobytes().decode(codec, "surrogatepass"), opened
 
 
 def _masked_by_cell(text: str, ends: set[str]) -> tuple[str, int | None]:
