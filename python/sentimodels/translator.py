@@ -2,7 +2,7 @@
 
 Sources of like length are searched together, a bounded number of places at a time; each gets what it
 would get alone. An empty text is its own translation, so that lines stay in step. Not for training
-(`translation.py`).
+(`recipes/translation.py`).
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Translation:
     Attributes:
         text: what it reads.
         log_prob: log-probability of its tokens and their end, in nats.
-        score: what it was ranked by; see `beam.py`.
+        score: what it was ranked by; see `generation/beam.py`.
     """
 
     text: str

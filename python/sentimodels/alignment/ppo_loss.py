@@ -5,8 +5,8 @@ policy pays for leaving its reference (Ziegler et al. 2019, eq. 2). Advantages a
 (GAE, Schulman et al. 2016, eq. 16), losses those of Schulman et al. 2017: the policy's (eq. 7) and the
 value's, clipped alike as in its implementations. Losses are of each token, (B, T), so that the caller sums
 them over tokens and counts. `mask` is True at the tokens of the answer, which stand together; what is
-elsewhere is 0 in every result. Not for drawing texts (`decoding.py`), nor for the controller of the
-penalty (`kl.py`).
+elsewhere is 0 in every result. Not for drawing texts (`generation/decoding.py`), nor for the controller of
+the penalty (`kl.py`).
 """
 
 import torch

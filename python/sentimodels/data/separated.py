@@ -163,17 +163,15 @@ def _masked(text: str, ends: set[str]) -> tuple[str, int | None] | None:
     codes = np.frombuffer(text.encode(codec, "surrogatepass"), kind)
     quotes = np.flatnonzero(codes == ord('"'))
     opens, closes = quotes[::2], quotes[1::2]
-    edges = np.array([ord(end) for end in sorted(ends)], kind)
-    before = codes[opens[int(opens[0] == 0) :] - 1]
-    behind = codes[closes[: len(closes) - int(len(closes) > 0 and closes[-1] == len(codes) - 1)] + 1]
+    edges = np.array([ord(end) for end in ends], kind)
+    framed = np.pad(codes, 1, constant_values=edges[0])  # where the text begins and ends, a cell does
     opened: int | None = None
     if len(opens) > len(closes):  # the end of the text cuts a cell
-        opened = int(opens[-1])
-        opens = opens[:-1]
-        if opened and codes[opened - 1] not in edges:
+        opened, opens = int(opens[-1]), opens[:-1]
+        if framed[opened] not in edges:
             return None
     edges = np.append(edges, np.array(ord('"'), kind))
-    if not (np.isin(before, edges).all() and np.isin(behind, edges).all()):
+    if not (np.isin(framed[opens], edges).all() and np.isin(framed[closes + 2], edges).all()):
         return None
     bounds = np.empty(2 * len(opens) + 2, np.int64)
     bounds[0], bounds[-1] = 0, len(codes)

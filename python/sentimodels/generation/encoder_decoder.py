@@ -1,8 +1,8 @@
 """`EncoderDecoder`: how an encoder-decoder reads pairs, and writes targets.
 
 The encoder reads a source and the end marker; the decoder reads the marker and the target, and learns
-each next token and the marker at the end. Not for the module (`seq2seq_model.py`) nor for the loss
-(`seq2seq_task.py`); a causal model reads pairs as `prompted.py` says.
+each next token and the marker at the end. Not for the module (`models/seq2seq.py`) nor for the loss
+(`tasks/seq2seq.py`); a causal model reads pairs as `prompted.py` says.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 A text ends with an end token, before a stop string, after so many tokens, or where the context
 is full. Texts that have ended leave their batch. Not for the next token (`decoding.py`), nor for
-when its text is certain (`text_stream.py`).
+when its text is certain (`streaming.py`).
 """
 
 from collections import Counter

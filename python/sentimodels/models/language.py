@@ -1,8 +1,8 @@
 """`CausalModel` and `MaskedModel`: a backbone with the head that its pre-training needs.
 
-Parameters are named `backbone.*` and `head.*`, as those of a classifier, so that a classifier starts from
-a language model's backbone without a map of names. Losses are the tasks' (`next_token.py`, `masked.py`),
-which read the head, so that logits of a whole row never exist in training.
+Parameters are named `backbone.*` and `head.*`, as those of a classifier, so that a classifier starts from a
+language model's backbone without a map of names. Losses are the tasks' (`tasks/next_token.py`,
+`tasks/masked.py`), which read the head, so that logits of a whole row never exist in training.
 """
 
 from collections.abc import Callable

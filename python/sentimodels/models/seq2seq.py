@@ -3,8 +3,8 @@
 Built of `nn/`: the encoder is a two-way transformer, the decoder a causal one whose blocks look
 at the encoder's states as well. One table of vectors serves source, target and output (Press and
 Wolf 2017), or two, or three. Sources are padded on the right and masked; targets are padded on the
-right, where no real token looks, and need no mask. Not for losses (`seq2seq_task.py`) nor for
-search (`beam.py`).
+right, where no real token looks, and need no mask. Not for losses (`tasks/seq2seq.py`) nor for
+search (`generation/beam.py`).
 """
 
 from typing import Literal

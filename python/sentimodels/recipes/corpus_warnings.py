@@ -1,6 +1,6 @@
 """`notes_of`: warnings about a corpus, before pre-training begins.
 
-Not for what is refused (`count.py`, `held_out.py`).
+Not for what is refused (`text/corpus_stats.py`, `text/held_out.py`).
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """The pairs of a translation run: read, guarded, as ids.
 
-Not for what a batch of them is (`pairs.py`), nor for what a model reads of one (`encoder_decoder.py`,
-`prompted.py`).
+Not for what a batch of them is (`text/pairs.py`), nor for what a model reads of one
+(`generation/encoder_decoder.py`, `generation/prompted.py`).
 """
 
 from collections.abc import Callable, Sequence

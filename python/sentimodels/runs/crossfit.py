@@ -1,7 +1,7 @@
 """`CrossFit`: a verdict on dev where no row judges a choice that it made.
 
 For runs without a test part: where rows are few, or the user gave validation texts alone. Dev is cut into
-two halves, each with its share of the labels; groups and copies of a text stay in one (`units.py`). Each
+two halves, each with its share of the labels; groups and copies of a text stay in one (`data/units.py`). Each
 half chooses a step and a temperature by itself, as the whole of dev chooses
 those of the run, and the answers of its weights to the other half are kept. What is scored in the end are
 those answers: one training, all rows judged. Only when training stops is decided by both halves together.

@@ -1,6 +1,6 @@
 """What the tasks of language models share when they score a validation part.
 
-Not for which rows, nor for what else a task scores (`next_token.py`, `masked.py`, `seq2seq_task.py`).
+Not for which rows, nor for what else a task scores (`next_token.py`, `masked.py`, `seq2seq.py`).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Cross entropy of each token of the targets and of their end, smoothed in training alone (Szegedy et al.
 2016): validation loss and perplexity are of the plain one. The same for an encoder-decoder and for a
-causal model: the `PairFormat` knows how each reads pairs. Not for search (`beam.py`).
+causal model: the `PairFormat` knows how each reads pairs. Not for search (`generation/beam.py`).
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """What a language model is compared with: a unigram model of its tokens, and gzip on the same text.
 
 Both as bits per byte of the validation texts, which are the same whatever the tokenizer is; the text's
-bytes are counted before it becomes tokens. Not for the model's own (`next_token.py`).
+bytes are counted before it becomes tokens. Not for the model's own (`tasks/next_token.py`).
 """
 
 import math

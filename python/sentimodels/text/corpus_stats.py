@@ -1,7 +1,7 @@
 """`Count`: divides the documents of a corpus between its parts and counts what they hold; `Facts` of it.
 
-Not for where documents come from (`blocks.py`). One pass finds the rows of both parts, the bytes of the
-validation texts, what gzip makes of them, and how often each token occurs.
+Not for where documents come from (`document_batches.py`). One pass finds the rows of both parts, the bytes
+of the validation texts, what gzip makes of them, and how often each token occurs.
 """
 
 import json

@@ -1,7 +1,7 @@
 """`Block`: some documents as ids, from texts or from token shards, a few at a time.
 
 So a corpus goes by in memory that does not grow with it. Not for what is done with the documents
-(`count.py`).
+(`corpus_stats.py`).
 """
 
 from collections.abc import Iterable, Iterator

@@ -3,7 +3,7 @@
 A document is a line, a paragraph, a whole file, a field of a JSON line or a column of CSV or TSV. Files are
 read through the one opener of the package, so gz, xz, bz2 and zst are unpacked and bytes that are not text
 are an error with their place; a corpus that a tokenizer is trained on is read twice. Not for ids
-(`blocks.py`).
+(`document_batches.py`).
 """
 
 import json

@@ -4,7 +4,7 @@ The stream is an end-of-document token, a document, an end, a document, ... and 
 other; where a document begins shortly before a row would, the row begins with it, so that few documents
 lose their beginning and at most an eighth of a row is read twice. Documents and rows are known by their
 places, which lie in files as long as the corpus has rows; ids are read when a row is asked for. Not for
-which document belongs to which part (`split.py`).
+which document belongs to which part (`validation_split.py`).
 """
 
 from contextlib import ExitStack

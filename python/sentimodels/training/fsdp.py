@@ -5,7 +5,7 @@ with it its gradient, the optimizer's state and the average. A block's parameter
 it computes, and its gradients are added and divided again after; embedding, last norm and head stay together
 from the forward pass to the end of the backward pass, since losses read the table outside the model's own
 call. Not for whole copies in each process (`training/distributed.py`), nor for what is written
-(`sharded_state.py`).
+(`fsdp_state.py`).
 """
 
 import math
