@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from typer.main import get_group
 
 from labelled_reviews import GOOD, rows, tree, write
 from senti_in_process import senti
@@ -340,7 +341,7 @@ def test_wrong_calls(folder: Path, args: list[str], said: str) -> None:
 
 
 def examples() -> Iterator[str]:
-    [command] = [one for one in build().registered_commands if one.name == "explain"]
+    command = get_group(build()).commands["explain"]
     yield from re.findall(r"^\$ (.+)$", str(command.epilog), re.M)
 
 

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from typer.main import get_group
 
 from card_numbers import unknown_numbers
 from labelled_reviews import tree, write
@@ -186,7 +187,7 @@ def test_the_card_of_an_ensemble(folder: Path, tmp_path: Path) -> None:
 
 
 def test_examples(folder: Path) -> None:
-    [command] = [one for one in build().registered_commands if one.name == "card"]
+    command = get_group(build()).commands["card"]
     found = re.findall(r"^\$ (.+)$", str(command.epilog), re.M)
     assert len(found) == 3
     for line in found:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from typer.main import get_group
 
 from language_runs import GPT_2, language_run, moved, tokenizer_of
 from senti_in_process import senti
@@ -26,7 +27,7 @@ from sentitok import train_bpe
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-COMMANDS = {command.name: command for command in build().registered_commands}
+COMMANDS = get_group(build()).commands
 GPT_SIZE = {"n_embd": 24, "n_layer": 2, "n_head": 2, "n_positions": 40}
 BERT_SIZE = {
     "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 50,

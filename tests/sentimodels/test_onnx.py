@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from typer.main import get_group
 
 import sentimodels.export.onnx
 from commands import environment
@@ -177,7 +178,7 @@ def test_a_graph_that_answers_otherwise_is_not_written(
 
 
 def test_the_command(exported: Path, tmp_path: Path) -> None:
-    [command] = [one for one in build().registered_commands if one.name == "export"]
+    command = get_group(build()).commands["export"]
     [line] = [one for one in re.findall(r"^\$ (.+)$", str(command.epilog), re.M) if "--onnx" in one]
     if not (exported / "runs" / "first").exists():
         (exported / "runs" / "first").symlink_to(exported / "runs" / "gpt")

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.main import get_group
 
 import commands
 from language_runs import TEXTS, language_run
@@ -19,7 +20,7 @@ from sentimodels import LanguageModel
 from sentimodels.cli.app import build
 from sentitok import train_bpe, train_wordpiece
 
-COMMANDS = {command.name: command for command in build().registered_commands}
+COMMANDS = get_group(build()).commands
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
+from typer.main import get_group
 
 from commands import run
 from language_runs import language_run
 from senti_in_process import senti
-from sentimodels.cli.app import build
+from sentimodels.cli.app import COMMANDS, build
 from sentimodels.data import read_table
 from sentimodels.data.writers import write_atomically
 from sentimodels.errors import CheckpointError, DataError, SentiError
@@ -181,28 +181,35 @@ def _commands(group: Any, name: str = "senti") -> Iterator[tuple[str, set[str]]]
 
 def test_who_has_an_encoding_limits_lines_too() -> None:
     read = {"--encoding", "--max-line-bytes"}
-    found = {name: options & read for name, options in _commands(get_command(build()))}
+    found = {name: options & read for name, options in _commands(get_group(build()))}
     assert {name for name, options in found.items() if options not in (set(), read)} == set()
     reading = {name for name, options in found.items() if options}
     assert {"senti generate", "senti translate text", "senti pretrain", "senti predict"} <= reading
 
 
-def test_a_command_that_is_called_has_all_its_options_and_others_are_listed() -> None:
-    whole = dict(_commands(get_command(build())))
-    listed = dict(_commands(get_command(build(""))))
-    assert list(listed) == list(whole)
-    short = {name for name, options in whole.items() if options - listed[name]}
-    assert {"senti train", "senti translate train"} <= short
-    for name in short:
-        called = dict(_commands(get_command(build(name.split()[1]))))
-        assert called[name] == whole[name]
-
-
-def test_a_list_of_commands_makes_none_of_their_options() -> None:
-    code = "import sys; from typer.main import get_command; from sentimodels.cli.app import build; "
-    code += "get_command(build('')); print('pydantic' in sys.modules)"
+def imported(*words: str) -> set[str]:
+    """What `senti` imports for a call, of its own and of pydantic."""
+    code = f"import atexit, sys; sys.argv[1:] = {[*words]}; "
+    code += "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    code += "from sentimodels.cli.app import start; start()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    return {name for name in done.stderr.split() if name.split(".")[0] in ("sentimodels", "pydantic")}
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    assert imported("--help") <= {"sentimodels", *(f"sentimodels.cli{it}" for it in ("", ".app", ".command"))}
+
+
+def test_a_command_imports_no_other() -> None:
+    found = imported("predict", "--help")
+    files = {f"sentimodels.cli.{file}" for file, _ in COMMANDS.values()}
+    assert found & files == {"sentimodels.cli.predict"}
+
+
+def test_each_command_that_is_listed_is_there() -> None:
+    senti = get_group(build())
+    assert list(senti.commands) == list(COMMANDS)
+    assert all(command.name == name and command.help for name, command in senti.commands.items())
 
 
 def test_messages_are_short_whatever_a_file_holds(tmp_path: Path) -> None:
@@ -248,7 +255,7 @@ def test_help_on_a_terminal_shows_defaults(
     command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There typer reads help as mark-up, in which `[default: 3]` would be a tag of no effect."""
-    for module in ("sentimodels.cli.command", "sentitok.cli.command"):
+    for module in ("sentimodels.cli.app", "sentitok.cli.command"):
         monkeypatch.setattr(f"{module}.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setenv("TERMINAL_WIDTH", "300")

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.main import get_group
 
 from commands import PACKAGES, run
 from pretrained_runs import SMALL, pretrained
@@ -222,7 +223,7 @@ def test_a_plan_without_an_estimate_says_so(folder: Path) -> None:
     assert "no estimate: a row of this model is too large to be tried here" in done.out
 
 
-COMMANDS = {command.name: command for command in build().registered_commands}
+COMMANDS = get_group(build()).commands
 
 
 def test_help_ends_with_examples_that_run(folder: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
+from typer.main import get_group
 from typer.testing import CliRunner
 
 from sentimodels.cli.app import build
@@ -20,15 +20,13 @@ OURS = ["data check", "data stats", "data split", "data sst"]
 OURS += ["sweep", "evaluate", "errors", "submit", "compare", "ensemble", "plot"]
 
 
-def commands(app: typer.Typer, above: str = "") -> Iterator[tuple[str, Any]]:
-    for command in app.registered_commands:
-        yield f"{above}{command.name}", command
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        yield from commands(group.typer_instance, f"{group.name} ")
+def commands(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, command in getattr(group, "commands", {}).items():
+        yield f"{above}{name}", command
+        yield from commands(command, f"{name} ")
 
 
-COMMANDS = dict(commands(build()))
+COMMANDS = dict(commands(get_group(build())))
 
 
 def run(folder: Path, *args: str) -> Any:

@@ -11,9 +11,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
+from typer.main import get_group
 
 from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
@@ -245,12 +247,8 @@ def _after(steps: int) -> Callable[[Stopper], bool]:
     return lambda _: next(asked) == steps - 1
 
 
-COMMANDS = {
-    command.name: command
-    for group in build().registered_groups
-    if group.name == "translate" and group.typer_instance is not None
-    for command in group.typer_instance.registered_commands
-}
+TRANSLATE: Any = get_group(build()).commands["translate"]
+COMMANDS = TRANSLATE.commands
 
 
 @pytest.mark.parametrize("name", ["train", "text", "evaluate"])

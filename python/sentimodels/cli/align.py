@@ -170,8 +170,8 @@ def options() -> Iterator[tuple[str, Parameter]]:
     return parameters(AlignConfig, ALIGN_TASKS.values(), defaults=defaults)
 
 
-def register(app: typer.Typer, whole: bool = True) -> None:
-    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
     app.command(
         "align",
         cls=Command,
@@ -181,4 +181,4 @@ def register(app: typer.Typer, whole: bool = True) -> None:
             "senti align runs/base pairs.jsonl --method dpo --beta 0.2 --out runs/dpo",
             "senti align --resume runs/ppo",
         ),
-    )(with_options(align, options if whole else None))
+    )(with_options(align, options()))

@@ -1,50 +1,106 @@
 """The commands of `senti`, put together.
 
-Not for what runs them (`sentitok.cli.process`). The commands belong to the extra
-`models`; without what the extra installs, `senti` says what to type. torch and its kin are
-imported by the command that runs, so that `senti --help` starts at once.
+A command is imported when it is called, and torch and its kin by the command that runs, so that
+`senti --help` starts at once. The commands belong to the extra `models`; without what the extra installs,
+`senti` says what to type.
 """
 
-import os
 import sys
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import Any, Literal, cast
 
-if TYPE_CHECKING:
-    import typer
+import typer
+from typer.core import TyperCommand
 
-__all__ = ["build", "start"]
+from .command import Group, examples, on_terminal
+
+__all__ = ["COMMANDS", "build", "start"]
 
 _HELP = "Train, evaluate and run text classifiers, language models and translation models."
 # What every command of `senti` needs, and the extra installs.
 _NEEDED = ("torch", "pydantic", "safetensors")
-# The files that hold commands, in the order of `senti --help`.
-_GROUPS = (
-    "train",
-    "pretrain",
-    "align",
-    "distill",
-    "sweep",
-    "runs",
-    "evaluate",
-    "errors",
-    "submit",
-    "predict",
-    "explain",
-    "generate",
-    "serve",
-    "card",
-    "hf_convert",
-    "compare",
-    "ensemble",
-    "data",
-    "plot",
-    "inspect",
-    "translate",
-)
-# Those whose options are made from the fields of a configuration.
-_CONFIGURED = ("train", "pretrain", "align", "distill", "sweep", "translate")
+# Each command, in the order of `senti --help`: the file that registers it, and its line in that list.
+COMMANDS = {
+    "train": ("train", "Train a classifier on labelled texts."),
+    "pretrain": ("pretrain", "Pre-train a language model on texts."),
+    "align": ("align", "Align a language model with a reward, or with preferences."),
+    "distill": ("distill", "Distill a run or an ensemble into one small model."),
+    "sweep": ("sweep", "Train a run for each combination of settings, and rank them."),
+    "runs": ("runs", "List the runs of a folder, best validation macro-F1 first."),
+    "evaluate": ("evaluate", "Score a run on a labelled file."),
+    "errors": ("errors", "Show the worst errors of a run on a labelled file."),
+    "submit": ("submit", "Write predictions as a Kaggle submission."),
+    "predict": ("predict", "Predict the label of each text."),
+    "explain": ("explain", "Show what each token of a text adds to the answer of a run."),
+    "generate": ("generate", "Continue texts with a language model."),
+    "serve": ("serve", "Try runs on a page, as you type."),
+    "card": ("card", "Write a model card: data, scores, limits and hashes."),
+    "export": ("hf_convert", "Write a model as another library reads it."),
+    "import": ("hf_convert", "Read a GPT-2 or BERT of transformers into a run directory."),
+    "compare": ("compare", "Compare runs on the same rows."),
+    "ensemble": ("ensemble", "Combine several runs into one predictor."),
+    "plot": ("plot", "Draw figures of runs, predictions or data."),
+    "archs": ("inspect", "List the architectures, with their presets and sizes."),
+    "init": ("inspect", "Write a configuration file with every key and its default."),
+    "verify": ("inspect", "Check that no file of a run has changed since it was written."),
+    "data": ("data", "Check, describe and split labelled files."),
+    "translate": ("translate", "Train translation models, translate, and score translations."),
+}
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name; a command's file is imported when the command is looked up."""
+
+    def __init__(self) -> None:
+        self._imported: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._imported:
+            app = typer.Typer(rich_markup_mode=_markup())
+            import_module(f".{COMMANDS[name][0]}", __package__).register(app)
+            self._imported |= typer.main.get_group(app).commands
+        return self._imported[name]
+
+
+class _Senti(Group):
+    """`senti`: lists its commands without importing them."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.commands = cast("MutableMapping[str, Any]", _Commands())
+
+    def list_commands(self, _: Any) -> list[str]:
+        """Returns the names of the commands."""
+        return list(COMMANDS)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Writes the help."""
+        with self._listed():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Returns what the shell offers."""
+        with self._listed():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _listed(self) -> Iterator[None]:
+        """Replaces the commands by their lines in the list."""
+        commands = self.commands
+        self.commands = {name: TyperCommand(name, short_help=line) for name, (_, line) in COMMANDS.items()}
+        try:
+            yield
+        finally:
+            self.commands = commands
 
 
 def _installed(name: str) -> bool:
@@ -54,22 +110,17 @@ def _installed(name: str) -> bool:
         return False
 
 
-def build(called: str | None = None) -> "typer.Typer":
-    """Builds the command line.
+def _markup() -> Literal["rich"] | None:
+    """Returns how help is drawn: boxes and colours are for people, a pipe or a log gets plain text."""
+    return "rich" if on_terminal() else None
 
-    Args:
-        called: the command that is called, or "" for none: others, which are only listed, then lack the
-            options that their configuration has. `None`: all commands are whole.
-    """
-    import typer
 
-    from .command import Group, examples, on_terminal
-
-    # Boxes and colours are for people: in a pipe or a log, plain text.
+def build() -> typer.Typer:
+    """Builds the command line."""
     app = typer.Typer(
-        cls=Group,
+        cls=_Senti,
         no_args_is_help=True,
-        rich_markup_mode="rich" if on_terminal() else None,
+        rich_markup_mode=_markup(),
         pretty_exceptions_enable=False,
         epilog=examples("senti train reviews.csv --out runs/first", "senti archs"),
         help=_HELP,
@@ -90,22 +141,7 @@ def build(called: str | None = None) -> "typer.Typer":
     ) -> None:
         """Prints the version where it is asked for; the commands do the rest."""
 
-    for name in _GROUPS:
-        if find_spec(f"{__package__}.{name}") is None:
-            continue
-        command = import_module(f"{__package__}.{name}")
-        if name in _CONFIGURED:
-            command.register(app, whole=called in (None, name))
-        else:
-            command.register(app)
     return app
-
-
-def _called(words: list[str]) -> str | None:
-    """Returns the command that a command line names, or ""; `None` where a shell asks for completions."""
-    if "_SENTI_COMPLETE" in os.environ:
-        return None
-    return next((word for word in words if not word.startswith("-")), "")
 
 
 def start() -> None:
@@ -115,4 +151,4 @@ def start() -> None:
         print(f"senti: it needs {', '.join(missing)}; install the extra:", file=sys.stderr)
         print('  pip install "sentitok[models]"', file=sys.stderr)
         sys.exit(1)
-    build(_called(sys.argv[1:]))(prog_name="senti")
+    build()(prog_name="senti")

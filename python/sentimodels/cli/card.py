@@ -85,7 +85,6 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "card",
-        short_help="Write a model card: data, scores, limits and hashes.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

@@ -121,8 +121,8 @@ def options() -> Iterator[tuple[str, Parameter]]:
     return ((key, parameter) for key, parameter in made if key not in _NOT_HERE)
 
 
-def register(app: typer.Typer, whole: bool = True) -> None:
-    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
     app.command(
         "distill",
         cls=Command,
@@ -132,4 +132,4 @@ def register(app: typer.Typer, whole: bool = True) -> None:
             "senti distill runs/gpt --arch lstm --data texts.txt --format lines --out runs/unlabelled",
             "senti distill --resume runs/student",
         ),
-    )(with_options(distill, options if whole else None))
+    )(with_options(distill, options()))

@@ -233,7 +233,6 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "errors",
-        short_help="Show the worst errors of a run on a labelled file.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples(

@@ -121,16 +121,15 @@ def parameters(
 
 
 def with_options(
-    command: Callable[..., None], make: Callable[[], Iterable[tuple[str, Parameter]]] | None
+    command: Callable[..., None], options: Iterable[tuple[str, Parameter]]
 ) -> Callable[..., None]:
     """Returns a command with options instead of its `**given`, right after `out`.
 
     Args:
         command: what runs.
-        make: gives the key and the parameter of each option (`parameters`); `None` for a command that is
-            only listed, as making them takes longer than all the rest.
+        options: the key and the parameter of each option (`parameters`).
     """
-    options = [] if make is None else [option for _, option in make()]
+    made = [option for _, option in options]
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for parameter in inspect.signature(command).parameters.values()
@@ -143,7 +142,7 @@ def with_options(
 
     first = 1 + [parameter.name for parameter in own].index("out")
     # 2026-11-23: typer reads it; functions have none in the types
-    called.__signature__ = inspect.Signature([*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]
+    called.__signature__ = inspect.Signature([*own[:first], *made, *own[first:]])  # type: ignore[attr-defined]
     return called
 
 

@@ -162,8 +162,8 @@ def options() -> Iterator[tuple[str, Parameter]]:
     )  # fmt: skip
 
 
-def register(app: typer.Typer, whole: bool = True) -> None:
-    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
     app.command(
         "pretrain",
         cls=Command,
@@ -173,4 +173,4 @@ def register(app: typer.Typer, whole: bool = True) -> None:
             "senti pretrain books.txt --format paragraphs --arch bert --next-sentence --epochs 1 -o runs/mlm",
             "senti pretrain --resume runs/lm",
         ),
-    )(with_options(pretrain, options if whole else None))
+    )(with_options(pretrain, options()))

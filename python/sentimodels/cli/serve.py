@@ -62,7 +62,6 @@ def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
     app.command(
         "serve",
-        short_help="Try runs on a page, as you type.",
         cls=Command,
         no_args_is_help=True,
         epilog=examples("senti serve runs/gpt", "senti serve runs/gpt runs/lstm --port 8100"),

@@ -102,8 +102,8 @@ def _options() -> list[tuple[str, Parameter]]:
     return [(key, option) for key, option in options() if key not in _LEFT_OUT]
 
 
-def register(app: typer.Typer, whole: bool = True) -> None:
-    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
     app.command(
         "sweep",
         cls=Command,
@@ -113,4 +113,4 @@ def register(app: typer.Typer, whole: bool = True) -> None:
             "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
             "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --dry-run",
         ),
-    )(with_options(sweep, _options if whole else None))
+    )(with_options(sweep, _options()))

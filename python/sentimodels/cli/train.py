@@ -301,8 +301,8 @@ def varying_defaults(of_task: str) -> dict[str, str]:
     }
 
 
-def register(app: typer.Typer, whole: bool = True) -> None:
-    """Adds the command of this file, with the options that its configuration has if it is wanted `whole`."""
+def register(app: typer.Typer) -> None:
+    """Adds the command of this file."""
     app.command(
         "train",
         cls=Command,
@@ -312,4 +312,4 @@ def register(app: typer.Typer, whole: bool = True) -> None:
             "senti train reviews.csv --budget 5m --folds 5 --out runs/folds",
             "senti train reviews.csv --arch gpt --preset nano --epochs 1 --out runs/gpt",
         ),
-    )(with_options(train, options if whole else None))
+    )(with_options(train, options()))

@@ -236,8 +236,8 @@ def evaluate(
         put_file(out, lambda path: write_texts(path, texts), force=force, keep=True)
 
 
-def register(app: typer.Typer, whole: bool = True) -> None:
-    """Adds the commands of this file, with the options that their configuration has if wanted `whole`."""
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this file."""
     group = typer.Typer(
         cls=Group,
         no_args_is_help=True,
@@ -252,7 +252,7 @@ def register(app: typer.Typer, whole: bool = True) -> None:
             "senti translate train train.en train.de --valid valid.en --valid valid.de -o runs/en-de",
             "senti translate train pairs.csv --source-column en --target-column de --epochs 1 -o runs/table",
         ),
-    )(with_options(train, options if whole else None))
+    )(with_options(train, options()))
     group.command(
         "text",
         cls=Command,
