@@ -76,7 +76,7 @@ ROOMS: dict[str, set[str]] = {
     "tasks": {"errors", "config", "data", "text", "nn", "models", "generation", "inference", "training"},
     "plots": {"errors", "data", "evaluation"},  # what is there already, drawn
     "runs": {
-        "errors", "config", "data", "text", "nn", "models", "inference", "evaluation", "training", "tasks",
+        "errors", "config", "data", "text", "models", "inference", "evaluation", "training", "tasks",
     },
     "language_model": {"errors", "arguments", "config", "text", "models", "generation", "training", "runs"},
     "translator": {

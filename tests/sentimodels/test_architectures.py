@@ -1,5 +1,7 @@
 """The contract that every architecture of the table keeps."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +13,10 @@ from torch import Tensor, nn
 
 from sentimodels.config import Section
 from sentimodels.errors import ConfigError
-from sentimodels.models import ARCHITECTURES, Fits, Inputs, architecture, build
+from sentimodels.models import ARCHITECTURES, Fits, architecture, build
+from sentimodels.nn.backbone import Backbone
 from sentimodels.nn.embedding import NgramEmbedding
+from sentimodels.text.inputs import Inputs
 from sentimodels.text.ngrams import NgramIndex, NgramTable
 
 V, C = 40, 3
@@ -293,3 +297,19 @@ IMPOSSIBLE = [
 def test_impossible_configs_are_refused(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ARCHITECTURES[name].config.model_validate(options)
+
+
+def test_an_architecture_is_imported_when_it_is_needed() -> None:
+    code = (
+        "import sys; from sentimodels.models import ARCHITECTURES; assert 'torch' not in sys.modules; "
+        "ARCHITECTURES['nb'].module; print(*(name for name in sys.modules if '.models.' in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["sentimodels.models.nb"]
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_row_says_what_its_module_is(name: str) -> None:
+    row = architecture(name)
+    assert issubclass(row.config, Section)
+    assert row.fits == issubclass(row.module, Fits) == (not issubclass(row.module, Backbone))

@@ -112,7 +112,7 @@ def test_what_fits_several_times_is_compared(
     compared: set[str],
 ) -> None:
     monkeypatch.setattr(auto, "_FEWEST", 2)
-    monkeypatch.setattr(auto, "_REST", ())
+    monkeypatch.setattr(auto, "_rest", tuple)
     trained: list[str] = []
 
     def on_fold(config: RunConfig, _: Any, held: list[int]) -> tuple[float, float]:

@@ -8,8 +8,9 @@ import torch._dynamo
 from torch import Tensor, nn
 
 from sentimodels.errors import ConfigError
-from sentimodels.models import ARCHITECTURES, Inputs, build, build_backbone
+from sentimodels.models import ARCHITECTURES, build, build_backbone
 from sentimodels.nn.backbone import Backbone
+from sentimodels.text.inputs import Inputs
 
 V, T = 50, 150  # more than one chunk of a scan or a causal sum
 SMALL = {

@@ -24,7 +24,8 @@ from sentimodels.cli.app import build
 from sentimodels.errors import CheckpointError, ConfigError, ExportError
 from sentimodels.export.onnx import OnnxReader
 from sentimodels.export.onnx import folder as onnx_folder
-from sentimodels.export.onnx.graph import HOLDS, portable, refuse
+from sentimodels.export.onnx.graph import portable, refuse
+from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
@@ -138,12 +139,15 @@ def test_every_architecture_that_onnx_holds(name: str, tmp_path: Path) -> None:
         assert (found.argmax(1) == expected.argmax(1)).all()
 
 
+HELD = {name for name, row in ARCHITECTURES.items() if not row.not_in_onnx}
+
+
 def test_all_that_onnx_holds_is_compared() -> None:
     """Here, and on the ten thousand real texts of docs/benchmarks.md."""
-    assert {arch for arch, _ in (RUNS | MORE).values()} == set(HOLDS)
+    assert {arch for arch, _ in (RUNS | MORE).values()} == HELD
     lines = (ROOT / "benches" / "models" / "results.jsonl").read_text("utf-8").splitlines()
     measured = {row.removeprefix("onnx:") for row in (json.loads(line)["row"] for line in lines)}
-    assert set(HOLDS) <= measured
+    assert measured >= HELD
 
 
 @pytest.mark.parametrize(("arch", "sections", "said"), REFUSED, ids=[said for _, _, said in REFUSED])

@@ -170,18 +170,19 @@ def settled(
     output: Output, given: list[dict[str, Any]], out: Path | None
 ) -> "tuple[RunConfig, Tables | None]":
     """Returns the configuration, of the architecture that is best where none is named; tables if read."""
-    from ..config import RunConfig
-    from ..runs.auto import AUTO, choose, without_architecture
+    from ..config import AUTO, RunConfig
     from ..runs.config import merge
     from ..runs.families import resolve
-    from ..runs.group import refuse
-    from ..runs.processes import check_alone
     from ..runs.start import as_base, as_wide_as_vectors
-    from ..runs.tables import check_files, read_tables
 
     given = [dict(tree) for tree in as_wide_as_vectors(*as_base(*given))]
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
         return resolve(*given), None
+    from ..runs.auto import choose, without_architecture
+    from ..runs.group import refuse
+    from ..runs.processes import check_alone
+    from ..runs.tables import check_files, read_tables
+
     check_alone("arch auto", "name an architecture: --arch gpt")
     data = without_architecture(*given)
     check_files(data)
@@ -290,14 +291,13 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 def varying_defaults(of_task: str) -> dict[str, str]:
     """Returns what help says of the defaults that hang on the architecture, by key."""
-    from ..runs.defaults import DEFAULTS
+    from ..models import ARCHITECTURES
 
     return {
         f"{section}.{name}": "depends on --arch"
-        for (_, task), tree in DEFAULTS.items()
-        for section, values in tree.items()
+        for row in ARCHITECTURES.values()
+        for section, values in row.suits.get(of_task, {}).items()
         for name in values
-        if task == of_task
     }
 
 

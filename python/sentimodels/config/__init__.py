@@ -24,7 +24,7 @@ from .language import (
     PretrainConfig,
 )
 from .optim import OptimConfig
-from .run import SECTIONS, RunConfig, Written
+from .run import AUTO, SECTIONS, RunConfig, Written
 from .section import CharNgrams, NgramRange, Section, flag
 from .task import DEFAULT_TASK, TASKS, ClassificationConfig, DistillationConfig, TaskConfig
 from .train import LoopConfig, TrainConfig, TrainingPlan
@@ -33,6 +33,7 @@ from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, Trans
 __all__ = [
     "ALIGN_OPTIM",
     "ALIGN_TASKS",
+    "AUTO",
     "DEFAULT_TASK",
     "LANGUAGE_TASKS",
     "SECTIONS",

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
 
-__all__ = ["SECTIONS", "RunConfig", "Written"]
+__all__ = ["AUTO", "SECTIONS", "RunConfig", "Written"]
 
+# The architecture that is chosen by the texts.
+AUTO = "auto"
 # In the order of the file.
 SECTIONS = ("data", "model", "task", "optim", "train")
 
@@ -61,7 +63,7 @@ class RunConfig(Written):
     """A run."""
 
     arch: str = Field(
-        default="auto",
+        default=AUTO,
         description="Architecture: one that senti archs lists, auto (the one expected to do best within the "
         "budget) or hf:PATH (a model folder of Hugging Face transformers).",
         json_schema_extra=flag("--arch", "NAME"),

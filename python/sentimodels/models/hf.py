@@ -23,10 +23,7 @@ from ..nn.class_head import HeadConfig
 from ..nn.pooling import PoolingKind
 from ..text.inputs import Inputs
 
-__all__ = ["PREFIX", "Hf", "HfConfig", "auto_class"]
-
-# What the name of an architecture begins with, before the folder.
-PREFIX = "hf:"
+__all__ = ["Hf", "HfConfig", "auto_class"]
 
 
 class HfConfig(HeadConfig):

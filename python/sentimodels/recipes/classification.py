@@ -75,7 +75,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         """Refuses settings that cannot be, before processes start and files are read."""
         if not self.resumed:
             check_files(self.config)
-        if issubclass(architecture(self.config.arch).module, Fits):
+        if architecture(self.config.arch).fits:
             check_alone(f"{self.config.arch}, which is not trained by steps,")
         if self.config.train.refit:
             check_alone("train.refit")

@@ -19,19 +19,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..config import RunConfig
+from ..config import AUTO, RunConfig
 from ..data.folds import folds
 from ..data.scripts import n_words, stands_alone
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError, DataError, SentiError
-from ..models import ARCHITECTURES, Fits, build
+from ..models import ARCHITECTURES, Fits, architecture, build
 from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
 from ..training.device import device_of
 from ..training.optimizer import check_possible
 from ..training.trainer import Record, Trainer
 from .config import merge
-from .defaults import Tree
 from .families import CLASSIFIER, resolve
 from .start import encoder_of_start
 from .tables import Tables
@@ -50,7 +49,6 @@ __all__ = [
     "without_architecture",
 ]
 
-AUTO = "auto"
 # Seconds, when none are named.
 BUDGET = 60.0
 
@@ -59,13 +57,6 @@ _LONG = 60
 # From so many rows on, networks are better than linear models on short texts; from the second
 # number on, a bag of hashed n-grams is better than naive Bayes, and quicker.
 _FEW, _MANY = 2_000, 50_000
-_LINEAR = ("nb", "bow", "tfidf")
-# What suits an architecture where words have no spaces, below all that is given: n-grams of characters
-# are many to a text and overlap. Chosen by four folds within four fifths of Chinese reviews: accuracy
-# 0.831 at 3 (the section's own), 0.838 at 1, 0.839 at 0.6.
-_UNSPACED: Mapping[str, Tree] = {"nb": {"model": {"c": 1.0}}}
-# Compared where the budget leaves time, or where the keys that were given suit none of the first.
-_REST = ("gru", "lstm", "cnn", "encoder", "bert", "mamba", "gpt", "linear", "rnn")
 # Keys of models that learn by steps: who gives one means such a model.
 _OF_STEPS = ("epochs", "max_steps", "batch_size", "accumulate", "ema", "evaluate_every", "patience")
 
@@ -117,10 +108,20 @@ def order(texts: Texts) -> tuple[str, ...]:
     reviews and Chinese shop reviews (`docs/senti-data.md`).
     """
     if not texts.spaced or texts.n_words >= _LONG or texts.n_rows < _FEW:
-        return _LINEAR
-    return (
-        ("gru", "cnn", "nb", "bow", "tfidf") if texts.n_rows < _MANY else ("gru", "cnn", "bow", "nb", "tfidf")
-    )
+        return _ranked("few")
+    return _ranked("some" if texts.n_rows < _MANY else "many")
+
+
+def _ranked(situation: str) -> tuple[str, ...]:
+    """Returns the architectures that have a rank in a situation (`models.Rank`), by it."""
+    ranks = {name: getattr(row.rank, situation) for name, row in ARCHITECTURES.items()}
+    return tuple(sorted((name for name, rank in ranks.items() if rank), key=lambda name: ranks[name]))
+
+
+def _rest() -> tuple[str, ...]:
+    """Returns the architectures that learn by steps, those without a rank last."""
+    ranked = _ranked("rest")
+    return (*ranked, *(name for name, row in ARCHITECTURES.items() if not row.fits and name not in ranked))
 
 
 @dataclass
@@ -155,7 +156,6 @@ def choose(
     given = merge(trees)
     budget = float(given.get("budget") or BUDGET)
     texts = Texts.of(tables.train)
-    suited: Mapping[str, Tree] = {} if texts.spaced else _UNSPACED
     say(f"arch auto: choosing the best for {texts} within {_said(budget)} (--budget)")
     refused: ConfigError | None = None
     found: dict[str, _Candidate] = {}
@@ -171,7 +171,7 @@ def choose(
             continue
         about = {"arch": name, "budget": budget, "estimates": {name: 0.0}}
         try:
-            config = resolve(suited.get(name, {}), given, about)
+            config = resolve({} if texts.spaced else architecture(name).unspaced, given, about)
             found[name] = one = _Candidate(config, estimate(config, tables))
         except ConfigError as error:
             refused = refused or error
@@ -333,8 +333,8 @@ def _candidates(given: Mapping[str, Any], texts: Texts) -> tuple[tuple[str, ...]
         except CheckpointError as error:
             raise ConfigError(f"train.init_from: {error}") from error
     by_steps = bool(given.get("optim")) or any(key in given.get("train", {}) for key in _OF_STEPS)
-    suit = [name for name in order(texts) if not (by_steps and name in _LINEAR)]
-    return tuple(suit), tuple(name for name in _REST if name not in suit)
+    suit = [name for name in order(texts) if not (by_steps and ARCHITECTURES[name].fits)]
+    return tuple(suit), tuple(name for name in _rest() if name not in suit)
 
 
 def _said(seconds: float) -> str:

@@ -1,56 +1,21 @@
-"""Tables of what holds unless it is set: by architecture, size and task. `families.py` puts them together.
+"""Tables of what holds unless it is set, by size and task. `families.py` puts them together.
 
-Defaults that depend on nothing are in the sections (`config/`), sizes of models are presets (`models/`).
+Defaults that depend on nothing are in the sections (`config/`), those of an architecture in its row
+(`models/`).
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
     "BATCHES",
     "BUDGETS",
-    "DEFAULTS",
     "DEFAULT_PRESET",
-    "FINE_TUNED",
-    "KEPT",
-    "MASKED",
     "MODEL",
     "OPTIM",
     "PRESETS",
     "SEQ2SEQ",
     "TIED",
-    "Tree",
 ]
-
-Tree = Mapping[str, Mapping[str, Any]]
-
-# Models that learn in `fit` need no steps after it.
-_FITTED: Tree = {"train": {"epochs": 0, "ema": 0.0}}
-_RATE_OF_TRANSFORMERS: Tree = {"optim": {"lr": 1e-3}}
-_TRANSFORMER: Tree = {**_RATE_OF_TRANSFORMERS, "task": {"mixup": 0.2}}
-
-# A model that knows its language is moved a little, as in Devlin et al. 2019, 4.
-FINE_TUNED: Tree = {"optim": {"lr": 3e-5}, "train": {"ema": 0.0, "epochs": 3, "batch_size": 32}}
-
-# By architecture and kind of task.
-DEFAULTS: dict[tuple[str, str], Tree] = {
-    ("tfidf", "classification"): _FITTED,
-    ("nb", "classification"): _FITTED,
-    ("bow", "classification"): _FITTED,
-    ("cnn", "classification"): {"task": {"mixup": 0.2}},
-    ("encoder", "classification"): _TRANSFORMER,
-    ("bert", "classification"): _TRANSFORMER,
-    ("gpt", "classification"): _TRANSFORMER,
-    ("linear", "classification"): _TRANSFORMER,
-    # Bags learn the teacher's likeliest labels in `fit`.
-    ("tfidf", "distillation"): _FITTED,
-    ("nb", "distillation"): _FITTED,
-    ("bow", "distillation"): _FITTED,
-    ("encoder", "distillation"): _RATE_OF_TRANSFORMERS,
-    ("bert", "distillation"): _RATE_OF_TRANSFORMERS,
-    ("gpt", "distillation"): _RATE_OF_TRANSFORMERS,
-    ("linear", "distillation"): _RATE_OF_TRANSFORMERS,
-}
 
 # Of each size: rows of a batch, highest rate, tokens to train on. Rates are those of TinyLLM, except for the
 # two smallest: of 1e-3 to 2.4e-2 nano ended best with 3e-3 (`benches/models/optimizers.py`).
@@ -70,7 +35,6 @@ PRESETS: dict[str, tuple[int, float, int]] = {
 DEFAULT_PRESET = "tiny"
 # Sizes at which a table of its own would be most of the model.
 TIED = ("nano", "micro", "tiny")
-MASKED = ("bert", "encoder")
 # What `[model]` of a language model has, where the architecture has such a key.
 MODEL: dict[str, dict[str, Any]] = {
     "next-token": {
@@ -83,8 +47,6 @@ MODEL: dict[str, dict[str, Any]] = {
         "norm_order": "pre", "positions": "rotary", "embedding_dropout": 0.0, "char_ngrams": [0, 0],
     },
 }  # fmt: skip
-# What is kept as published (Devlin et al. 2019), so that transformers reads it.
-KEPT = {("bert", "masked"): ("norm_order", "positions")}
 OPTIM: dict[str, Any] = {
     "betas": [0.9, 0.95], "weight_decay": 0.1, "warmup": 0.02, "sparse_embeddings": False,
 }  # fmt: skip

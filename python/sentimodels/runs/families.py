@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 from ..config import (
     ALIGN_OPTIM,
     ALIGN_TASKS,
+    AUTO,
     LANGUAGE_TASKS,
     TASKS,
     AlignConfig,
@@ -24,19 +25,12 @@ from ..config import (
     Written,
 )
 from ..errors import CheckpointError, ConfigError, did_you_mean
-from ..models import ARCHITECTURES, Architecture, architecture
-from ..models.hf import HfConfig
-from ..models.seq2seq import Seq2SeqModelConfig
-from ..nn.backbone import Backbone
+from ..models import ARCHITECTURES, HF, Architecture, architecture
 from .config import checked, merge, read_toml
 from .defaults import (
     BATCHES,
     BUDGETS,
     DEFAULT_PRESET,
-    DEFAULTS,
-    FINE_TUNED,
-    KEPT,
-    MASKED,
     MODEL,
     OPTIM,
     PRESETS,
@@ -246,8 +240,9 @@ def _check_classifier(config: RunConfig) -> None:
         raise ConfigError(
             f"budget {config.budget:g}: only --arch auto uses it; leave out --budget or --arch {config.arch}"
         )
-    model, longest = config.model, config.data.max_tokens
-    if isinstance(model, HfConfig):
+    model: Any = config.model
+    longest = config.data.max_tokens
+    if config.arch.startswith(HF):
         check_reach(model.settings, longest)
     if getattr(model, "positions", None) != "learned":
         return
@@ -320,17 +315,17 @@ def _classifier_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str,
         ConfigError: if there is no such architecture or preset.
     """
     name = given.get("arch", RunConfig.model_fields["arch"].default)
-    if name == "auto":
+    if name == AUTO:
         raise ConfigError('arch "auto": needs texts to choose by; name an architecture (senti archs)')
     row = architecture(name)
-    of_task = FINE_TUNED if name.startswith("hf:") else DEFAULTS.get((name, kind), {})
     size = {"model": _preset(name, row, given.get("preset"))}
-    return merge([of_task, of_folder(name, given), size]), row.config
+    return merge([row.suits.get(kind, {}), of_folder(name, given), size]), row.config
 
 
 def _language_task(given: Mapping[str, Any]) -> str:
     """Returns what a language model predicts unless a task is named."""
-    return "masked" if given.get("arch") in MASKED else "next-token"
+    row = ARCHITECTURES.get(str(given.get("arch", LanguageConfig.model_fields["arch"].default)))
+    return row.pretrained_by if row is not None else "next-token"
 
 
 def _language_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, Any], type[Section]]:
@@ -341,19 +336,19 @@ def _language_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str, A
     """
     name = str(given.get("arch", LanguageConfig.model_fields["arch"].default))
     row = architecture(name)
-    if not issubclass(row.module, Backbone):
-        possible = [one for one, other in ARCHITECTURES.items() if issubclass(other.module, Backbone)]
+    if row.fits:
+        possible = [one for one, other in ARCHITECTURES.items() if not other.fits]
         raise ConfigError(
             f"arch {name!r}: a bag of features has no states to predict a token from; "
             f"there are {', '.join(possible)}"
         )
-    if name.startswith("hf:"):
+    if name.startswith(HF):
         raise ConfigError(
             f"arch {name!r}: senti train fine-tunes it as a classifier; to pre-train GPT-2 or BERT further, "
             f"type senti import {name.removeprefix('hf:')} -o RUN, then senti pretrain FILE --init RUN"
         )
     size = given.get("preset", DEFAULT_PRESET if not given.get("model") else None)
-    possible_keys = row.config.model_fields.keys() - set(KEPT.get((name, kind), ()))
+    possible_keys = row.config.model_fields.keys() - set(row.published.get(kind, ()))
     suits = {key: value for key, value in MODEL[kind].items() if key in possible_keys}
     tree: dict[str, Any] = {
         "arch": name,
@@ -413,6 +408,8 @@ def _translation_defaults(given: Mapping[str, Any], _: str) -> tuple[dict[str, A
     if given.get("arch", SEQ2SEQ) == SEQ2SEQ:
         if given.get("preset") is not None:
             raise ConfigError(f"preset {given['preset']!r}: {SEQ2SEQ} has none; set model.d_model and others")
+        from ..models.seq2seq import Seq2SeqModelConfig
+
         return ground, Seq2SeqModelConfig
     kept: dict[str, Any] = {key: given[key] for key in ("arch", "preset", "model") if key in given}
     shape = kept.get("model")

@@ -17,7 +17,7 @@ from torch import nn
 from ..config import DataConfig
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
-from ..models.hf import PREFIX, Hf, auto_class
+from ..models import HF
 
 __all__ = [
     "absolutize_arch",
@@ -47,13 +47,13 @@ _NUMBERED = re.compile(r"([^ ]*?\.)(\d+)(\..*)")
 
 def _folder(arch: str) -> Path | None:
     """Returns the folder that an architecture names; `None`: it is one of ours."""
-    return Path(arch.removeprefix(PREFIX)) if arch.startswith(PREFIX) else None
+    return Path(arch.removeprefix(HF)) if arch.startswith(HF) else None
 
 
 def absolutize_arch(arch: str) -> str:
     """Returns the name of an architecture with an absolute path."""
     folder = _folder(arch)
-    return arch if folder is None else f"{PREFIX}{folder.absolute()}"
+    return arch if folder is None else f"{HF}{folder.absolute()}"
 
 
 def same_arch(one: str, other: str) -> bool:
@@ -67,7 +67,7 @@ def same_arch(one: str, other: str) -> bool:
 def without_folder(arch: str) -> str:
     """Returns the name of an architecture without the folders that its own folder lies in."""
     folder = _folder(arch)
-    return arch if folder is None else f"{PREFIX}{folder.name}"
+    return arch if folder is None else f"{HF}{folder.name}"
 
 
 def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
         settings = json.loads(read_small(folder / "config.json"))
     except FileNotFoundError:
         raise CheckpointError(
-            f"{folder}: no config.json; --arch {PREFIX}PATH takes a folder that transformers' "
+            f"{folder}: no config.json; --arch {HF}PATH takes a folder that transformers' "
             "save_pretrained wrote"
         ) from None
     except ValueError as error:
@@ -135,6 +135,8 @@ def check_pooling(module: nn.Module) -> None:
     Raises:
         ConfigError: naming the setting.
     """
+    from ..models.hf import Hf
+
     backbone = getattr(module, "backbone", None)
     if isinstance(backbone, Hf) and backbone.config.pooling == "first" and not backbone.looks_ahead():
         raise ConfigError(
@@ -154,6 +156,8 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
     folder, backbone = _folder(arch), getattr(module, "backbone", None)
     if folder is None:
         return []
+    from ..models.hf import Hf, auto_class
+
     assert isinstance(backbone, Hf)
     if not any(folder.glob("*.safetensors")):
         raise CheckpointError(

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ..config import LanguageConfig, RunConfig
 from ..data.opening import open_text
 from ..errors import CheckpointError, ConfigError
-from ..models import ARCHITECTURES, Fits
+from ..models import ARCHITECTURES, HF, Fits
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
 from .config import merge, read_toml, written
@@ -239,7 +239,8 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
     start = config.train.init_from
     base = None if start is None else _config_of(Path(start))
     known = base is not None and same_arch(base.arch, config.arch)
-    check_pooling(module)
+    if config.arch.startswith(HF):
+        check_pooling(module)
     said = [] if known else load_pretrained(module, config.arch)
     if known and isinstance(module, Fits):
         return [f"{start}: none of its weights are used: {config.arch} computes its own from the texts"]

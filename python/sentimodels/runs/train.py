@@ -8,7 +8,6 @@ from .baselines import with_baseline
 from .directory import FIRST
 from .execute import Callbacks, execute, recipe_of
 from .families import CLASSIFIER, check_command
-from .refit import resume_twice, train_twice
 from .soft_labels import check_taught
 from .tables import Tables
 
@@ -43,6 +42,8 @@ def train(
     check_taught(config, tables.taught if tables else None)
     config = with_baseline(config, baseline)
     if config.train.refit:
+        from .refit import train_twice
+
         return train_twice(config, out, callbacks, tables)
     return execute(recipe_of(config, tables=tables), out, callbacks)
 
@@ -64,6 +65,8 @@ def resume(
     check_command(out, "train")
     first = out / FIRST
     if (first / "config.toml").is_file():
+        from .refit import resume_twice
+
         return resume_twice(with_baseline(CLASSIFIER.load(first), baseline), out, callbacks)
     config = with_baseline(CLASSIFIER.load(out), baseline)
     return execute(recipe_of(config, tables=tables), out, callbacks, resumed=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sentitok.cli.output import number
 
+from ...models import architecture
 from ..summary import JUDGED, beside_teacher, verdict
 from .layout import bullets, files, front_matter, git_row, settings, stopped, table, unrecorded
 
@@ -126,7 +127,7 @@ def _limits(facts: dict[str, Any]) -> list[str]:
             f"Label `{rarest}` has the fewest training rows: {number(counts[rarest])} of "
             f"{number(sum(counts.values()))}."
         )
-    if facts["arch"] not in ("tfidf", "nb", "bow"):
+    if not architecture(facts["arch"]).fits:
         limits.append(f"Of a text longer than {texts['max_tokens']} tokens {_LONG[texts['long']]}.")
     part = next((part for part in PARTS if part in facts["scores"]), None)
     if part is None:

@@ -18,16 +18,14 @@ from torch import Tensor, nn
 from ...classifier import Classifier
 from ...config import RunConfig
 from ...errors import ConfigError
+from ...models import ARCHITECTURES, architecture
 from ...models.bert import Bert
 from ...models.sequence_classifier import SequenceClassifier
 from ...nn.embedding import NgramEmbedding, StaticEmbedding, TokenEmbedding
 from ...nn.pooling import Pooling
 from ...nn.recurrent import Recurrent
 
-__all__ = ["HOLDS", "portable", "refuse"]
-
-# Architectures that are exported.
-HOLDS = ("cnn", "rnn", "gru", "lstm", "encoder", "bert", "gpt", "linear")
+__all__ = ["portable", "refuse"]
 
 
 def refuse(config: RunConfig) -> None:
@@ -36,16 +34,9 @@ def refuse(config: RunConfig) -> None:
     Raises:
         ConfigError: naming the setting.
     """
-    if config.arch not in HOLDS:
-        why = {
-            "mamba": "its scan is cut into pieces by the length of the text",
-            "tfidf": "a bag of n-grams has no tensors of tokens",
-            "nb": "a bag of n-grams has no tensors of tokens",
-            "bow": "a bag of n-grams has no tensors of tokens",
-        }.get(config.arch, "models of transformers have an exporter of their own, optimum")
-        raise ConfigError(
-            f"arch {config.arch}: the ONNX export does not hold it: {why}; it holds {', '.join(HOLDS)}"
-        )
+    if why := architecture(config.arch).not_in_onnx:
+        held = ", ".join(name for name, row in ARCHITECTURES.items() if not row.not_in_onnx)
+        raise ConfigError(f"arch {config.arch}: the ONNX export does not hold it: {why}; it holds {held}")
     attention = getattr(config.model, "attention", "softmax")
     causal = getattr(config.model, "causal", False)
     if attention == "nystrom" or (causal and attention not in ("softmax", "plain")):
