@@ -51,12 +51,30 @@ enum State {
     AfterQuote,
 }
 
+/// How the fields of a table are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub delimiter: u8,
+    /// Whether fields may be quoted; otherwise a quote is text.
+    pub quoted: bool,
+    /// Whether the first line is Excel's `sep=;`, which sets the delimiter and is not a row.
+    pub sets_delimiter: bool,
+}
+
+impl Dialect {
+    pub fn new(delimiter: u8, quoted: bool) -> Self {
+        Self { delimiter, quoted, sets_delimiter: false }
+    }
+}
+
 /// A reader whose rows end.
 pub(super) struct Rows<R> {
     input: R,
     delimiter: u8,
     /// Whether fields may be quoted; otherwise a quote is text.
     quoted: bool,
+    /// Whether the row that comes next sets the delimiter, and has no fields.
+    sets_delimiter: bool,
     limit: u64,
     state: State,
     /// Fields of the row so far, and those of the header.
@@ -72,12 +90,14 @@ pub(super) struct Rows<R> {
 }
 
 impl<R: Read> Rows<R> {
-    pub fn new(input: R, delimiter: u8, quoted: bool, limit: u64) -> Self {
+    pub fn new(input: R, dialect: Dialect, limit: u64) -> Self {
+        let Dialect { delimiter, quoted, sets_delimiter } = dialect;
         let at = Start { line: 1, column: 1, offset: 0 };
         Self {
             input,
             delimiter,
             quoted,
+            sets_delimiter,
             limit,
             state: State::RowStart,
             fields: 0,
@@ -161,6 +181,9 @@ impl<R: Read> Rows<R> {
 
     fn check_fields(&mut self) {
         let (row, several, fields) = (self.row, self.several, self.fields);
+        if std::mem::take(&mut self.sets_delimiter) {
+            return;
+        }
         match self.expected {
             None => self.expected = Some(fields),
             Some(expected) if expected == fields => {}
@@ -203,7 +226,7 @@ mod tests {
 
     /// The flaw found when the bytes come in pieces of that size.
     fn flaw(text: &[u8], limit: u64, step: usize) -> Option<Flaw> {
-        let mut rows = Rows::new(text, b',', true, limit);
+        let mut rows = Rows::new(text, Dialect::new(b',', true), limit);
         let mut buffer = vec![0; step];
         while let Ok(1..) = rows.read(&mut buffer) {}
         rows.flaw()
@@ -235,7 +258,7 @@ mod tests {
             ("a,b\n\"x,1\nfine,2\ny\",3", false, None),
         ] {
             for step in 1..=text.len() {
-                let mut rows = Rows::new(text.as_bytes(), b',', quoted, 100);
+                let mut rows = Rows::new(text.as_bytes(), Dialect::new(b',', quoted), 100);
                 let mut buffer = vec![0; step];
                 while let Ok(1..) = rows.read(&mut buffer) {}
                 assert_eq!(place(rows.flaw()), expected, "{text:?} {step}");

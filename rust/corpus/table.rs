@@ -3,24 +3,31 @@
 //! Rows are found under the source's lock: a quoted field may hold line ends,
 //! so a block cannot be cut without parsing from the start.
 //!
-//! Fields of CSV may be quoted. Those of TSV are as they stand, quotes included, unless the first
-//! [`HEAD_BYTES`] are quoted throughout ([`are_quoted`]): the file is streamed, so its start decides.
+//! The file is streamed, so its first [`HEAD_BYTES`] decide how fields are written. Fields of CSV may be quoted.
+//! Those of TSV are as they stand, quotes included, unless all are quoted ([`are_quoted`]). The delimiter is
+//! that of Excel's first line `sep=;`, or that of the format, or another one under which the header has the
+//! column.
 
-use std::io::{Cursor, Read};
+use std::io::{Chain, Cursor, Read};
 use std::path::PathBuf;
 
 use super::block::{Block, BlockStart, Division, Place};
-use super::quotes::{Flaw, Rows, Start};
+use super::quotes::{Dialect, Flaw, Rows, Start};
 use super::tab_quotes::are_quoted;
 use super::{InvalidUtf8, too_long};
 use crate::error::{Error, Result};
 
-/// How much of a TSV file decides whether its fields are quoted.
+/// How much of a file decides how its fields are written.
 const HEAD_BYTES: usize = 8 << 20;
+/// Delimiters that files have whatever they are called.
+const DELIMITERS: &[u8] = b",;\t|";
+
+/// The start of a file, which was looked at, and the rest.
+type Input = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 /// One table being read.
 pub(super) struct DelimitedTable {
-    reader: csv::Reader<Rows<Box<dyn Read + Send>>>,
+    reader: csv::Reader<Rows<Input>>,
     max_row_bytes: usize,
     path: PathBuf,
     /// Whether fields may be quoted.
@@ -42,32 +49,29 @@ impl DelimitedTable {
         byte_order_marks: u64,
         io: impl Fn(std::io::Error) -> Error,
     ) -> Result<Self> {
-        let mut quoted = true;
-        if delimiter == b'\t' {
-            let mut head = Vec::new();
-            let ended = match (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head) {
-                Ok(n) => n < HEAD_BYTES,
-                Err(error) => return Err(io(error)),
-            };
-            quoted = are_quoted(&head, ended);
-            input = Box::new(Cursor::new(head).chain(input));
-        }
-        let input = Rows::new(input, delimiter, quoted, max_row_bytes as u64);
-        let mut reader =
-            csv::ReaderBuilder::new().delimiter(delimiter).quoting(quoted).flexible(true).from_reader(input);
-        let headers = match reader.byte_headers().cloned() {
-            Ok(headers) => headers,
-            Err(error) => {
+        let mut head = Vec::new();
+        let ended = match (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head) {
+            Ok(n) => n < HEAD_BYTES,
+            Err(error) => return Err(io(error)),
+        };
+        let dialect = dialect_of(&head, ended, delimiter, column);
+        let quoted = dialect.quoted;
+        let input = Rows::new(Cursor::new(head).chain(input), dialect, max_row_bytes as u64);
+        let mut reader = parser(dialect).from_reader(input);
+        let mut headers = csv::ByteRecord::new();
+        for _ in 0..=usize::from(dialect.sets_delimiter) {
+            if let Err(error) = reader.read_byte_record(&mut headers) {
                 return Err(row_error(&path, error, reader.get_ref().flaw(), quoted, max_row_bytes, io));
             }
-        };
+        }
         let Some(at) = headers.iter().position(|name| name == column.as_bytes()) else {
             let columns: Vec<_> =
                 headers.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
+            let place = headers.position();
             return Err(Error::Record {
                 source_name: path.display().to_string(),
-                line: 1,
-                offset: 0,
+                line: place.map_or(1, csv::Position::line),
+                offset: place.map_or(0, csv::Position::byte),
                 reason: if columns.is_empty() {
                     format!("no header row, so no column {column:?}")
                 } else {
@@ -112,6 +116,44 @@ impl DelimitedTable {
         }
         Ok(!block.ends.is_empty())
     }
+}
+
+/// How the fields of a file that starts with `head` are written; `ended` where that is all of it.
+fn dialect_of(head: &[u8], ended: bool, delimiter: u8, column: &str) -> Dialect {
+    let quoted = |delimiter, head| delimiter != b'\t' || are_quoted(head, ended);
+    if let Some((delimiter, rows)) = set_delimiter(head) {
+        return Dialect { delimiter, quoted: quoted(delimiter, rows), sets_delimiter: true };
+    }
+    let names_column = |dialect: &Dialect| {
+        let mut header = csv::ByteRecord::new();
+        let read = parser(*dialect).from_reader(head).read_byte_record(&mut header);
+        read.is_ok() && header.iter().any(|name| name == column.as_bytes())
+    };
+    let own = Dialect::new(delimiter, quoted(delimiter, head));
+    if names_column(&own) {
+        return own;
+    }
+    let others = DELIMITERS.iter().filter(|&&other| other != delimiter);
+    others.map(|&other| Dialect::new(other, quoted(other, head))).find(names_column).unwrap_or(own)
+}
+
+/// The delimiter that Excel's first line sets, as `sep=;` and `"sep=;"` do, and the rows below.
+fn set_delimiter(head: &[u8]) -> Option<(u8, &[u8])> {
+    let end = memchr::memchr2(b'\r', b'\n', head).unwrap_or(head.len());
+    let (mut line, rows) = head.split_at(end);
+    while let Some(shorter) = line.strip_suffix(b" ") {
+        line = shorter;
+    }
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    let (&delimiter, name) = line.split_last()?;
+    let sets = name.eq_ignore_ascii_case(b"sep=") && (delimiter == b'\t' || delimiter.is_ascii_graphic());
+    (sets && delimiter != b'"').then_some((delimiter, rows))
+}
+
+fn parser(dialect: Dialect) -> csv::ReaderBuilder {
+    let mut parser = csv::ReaderBuilder::new();
+    parser.delimiter(dialect.delimiter).quoting(dialect.quoted).flexible(true).has_headers(false);
+    parser
 }
 
 fn row_error(

@@ -60,13 +60,14 @@ impl Source<'_> {
         unit == OffsetUnit::Bytes || self.joined.is_empty() && self.text.bytes().is_ascii()
     }
 
-    /// Writes spans in the unit asked for, of the ids `first..`.
+    /// Writes spans in the unit asked for, of the ids `first..`. `begins` says whether they
+    /// begin a text, or a list of words.
     pub fn write(
         &self,
         spans: &[Span],
         unit: OffsetUnit,
         trim: Trim<'_>,
-        first: usize,
+        (first, begins): (usize, bool),
         offsets: &mut [Span],
     ) -> Result<()> {
         let text = self.text.bytes();
@@ -79,7 +80,7 @@ impl Source<'_> {
         if unit == OffsetUnit::Bytes {
             offsets.copy_from_slice(spans);
             if let Trim::AsFile(blanks) = trim {
-                blanks.trim_bytes(first, text, offsets)?;
+                blanks.trim_bytes(first, begins, text, offsets)?;
             }
             return Ok(());
         }
@@ -91,7 +92,7 @@ impl Source<'_> {
             offset[1] += if start == end { before(start) } else { before(end + 3) };
         }
         if let Trim::AsFile(blanks) = trim {
-            blanks.trim_chars(first, offsets);
+            blanks.trim_chars(first, begins, offsets);
         }
         Ok(())
     }

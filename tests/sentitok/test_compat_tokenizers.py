@@ -354,3 +354,5 @@ def test_places_in_words_that_lose_their_first_characters(
     for encoding, wanted in zip(found, expected, strict=True):
         same(kind, encoding, wanted)
     same(kind, mine.encode(words, is_pretokenized=True), other.encode(words, is_pretokenized=True))
+    for text in [*words, "b", "a-b", "b-a-b", "--b-b", " b"]:
+        same(kind, mine.encode(text), other.encode(text))

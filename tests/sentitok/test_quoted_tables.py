@@ -49,6 +49,33 @@ def test_what_csv_writes_is_read_equal(kind: str, quoting: Literal[0, 1], tmp_pa
             assert read(path, f"{kind}:{name}") == [row[place] for row in rows[1:]], written.getvalue()
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("first_line", ["", "sep={}\r\n", '"sep={}"\n', "\ufeffSEP={} \n"])
+def test_separators_are_recognised(kind: str, separator: str, first_line: str, tmp_path: Path) -> None:
+    rng = random.Random(6)
+    path = tmp_path / f"table.{kind}"
+    parts = ["a", "é", "日", " ", ",", ";", "|", "word", '"']
+    for _ in range(30):
+        rows = table(rng, parts)
+        written = io.StringIO(first_line.format(separator), newline="")
+        written.seek(0, io.SEEK_END)
+        csv.writer(written, delimiter=separator, quoting=csv.QUOTE_ALL).writerows(rows)
+        path.write_bytes(written.getvalue().encode())
+        for place, name in enumerate(rows[0]):
+            assert read(path, f"{kind}:{name}") == [row[place] for row in rows[1:]], written.getvalue()
+
+
+def test_errors_count_the_line_that_sets_the_separator(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("sep=;\na;b\n1;2;3\n")
+    with pytest.raises(FormatError, match="line 3 .*row of 3 fields under a header of 2"):
+        read(path, "csv:a")
+    path.write_text("sep=;\na;b\n1;2\n")
+    with pytest.raises(FormatError, match='line 2 .*columns are "a", "b"'):
+        read(path, "csv:text")
+
+
 def test_quotes_of_tsv_are_text(tmp_path: Path) -> None:
     rng = random.Random(4)
     path = tmp_path / "table.tsv"

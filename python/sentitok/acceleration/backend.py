@@ -249,7 +249,6 @@ class Running:
             n_sequences=n_sequences,
             replaces_graphemes=b"Precompiled" in _stages(backend),
             has_processor=backend.post_processor is not None,
-            keeps_first_blank=_keeps_first_blank(backend),
             gaps=_gaps(tokenizer),
             odd_ids=_odd_ids(backend, file),
             file=file,
@@ -406,11 +405,6 @@ def _gaps(tokenizer: Tokenizer) -> dict[tuple[bool, bool], tuple[int, int]]:
 
 def _joins_bytes(backend: Any) -> bool:
     return backend.decoder is not None and b"ByteFallback" in backend.decoder.__getstate__()
-
-
-def _keeps_first_blank(backend: Any) -> bool:
-    state = b"" if backend.post_processor is None else backend.post_processor.__getstate__()
-    return b'"trim_offsets":true' in state and b'"add_prefix_space":true' in state
 
 
 def _has_offsets(tokenizer: Tokenizer, backend: Any, file: str) -> bool:

@@ -116,9 +116,6 @@ def encoded(
         return None
     if rows is None:
         return None
-    has_places = given.are_words and option("return_offsets_mapping")
-    if has_places and isinstance(rows, EncodingBatch) and known.misplaces_words(rows):
-        return None
     data = _data(tokenizer, known, rows, call, options, tensors)
     if data is None:
         return None

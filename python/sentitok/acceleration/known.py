@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import tokenizers
 
-from .._sentitok import EncodingBatch, Tokenizer
+from .._sentitok import Tokenizer
 
 __all__ = ["Known", "MarkShift", "Seal"]
 
@@ -54,7 +53,6 @@ class Known:
             encodings; `None` where `states` does not.
         replaces_graphemes: whether a normalizer replaces graphemes, by a table of SentencePiece.
         has_processor: whether the backend has a post-processor.
-        keeps_first_blank: whether the post-processor trims places, but not a single blank that begins a text.
         gaps: how many tokens the template puts before the first text, and between both, by whether it is
             applied and whether there is a pair; without those that put texts in another order.
         odd_ids: the ids of tokens that are spelled as they are in the text.
@@ -78,25 +76,11 @@ class Known:
     states_shift: MarkShift | None = None
     replaces_graphemes: bool = False
     has_processor: bool = False
-    keeps_first_blank: bool = False
     gaps: dict[tuple[bool, bool], tuple[int, int]] = field(default_factory=dict)
     odd_ids: frozenset[int] = frozenset()
     spelled: dict[int, str] = field(default_factory=dict)
     file: str = ""
     copies: list[Any] = field(default_factory=list)
-
-    def misplaces_words(self, batch: EncodingBatch) -> bool:
-        """Whether places of words may differ, because sentitok trims each word as a text.
-
-        It shows in the first token of a word whose first characters were left out.
-        """
-        if not self.keeps_first_blank:
-            return False
-        words, sources, ends = batch.word_ids, batch.sequence_ids, batch.row_offsets
-        is_later = np.zeros(len(words), bool)
-        is_later[1:] = (words[1:] != words[:-1]) & (sources[1:] == sources[:-1]) & (sources[1:] >= 0)
-        is_later[ends[:-1][np.diff(ends) > 0]] = False
-        return bool((batch.offsets(trim=False)[is_later, 0] > 0).any())
 
     @contextmanager
     def copy_of_backend(self) -> Iterator[Any]:

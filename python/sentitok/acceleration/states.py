@@ -57,7 +57,7 @@ def states(call: Call, known: Known) -> list[bytes] | None:
     if known.replaces_graphemes and not all(map(_GRAPHEMES, _texts(call))):
         return None
     batch = _rows(call, known)
-    if batch is None or (call.are_words and known.misplaces_words(batch)):
+    if batch is None:
         return None
     odd = np.isin(batch.ids, [*known.odd_ids]) & ~batch.special_tokens_mask
     if odd.any() and call.are_words:  # which have no surfaces

@@ -29,6 +29,8 @@ pub(super) enum Spans {
 struct InText {
     text: usize,
     ids: Range<usize>,
+    /// Whether the ids begin what was given as one text: a text is, a later word of a list is not.
+    begins: bool,
 }
 
 impl PyEncodingBatch {
@@ -84,13 +86,19 @@ impl PyEncodingBatch {
                 for (_, part) in self.parts(row, ids.len()).all().filter(|(_, part)| !part.ids.is_empty()) {
                     let of_part = ids.start + part.ids.start..ids.start + part.ids.end;
                     let Some(words) = &words else {
-                        memory::push(&mut places, InText { text: part.texts.start, ids: of_part })?;
+                        memory::push(
+                            &mut places,
+                            InText { text: part.texts.start, ids: of_part, begins: true },
+                        )?;
                         continue;
                     };
                     let mut at = of_part.start;
-                    for word in words[of_part].chunk_by(|a, b| a == b) {
+                    for word in words[of_part.clone()].chunk_by(|a, b| a == b) {
                         let text = part.texts.start + usize::try_from(word[0]).unwrap_or(0);
-                        memory::push(&mut places, InText { text, ids: at..at + word.len() })?;
+                        memory::push(
+                            &mut places,
+                            InText { text, ids: at..at + word.len(), begins: at == of_part.start },
+                        )?;
                         at += word.len();
                     }
                 }
@@ -154,7 +162,7 @@ impl PyEncodingBatch {
                     let options = call.options(None);
                     let lens = tokenizer.lens(ids.len(), None, &options);
                     let (spans, _) = tokenizer.traces(ids, lens, false, texts, options)?;
-                    source.write(&spans, unit, Trim::No, 0, of_row)?;
+                    source.write(&spans, unit, Trim::No, (0, true), of_row)?;
                 }
             }
             Ok(())
@@ -176,12 +184,12 @@ fn write_in_text(
 ) -> Result<()> {
     if let [only] = places {
         let ids = only.ids.clone();
-        return source.write(&spans[ids.clone()], unit, trim, ids.start, &mut cells[ids]);
+        return source.write(&spans[ids.clone()], unit, trim, (ids.start, only.begins), &mut cells[ids]);
     }
     if let (Trim::AsFile(_), OffsetUnit::Bytes) = (trim, unit) {
         return places.iter().try_for_each(|place| {
             let ids = place.ids.clone();
-            source.write(&spans[ids.clone()], unit, trim, ids.start, &mut cells[ids])
+            source.write(&spans[ids.clone()], unit, trim, (ids.start, place.begins), &mut cells[ids])
         });
     }
     let mut of_text = Vec::new();
@@ -190,13 +198,13 @@ fn write_in_text(
     }
     let mut offsets = memory::filled(of_text.len(), [0, 0])?;
     let whole = if let Trim::AsFile(_) = trim { Trim::No } else { trim };
-    source.write(&of_text, unit, whole, 0, &mut offsets)?;
+    source.write(&of_text, unit, whole, (0, true), &mut offsets)?;
     let mut done = 0;
     for place in places {
         let cells = &mut cells[place.ids.clone()];
         cells.copy_from_slice(&offsets[done..done + place.ids.len()]);
         if let Trim::AsFile(blanks) = trim {
-            blanks.trim_chars(place.ids.start, cells);
+            blanks.trim_chars(place.ids.start, place.begins, cells);
         }
         done += place.ids.len();
     }

@@ -52,8 +52,8 @@ impl PyEncoding {
         kept.with(py, |spans| {
             arrays::filled_spans(py, spans.len(), |cells| {
                 cells[..from].copy_from_slice(&spans[..from]);
-                first.write(&spans[from..], unit, trim, from, &mut cells[from..])?;
-                of_second.write(&spans[second.clone()], unit, trim, second.start, &mut cells[second])
+                first.write(&spans[from..], unit, trim, (from, true), &mut cells[from..])?;
+                of_second.write(&spans[second.clone()], unit, trim, (second.start, true), &mut cells[second])
             })
         })?
     }

@@ -33,10 +33,10 @@ impl Blanks {
     }
 
     /// Leaves the white space out of the offsets, in characters, of the tokens
-    /// `first..`, which begin a text.
-    pub fn trim_chars(&self, first: usize, offsets: &mut [Span]) {
+    /// `first..`. `begins` says whether they begin a text, or a list of words.
+    pub fn trim_chars(&self, first: usize, begins: bool, offsets: &mut [Span]) {
         for (at, span) in offsets.iter_mut().enumerate() {
-            *span = self.trimmed(first + at, at == 0, *span);
+            *span = self.trimmed(first + at, begins && at == 0, *span);
         }
     }
 
@@ -44,10 +44,10 @@ impl Blanks {
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
-    pub fn trim_bytes(&self, first: usize, text: &[u8], spans: &mut [Span]) -> Result<()> {
+    pub fn trim_bytes(&self, first: usize, begins: bool, text: &[u8], spans: &mut [Span]) -> Result<()> {
         let chars = char_offsets(text, spans)?;
         for (at, (span, chars)) in spans.iter_mut().zip(chars).enumerate() {
-            let [start, end] = self.trimmed(first + at, at == 0, chars);
+            let [start, end] = self.trimmed(first + at, begins && at == 0, chars);
             let Some(bytes) = text.get(span[0] as usize..span[1] as usize) else { continue };
             let starts = |byte: &u8| byte & 0xC0 != 0x80;
             let mut leading = 0;

@@ -21,7 +21,7 @@ from .encoding import Encoding, Ranges
 from .inputs import Row
 from .models import Model, Unigram
 from .normalizers import Normalizer
-from .processors import PostProcessor, trimmed
+from .processors import PostProcessor
 
 __all__ = ["Codec"]
 
@@ -36,18 +36,21 @@ def _words(row: _sentitok.Encoding) -> list[int | None]:
     return [None if word < 0 else word for word in row.word_ids.tolist()]
 
 
-def _trimmed(row: _sentitok.Encoding) -> list[Any]:
-    return list(map(tuple, row.offsets().tolist()))
+def _trimmed(row: _sentitok.Encoding, keeps_prefix: bool) -> list[Any]:
+    """Where tokens are without blanks.
 
-
-def _trimmed_by_later(row: _sentitok.Encoding) -> list[Any]:
-    """Where tokens are, if the post-processor takes a space that was put in front for one of the text."""
+    tokenizers trims a space that was put in as if it were one of the text, except where the post-processor
+    keeps the space that begins a text.
+    """
     places = row.offsets()
-    raw = row.offsets(trim=False)
-    empty = (raw[:, 0] == raw[:, 1]) & (row.sequence_ids >= 0)
-    if empty.any():
+    raw, texts = row.offsets(trim=False), row.sequence_ids
+    put_in = (raw[:, 0] == raw[:, 1]) & (texts >= 0)
+    if keeps_prefix:
+        begins = np.diff(texts, prepend=-1) != 0
+        put_in &= ~begins & (raw[:, 0] > 0)
+    if put_in.any():
         places = places.copy()
-        places[empty] = raw[empty] + 1
+        places[put_in] = raw[put_in] + 1
     return list(map(tuple, places.tolist()))
 
 
@@ -94,9 +97,9 @@ class Codec:
         self._decoder: Decoder | None = stages["decoder"]
         processor: PostProcessor | None = stages["post_processor"]
         self._has_processor = processor is not None
-        self._places = _untrimmed
+        self._places: _Make = _untrimmed
         if processor is not None and processor.trims():
-            self._places = _trimmed if processor.keeps_prefix() else _trimmed_by_later
+            self._places = partial(_trimmed, keeps_prefix=processor.keeps_prefix())
         self._is_random = bool(model.fields.get("dropout"))
         normalizer: Normalizer | None = stages["normalizer"]
         normalize = _normalizing(normalizer, tokenizer)
@@ -141,18 +144,6 @@ class Codec:
                 for place, surface in zip(places, of_words, strict=True):
                     surfaces[place] = surface
         return surfaces
-
-    def _trimmed_words(self, row: _sentitok.Encoding, words: Row, specials: str) -> list[Any]:
-        """Where tokens of words are. sentitok trims each word as a text, whose first blank may stay."""
-        places, starts = _trimmed(row), row.offsets(trim=False)[:, 0]
-        numbers, texts = row.word_ids, row.sequence_ids
-        is_later = (numbers[1:] != numbers[:-1]) & (texts[1:] == texts[:-1]) & (texts[1:] >= 0)
-        if (is_cut := is_later & (starts[1:] > 0)).any():
-            tokens, whole = self._tokens(row, words, specials), _untrimmed(row)
-            for n in (np.flatnonzero(is_cut) + 1).tolist():
-                start, end = whole[n]
-                places[n] = trimmed(tokens[n], start, end, keeps_blank=False)
-        return places
 
     # Text to ids
 
@@ -216,8 +207,6 @@ class Codec:
             "offsets": self._places,
             "tokens": lambda row: self._tokens(row, words, specials),
         }
-        if words is not None and self._places is _trimmed:
-            makers["offsets"] = lambda row: self._trimmed_words(row, words, specials)
         return makers if places else {**makers, **_WITHOUT_PLACES}
 
     def _wrapped(self, row: _sentitok.Encoding, makers: dict[str, _Make], has_pair: bool) -> Encoding:
