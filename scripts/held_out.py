@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from sentimodels.data import Table, read_table
-from sentimodels.data.folding import text_hash
+from sentimodels.data.normalization import text_hash
 from sentimodels.data.sst.anchors import WINDOW, codes_of, hashes_of
 from sentimodels.data.sst.guard import sentence_key
 

@@ -41,7 +41,7 @@ def material(rows: int) -> Any:
     """Ids, labels and a freshly made encoder, the same for all sides."""
     import torch
 
-    from sentimodels.data.labels import Labels
+    from sentimodels.data.table import Labels
     from sentimodels.models import build
     from sentimodels.runs.families import resolve
     from sentimodels.text.encoder import encoder_for
@@ -74,7 +74,7 @@ def theirs(rows: int, more: dict[str, Any]) -> dict[str, float]:
     import torch.nn.functional as F
     from transformers import Trainer, TrainingArguments
 
-    from sentimodels.data.batches import batch_of
+    from sentimodels.data.encoded import batch_of
 
     _, encoded, labels, module, _ = material(rows)
 

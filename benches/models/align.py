@@ -34,7 +34,7 @@ from sentimodels.alignment.judge import Judged, compare, judge, samples_of
 from sentimodels.alignment.openings import divide, encode, read_openings
 from sentimodels.alignment.reward import load_reward
 from sentimodels.alignment.rollout import Drawing
-from sentimodels.alignment.seen import Seen
+from sentimodels.alignment.sources import Seen
 from sentimodels.config import AlignConfig
 from sentimodels.data.readers import read_table
 from sentimodels.data.split import split

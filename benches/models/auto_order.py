@@ -25,7 +25,7 @@ from train_one import configured, scored, trained
 
 from sentimodels.classifier import Classifier
 from sentimodels.data import read_table
-from sentimodels.data.folds import folds
+from sentimodels.data.split import folds
 from sentimodels.evaluation.predictions import predict
 
 COMMAND = "python benches/models/auto_order.py"

@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 
 from sentimodels import Classifier
 from sentimodels.data import Table, read_table
-from sentimodels.data.folds import folds
+from sentimodels.data.split import folds
 from sentimodels.data.writers import write_table
 from sentimodels.runs.auto import choose, without_architecture
 from sentimodels.runs.tables import read_tables

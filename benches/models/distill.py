@@ -35,9 +35,9 @@ from train_one import by_group, configured, scored
 from sentimodels.classifier import Classifier
 from sentimodels.config import RunConfig
 from sentimodels.data import Table, read_table
-from sentimodels.data.folding import fold
-from sentimodels.data.labels import Labels
+from sentimodels.data.normalization import fold
 from sentimodels.data.opening import hash_rows
+from sentimodels.data.table import Labels
 from sentimodels.evaluation.predictions import Predictions, predict
 from sentimodels.recipes.distillation import distill
 from sentimodels.runs.directory import finished

@@ -21,7 +21,7 @@ from sentimodels.models.language import build_language_model
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import NextToken, rows_of
 from sentimodels.text.corpus import open_corpus, prepare
-from sentimodels.text.row_order import RowOrder
+from sentimodels.text.packed import RowOrder
 from sentimodels.training.trainer import Trainer
 
 CORPUS = ROOT / "tests" / "data" / "corpus" / "pride-and-prejudice.txt"

@@ -23,7 +23,7 @@ from rows import AGAIN, Tree
 from sentimodels.classifier import Classifier
 from sentimodels.config import RunConfig
 from sentimodels.data import Table, TrainingRecord
-from sentimodels.data.units import Units
+from sentimodels.data.split import Units
 from sentimodels.evaluation.calibration import fit_temperature, log_probs, with_temperature
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import Predictions, binary_view, predict

@@ -17,7 +17,7 @@ from torch import nn
 from .arguments import texts_of
 from .config import RunConfig
 from .data.encoded import Encoded, said_cut
-from .data.labels import Labels
+from .data.table import Labels
 from .inference import text_logits
 from .runs.directory import Loaded, load_run
 from .text.encoder import Encoder, TextEncoder

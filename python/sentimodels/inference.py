@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from .data.batches import batches
-from .data.encoded import Encoded
+from .data.encoded import Encoded, batches
 
 __all__ = ["text_logits"]
 

@@ -26,8 +26,7 @@ from .generation.prompted import Prompted
 from .generation.streaming import decoded
 from .models.language import build_language_model
 from .models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
-from .runs.defaults import SEQ2SEQ
-from .runs.families import LANGUAGE_MODEL, TRANSLATOR
+from .runs.families import LANGUAGE_MODEL, SEQ2SEQ, TRANSLATOR
 from .runs.language_directory import load_checked
 from .tasks.seq2seq import PairFormat
 from .text.inputs import Inputs

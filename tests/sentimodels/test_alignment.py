@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from oracles import alignment as oracle
-from sentimodels.alignment.dpo_loss import dpo_loss, dpo_rewards
-from sentimodels.alignment.kl import AdaptiveKL, kl_divergence
+from sentimodels.alignment.dpo import dpo_loss, dpo_rewards
 from sentimodels.alignment.ppo_loss import (
+    AdaptiveKL,
     clipped_policy_loss,
     clipped_value_loss,
     gae,
+    kl_divergence,
     text_rewards,
     token_log_probs,
     whiten,

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from alignment_runs import CONTEXT, config_of, make, texts, tokenizer, write_lines
 from sentimodels import LanguageModel
 from sentimodels.alignment.judge import compare, judge, warnings
-from sentimodels.alignment.kl import kl_divergence
 from sentimodels.alignment.methods import METHODS, Setup
 from sentimodels.alignment.ppo import PPO
+from sentimodels.alignment.ppo_loss import kl_divergence
 from sentimodels.alignment.reward import Reward, weights_of
 from sentimodels.alignment.rollout import Drawing
 from sentimodels.config import AlignConfig, PPOConfig
-from sentimodels.data.labels import Labels
+from sentimodels.data.table import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.generation.generate import Limits

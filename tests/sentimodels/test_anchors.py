@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentimodels.data import read_table
-from sentimodels.data.folding import text_hash
+from sentimodels.data.normalization import text_hash
 from sentimodels.data.sst.anchors import _BLOCK, WINDOW, codes_of, hashes_of, may_hold
 from sentimodels.data.sst.guard import held_out_hashes, phrase_hashes, sentence_key
 from sentimodels.text.held_out import HeldOutLines

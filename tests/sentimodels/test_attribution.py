@@ -19,7 +19,7 @@ from labelled_reviews import GOOD, rows, tree, write
 from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.cli.app import build
-from sentimodels.data.batches import batches
+from sentimodels.data.encoded import batches
 from sentimodels.errors import DataError
 from sentimodels.explain import attribute
 from sentimodels.explain.attribution import scores_of
@@ -32,8 +32,7 @@ from sentimodels.nn.embedding import Mixing
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.families import resolve
 from sentimodels.runs.train import train
-from sentimodels.text.word_cutter import WordCutter
-from sentimodels.text.words import NgramConfig
+from sentimodels.text.words import NgramConfig, WordCutter
 
 BAGS = ("tfidf", "nb", "bow")
 SUBWORDS = {"data": {"tokenizer_model": "bpe", "max_tokens": 80}}

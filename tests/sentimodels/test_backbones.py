@@ -212,7 +212,7 @@ def test_backbones_compile_as_one_graph(name: str) -> None:
 @pytest.mark.parametrize("name", ["encoder", "gpt", "cnn"])
 def test_a_classifier_is_exported_with_its_ngrams(name: str) -> None:
     from labelled_reviews import rows
-    from sentimodels.data.batches import batches
+    from sentimodels.data.encoded import batches
     from sentimodels.runs.families import resolve
     from sentimodels.text.encoder import encoder_for
 

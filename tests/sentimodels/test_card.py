@@ -16,8 +16,7 @@ from senti_in_process import senti
 from sentimodels.cli.app import build
 from sentimodels.errors import CheckpointError
 from sentimodels.recipes.distillation import distill, resolve_distillation
-from sentimodels.runs.card import card
-from sentimodels.runs.ensemble_card import ensemble_card
+from sentimodels.runs.card import card, ensemble_card
 from sentimodels.runs.families import resolve
 from sentimodels.runs.manifest import manifest_hash, read_json
 from sentimodels.runs.train import train

@@ -20,9 +20,9 @@ from sentimodels.alignment.card import alignment_card
 from sentimodels.errors import CheckpointError
 from sentimodels.recipes.alignment import align
 from sentimodels.recipes.pretraining import pretrain
+from sentimodels.runs.card import language_card, translation_card
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
-from sentimodels.runs.language_card import language_card, translation_card
 from sentimodels.runs.manifest import manifest_hash, read_json
 
 SMALL = [

@@ -15,13 +15,10 @@ from sentimodels.config import CorpusConfig
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import rows_of
-from sentimodels.text.array_file import ArrayFile, mapped
 from sentimodels.text.budget import training_plan
 from sentimodels.text.documents import Documents
-from sentimodels.text.packed import PackedSplit, SplitWriter
-from sentimodels.text.row_order import RowOrder
-from sentimodels.text.shuffle import FeistelPermutation
-from sentimodels.text.validation_split import held_out
+from sentimodels.text.packed import FeistelPermutation, PackedSplit, RowOrder, SplitWriter, held_out
+from sentimodels.text.token_writer import ArrayFile, mapped
 from sentitok import encode_files, train_bpe
 from sentitok.datasets import TokenDataset
 from token_corpora import corpus_of, documents_of, texts_of, write

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import fake_run
 from fake_run import LABELS, some_predictions
 from sentimodels.data import Labels, Table, TrainingRecord, read_table
-from sentimodels.data.folding import fold
+from sentimodels.data.normalization import fold
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.evaluation.calibration import softmax
 from sentimodels.evaluation.metrics import scores

@@ -18,8 +18,8 @@ from sentimodels.generation.streaming import decoded as text_of_ids
 from sentimodels.generation.unknown_parts import unknown_parts
 from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.models.language import CausalModel
-from sentimodels.nn.cache import Cache
-from sentimodels.nn.next_token_head import NextTokenHead
+from sentimodels.nn.backbone import Cache
+from sentimodels.nn.token_heads import NextTokenHead
 from sentimodels.text.inputs import Inputs
 from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 

@@ -12,7 +12,7 @@ import pytest
 from labelled_reviews import rows, write
 from senti_in_process import senti
 from sentimodels.data import Table
-from sentimodels.data.folds import folds
+from sentimodels.data.split import folds
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.runs import group
 from sentimodels.runs.sweep import combinations

@@ -8,8 +8,7 @@ import pytest
 
 import shared_data
 from sentimodels.data import Table, check_trainable, read_table, rules, training_table
-from sentimodels.data.folding import among, letters, text_hash
-from sentimodels.data.labels import Labels
+from sentimodels.data.normalization import among, letters, text_hash
 from sentimodels.data.sst.guard import (
     HELD_OUT_FILES,
     concerns,
@@ -20,6 +19,7 @@ from sentimodels.data.sst.guard import (
     sentence_key,
 )
 from sentimodels.data.sst.kaggle import submission, with_rebuilt_labels
+from sentimodels.data.table import Labels
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
 from sentimodels.evaluation.phrase_memory import PhraseMemory

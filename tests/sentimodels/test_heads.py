@@ -14,10 +14,14 @@ from sentimodels.config import OptimConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.nn.backbone import Backbone
-from sentimodels.nn.cross_entropy import IGNORED, chunked_cross_entropy, summed_cross_entropy
-from sentimodels.nn.fused_cross_entropy import compiled_slopes, slopes_in_place
-from sentimodels.nn.masked_token_head import MaskedTokenHead, NextSentenceHead
-from sentimodels.nn.next_token_head import NextTokenHead
+from sentimodels.nn.cross_entropy import (
+    IGNORED,
+    chunked_cross_entropy,
+    compiled_slopes,
+    slopes_in_place,
+    summed_cross_entropy,
+)
+from sentimodels.nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
 from sentimodels.text.inputs import Inputs
 from sentimodels.training.ema import EMA
 from sentimodels.training.optimizer import Optimizers, make_sparse

@@ -16,12 +16,12 @@ from labelled_reviews import rows, write
 from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.config import OptimConfig
-from sentimodels.data.labels import Labels
+from sentimodels.data.table import Labels
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.explain import MOST_GRADIENTS, attribute
 from sentimodels.models import build
 from sentimodels.models.hf import Hf, HfConfig
-from sentimodels.models.sequence_classifier import SequenceClassifier
+from sentimodels.nn.class_head import SequenceClassifier
 from sentimodels.runs.card import card
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve

@@ -10,9 +10,8 @@ from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.models.language import CausalModel, MaskedModel, build_language_model
-from sentimodels.runs.defaults import PRESETS
 from sentimodels.runs.directory import finish_run
-from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL
+from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, PRESETS
 from sentimodels.runs.language_directory import begin_language_run, load_language_model
 from sentimodels.runs.shared_validation import common_rows
 from sentimodels.runs.verify import verify

@@ -11,12 +11,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from sentimodels.models import build
 from sentimodels.models.encoder import EncoderConfig
 from sentimodels.nn.attention import ATTENTION, attention_mask, causal_sum, nystrom, pseudo_inverse
-from sentimodels.nn.pooling import Pooling, PoolingKind
+from sentimodels.nn.class_head import Pooling, PoolingKind
 from sentimodels.nn.position import alibi
 from sentimodels.nn.recurrent import Recurrent, reversal, turn
-from sentimodels.nn.rms_norm import RMSNorm
 from sentimodels.nn.ssm import scan_chunked, scan_sequential
-from sentimodels.nn.transformer import Block, FeedForward, Reading, TransformerConfig
+from sentimodels.nn.transformer import Block, FeedForward, Reading, RMSNorm, TransformerConfig
 from sentimodels.text.inputs import Inputs
 
 B, H, T, K = 3, 2, 150, 8

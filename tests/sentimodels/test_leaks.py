@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 import shared_data
 from sentimodels.data import Table, TrainingRecord, leaks, read_table
-from sentimodels.data.folding import fold, letters, text_hashes
 from sentimodels.data.leaks import duplicates
 from sentimodels.data.minhash import THRESHOLD, jaccard, near_pairs, nearest, sketch
-from sentimodels.data.normalization import normalize
-from sentimodels.data.units import Units
+from sentimodels.data.normalization import fold, letters, normalize, text_hashes
+from sentimodels.data.split import Units
 
 # (text, folded)
 FOLDED = [

@@ -13,7 +13,7 @@ from sentimodels.models.language import build_language_model
 from sentimodels.recipes.pretraining import pretrain
 from sentimodels.tasks.masked import MaskedToken, mask
 from sentimodels.text.corpus import open_corpus, prepare
-from sentimodels.text.row_order import RowOrder
+from sentimodels.text.packed import RowOrder
 from sentimodels.text.special_tokens import masked_tokens
 from sentitok import train_bpe, train_wordpiece
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentimodels.training import muon
-from sentimodels.training.muon import Muon, orthogonal
+from sentimodels.training import optimizer
+from sentimodels.training.optimizer import Muon, orthogonal
 
 SHAPES = [(8, 8), (24, 8), (8, 24), (1, 5), (5, 1), (1, 1), (64, 33)]
 
@@ -67,7 +67,7 @@ def groups(parameters: list[nn.Parameter]) -> list[dict[str, Any]]:
 def test_torch_moves_matrices_the_same_way(
     precision: torch.dtype, near: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(muon, "_precision", lambda _: precision)
+    monkeypatch.setattr(optimizer, "_precision", lambda _: precision)
     ours, theirs = ([nn.Parameter(matrix(shape, 9)) for shape in SHAPES] for _ in range(2))
     found = steps(Muon(groups(ours), lr=0.02), ours)
     wanted = steps(torch.optim.Muon(groups(theirs), lr=0.02), theirs)
@@ -99,4 +99,4 @@ def test_bfloat16_where_a_gpu_multiplies_it(
     device: str, has: bool, wanted: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has)
-    assert muon._precision(torch.device(device)) == wanted
+    assert optimizer._precision(torch.device(device)) == wanted

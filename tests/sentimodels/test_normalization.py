@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 
 from labelled_reviews import rows
 from sentimodels.config import DataConfig
-from sentimodels.data.labels import Labels
 from sentimodels.data.normalization import align, normalize
-from sentimodels.data.table import Table
+from sentimodels.data.table import Labels, Table
 from sentimodels.evaluation.phrase_memory import PhraseMemory
 from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.text.reading import plain_words, read_tokens
-from sentimodels.text.word_cutter import WordCutter
-from sentimodels.text.words import NgramConfig, WordNgrams
+from sentimodels.text.words import NgramConfig, WordCutter, WordNgrams
 
 SCRIPTS = (
     "abzéïİıßøſ ǰŁ" "άβςΣ" "жйёЇ" "אבשׁ\u05b8\"׳״" "مُمْتاز" "हिन्दीक़" "বোঅ" "தொன்று" "అబాగుంది" "ಕೊ" "കൊ" "ดีมากำ"

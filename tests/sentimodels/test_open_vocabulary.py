@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from labelled_reviews import rows
 from sentimodels.config import ClassificationConfig
-from sentimodels.data.batches import batches
-from sentimodels.data.encoded import Encoded
+from sentimodels.data.encoded import Encoded, batches
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.inference import text_logits
 from sentimodels.models import build

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from language_runs import GPT_2, moved
 from sentimodels.export.transformers import BERT as BERT_LAYOUT
 from sentimodels.export.transformers import GPT_2 as GPT_2_LAYOUT
-from sentimodels.export.transformers.tensors import of_ours
+from sentimodels.export.transformers.layout import of_ours
 from sentimodels.models.language import CausalModel, MaskedModel, build_language_model
 from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.runs.families import LANGUAGE_MODEL

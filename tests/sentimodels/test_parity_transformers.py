@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from sentimodels.models import build_backbone
 from sentimodels.models.bert import Bert
 from sentimodels.models.gpt import Gpt
-from sentimodels.nn.masked_token_head import MaskedTokenHead, NextSentenceHead
-from sentimodels.nn.next_token_head import NextTokenHead
 from sentimodels.nn.ssm import SelectiveMixer
+from sentimodels.nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
 from sentimodels.nn.transformer import Block
 from sentimodels.runs.families import resolve
 from sentimodels.text.inputs import Inputs

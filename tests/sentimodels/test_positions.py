@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from sentimodels.models.encoder import EncoderConfig
-from sentimodels.nn.fused_rope import turned_heads
-from sentimodels.nn.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
+from sentimodels.nn.position import Learned, Sinusoidal, alibi, rotary_angles, rotate, turned_heads
 from sentimodels.nn.transformer import Block, Reading
 
 

@@ -15,7 +15,7 @@ import torch
 from animals import config_of, write_corpus
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models.language import build_language_model
-from sentimodels.nn.recompute import set_recompute
+from sentimodels.nn.backbone import set_recompute
 from sentimodels.recipes.pretraining import _rows_in, pretrain, resume_pretraining
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
@@ -24,7 +24,7 @@ from sentimodels.runs.manifest import read_json
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.next_token import NextToken, Rows
 from sentimodels.text.corpus import open_corpus, prepare
-from sentimodels.text.row_order import RowOrder
+from sentimodels.text.packed import RowOrder
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sentimodels.recipes.pretraining import pretrain
 from sentimodels.recipes.pretraining_plan import _loss, plan
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.start import as_grown
-from sentimodels.training.throughput import working_parameters
+from sentimodels.training.history import working_parameters
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import shared_data
 from sentimodels.data import Table, read_table
-from sentimodels.data.cells import as_text
 from sentimodels.data.readers import FORMATS
+from sentimodels.data.row_buffer import as_text
 from sentimodels.data.sst.trees import phrases, unescape
 from sentimodels.data.writers import write_table, write_texts
 from sentimodels.errors import DataError

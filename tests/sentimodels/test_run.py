@@ -21,8 +21,8 @@ from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.directory import load_run, write_manifest
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
+from sentimodels.runs.group import spread
 from sentimodels.runs.plan import plan
-from sentimodels.runs.seeds import spread
 from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentimodels.text.open_vocabulary import OpenVocabulary

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentimodels.data import read_table
-from sentimodels.data.sample import Sample, allot
+from sentimodels.data.row_buffer import Sample, allot
 
 
 @given(

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from sentimodels import resolve
-from sentimodels.data.scripts import n_words, stands_alone
+from sentimodels.data.normalization import n_words, stands_alone
 from sentimodels.inference import text_logits
 from sentimodels.models import Fits, build
 from sentimodels.text.encoder import encoder_for
 from sentimodels.text.open_vocabulary import OpenVocabulary
-from sentimodels.text.word_cutter import WordCutter
+from sentimodels.text.words import WordCutter
 
 # (text, words)
 CUT = [

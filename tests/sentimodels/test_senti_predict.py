@@ -11,7 +11,7 @@ from first_run import make
 from senti_in_process import senti
 from sentimodels.classifier import Classifier
 from sentimodels.cli.predict import at_once
-from sentimodels.evaluation.with_progress import WithProgress
+from sentimodels.evaluation.predictions import WithProgress
 from terminal import on_terminal, plain
 
 

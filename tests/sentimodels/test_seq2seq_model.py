@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.nn.attention import softmax
-from sentimodels.nn.decoder import memory_mask
+from sentimodels.nn.transformer import memory_mask
 from sentimodels.text.inputs import Inputs
 
 V, PAD = 40, 39

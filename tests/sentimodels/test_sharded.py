@@ -25,8 +25,7 @@ from sentimodels.recipes.pretraining import _shared_again, pretrain, resume_pret
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.training.distributed import Distributed
-from sentimodels.training.fsdp import check_sharded, go_on_drawing
-from sentimodels.training.fsdp_state import save_sharded
+from sentimodels.training.fsdp import check_sharded, go_on_drawing, save_sharded
 
 PACKAGES = Path(sentimodels.__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
@@ -243,7 +242,7 @@ def test_a_part_that_cannot_be_written_is_an_error_of_ours(
         failed = OSError("no space left")
         raise CheckpointException("save", {1: (failed, traceback.extract_stack())})
 
-    monkeypatch.setattr("sentimodels.training.fsdp_state.save", full)
+    monkeypatch.setattr("sentimodels.training.fsdp.save", full)
     with pytest.raises(
         CheckpointError, match=r"state-1: the state cannot be written: process 1: no space left$"
     ):

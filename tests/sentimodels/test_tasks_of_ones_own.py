@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from sentimodels.config import OptimConfig, TrainConfig, TrainingPlan
 from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.nn.cross_entropy import IGNORED
-from sentimodels.nn.masked_token_head import MaskedTokenHead
-from sentimodels.nn.next_token_head import NextTokenHead
+from sentimodels.nn.token_heads import MaskedTokenHead, NextTokenHead
 from sentimodels.text.inputs import Inputs
 from sentimodels.training.task import Evaluation
 from sentimodels.training.trainer import Trainer

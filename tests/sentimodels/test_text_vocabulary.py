@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labelled_reviews import rows
-from sentimodels.data.batches import batches
+from sentimodels.data.encoded import batches
 from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
 from sentimodels.text.vocabulary import Subwords

@@ -13,8 +13,7 @@ from torch import nn
 
 from labelled_reviews import rows, tree
 from sentimodels.config import ClassificationConfig, RunConfig
-from sentimodels.data.batches import batches
-from sentimodels.data.encoded import Encoded
+from sentimodels.data.encoded import Encoded, batches
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
 from sentimodels.inference import text_logits
 from sentimodels.models import build

@@ -11,12 +11,11 @@ from torch import Tensor, nn
 
 from sentimodels.config import ClassificationConfig, OptimConfig
 from sentimodels.errors import CheckpointError
-from sentimodels.tasks.loss import distance, mixed, one_hot, summed
+from sentimodels.tasks.classification import distance, mixed, one_hot, summed
 from sentimodels.training.ema import EMA
-from sentimodels.training.muon import Muon
-from sentimodels.training.optimizer import Optimizers, RowAdam, clip, depth_of, make_sparse, rate
+from sentimodels.training.history import mfu, peak_of, working_parameters
+from sentimodels.training.optimizer import Muon, Optimizers, RowAdam, clip, depth_of, make_sparse, rate
 from sentimodels.training.state import load_state, load_weights, save_state, weights_of
-from sentimodels.training.throughput import mfu, peak_of, working_parameters
 
 
 @pytest.fixture(autouse=True)
@@ -288,7 +287,7 @@ def test_mfu_is_its_formula(monkeypatch: pytest.MonkeyPatch) -> None:
         "NVIDIA GeForce RTX 4090 Laptop GPU": None, "Some GPU": None,
     }  # fmt: skip
     names = iter(peaks)
-    monkeypatch.setattr("sentimodels.training.throughput.get_device_name", lambda _: next(names))
+    monkeypatch.setattr("sentimodels.training.history.get_device_name", lambda _: next(names))
     assert [peak_of(torch.device("cuda"), True) for _ in peaks] == list(peaks.values())
     # Of the table, 6 rows of 4, no token goes through more than a row.
     assert working_parameters(Toy()) == 2 * (4 * 4 + 4) + 4 * 2 + 2

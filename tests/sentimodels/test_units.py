@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from sentimodels.config import DataConfig
 from sentimodels.data import Table, split
-from sentimodels.data.folding import copy_key, fold
-from sentimodels.data.folds import folds
-from sentimodels.data.split import divide
-from sentimodels.data.units import Units
+from sentimodels.data.normalization import copy_key, fold
+from sentimodels.data.split import Units, divide, folds
 from sentimodels.errors import DataError
 from sentimodels.runs.crossfit import CrossFit
 from sentimodels.runs.tables import Tables

@@ -11,7 +11,7 @@ from labelled_reviews import tree, write
 from sentimodels.cli.summary import summary
 from sentimodels.config import DataConfig
 from sentimodels.data import Table, TrainingRecord, read_table
-from sentimodels.data.units import Units
+from sentimodels.data.split import Units
 from sentimodels.errors import ConfigError
 from sentimodels.evaluation.calibration import softmax
 from sentimodels.evaluation.metrics import scores

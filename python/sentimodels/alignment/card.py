@@ -1,16 +1,15 @@
 """`alignment_card`: what a run of `senti align` recorded: its base, its reward, and what changed.
 
 Not for laying it out (`cli/cards/aligned.py`). What the model is, its configuration says as a language
-model (`runs/language_card.py`), how it was aligned in `alignment.toml`.
+model (`runs/card.py`), how it was aligned in `alignment.toml`.
 """
 
 from pathlib import Path
 from typing import Any
 
+from ..runs.card import about_of, base_of, differing, ending, model_of, name_of, sources_of, training_of
 from ..runs.families import ALIGNMENT, LANGUAGE_MODEL
-from ..runs.language_card import model_of, sources_of
 from ..runs.lineage import BASE
-from ..runs.recorded import about_of, base_of, differing, ending, name_of, training_of
 from .judge import SAMPLES
 from .reward import weights_of
 

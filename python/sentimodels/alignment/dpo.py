@@ -2,24 +2,24 @@
 
 What the reference says of each pair is asked once, before training. Scores are of pairs that are not
 trained on, once training has ended: the loss, how often the chosen answer has the greater implicit reward
-(beta (log p - log q)), and by how much. The last two are told of each batch as well. Not for the formula of
-the loss (`alignment/dpo_loss.py`).
+(beta (log p - log q)), and by how much. The last two are
+reported for each batch as well.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..config import AlignTrainConfig, DPOConfig, TrainingPlan
 from ..models.language import CausalModel
 from .actor_critic import at_answers
-from .dpo_loss import dpo_loss, dpo_rewards
 from .ppo_loss import token_log_probs
 from .preferences import PairBatch, PairRows
 
-__all__ = ["Preferences", "answer_log_probs", "plan_of"]
+__all__ = ["Preferences", "answer_log_probs", "dpo_loss", "dpo_rewards", "plan_of"]
 
 
 class Preferences:
@@ -119,3 +119,41 @@ def _all(model: nn.Module, pairs: PairRows, size: int) -> Tensor:
     """Returns the log-probabilities (2, n) of all answers."""
     log_probs = [torch.stack(answer_log_probs(model, batch)) for batch in pairs.batches(size)]
     return torch.cat(log_probs, 1).cpu()
+
+
+# Direct preference optimization (Rafailov et al. 2023, eq. 7): learning from pairs, without a reward
+# model.
+#
+# For a prompt with a chosen and a rejected answer the loss is
+#
+#     -log sigmoid(beta ((log p(chosen) - log q(chosen)) - (log p(rejected) - log q(rejected))))
+#
+# p the policy that learns, q its frozen reference. Where preferences follow a reward r (Bradley and Terry
+# 1952), its minimum is p ∝ q exp(r / beta), which PPO with the penalty beta seeks too. Not for reading
+# pairs, nor for log-probabilities (`ppo.token_log_probs`).
+
+
+def dpo_rewards(log_probs: Tensor, ref_log_probs: Tensor, *, beta: float = 0.1) -> Tensor:
+    """Returns the implicit reward (B,) of whole answers, beta (log p - log q)."""
+    return beta * (log_probs - ref_log_probs)
+
+
+def dpo_loss(
+    chosen: Tensor, rejected: Tensor, ref_chosen: Tensor, ref_rejected: Tensor, *, beta: float = 0.1
+) -> Tensor:
+    """Returns the loss (B,) of each pair.
+
+    Args:
+        chosen: (B,) log-probabilities of the chosen answers, summed over their tokens, by the policy.
+        rejected: of the rejected ones.
+        ref_chosen: of the chosen ones, by the reference.
+        ref_rejected: of the rejected ones.
+        beta: how dear it is to leave the reference.
+
+    Raises:
+        ValueError: if beta is not above 0.
+    """
+    if not beta > 0:
+        raise ValueError(f"beta {beta:g}: expected a number above 0")
+    margin = dpo_rewards(chosen, ref_chosen, beta=beta) - dpo_rewards(rejected, ref_rejected, beta=beta)
+    return -F.logsigmoid(margin)

@@ -18,7 +18,7 @@ from ..config import JudgedConfig
 from ..evaluation.diversity import distinct_n
 from ..models.language import CausalModel
 from .actor_critic import at_answers
-from .kl import kl_divergence
+from .ppo_loss import kl_divergence
 from .rollout import Answers, Drawing
 
 __all__ = ["SAMPLES", "Judged", "compare", "judge", "samples_of", "summary_of", "warnings"]

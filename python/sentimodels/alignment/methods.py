@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..config import AlignConfig, AlignTrainConfig, DPOConfig, PPOConfig, TrainingPlan
-from ..data.folding import fold
+from ..data.normalization import fold
 from ..data.table import Table
 from ..errors import ConfigError, DataError
 from ..models.language import CausalModel
@@ -31,7 +31,7 @@ from .ppo import PPO
 from .preferences import PairRows, encode_pairs, read_preferences, texts_of
 from .reward import Reward
 from .rollout import Drawing
-from .seen import Seen
+from .sources import Seen
 
 __all__ = ["METHODS", "Method", "Setup"]
 

@@ -2,7 +2,7 @@
 
 The guards of pre-training and of classifiers hold: files that nothing may train on are refused, lines and
 rows among others are left out (`text/held_out.py`); nothing judges that a run behind the alignment was
-trained on (`seen.py`). Not for pairs of answers (`preferences.py`).
+trained on (`sources.py`). Not for pairs of answers (`preferences.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from ..data.rules import check_trainable, guarded
 from ..data.table import Table
 from ..errors import ConfigError, DataError
 from ..text.held_out import trainable_rows
-from .seen import Seen
+from .sources import Seen
 
 __all__ = ["Openings", "Parts", "divide", "encode", "read_openings", "trainable"]
 

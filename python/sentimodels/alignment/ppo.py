@@ -28,8 +28,7 @@ from ..training.optimizer import Optimizers, check_possible, clip, make_sparse, 
 from ..training.state import load_state, load_weights, save_state, weights_of
 from .actor_critic import ActorCritic, PolicyOutput
 from .judge import spread
-from .kl import AdaptiveKL
-from .ppo_loss import clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
+from .ppo_loss import AdaptiveKL, clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
 from .rollout import Answers, Drawing
 
 __all__ = ["PPO"]

@@ -5,14 +5,24 @@ policy pays for leaving its reference (Ziegler et al. 2019, eq. 2). Advantages a
 (GAE, Schulman et al. 2016, eq. 16), losses those of Schulman et al. 2017: the policy's (eq. 7) and the
 value's, clipped alike as in its implementations. Losses are of each token, (B, T), so that the caller sums
 them over tokens and counts. `mask` is True at the tokens of the answer, which stand together; what is
-elsewhere is 0 in every result. Not for drawing texts (`generation/decoding.py`), nor for the controller of
-the penalty (`kl.py`).
+elsewhere is 0 in every result. Texts are drawn by `generation/decoding.py`.
 """
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-__all__ = ["clipped_policy_loss", "clipped_value_loss", "gae", "text_rewards", "token_log_probs", "whiten"]
+__all__ = [
+    "AdaptiveKL",
+    "clipped_policy_loss",
+    "clipped_value_loss",
+    "gae",
+    "kl_divergence",
+    "text_rewards",
+    "token_log_probs",
+    "whiten",
+]
 
 
 def token_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
@@ -117,3 +127,50 @@ def clipped_value_loss(
     near = old_values + (values - old_values).clamp(-clip, clip)
     worse = torch.maximum((values - returns).square(), (near - returns).square())
     return (worse / 2).masked_fill(~mask, 0.0)
+
+
+# How far a policy has moved from its reference: the KL divergence, and the controller that holds it near.
+#
+# `kl_divergence` sums over the whole vocabulary, so it is exact. `AdaptiveKL` is the controller of
+# Ziegler et al. 2019, 2.2.
+
+# What an error counts for at most, as a share of the target.
+_MOST = 0.2
+
+
+def kl_divergence(logits: Tensor, ref_logits: Tensor) -> Tensor:
+    """Returns KL(policy || reference) (...) of logits (..., V), in nats, exact."""
+    log_p, log_q = logits.float().log_softmax(-1), ref_logits.float().log_softmax(-1)
+    return (log_p.exp() * (log_p - log_q)).sum(-1)
+
+
+@dataclass
+class AdaptiveKL:
+    """The coefficient of the KL penalty, which rises while the divergence is above its target.
+
+    Attributes:
+        coefficient: beta, what the penalty is multiplied by.
+        target: the divergence to hold, in nats a text.
+        gain: K, the most that beta moves at an update, as a share of an error of 1.
+
+    Raises:
+        ValueError: if one is not above 0.
+    """
+
+    coefficient: float = 0.2
+    target: float = 6.0
+    gain: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("coefficient", "target", "gain"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} {getattr(self, name):g}: expected a number above 0")
+
+    def update(self, divergence: float) -> float:
+        """Moves beta by what was observed; returns it.
+
+        e = clip(divergence / target - 1, -0.2, 0.2), then beta (1 + K e).
+        """
+        error = min(max(divergence / self.target - 1, -_MOST), _MOST)
+        self.coefficient *= 1 + self.gain * error
+        return self.coefficient

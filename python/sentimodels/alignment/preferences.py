@@ -1,7 +1,7 @@
 """Preferences: pairs of answers to a prompt, one chosen and one rejected, as texts and as rows of ids.
 
 A file is JSON lines with `prompt`, `chosen` and `rejected`. The guards of openings hold (`openings.py`),
-of each of the three texts. Not for the loss (`alignment/dpo_loss.py`).
+of each of the three texts.
 """
 
 import json

@@ -65,9 +65,7 @@ def _card(run: Path) -> tuple[dict[str, Any], str]:
     """Returns what a run of any kind recorded, and its card."""
     from ..alignment.card import alignment_card
     from ..runs.card import card as classifier_card
-    from ..runs.ensemble_card import ensemble_card
-    from ..runs.language_card import language_card, translation_card
-    from ..runs.recorded import kind_of
+    from ..runs.card import ensemble_card, kind_of, language_card, translation_card
     from .cards import aligned, classifier, ensemble, language, translator
 
     facts_of, laid_out = {

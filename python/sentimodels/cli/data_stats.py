@@ -123,7 +123,7 @@ def _lengths(table: "Table", tokenizer_file: Path | None) -> "NDArray[Any]":
     import numpy as np
 
     if tokenizer_file is None:
-        from ..data.scripts import n_words
+        from ..data.normalization import n_words
 
         return np.array([n_words(text) for text in table.texts])
     from sentitok import Tokenizer

@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
-from .completions import of_architectures
 from .dry_run import dry_run_of
 from .interrupt import Stopper
-from .options import MODEL, Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
+from .options import (
+    MODEL,
+    Assignments,
+    ConfigFile,
+    Resumed,
+    of_architectures,
+    parameters,
+    refuse_others,
+    tree_of,
+    with_options,
+)
 from .summary import summary
 from .train import output_of_first, say_stopped, trees, varying_defaults, watched
 

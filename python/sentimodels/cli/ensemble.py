@@ -88,7 +88,7 @@ def ensemble(
     The ensemble answers with the weighted mean of their probabilities. Weights, temperature and, with
     --select, members are chosen on dev, so scores on dev are too good; those on test rows are not.
     """
-    from ..data.units import Units
+    from ..data.split import Units
     from ..evaluation.metrics import scores
     from ..evaluation.selection import crossed
     from ..predictor import load_predictor

@@ -130,8 +130,8 @@ def errors(
     import numpy as np
 
     from ..evaluation.metrics import worst
+    from ..evaluation.predictions import WithProgress
     from ..evaluation.slices import confused_pairs, slices
-    from ..evaluation.with_progress import WithProgress
     from ..predictor import load_predictor
     from ..runs.oov import vocabulary_facts
     from ..runs.report import evaluate

@@ -117,7 +117,7 @@ def answers(
     device: str | None = None,
 ) -> "tuple[Predictions, Predictions | None]":
     """Loads a run and asks it."""
-    from ..evaluation.with_progress import WithProgress
+    from ..evaluation.predictions import WithProgress
     from ..predictor import load_predictor
     from ..runs.report import evaluate
 

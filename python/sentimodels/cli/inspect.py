@@ -23,7 +23,7 @@ from .command import (
     examples,
     put_file,
 )
-from .completions import of_architectures, of_presets
+from .options import of_architectures, of_presets
 
 if TYPE_CHECKING:
     from ..config import Written

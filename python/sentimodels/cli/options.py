@@ -12,12 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
 from .command import UsageError, size
-from .completions import of_field
 
 if TYPE_CHECKING:
     from ..config import Section, Written
@@ -27,6 +26,9 @@ __all__ = [
     "Assignments",
     "ConfigFile",
     "Resumed",
+    "of_architectures",
+    "of_field",
+    "of_presets",
     "parameters",
     "refuse_others",
     "seconds",
@@ -310,3 +312,39 @@ def _pair(flag: str, text: str) -> list[int]:
     except ValueError:
         raise UsageError(f"{flag} {text}: expected two whole numbers, as in 3,5") from None
     return [low, high]
+
+
+# What the shell offers as the value of an option: names of a table, or the choices of a field.
+#
+# A table that needs torch is imported when the shell asks for it.
+
+
+def of_architectures(incomplete: str) -> list[str]:
+    """Returns the architectures that begin so."""
+    from ..models import ARCHITECTURES
+
+    return [name for name in ARCHITECTURES if name.startswith(incomplete)]
+
+
+def of_presets(incomplete: str) -> list[str]:
+    """Returns the sizes that begin so, of any architecture."""
+    from ..models import ARCHITECTURES
+
+    names = dict.fromkeys(name for row in ARCHITECTURES.values() for name in row.presets)
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def of_field(key: str, annotation: Any) -> Callable[[str], list[str]] | None:
+    """Returns what offers the values of a key of the configuration; `None` where any may stand."""
+    if key == "arch":
+        return of_architectures
+    if key == "preset":
+        return of_presets
+    choices = [value for one in _one_of(annotation) if get_origin(one) is Literal for value in get_args(one)]
+    names = [name for name in choices if isinstance(name, str)]
+    return (lambda incomplete: [name for name in names if name.startswith(incomplete)]) if names else None
+
+
+def _one_of(annotation: Any) -> tuple[Any, ...]:
+    """Returns the parts of a union, or the annotation alone."""
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)

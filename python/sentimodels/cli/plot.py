@@ -197,7 +197,7 @@ def _labels(table: "Table") -> dict[str, int]:
 
 
 def _lengths(table: "Table") -> list[int]:
-    from ..data.scripts import n_words
+    from ..data.normalization import n_words
 
     return [n_words(text) for text in table.texts]
 

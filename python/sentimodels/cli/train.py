@@ -216,8 +216,7 @@ def _resume(output: Output, folder: Path, baseline: bool | None) -> None:
 
 def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> None:
     """Prints what a group has done."""
-    from ..runs.folds import about_folds
-    from ..runs.seeds import about_seeds
+    from ..runs.group import about_folds, about_seeds
     from ..runs.sweep import about_sweep
 
     about: Callable[[Done], dict[str, Any]]
@@ -257,7 +256,7 @@ def _run(
 
 def _run_seeds(output: Output, folder: Path, config: "RunConfig", n: int, tables: "Tables | None") -> None:
     """Trains one run for each seed, and prints mean and spread."""
-    from ..runs.seeds import train_seeds
+    from ..runs.group import train_seeds
 
     stopper = Stopper()
     with watched(output, stopper) as callbacks:
@@ -267,7 +266,7 @@ def _run_seeds(output: Output, folder: Path, config: "RunConfig", n: int, tables
 
 def _run_folds(output: Output, folder: Path, config: "RunConfig") -> None:
     """Trains one run for each fold, and prints mean and interval."""
-    from ..runs.folds import train_folds
+    from ..runs.group import train_folds
 
     stopper = Stopper()
     with watched(output, stopper) as callbacks:

@@ -23,11 +23,10 @@ from .language import (
     NextTokenConfig,
     PretrainConfig,
 )
-from .optim import OptimConfig
 from .run import AUTO, SECTIONS, RunConfig, Written
 from .section import CharNgrams, NgramRange, Section, flag
 from .task import DEFAULT_TASK, TASKS, ClassificationConfig, DistillationConfig, TaskConfig
-from .train import LoopConfig, TrainConfig, TrainingPlan
+from .train import LoopConfig, OptimConfig, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, SerializeAsAny
 
-from .optim import OptimConfig
 from .run import Written
 from .section import MaxLineBytes, Section, TextEncoding, flag
-from .train import LoopConfig
+from .train import LoopConfig, OptimConfig
 
 __all__ = [
     "ALIGN_OPTIM",

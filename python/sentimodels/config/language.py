@@ -1,6 +1,6 @@
 """`LanguageConfig` = data + model + task + optim + train of a language model, written as TOML.
 
-Not for classifiers (`run.py`), nor for what suits an architecture or a size (`runs/defaults.py`). The
+Not for classifiers (`run.py`), nor for what suits an architecture or a size (`runs/families.py`). The
 sections `[model]` and `[optim]` are those of classifiers; a corpus, what is predicted, and how long
 training goes on have sections of their own here.
 """
@@ -9,10 +9,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, SerializeAsAny
 
-from .optim import OptimConfig
 from .run import Written
 from .section import MaxLineBytes, Section, TextEncoding, flag
-from .train import LoopConfig, StartConfig
+from .train import LoopConfig, OptimConfig, StartConfig
 
 __all__ = [
     "LANGUAGE_TASKS",

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, SerializeAsAny
 
 from .data import DataConfig
-from .optim import OptimConfig
 from .section import Section, flag
 from .task import TaskConfig
-from .train import TrainConfig
+from .train import OptimConfig, TrainConfig
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

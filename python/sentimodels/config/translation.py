@@ -8,10 +8,9 @@ from typing import Literal
 
 from pydantic import Field, SerializeAsAny, field_validator
 
-from .optim import OptimConfig
 from .run import Written
 from .section import MaxLineBytes, Section, TextEncoding, flag
-from .train import LoopConfig, TrainingPlan
+from .train import LoopConfig, OptimConfig, TrainingPlan
 
 __all__ = [
     "BleuTokenizer", "ParallelConfig", "Seq2SeqConfig", "TranslationConfig", "TranslationTrainConfig",

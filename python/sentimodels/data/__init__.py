@@ -7,15 +7,13 @@ them by length. `TrainingRecord` is what a run directory keeps of its data, so
 that `evaluate` can tell which rows were seen.
 """
 
-from .batches import Batch, batches, padding_share, plan
-from .encoded import Encoded, encode_texts
-from .labels import Labels
+from .encoded import Batch, Encoded, batches, encode_texts, padding_share, plan
 from .leaks import LeakReport, leaks
 from .readers import read_table, training_table
 from .record import TrainingRecord
 from .rules import check_trainable
 from .split import split
-from .table import Table
+from .table import Labels, Table
 
 __all__ = [
     "Batch",

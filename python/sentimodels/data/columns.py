@@ -16,12 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import DataError
-from .cells import CellError, as_label, as_text, as_texts
-from .dialect import Dialect
-from .lines import without_breaks
 from .opening import TextFile, hash_file
-from .row_buffer import Rows, listed
-from .separated import Place, parsed, rows_within_cells
+from .row_buffer import CellError, Rows, as_label, as_text, as_texts, listed, without_breaks
+from .separated import Dialect, Place, parsed, rows_within_cells
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from .cells import CellError, as_texts
 from .columns import Cells, Columns, add_columns
 from .opening import hash_rows
-from .row_buffer import Rows
+from .row_buffer import CellError, Rows, as_texts
 from .table import Table
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .folding import fold
 from .minhash import near_pairs, nearest, sketch
+from .normalization import fold
 from .table import Table
 
 _EXAMPLES = 5

@@ -2,7 +2,7 @@
 
 Texts under five words are compared by triples of characters, those under 20
 characters not at all: there one word more is another text. Not for equal texts
-(`folding.py`). Source: Broder 1997, banding after Leskovec et al.,
+(`normalization.py`). Source: Broder 1997, banding after Leskovec et al.,
 "Mining of Massive Datasets", ch. 3. Every pair found is checked by the Jaccard
 index of its shingles, so there are no false ones; of pairs at the threshold about
 one in 10^4 is missed. Time grows with the words, not with the pairs: a crowded
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .folding import fold
+from .normalization import fold
 
 THRESHOLD = 0.8
 _HASHES = 64

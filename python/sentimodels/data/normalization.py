@@ -7,11 +7,16 @@ hyphens that a program typed for a person become those of the keyboard. Emoji ke
 texts as they are.
 """
 
+import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Aligned", "align", "normalize", "prepared"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ALONE", "Aligned", "align", "is_character", "n_words", "normalize", "prepared", "stands_alone"]
 
 # Default_Ignorable_Code_Point of Unicode and controls, less white space, U+200D and tags: see `_STRAY`.
 _INVISIBLE = (
@@ -138,3 +143,128 @@ def _clusters(chars: list[str]) -> list[tuple[int, int]]:
         if not place or not (unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff")
     ]
     return list(zip(begins, [*begins[1:], len(chars)], strict=False))
+
+
+# When two texts count as the same: letter for letter, or folded; and their hashes.
+#
+# Texts that are only alike are the matter of `minhash.py`. Folded texts are equal if they look the same
+# to a person (`normalize`), in Unicode NFKC, without case and with white space collapsed; punctuation
+# stays, since "good" and "good !" are two phrases. Hashes have 64 bits: two texts of a million share one
+# by chance once in 10^7 tables.
+
+_NOT_WORDS = re.compile(r"[\W_]")
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+
+
+def fold(text: str) -> str:
+    """Returns the same for texts that differ only in case, white space and what a person does not see."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    # `normalize` comes last, because NFKC and case folding make characters that it replaces or composes.
+    return " ".join(normalize(text.casefold()).split())
+
+
+def letters(text: str) -> str:
+    """Returns the letters and digits alone: the same for any way to tokenize or punctuate."""
+    if text.isascii():  # the same, ten times as fast
+        return text.lower().encode("ascii").translate(None, _NO_LETTERS).decode("ascii")
+    text = unicodedata.normalize("NFKC", text)
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def copy_key(text: str) -> str:
+    """Returns the same for texts that differ only in case, spacing and punctuation.
+
+    Combining marks stay, because they make other words in many scripts. Of a text without letters and
+    digits all stays.
+    """
+    folded = fold(text)
+    if folded.isascii():
+        bare = folded.encode("ascii").translate(None, _NO_LETTERS).decode("ascii")
+    else:
+        bare = _NOT_WORDS.sub(_mark, folded)
+    return bare or folded
+
+
+def _mark(match: re.Match[str]) -> str:
+    char = match[0]
+    return char if unicodedata.category(char).startswith("M") else ""
+
+
+def text_hash(text: str) -> int:
+    """Returns the 64-bit hash of a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def text_hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
+    """Returns the 64-bit hash of each text."""
+    digests = b"".join(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts
+    )
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Returns which hashes are among the known ones, which are sorted."""
+    if len(known) == 0:
+        return np.zeros(len(hashes), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    inside: NDArray[np.bool_] = known[places] == hashes
+    return inside
+
+
+# Scripts that write words without spaces: there each character stands alone.
+#
+# Chinese, Japanese, Thai, Lao, Burmese and Khmer. To find the words of such a script takes a dictionary;
+# n-grams of characters do as well for classification (Zhang and LeCun 2017, arXiv 1708.02657).
+
+# Ranges of code points for a character class.
+ALONE = "".join(
+    f"{chr(first)}-{chr(last)}"
+    for first, last in (
+        (0x0E00, 0x0EFF),  # Thai, Lao
+        (0x1000, 0x109F),  # Burmese
+        (0x1780, 0x17FF),  # Khmer
+        (0x3040, 0x30FF),  # kana
+        (0x31F0, 0x31FF),  # small kana
+        (0x3400, 0x4DBF),  # ideographs
+        (0x4E00, 0x9FFF),
+        (0xF900, 0xFAFF),
+        (0xFF66, 0xFF9F),  # kana of half width
+        (0x20000, 0x3FFFF),
+    )
+)
+# Marks that stay with their character, of these scripts.
+_MARKS = "".join(
+    chr(code)
+    for first, last in (
+        (0x0300, 0x036F),
+        (0x0E00, 0x0EFF),
+        (0x1000, 0x109F),
+        (0x1780, 0x17FF),
+        (0x3099, 0x309A),
+    )
+    for code in range(first, last + 1)
+    if unicodedata.category(chr(code))[0] == "M"
+)
+_ALONE = re.compile(f"[{ALONE}]")
+_CHARACTER = re.compile(f"[{ALONE}][{_MARKS}]*")
+
+
+def stands_alone(text: str) -> bool:
+    """Whether a text has a character of such a script."""
+    return _ALONE.search(text) is not None
+
+
+def is_character(word: str) -> bool:
+    """Whether a word is one character of such a script, with its marks."""
+    return _ALONE.match(word) is not None and all(unicodedata.category(char)[0] == "M" for char in word[1:])
+
+
+def n_words(text: str) -> int:
+    """Returns how many words a text has: those between spaces, of such a script its characters."""
+    if not stands_alone(text):
+        return len(text.split())
+    # Spaces around each character; what is left between spaces is words.
+    return len(_CHARACTER.sub(r" \g<0> ", text).split())

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import DataError
-from .folding import text_hashes
+from .normalization import text_hashes
 from .opening import hash_hashes, open_text, whole_characters
 from .readers import read_table
 from .rules import check_trainable

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CheckpointError
-from .folding import among, fold, text_hashes
+from .normalization import among, fold, text_hashes
 from .opening import read_small
 from .table import Table
 from .writers import write_atomically

@@ -3,17 +3,96 @@
 Readers add rows; limits, labels, halves of characters and notes are handled here, for every format alike.
 """
 
+import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import compress
 from pathlib import Path
-from typing import Literal, TypeVar
+from random import Random
+from typing import Any, Literal, TypeVar
+
+import numpy as np
 
 from ..errors import DataError
-from .cells import as_label
 from .opening import whole_characters
-from .sample import Sample
 from .table import Table
+
+__all__ = ["CellError", "Sample", "allot", "as_label", "as_text", "as_texts"]
+
+
+class Sample:
+    """The reservoirs.
+
+    Args:
+        limit: rows wanted.
+        seed: of the draw.
+    """
+
+    def __init__(self, limit: int, seed: int) -> None:
+        self.limit = limit
+        self.counts: dict[str, int] = {}
+        self._slots: dict[str, list[int]] = {}
+        self._n_slots = 0
+        self._random = Random(seed)
+
+    def slot(self, label: str) -> int | None:
+        """Returns where to keep the next row: a new slot, one to overwrite, or `None` for nowhere."""
+        count = self.counts[label] = self.counts.get(label, 0) + 1
+        slots = self._slots.setdefault(label, [])
+        if count <= self.limit:
+            slots.append(self._n_slots)
+            self._n_slots += 1
+            return slots[-1]
+        place = self._random.randrange(count)
+        return slots[place] if place < self.limit else None
+
+    def chosen(self) -> list[int]:
+        """Returns the slots of the sample."""
+        shares = allot(self.counts, self.limit)
+        return [
+            slot for label, n in shares.items() for slot in self._random.sample(sorted(self._slots[label]), n)
+        ]
+
+    def note(self) -> str | None:
+        """Returns what to say of the draw; `None` if all rows are in it."""
+        total = sum(self.counts.values())
+        if total <= self.limit:
+            return None
+        labelled = ", each label with its share" if len(self.counts) > 1 else ""
+        note = f"limit: {self.limit:,} rows drawn from {total:,}{labelled}"
+        missing = [label for label, n in allot(self.counts, self.limit).items() if n == 0]
+        if missing:
+            named = ", ".join(f"{label!r} ({self.counts[label]:,})" for label in missing[:5])
+            note += f"; too few for {len(missing):,} of the {len(self.counts):,} labels: {named}" + (
+                ", ..." if len(missing) > 5 else ""
+            )
+        return note
+
+
+def allot(counts: Mapping[str, int], limit: int) -> dict[str, int]:
+    """Returns how many rows of each label are in a sample.
+
+    Each label has its share, rounded by largest remainder, and at least one row where the limit allows.
+    """
+    total = sum(counts.values())
+    if total <= limit:
+        return dict(counts)
+    # Frequent labels first, so that rare ones are left out if there are more labels than rows wanted.
+    order = sorted(counts, key=lambda label: (-counts[label], label))
+    given = {label: int(place < limit) for place, label in enumerate(order)}
+    left = limit - sum(given.values())
+    rest = {label: counts[label] - given[label] for label in order}
+    total = sum(rest.values())
+    exact = {label: left * rest[label] / total for label in order}
+    for label in order:
+        given[label] += int(exact[label])
+    remainders = sorted(order, key=lambda label: int(exact[label]) - exact[label])
+    for label in remainders[: limit - sum(given.values())]:
+        given[label] += 1
+    return given
+
 
 Blank = Literal["error", "drop", "keep"]
 _T = TypeVar("_T")
@@ -275,3 +354,110 @@ def _rows(n: int) -> str:
 def listed(names: Sequence[str]) -> str:
     """Writes names for a message."""
     return ", ".join(repr(name) for name in names)
+
+
+# How a value becomes the text of a cell, and how a cell becomes a label: the same in every format.
+#
+# `docs/senti-data.md` shows the table of both.
+
+# A decimal number with digits on both sides of the point. "01.5" and "1e3" may be codes.
+_DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)\.([0-9]+)")
+_TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+
+
+class CellError(ValueError):
+    """A value that is not one text; `place` is its place among others."""
+
+    place = 0
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+
+
+def as_text(value: Any) -> str:
+    """Returns a value as text: 5.0 as "5", true as "true", nothing (null, NaN) as "".
+
+    Raises:
+        CellError: if it is a list or an object, or bytes that are not UTF-8.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(value)
+    if isinstance(value, (float, np.floating)):
+        # A number of 32 bits is written with the digits of 32 bits: 0.1, not 0.10000000149.
+        return "" if np.isnan(value) else _decimal(np.format_float_positional(value, trim="-"))
+    if isinstance(value, Decimal):
+        return "" if value.is_nan() else _decimal(f"{value:f}")
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        try:
+            return bytes(value).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CellError(
+                f"its bytes are not UTF-8 (byte {error.start})", "write the column as UTF-8 text"
+            ) from None
+    if isinstance(value, (list, tuple, set, frozenset, dict, np.ndarray)):
+        kind = "an object" if isinstance(value, dict) else "a list"
+        raise CellError(
+            f"{kind}, not one value ({str(value)[:60]})",
+            "a text has one class here: write one value a row, or name another column",
+        )
+    # pandas writes a missing value as NA or NaT, which equal nothing, themselves included.
+    return "" if type(value).__name__ in ("NAType", "NaTType") else str(value)
+
+
+def as_texts(values: Iterable[Any]) -> list[str]:
+    """Returns values as texts.
+
+    Raises:
+        CellError: as `as_text`, with the place of the value as `place`.
+    """
+    texts = list(values)
+    kinds = set(map(type, texts))
+    if kinds <= {str}:
+        return texts
+    if kinds == {int}:
+        return list(map(str, texts))
+    for place, value in enumerate(texts):
+        if type(value) is not str:
+            try:
+                texts[place] = as_text(value)
+            except CellError as error:
+                error.place = place
+                raise
+    return texts
+
+
+def _decimal(digits: str) -> str:
+    """Writes a decimal number without zeros behind its last digit."""
+    if "." in digits:
+        digits = digits.rstrip("0").removesuffix(".")
+    return "0" if digits == "-0" else digits
+
+
+def as_label(text: str) -> str:
+    """Returns the label that a cell holds: trimmed and composed; 1.0 is 1, and True is true.
+
+    >>> [as_label(text) for text in (" pos ", "1.0", "TRUE", "01", "N/A")]
+    ['pos', '1', 'true', '01', 'N/A']
+    """
+    text = unicodedata.normalize("NFC", text.strip())
+    if _DECIMAL.fullmatch(text):
+        return _decimal(text)
+    return _TRUTH.get(text, text)
+
+
+# Which rows of a stream are kept when at most `limit` are wanted, each label with its share.
+#
+# Keeps a reservoir of up to `limit` rows for each label (Vitter 1985, algorithm R), because the shares
+# are known only at the end of the file. Memory is at most `limit` rows for each label, whatever the
+# file's size.
+
+
+def without_breaks(text: str) -> str:
+    """Returns the text with `<br />` as spaces."""
+    return re.sub(r"(?:\s*<br\s*/?>\s*)+", " ", text)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.labels import Labels
-from ..data.scripts import n_words
+from ..data.normalization import n_words
+from ..data.table import Labels
 from .calibration import brier, ece, log_probs
 from .predictions import Predictions
 

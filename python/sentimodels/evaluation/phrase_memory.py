@@ -11,10 +11,9 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.folding import fold
-from ..data.labels import Labels
+from ..data.normalization import fold
 from ..data.rules import check_trainable
-from ..data.table import Table
+from ..data.table import Labels, Table
 from .predictions import Predictor
 
 # What is left to the model; 0.02 costs a log loss of 0.02 where the memory is right.

@@ -7,7 +7,7 @@ texts are UTF-8 bytes with offsets, so that one long text does not widen all row
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,11 +16,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.labels import Labels
-from ..data.table import Table
+from ..data.table import Labels, Table
 from ..data.writers import write_atomically
 from ..errors import DataError
 from .calibration import softmax
+
+__all__ = ["WithProgress"]
 
 SCHEMA = "senti.predictions/1"
 
@@ -248,3 +249,54 @@ def binary_view(predictions: Predictions) -> Predictions:
     probs = np.where(total > 0, sides / np.maximum(total, 1e-30), 0.5).astype(np.float32)
     truth = np.where(kept.truth < 0, -1, (kept.truth > 2).astype(np.int64))
     return replace(kept, labels=Labels(["0", "1"]), probs=probs, truth=truth)
+
+
+# A predictor that reports how many texts it has answered, for progress bars.
+
+# Texts between two movements of the bar.
+_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class WithProgress:
+    """A predictor that is watched.
+
+    Attributes:
+        predictor: who answers.
+        progress: called with the stage, texts answered, and texts in all.
+    """
+
+    predictor: Predictor
+    progress: Callable[[str, int, int], None]
+
+    @property
+    def labels(self) -> Labels:
+        """The classes."""
+        return self.predictor.labels
+
+    @property
+    def temperature(self) -> float:
+        """What logits are divided by."""
+        return float(getattr(self.predictor, "temperature", 1.0))
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Tokens of a text that the predictor reads at most; `None` if it reads whole texts."""
+        most: int | None = getattr(self.predictor, "max_tokens", None)
+        return most
+
+    def answer(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Returns `(n, n_classes)` probabilities, and which texts (n,) were cut."""
+        if not texts:
+            return answer(self.predictor, texts)
+        parts, cut = [], []
+        for start in range(0, len(texts), _AT_ONCE):
+            probs, some = answer(self.predictor, texts[start : start + _AT_ONCE])
+            parts.append(probs)
+            cut.append(some)
+            self.progress("predict", min(start + _AT_ONCE, len(texts)), len(texts))
+        return np.concatenate(parts), np.concatenate(cut)
+
+    def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
+        """Returns `(n, n_classes)` probabilities."""
+        return self.answer(texts)[0]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sentitok.scripts import script_of
 
-from ..data.scripts import n_words
+from ..data.normalization import n_words
 from .predictions import Predictions
 
 __all__ = ["accuracy_interval", "confused_pairs", "slices", "wilson"]

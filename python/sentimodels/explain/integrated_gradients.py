@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..classifier import Classifier
-from ..data.batches import batches
+from ..data.encoded import batches
 from ..errors import DataError
 from ..models.hf import Hf
 from ..nn.embedding import Mixing

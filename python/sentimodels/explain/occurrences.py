@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..data.scripts import is_character
+from ..data.normalization import is_character
 from ..text.encoder import Encoder
 from ..text.hashed_ngrams import HashedNgrams
 from ..text.ngrams import ngrams

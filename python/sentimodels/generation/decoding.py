@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..models.language import CausalModel
-from ..nn.cache import Cache
+from ..nn.backbone import Cache
 from .sampling import Draws, Sampling
 
 __all__ = ["Decoding", "Watch"]

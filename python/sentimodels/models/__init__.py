@@ -242,8 +242,7 @@ def architecture(name: str) -> Architecture:
 def build(name: str, config: Section, inputs: "Inputs") -> "nn.Module":
     """Builds a model of classes with the weights it starts from."""
     from ..nn.backbone import Backbone
-    from ..nn.class_head import ClassHead, HeadConfig
-    from .sequence_classifier import SequenceClassifier
+    from ..nn.class_head import ClassHead, HeadConfig, SequenceClassifier
 
     make = cast("type[Any]", architecture(name).module)
     module: nn.Module = make(config, inputs)

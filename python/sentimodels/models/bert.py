@@ -2,7 +2,7 @@
 
 Token, segment and position embeddings are summed, normalised and dropped out. Pooling
 `cls` reads a learned first token, for tokenizers that have no [CLS]. The head that guesses masked
-tokens is `nn/masked_token_head.py`.
+tokens is `nn/token_heads.py`.
 """
 
 from typing import Literal
@@ -10,8 +10,7 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache
+from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig
 from ..nn.embedding import TokenEmbedding, token_embedding
 from ..nn.transformer import Transformer, TransformerConfig

@@ -12,9 +12,8 @@ import torch.nn.functional as F
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache
-from ..nn.class_head import HeadConfig
+from ..nn.backbone import Backbone, Cache
+from ..nn.class_head import HeadConfig, PoolingKind
 from ..nn.embedding import (
     EmbeddingConfig,
     StaticEmbedding,
@@ -22,7 +21,6 @@ from ..nn.embedding import (
     start_vectors,
     token_embedding,
 )
-from ..nn.pooling import PoolingKind
 from ..text.inputs import Inputs
 
 __all__ = ["Cnn", "CnnConfig"]

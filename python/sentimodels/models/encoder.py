@@ -6,8 +6,7 @@ segments see `bert`; for RMSNorm and SwiGLU `gpt`.
 
 from torch import Tensor
 
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache
+from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig
 from ..nn.embedding import TokenEmbedding, token_embedding
 from ..nn.transformer import Transformer, TransformerConfig

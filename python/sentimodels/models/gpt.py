@@ -12,8 +12,7 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache
+from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig
 from ..nn.embedding import TokenEmbedding, token_embedding
 from ..nn.position import PositionKind

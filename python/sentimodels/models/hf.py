@@ -17,10 +17,8 @@ from pydantic import Field
 from torch import Tensor
 
 from ..errors import ConfigError
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache
-from ..nn.class_head import HeadConfig
-from ..nn.pooling import PoolingKind
+from ..nn.backbone import Backbone, Cache
+from ..nn.class_head import HeadConfig, PoolingKind
 from ..text.inputs import Inputs
 
 __all__ = ["Hf", "HfConfig", "auto_class"]

@@ -14,10 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import ConfigError
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache
-from ..nn.masked_token_head import MaskedTokenHead, NextSentenceHead
-from ..nn.next_token_head import NextTokenHead
+from ..nn.backbone import Backbone, Cache
+from ..nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
 from ..nn.transformer import Block
 from ..text.inputs import Inputs
 from . import build_backbone

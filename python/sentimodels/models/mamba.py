@@ -10,11 +10,9 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache, Entry
+from ..nn.backbone import Backbone, Cache, Entry, through
 from ..nn.class_head import HeadConfig
 from ..nn.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
-from ..nn.recompute import through
 from ..nn.recurrent import reversal, turn
 from ..nn.ssm import SelectiveMixer
 from ..text.inputs import Inputs

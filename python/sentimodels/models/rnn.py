@@ -7,8 +7,7 @@ Reading both ways, pooling over all states and gradient clipping are what makes 
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from ..nn.backbone import Backbone
-from ..nn.cache import Cache
+from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig
 from ..nn.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..nn.recurrent import CellKind, Recurrent

@@ -14,10 +14,9 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from ..config import Section
-from ..nn.cache import Cache
-from ..nn.decoder import DecoderBlock, memory_mask
+from ..nn.backbone import Cache
 from ..nn.embedding import EmbeddingConfig, TokenEmbedding
-from ..nn.transformer import Activation, Transformer, TransformerConfig, norm_layer
+from ..nn.transformer import Activation, DecoderBlock, Transformer, TransformerConfig, memory_mask, norm_layer
 from ..text.inputs import Inputs
 
 __all__ = ["Seq2SeqModel", "Seq2SeqModelConfig"]

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .cache import Entry, extend
+from .backbone import Entry, extend
 
 __all__ = ["ATTENTION", "LINEAR", "Kernel", "attention_mask", "causal_sum", "nystrom", "pseudo_inverse"]
 

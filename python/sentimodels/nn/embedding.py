@@ -1,7 +1,7 @@
 """From ids to vectors: `TokenEmbedding`, a row for each id, and `NgramEmbedding`, with character n-grams.
 
 Not for positions (`position.py`), and not for finding n-grams: those of a batch's distinct
-tokens are inputs, made on the data side (`data/batches.py`), so that each token is composed
+tokens are inputs, made on the data side (`data/encoded.py`), so that each token is composed
 once however often it occurs. A call changes nothing in the module. Padding is exactly zero,
 and so is the row of the padding id, which stands for a text without tokens and for a word
 without a row. With `sparse` set by the trainer, gradients have one row for each id of a batch,

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .cache import Entry
+from .backbone import Entry
 
 __all__ = ["CellKind", "Recurrent", "reversal", "turn"]
 

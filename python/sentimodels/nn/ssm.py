@@ -40,7 +40,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .cache import Entry
+from .backbone import Entry
 
 __all__ = ["SelectiveMixer", "scan_chunked", "scan_sequential"]
 

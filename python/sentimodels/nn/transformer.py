@@ -9,24 +9,32 @@ Activations: ReLU, GELU exact, by tanh (GPT-2's) and x sigma(1.702 x), SiLU, ReL
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.compiler import is_compiling
 
-from .attention import ATTENTION, LINEAR, Kernel, attention_mask, nystrom
-from .cache import Cache, Entry
+from .attention import ATTENTION, LINEAR, Kernel, attention_mask, nystrom, softmax
+from .backbone import Cache, Entry, through
+from .class_head import prepend
 from .embedding import EmbeddingConfig
-from .fused_rope import turned_heads
-from .pooling import prepend
-from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
-from .recompute import through
-from .rms_norm import RMSNorm
+from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate, turned_heads
 
-__all__ = ["Block", "Reading", "Transformer", "TransformerConfig", "norm_layer"]
+__all__ = [
+    "Block",
+    "CrossAttention",
+    "DecoderBlock",
+    "RMSNorm",
+    "Reading",
+    "Transformer",
+    "TransformerConfig",
+    "memory_mask",
+    "norm_layer",
+]
 
 Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-quick", "silu", "relu2", "swiglu"]
 AttentionKind = Literal["softmax", "plain", "linear-elu", "linear-softmax", "nystrom"]
@@ -368,4 +376,128 @@ class Transformer(nn.Module):
             entry = cache.entries[number] if cache is not None else None
             x = through(block, x, reading, entry, recompute=self.recompute)
         out: Tensor = self.norm(x)
+        return out
+
+
+# `RMSNorm` is torch's, with a backward pass of its own where a CPU records gradients.
+#
+# There torch makes it of several operations, each with a tensor of its own. Here their gradients are
+# worked out in place, in less time (Zhang and Sennrich 2019, eq. 4), and are the same bit by bit.
+# Elsewhere, and where a compiler joins such passes by itself, torch's is called.
+
+
+class _Scaled(torch.autograd.Function):
+    """`x` (..., D) over its root mean square, times a weight (D,)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        inverse = x.pow(2).mean(-1, keepdim=True).add_(eps).rsqrt_()
+        ctx.save_for_backward(x, weight, inverse)
+        return (x * inverse).mul_(weight)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None]:
+        x, weight, inverse = ctx.saved_tensors
+        # A tensor of its own: the order of memory, and so of the sum, is torch's.
+        room = slope * (x * inverse)
+        by_weight = room.sum_to_size(weight.shape)
+        by_scaled = slope * weight
+        by_inverse = torch.mul(by_scaled, x, out=room).sum(-1, keepdim=True)
+        by_mean = by_inverse.mul_(-0.5).mul_(inverse.pow(3)).div_(x.shape[-1])
+        by_x = by_scaled.mul_(inverse).add_(torch.mul(x, by_mean.mul_(2), out=room))
+        return by_x, by_weight, None
+
+
+class RMSNorm(nn.RMSNorm):
+    """As torch's, with a weight; see the module."""
+
+    eps: float
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Returns x (..., D) in proportion to its root mean square over the last axis."""
+        if _recorded(x, self.weight) and not is_compiling():
+            scaled: Tensor = _Scaled.apply(x, self.weight, self.eps)
+            return scaled
+        return super().forward(x)
+
+
+def _recorded(x: Tensor, weight: Tensor) -> bool:
+    """Whether a CPU records gradients of what both make, in a type that needs no wider one for sums."""
+    made = x.device.type == "cpu" and x.dtype == weight.dtype and x.dtype in (torch.float32, torch.float64)
+    return made and torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
+
+
+# A block of a transformer that also looks at the states of another text.
+#
+# Self-attention, then attention over those states, then feed-forward, each with norm, dropout and a way
+# around (Vaswani et al. 2017, 3.1). Keys and values of the other
+# text are worked out once and kept with the cache. They are looked at by content alone: rotary angles
+# turn no key here.
+
+
+def memory_mask(mask: Tensor | None) -> Tensor | None:
+    """Returns what `Reading` takes of a mask (B, S); a text without a real token is seen whole.
+
+    Args:
+        mask: True at real tokens; `None`: all are.
+    """
+    if mask is None:
+        return None
+    return (mask | ~mask.any(1, keepdim=True))[:, None, None, :]
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention of one text's states over another's."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.n_heads, self.dropout = config.n_heads, config.attention_dropout
+        self.q_proj = nn.Linear(config.d_model, config.d_model, bias=config.biases)
+        self.kv_proj = nn.Linear(config.d_model, 2 * config.d_model, bias=config.biases)
+        self.project_out = nn.Linear(config.d_model, config.d_model, bias=config.biases)
+
+    def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
+        """Attends from `x` (B, T, D) over `reading.memory`.
+
+        Raises:
+            ValueError: if there is no memory.
+        """
+        q = self.q_proj(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # (B, H, T, K)
+        k, v = self._memory(reading, entry)
+        rate = self.dropout if self.training else 0.0
+        out = softmax(q, k, v, reading.memory_mask, dropout=rate)
+        projected: Tensor = self.project_out(out.transpose(1, 2).flatten(2))
+        return projected
+
+    def _memory(self, reading: Reading, entry: Entry | None) -> tuple[Tensor, Tensor]:
+        """Returns keys and values (B, H, S, K) of the memory."""
+        if entry is not None and "memory_keys" in entry:
+            return entry["memory_keys"], entry["memory_values"]
+        if reading.memory is None:
+            raise ValueError("a decoder looks at the states of another text, and none are given: pass memory")
+        heads = self.kv_proj(reading.memory).unflatten(-1, (2 * self.n_heads, -1)).transpose(1, 2)
+        k, v = heads.chunk(2, 1)
+        if entry is not None:
+            entry |= {"memory_keys": k, "memory_values": v}
+        return k, v
+
+
+class DecoderBlock(Block):
+    """Self-attention, attention over a memory, and feed-forward."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.cross_attention_norm = norm_layer(config)
+        self.cross_attention = CrossAttention(config)
+
+    def forward(self, x: Tensor, reading: Reading, entry: Entry | None = None) -> Tensor:
+        """Runs the block on `x` (B, T, D)."""
+        if self.before:
+            x = x + self._drop(self.attention(self.attention_norm(x), reading, entry))
+            x = x + self._drop(self.cross_attention(self.cross_attention_norm(x), reading, entry))
+            return x + self._drop(self.feed_forward(self.feed_forward_norm(x)))
+        x = self.attention_norm(x + self._drop(self.attention(x, reading, entry)))
+        x = self.cross_attention_norm(x + self._drop(self.cross_attention(x, reading, entry)))
+        out: Tensor = self.feed_forward_norm(x + self._drop(self.feed_forward(x)))
         return out

@@ -15,9 +15,8 @@ from ..config import RunConfig
 from ..data.encoded import Encoded
 from ..data.readers import read_as
 from ..data.record import TrainingRecord
-from ..data.split import count_of
+from ..data.split import Units, count_of
 from ..data.table import Table
-from ..data.units import Units
 from ..errors import ConfigError
 from ..evaluation.calibration import fit_temperature
 from ..evaluation.intervals import intervals

@@ -21,7 +21,7 @@ from sentitok.datasets import TokenDataset
 from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, SentiError
 from ..models.language import LanguageModule, build_language_model, language_model_shape
-from ..nn.recompute import set_recompute
+from ..nn.backbone import set_recompute
 from ..runs.execute import Callbacks, Recipe, execute
 from ..runs.families import LANGUAGE_MODEL
 from ..runs.language_directory import (
@@ -38,14 +38,13 @@ from ..runs.start import start_from
 from ..tasks.masked import MaskedToken
 from ..tasks.next_token import NextToken
 from ..text.corpus import is_encoded, open_corpus, prepare, shards_hash
-from ..text.row_order import RowOrder
+from ..text.packed import RowOrder
 from ..text.special_tokens import masked_tokens
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
-from ..training.history import Fit, read_records
+from ..training.history import FORMULA, Fit, mfu, peak_of, read_records, working_parameters
 from ..training.optimizer import check_possible
 from ..training.state import STATE
-from ..training.throughput import FORMULA, mfu, peak_of, working_parameters
 from .corpus_warnings import notes_of
 
 __all__ = ["TOKENS", "PretrainingRecipe", "pretrain", "resume_pretraining"]
@@ -229,7 +228,7 @@ def _shared_again(config: LanguageConfig, out: Path, world: int) -> LanguageConf
     """
     if config.train.parallel == "ddp" or not (out / STATE).is_file():
         return config
-    from ..training.fsdp_state import rows_of_state
+    from ..training.fsdp import rows_of_state
 
     rows = rows_of_state(out)
     if rows % world:

@@ -16,15 +16,15 @@ from sentitok import Tokenizer
 
 from ..config import LanguageConfig, MaskedConfig
 from ..models.language import CausalModel, LanguageModule, build_language_model, language_model_shape
+from ..nn.backbone import set_recompute
 from ..nn.cross_entropy import IGNORED
-from ..nn.recompute import set_recompute
 from ..runs.language_directory import tokenizer_of_start
 from ..runs.memory_estimate import kept_bytes, state_bytes
 from ..tasks.next_token import rows_at_once
 from ..text.corpus import is_encoded
 from ..text.documents import files_of
 from ..training.device import device_of, set_torch, use_bfloat16
-from ..training.throughput import working_parameters
+from ..training.history import working_parameters
 
 __all__ = ["plan"]
 

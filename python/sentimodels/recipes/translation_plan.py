@@ -13,8 +13,8 @@ from ..runs.memory_estimate import kept_bytes, state_bytes
 from ..tasks.seq2seq import Seq2Seq
 from ..text.pairs import end_of, joint_tokenizer
 from ..training.device import device_of, set_torch, use_bfloat16
+from ..training.history import working_parameters
 from ..training.optimizer import check_possible
-from ..training.throughput import working_parameters
 from ..training.trainer import Trainer
 from ..translator import build_translation_model, format_of
 from .translation_pairs import read_pairs, training_pairs, validation_pairs

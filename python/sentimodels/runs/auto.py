@@ -20,8 +20,8 @@ import numpy as np
 import torch
 
 from ..config import AUTO, RunConfig
-from ..data.folds import folds
-from ..data.scripts import n_words, stands_alone
+from ..data.normalization import n_words, stands_alone
+from ..data.split import folds
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError, DataError, SentiError
 from ..models import ARCHITECTURES, Fits, architecture, build

@@ -1,25 +1,46 @@
-"""`card`: what a classifier's run recorded of itself, for those it is handed to.
+"""What a run recorded of itself, as its model card tells it: a function for each kind of run.
 
-Not for laying it out (`cli/cards/classifier.py`) nor for other kinds of runs (`recorded.py` says which
-there are). Nothing is measured again and nothing is typed: data, scores, intervals, limits and hashes are
-those of the run directory, which is checked against its manifest first.
+`cli/cards/` lays it out; `alignment/card.py` knows alignments. Nothing is measured again and nothing is
+typed: data, scores, intervals, limits and hashes are those of the run directory, which is checked against its
+manifest first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from ..config import DistillationConfig, RunConfig
+from ..config import DistillationConfig, LanguageConfig, MaskedConfig, RunConfig, Section
+from ..data.record import BASE as BASE_ROLES
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.slices import wilson
-from .ensemble import members_of
-from .families import CLASSIFIER, check_there, resolve
-from .manifest import read_json
+from ..models.language import language_model_shape
+from .directory import WEIGHTS
+from .ensemble import FILE, members_of, predictor_hash, read_ensemble, verify_ensemble
+from .families import CLASSIFIER, LANGUAGE_MODEL, SEQ2SEQ, TRANSLATOR, check_there, family_of, resolve
+from .group import is_group
+from .language_directory import SOURCES, load_tokenizer
+from .lineage import BASE
+from .manifest import listed, manifest_hash, read_json
 from .pretrained import without_folder
-from .recorded import about_of, differing, ending
+from .verify import verify
 
-__all__ = ["card"]
+__all__ = [
+    "about_of",
+    "base_of",
+    "card",
+    "differing",
+    "ending",
+    "ensemble_card",
+    "kind_of",
+    "language_card",
+    "model_of",
+    "name_of",
+    "parameters_of",
+    "sources_of",
+    "training_of",
+    "translation_card",
+]
 
 # Parts that are scored, with the rows that they are.
 _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
@@ -104,3 +125,294 @@ def _scores(about: Mapping[str, Any], part: str) -> dict[str, Any]:
     ends.setdefault("accuracy", list(wilson(given["accuracy"], n)))
     by = "bootstrap" if "accuracy" in given.get("intervals", {}) else "Wilson"
     return {"rows": n, **scores, "intervals": ends, "intervals_by": by}
+
+
+# What runs of every kind record: what kind they are, files, settings. A card is made of a run whose files are
+# those of its manifest, and of nothing else; it names files and other runs without their folders.
+
+
+def kind_of(folder: Path) -> str:
+    """Returns what a folder holds: a classifier, ensemble, language-model, translator or aligned-model.
+
+    Raises:
+        CheckpointError: if it holds no run.
+        ConfigError: if its configuration is not valid TOML.
+    """
+    check_there(folder)
+    if (folder / FILE).is_file():
+        return "ensemble"
+    if is_group(folder):
+        raise CheckpointError(f"{folder}: a group of runs; name one of them, such as {_first(folder)}")
+    return family_of(folder).name
+
+
+def _first(folder: Path) -> Path:
+    """Returns the first run of a group that has begun; the group itself, if none has."""
+    return next((path.parent for path in sorted(folder.glob("*/config.toml"))), folder)
+
+
+def about_of(folder: Path) -> dict[str, Any]:
+    """Returns what `run.json` holds, of a run whose files are those it was written with.
+
+    Raises:
+        CheckpointError: if a file is missing, damaged or another one than the manifest names.
+    """
+    if wrong := verify(folder):
+        raise CheckpointError(f"{folder}: not as it was written, so a card would be wrong: {wrong[0]}")
+    return read_json(folder / "run.json")
+
+
+def ending(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what every card ends with: the files, their hashes, versions and the git commit."""
+    return {
+        "files": listed(folder),
+        "manifest_sha256": manifest_hash(folder),
+        "versions": about.get("versions", {}),
+        "git": about.get("git"),
+    }
+
+
+def training_of(about: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Returns how training went: its steps, tokens, seconds and device; `None` where that is not recorded."""
+    fit = about.get("fit", {})
+    seconds = about.get("seconds")
+    return {
+        "seed": seed,
+        **{key: fit.get(key) for key in ("stop", "steps", "best_step", "monitor", "tokens")},
+        "device": about.get("device"),
+        "seconds": None if seconds is None else round(sum(seconds.values()), 1),
+    }
+
+
+def base_of(start: str | None, sha256: str | None, learned: bool) -> dict[str, Any] | None:
+    """Returns what weights began as; `None` if they were drawn.
+
+    Args:
+        start: the run directory, or the file of weights.
+        sha256: the hash of its manifest, if the run recorded that.
+        learned: whether the run recorded what that one had learned from.
+    """
+    if not start:
+        return None
+    return {"name": name_of(start), "sha256": sha256, "learned": learned}
+
+
+def name_of(path: str) -> str:
+    """Returns the name of a file or run without the folders it lies in; weights are named by their run."""
+    place = PurePath(path)
+    return f"{place.parent.name}/{place.name}" if place.name == WEIGHTS else place.name
+
+
+def parameters_of(about: Mapping[str, Any]) -> int | None:
+    """Returns how many parameters a run recorded; `None` if it did not."""
+    count = about.get("parameters")
+    return None if count is None else int(count)
+
+
+def differing(
+    tree: Mapping[str, Any], usual: Mapping[str, Any], elsewhere: Collection[str]
+) -> dict[str, Any]:
+    """Returns the settings of a configuration that are not the usual ones, by `section.key`.
+
+    Args:
+        tree: the configuration.
+        usual: the one that they are compared with.
+        elsewhere: keys that are left out, as the card tells them elsewhere or not at all.
+    """
+    defaults = dict(_flat(usual))
+    return {key: value for key, value in _flat(tree) if key not in elsewhere and value != defaults.get(key)}
+
+
+def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+# `language_card` and `translation_card`: what runs of `senti pretrain` and `translate train` recorded.
+#
+# Nothing is measured again: all is from the run directory, which is checked first.
+
+# The settings that say how large a model is, where an architecture has them.
+_SIZES = ("d_model", "n_layers", "n_decoder_layers", "n_heads", "d_hidden", "d_head", "d_state", "d_ff")
+# Keys that name files of the machine that trained, and what a card says elsewhere.
+_LANGUAGE_ELSEWHERE = (
+    "arch", "preset", "task.kind", "data.corpus", "data.train", "data.valid", "data.tokenizer",
+    "train.init_from",
+)  # fmt: skip
+
+
+def language_card(folder: Path) -> dict[str, Any]:
+    """Returns what the run directory of a language model says of it.
+
+    Raises:
+        CheckpointError: if it is none, or its files are not those it was written with.
+        ConfigError: if it is another kind of run.
+    """
+    config = LANGUAGE_MODEL.load(folder)
+    about = about_of(folder)
+    task, data = config.task, config.data
+    sources = sources_of(folder)
+    same = {"arch": config.arch, "task": {"kind": task.kind}, "data": {"context": data.context}}
+    usual = LANGUAGE_MODEL.resolve({**same, **({"preset": config.preset} if config.preset else {})})
+    return {
+        "kind": "language-model",
+        "name": folder.resolve().name,
+        **model_of(config, folder, about),
+        "mask_rate": task.rate if isinstance(task, MaskedConfig) else None,
+        "imported": about.get("imported"),
+        "base": base_of(config.train.init_from, None, any(one["role"] == BASE for one in sources)),
+        "data": sources,
+        "corpus": corpus_of(about),
+        "scores": dict(about.get("valid", {})),
+        # Baselines are bits per byte of the text, which masked models have not.
+        "baselines": about.get("baselines", {}) if "bits_per_byte" in about.get("valid", {}) else {},
+        "training": training_of(about, config.train.seed),
+        "settings": differing(config.tree(), usual.tree(), _LANGUAGE_ELSEWHERE),
+        **ending(folder, about),
+    }
+
+
+def model_of(config: LanguageConfig, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a language model is: architecture, size, vocabulary, and how far it reads.
+
+    `reads` are the tokens that it reads at most; `None`: any number, in a state of one size.
+    """
+    vocabulary = int(about.get("vocabulary") or load_tokenizer(folder).vocab_size)
+    shape = language_model_shape(config, vocabulary)
+    counted = sum(parameter.numel() for parameter in shape.parameters())
+    return {
+        "arch": config.arch,
+        "task": config.task.kind,
+        "preset": config.preset,
+        "parameters": parameters_of(about) or counted,
+        "vocabulary": vocabulary,
+        "sizes": sizes_of(config.model),
+        "context": config.data.context,
+        "reads": config.data.context if shape.backbone.has_positions else None,
+    }
+
+
+def sizes_of(model: Section) -> dict[str, int]:
+    """Returns widths and numbers of layers and heads, by their keys in `[model]`."""
+    given = model.plain()
+    return {key: given[key] for key in _SIZES if given.get(key) is not None}
+
+
+def corpus_of(about: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns how a corpus was divided: documents and tokens of training and validation."""
+    corpus = about.get("corpus")
+    if corpus is None:
+        return None
+    return {
+        **{key: dict(zip(("train", "valid"), corpus[key], strict=True)) for key in ("documents", "tokens")},
+        "valid_bytes": corpus.get("valid_bytes"),
+        "left_out": corpus.get("left_out"),
+    }
+
+
+def sources_of(folder: Path) -> list[dict[str, Any]]:
+    """Returns the files of `training_data.json`: role, file, documents, SHA-256; `corpus` is a run's own."""
+    return [
+        {
+            "role": one.get("role", "corpus"), "file": name_of(one["source"]),
+            "documents": one.get("documents") or None, "sha256": one["sha256"],
+        }
+        for one in read_json(folder / SOURCES).get("sources", [])
+    ]  # fmt: skip
+
+
+def translation_card(folder: Path) -> dict[str, Any]:
+    """Returns what the run directory of a translation model says of it.
+
+    Raises:
+        CheckpointError: if it is none, or its files are not those it was written with.
+        ConfigError: if it is another kind of run.
+    """
+    config = TRANSLATOR.load(folder)
+    about, record = about_of(folder), TrainingRecord.load(folder)
+    task, model = config.task, config.model
+    learned = getattr(model, "positions", None) == "learned"
+    usual = TRANSLATOR.resolve({"arch": config.arch, **({"preset": config.preset} if config.preset else {})})
+    return {
+        "kind": "translator",
+        "name": folder.resolve().name,
+        "arch": config.arch,
+        "preset": config.preset,
+        "parameters": parameters_of(about),
+        "vocabulary": about.get("vocabulary") or load_tokenizer(folder).vocab_size,
+        "sizes": sizes_of(model),
+        "prompt": None if config.arch == SEQ2SEQ else task.prompt,
+        "reads": getattr(model, "max_len", None) if learned else None,
+        "max_tokens": config.data.max_tokens,
+        "base": base_of(
+            config.train.init_from, None, any(one.role.startswith(BASE_ROLES) for one in record.sources)
+        ),
+        "data": [
+            {
+                "role": one.role, "file": ", ".join(map(name_of, one.source.split(", "))),
+                "rows": one.rows, "sha256": one.sha256,
+            }
+            for one in record.sources
+        ],
+        "pairs": about.get("pairs", {}),
+        "valid_given": bool(config.data.valid),
+        "scores": dict(about.get("valid", {})),
+        "search": {
+            key: getattr(task, key) for key in ("beam", "norm", "alpha", "length_ratio", "length_extra")
+        },
+        "training": training_of(about, config.train.seed),
+        "settings": differing(config.tree(), usual.tree(), _LANGUAGE_ELSEWHERE),
+        **ending(folder, about),
+    }  # fmt: skip
+
+
+# What an ensemble recorded of itself, and what its runs did.
+#
+# An ensemble records members, weights, the temperature and the hash of the rows that chose them. It
+# records no scores: those are of each run alone.
+
+_OF_A_RUN = ("arch", "parameters", "labels", "scores", "refitted", "judged", "data", "files")
+
+
+def ensemble_card(folder: Path) -> dict[str, Any]:
+    """Returns what an ensemble's folder says of the predictor.
+
+    Raises:
+        CheckpointError: if its file is damaged, or a run is gone or not the one it was made of.
+    """
+    check_there(folder)
+    value = read_ensemble(folder)
+    if wrong := verify_ensemble(folder):
+        raise CheckpointError(f"{folder}: not as it was written, so a card would be wrong: {wrong[0]}")
+    members = []
+    for one in value["members"]:
+        facts = card(folder / one["run"])
+        members.append(
+            {
+                "name": PurePath(one["run"]).name,
+                "weight": float(one["weight"]),
+                "manifest_sha256": one["manifest_sha256"],
+                **{key: facts[key] for key in _OF_A_RUN},
+            }
+        )
+    if not members:
+        raise CheckpointError(f"{folder}: an ensemble of no runs; make it anew: senti ensemble")
+    chosen_on = value.get("dev_sha256")
+    return {
+        "kind": "ensemble",
+        "name": folder.resolve().name,
+        "labels": list(value.get("labels", members[0]["labels"])),
+        "parameters": sum(one["parameters"] for one in members),
+        "temperature": float(value["temperature"]),
+        "members": members,
+        "chosen_on": {
+            "sha256": chosen_on,
+            "files": sorted(
+                {source["file"] for one in members for source in one["data"] if source["sha256"] == chosen_on}
+            ),
+        },
+        "ensemble_sha256": predictor_hash(folder),
+    }

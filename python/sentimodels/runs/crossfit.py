@@ -1,7 +1,7 @@
 """`CrossFit`: a verdict on dev where no row judges a choice that it made.
 
 For runs without a test part: where rows are few, or the user gave validation texts alone. Dev is cut into
-two halves, each with its share of the labels; groups and copies of a text stay in one (`data/units.py`). Each
+two halves, each with its share of the labels; groups and copies of a text stay in one (`data/split.py`). Each
 half chooses a step and a temperature by itself, as the whole of dev chooses
 those of the run, and the answers of its weights to the other half are kept. What is scored in the end are
 those answers: one training, all rows judged. Only when training stops is decided by both halves together.
@@ -16,11 +16,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.units import Units
+from ..data.split import Units
 from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..evaluation.calibration import fit_temperature, softmax
-from ..tasks.validation import validation_scores
+from ..tasks.classification import validation_scores
 from .directory import CROSSFIT
 
 __all__ = ["CrossFit"]

@@ -36,8 +36,8 @@ from safetensors.torch import save
 from torch import nn
 
 from ..config import RunConfig
-from ..data.labels import Labels
 from ..data.record import TrainingRecord
+from ..data.table import Labels
 from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..models import build

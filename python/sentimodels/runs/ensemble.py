@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.labels import Labels
 from ..data.opening import read_small
+from ..data.table import Labels
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..evaluation.calibration import fit_temperature, log_probs, with_temperature

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..data.scripts import stands_alone
+from ..data.normalization import stands_alone
 
 __all__ = ["example_of"]
 

@@ -1,6 +1,6 @@
 """A group: a folder with several runs that belong together, as those of several seeds or folds.
 
-Not for what the runs differ in (`seeds.py`, `folds.py`, `sweep.py`). `group.json` holds the
+Seeds and folds are here, combinations of settings in `sweep.py`. `group.json` holds the
 configuration of each, and what its computing took, so that a stopped group can go on: runs that have
 finished stay, the one that was stopped is resumed, the others begin.
 """
@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..config import RunConfig
 from ..data.opening import read_small
 from ..data.writers import write_atomically
@@ -21,10 +23,23 @@ from .directory import absolutize_paths, begun, finished, refuse_begun
 from .execute import Callbacks
 from .families import resolve
 from .processes import check_alone
-from .tables import Tables, read_tables
+from .tables import Tables, check_files, read_tables
 from .train import resume, train
 
-__all__ = ["Done", "Group", "begin", "is_group", "load", "run_all"]
+__all__ = [
+    "Done",
+    "Group",
+    "about_folds",
+    "about_seeds",
+    "begin",
+    "is_group",
+    "load",
+    "run_all",
+    "runs_of_folds",
+    "spread",
+    "train_folds",
+    "train_seeds",
+]
 
 FILE = "group.json"
 _FORMAT = "sentimodels.group/1"
@@ -207,3 +222,122 @@ def _has_room(group: Group) -> bool:
 def _hashes(tables: Tables) -> dict[str, str]:
     named = {"train": tables.train, "valid": tables.valid, "test": tables.test}
     return {name: table.sha256 for name, table in named.items() if table is not None}
+
+
+# Several seeds of one configuration: what they reach together.
+
+
+def train_seeds(
+    config: RunConfig,
+    n: int,
+    folder: Path,
+    callbacks: Callbacks | None = None,
+    *,
+    tables: Tables | None = None,
+    baseline: bool | None = None,
+) -> Done:
+    """Trains a run for each of `n` seeds from that of the configuration on.
+
+    Args:
+        config: the run; its seed is the first.
+        n: seeds.
+        folder: gets a run directory `seed-N` for each.
+        callbacks: what is called while the runs go.
+        tables: the rows, if they are read already.
+        baseline: whether to train TF-IDF with the first; without it as the configuration says.
+
+    Returns:
+        The runs; `about_seeds` says what they reach.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    check_files(config)
+    refuse(folder)
+    config = with_baseline(config, baseline)
+    runs = {}
+    for place in range(n):
+        update = {"seed": config.train.seed + place, "baseline": config.train.baseline and place == 0}
+        train = config.train.model_copy(update=update)
+        runs[f"seed-{train.seed}"] = config.model_copy(update={"train": train})
+    tables = tables or read_tables(config)
+    return run_all(begin("seeds", runs, folder, tables), folder, tables, callbacks)
+
+
+def about_seeds(done: Done) -> dict[str, Any]:
+    """Returns what several seeds reach.
+
+    Returns:
+        `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score on the
+        rows that judge;
+        `stopped`, whether some are still to come.
+    """
+    runs = list(done.runs.values())
+    judged = [one[one["judged"]] for one in runs if "judged" in one]
+    return {"seeds": runs, "spread": spread(judged), "stopped": done.stopped}
+
+
+def spread(scores: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Returns mean, standard deviation and half the 95 % interval (Student's t) over seeds."""
+    from scipy.stats import t
+
+    out = {}
+    for name in ("accuracy", "macro_f1", "log_loss", "ece"):
+        values = np.array([one[name] for one in scores if one.get(name) is not None], dtype=np.float64)
+        if len(values):
+            deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            factor = float(t.ppf(0.975, len(values) - 1)) if len(values) > 1 else 0.0
+            half = factor * deviation / len(values) ** 0.5
+            out[name] = {"mean": float(values.mean()), "deviation": deviation, "interval": half}
+    return out
+
+
+# Cross-validation: a run for each fold, tested on that fold; mean and interval over them.
+#
+# A fold is its run's test part: it is not looked at while training, which stops on a share of the other
+# rows. Runs share most of their training rows, so the interval over folds is a little too narrow (Bengio
+# and Grandvalet 2004).
+
+
+def train_folds(config: RunConfig, folder: Path, callbacks: Callbacks | None = None) -> Done:
+    """Trains a run for each of `data.folds` folds.
+
+    Args:
+        config: the run.
+        folder: gets a run directory `fold-N` for each.
+        callbacks: what is called while the runs go.
+
+    Returns:
+        The runs; `about_folds` says what they reach.
+
+    Raises:
+        SentiError: if a file, a setting or the course of training does not allow it.
+    """
+    check_files(config)
+    refuse(folder)
+    runs = runs_of_folds(config)
+    first = Tables(runs["fold-0"].data)
+    return run_all(begin("folds", runs, folder, first), folder, callbacks=callbacks)
+
+
+def runs_of_folds(config: RunConfig) -> dict[str, RunConfig]:
+    """Returns the run of each fold, by its name."""
+    # A baseline has folds of its own: --arch tfidf --folds.
+    train = config.train.model_copy(update={"baseline": False})
+    return {
+        f"fold-{fold}": config.model_copy(
+            update={"data": config.data.model_copy(update={"fold": fold}), "train": train}
+        )
+        for fold in range(config.data.folds or 0)
+    }
+
+
+def about_folds(done: Done) -> dict[str, Any]:
+    """Returns what the folds reach.
+
+    Returns:
+        `folds`, what each run's `run.json` holds; `spread`, mean and interval over the folds of
+        each score on the rows left out; `stopped`, whether some are still to come.
+    """
+    runs = list(done.runs.values())
+    return {"folds": runs, "spread": spread([one["test"] for one in runs]), "stopped": done.stopped}

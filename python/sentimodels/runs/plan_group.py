@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..config import RunConfig
-from .folds import runs_of_folds
+from .group import runs_of_folds
 from .plan import plan
 from .sweep import configs_of
 from .tables import Tables

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import DistillationConfig, RunConfig
-from ..data.labels import Labels
 from ..data.record import TrainingRecord
-from ..data.table import Table
+from ..data.table import Labels, Table
 from ..errors import ConfigError
 from ..evaluation.metrics import scores
 from ..evaluation.predictions import Predictions

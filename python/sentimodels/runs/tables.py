@@ -17,17 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import DataConfig, RunConfig
-from ..data.folding import fold
-from ..data.folds import folds, labels_not_in_each
-from ..data.labels import Labels
 from ..data.leaks import leaks
+from ..data.normalization import fold
 from ..data.readers import read_table, training_table
 from ..data.record import TrainingRecord
 from ..data.row_buffer import Blank
-from ..data.split import count_of, divide
-from ..data.table import Table
-from ..data.units import NEAR_AT_MOST as _NEAR_AT_MOST
-from ..data.units import Units
+from ..data.split import NEAR_AT_MOST as _NEAR_AT_MOST
+from ..data.split import Units, count_of, divide, folds, labels_not_in_each
+from ..data.table import Labels, Table
 from ..errors import ConfigError, DataError
 from .soft_labels import Taught
 

@@ -1,5 +1,5 @@
 """What models are trained for: each file is one task behind the protocol of `training/task.py`.
 
 Not for the loop that trains them (`training/trainer.py`), nor for architectures. To add one: write
-`tasks/x.py`, its section in `config/task.py`, and a row of defaults in `runs/defaults.py`.
+`tasks/x.py`, its section in `config/task.py`, and what suits an architecture in its row (`models/`).
 """

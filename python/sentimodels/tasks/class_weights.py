@@ -1,6 +1,6 @@
 """What class weights are: a word, numbers in the order of the labels, or a number for each name.
 
-Not for the loss that uses them (`loss.py`). `given` reads what people type, `settled`
+Not for the loss that uses them (`classification.py`). `given` reads what people type, `settled`
 turns names into the order of the labels, `numbers` is what the loss and the sampler take.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.cells import as_label
 from ..data.opening import read_small
+from ..data.row_buffer import as_label
 from ..errors import ConfigError
 
 __all__ = ["Given", "balanced", "given", "numbers", "settled"]

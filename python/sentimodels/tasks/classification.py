@@ -1,31 +1,30 @@
 """`Classification`: one of several classes for each text.
 
-Not for the loop (`training/trainer.py`) nor for the formula of the loss (`loss.py`). Here are the
-ways to get more out of labelled texts: mixed rows (Guo et al. 2019), two dropout passes that must
-agree (R-Drop, Liang et al. 2021), weights of classes, and classes drawn equally often.
+The loop is `training/trainer.py`. Here are the loss, and the ways to get more out of labelled texts:
+mixed rows (Guo et al. 2019), two dropout passes that must agree (R-Drop, Liang et al. 2021), weights of
+classes, and classes drawn equally often.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..config import ClassificationConfig, TrainConfig, TrainingPlan
-from ..data.batches import Batch, batches
-from ..data.encoded import Encoded
+from ..data.encoded import Batch, Encoded, batches
 from ..errors import ConfigError
 from ..inference import text_logits
 from ..nn.embedding import Mixing
 from ..training.device import use_bfloat16
 from ..training.task import Evaluation, NotFiniteError
 from .class_weights import balanced, numbers
-from .loss import distance, mixed, one_hot, summed
-from .validation import validation_scores
 
-__all__ = ["MONITOR", "Classification"]
+__all__ = ["MONITOR", "Classification", "distance", "mixed", "one_hot", "summed", "validation_scores"]
 
 # The score that decides which weights are best.
 MONITOR = "val_macro_f1"
@@ -195,3 +194,64 @@ def _part(batch: Batch, rank: int, world: int) -> Batch:
         index=batch.index[own],
         ngrams=ngrams,
     )
+
+
+# The loss of a batch as a sum over its rows, so that accumulation divides by real rows.
+#
+# Cross entropy with label smoothing as torch spells it (the share is spread over all classes), class
+# weights, the focal factor alpha (1 - p)^gamma (Lin et al. 2017), and R-Drop's distance between two
+# passes (Liang et al. 2021). Smoothing, weights and focus are for training; validation has none.
+
+
+def one_hot(labels: Tensor, n_classes: int) -> Tensor:
+    """Returns the labels as probabilities (B, C)."""
+    return F.one_hot(labels, n_classes).to(torch.float32)
+
+
+def mixed(target: Tensor, order: Tensor, share: float) -> Tensor:
+    """Mixes each target with that of another row."""
+    return share * target + (1 - share) * target[order]
+
+
+def summed(logits: Tensor, target: Tensor, config: ClassificationConfig, weights: Tensor | None) -> Tensor:
+    """Returns the loss of the rows together.
+
+    Args:
+        logits: (B, C).
+        target: (B, C) probabilities of the classes.
+        config: smoothing and focus.
+        weights: (C,) of the classes, or `None`.
+    """
+    n_classes = logits.shape[1]
+    log_probs = logits.float().log_softmax(-1)
+    if config.label_smoothing:
+        target = target * (1 - config.label_smoothing) + config.label_smoothing / n_classes
+    if config.focal_gamma:
+        target = target * (1 - log_probs.exp()).clamp(min=0) ** config.focal_gamma
+    if config.focal_alpha != 1:
+        target = target * config.focal_alpha
+    if weights is not None:
+        target = target * weights
+    return -(target * log_probs).sum()
+
+
+def distance(first: Tensor, second: Tensor) -> Tensor:
+    """Returns the symmetric Kullback-Leibler distance of two answers (B, C), summed over rows."""
+    p, q = first.float().log_softmax(-1), second.float().log_softmax(-1)
+    return ((p.exp() - q.exp()) * (p - q)).sum() / 2
+
+
+# What a line of `metrics.jsonl` says of the validation texts.
+
+
+def validation_scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> dict[str, Any]:
+    """Returns what a line of `metrics.jsonl` says of the validation texts."""
+    from sklearn.metrics import f1_score
+
+    answers = logits.argmax(1)
+    log_probs = torch.from_numpy(logits).double().log_softmax(-1).numpy()
+    return {
+        "val_loss": float(-log_probs[np.arange(len(labels)), labels].mean()),
+        "val_accuracy": float((answers == labels).mean()),
+        "val_macro_f1": float(f1_score(labels, answers, average="macro", zero_division=0)),
+    }

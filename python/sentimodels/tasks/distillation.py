@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..config import ClassificationConfig, DistillationConfig, TrainConfig, TrainingPlan
-from ..data.batches import Batch
-from ..data.encoded import Encoded
+from ..data.encoded import Batch, Encoded
 from ..inference import text_logits
 from ..training.device import use_bfloat16
 from ..training.task import Evaluation, NotFiniteError

@@ -21,8 +21,7 @@ from ..errors import ConfigError
 from ..models.language import MaskedModel
 from ..nn.cross_entropy import IGNORED
 from ..text.corpus import Corpus
-from ..text.packed import PackedSplit
-from ..text.row_order import RowOrder
+from ..text.packed import PackedSplit, RowOrder
 from ..text.special_tokens import MaskedTokens
 from ..training.task import Evaluation
 from .evaluating import evaluating, loss_scores

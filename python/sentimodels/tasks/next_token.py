@@ -17,8 +17,7 @@ from ..models.language import CausalModel
 from ..nn.cross_entropy import IGNORED
 from ..text.baselines import bits_per_byte
 from ..text.corpus import Corpus
-from ..text.packed import PackedSplit
-from ..text.row_order import RowOrder
+from ..text.packed import PackedSplit, RowOrder
 from ..training.task import Evaluation
 from .evaluating import evaluating, loss_scores
 

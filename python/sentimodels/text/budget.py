@@ -1,6 +1,6 @@
 """`training_plan`: how many rows make a batch, and how many steps a run has, from the budget that is given.
 
-Not for which rows (`row_order.py`). Tokens, steps and epochs may all be given; the smallest ends the run.
+Not for which rows (`packed.py`). Tokens, steps and epochs may all be given; the smallest ends the run.
 """
 
 from ..config import LanguageConfig, TrainingPlan

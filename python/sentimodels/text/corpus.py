@@ -23,14 +23,12 @@ from ..data.opening import hash_file, read_small
 from ..data.record import ENCODED
 from ..errors import ConfigError, DataError
 from .corpus_stats import FACTS, Count, Facts, too_small
-from .document_batches import DOCUMENTS, of_shards, of_texts
-from .documents import Documents
+from .documents import DOCUMENTS, Documents, of_shards, of_texts
 from .held_out import HeldOutLines
-from .packed import PackedSplit
-from .saved import as_saved
+from .packed import PackedSplit, held_out
 from .special_tokens import end_of_document, masked_tokens
 from .token_writer import TokenWriter
-from .validation_split import held_out
+from .vocabulary import as_saved
 
 __all__ = ["Corpus", "is_encoded", "open_corpus", "prepare", "shards_hash"]
 

@@ -1,6 +1,6 @@
 """`Count`: divides the documents of a corpus between its parts and counts what they hold; `Facts` of it.
 
-Not for where documents come from (`document_batches.py`). One pass finds the rows of both parts, the bytes
+Documents come from `documents.py`. One pass finds the rows of both parts, the bytes
 of the validation texts, what gzip makes of them, and how often each token occurs.
 """
 
@@ -16,9 +16,8 @@ from ..config import LanguageConfig
 from ..data.writers import write_atomically
 from ..errors import DataError
 from .baselines import ValidText, bits_per_byte, unigram_loss
-from .document_batches import Block
-from .packed import SplitWriter
-from .validation_split import held_out
+from .documents import Block
+from .packed import SplitWriter, held_out
 
 __all__ = ["FACTS", "Count", "Facts", "too_small"]
 

@@ -27,8 +27,7 @@ from .hashed_ngrams import HashedNgrams
 from .inputs import Inputs
 from .ngrams import NgramIndex
 from .open_vocabulary import OpenVocabulary
-from .saved import as_saved
-from .vocabulary import Subwords, Vocabulary
+from .vocabulary import Subwords, Vocabulary, as_saved
 from .words import WordNgrams
 
 __all__ = [

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import CheckpointError
 from .ngrams import NgramTable, hash_texts, ngram_table, ngrams
-from .word_cutter import WordCutter
-from .words import BagVocabulary, IdBatch, IdRow, reading, saved
+from .words import BagVocabulary, IdBatch, IdRow, WordCutter, reading, saved
 
 __all__ = ["HashedNgrams"]
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..data.folding import text_hash
+from ..data.normalization import text_hash
 from ..data.sst.anchors import may_hold
 from ..data.sst.guard import HELD_OUT_FILES, has_key, held_out_hashes, phrase_hashes, sentence_key
 from ..errors import DataError

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from sentitok import PreTokenizer
 
 from ..errors import ConfigError
-from .word_cutter import WORD
-from .words import IdBatch, IdRow, reading, saved
+from .words import WORD, IdBatch, IdRow, reading, saved
 
 __all__ = ["OpenVocabulary", "Reader"]
 

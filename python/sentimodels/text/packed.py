@@ -4,9 +4,10 @@ The stream is an end-of-document token, a document, an end, a document, ... and 
 other; where a document begins shortly before a row would, the row begins with it, so that few documents
 lose their beginning and at most an eighth of a row is read twice. Documents and rows are known by their
 places, which lie in files as long as the corpus has rows; ids are read when a row is asked for. Not for
-which document belongs to which part (`validation_split.py`).
+which document belongs to which part (`held_out`).
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -14,9 +15,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .array_file import ArrayFile, mapped
+from ..config import LanguageConfig, TrainingPlan
+from .budget import training_plan
+from .token_writer import ArrayFile, mapped
 
-__all__ = ["PackedSplit", "SplitWriter", "TokenStream"]
+__all__ = ["FeistelPermutation", "PackedSplit", "RowOrder", "SplitWriter", "TokenStream"]
 
 _Ids = NDArray[np.int64]
 # A row is moved back by at most this part of it.
@@ -168,3 +171,113 @@ class PackedSplit:
         at = max(place - 1, 0)
         span = int(np.searchsorted(self._place, at, "right")) - 1
         return int(self._first[span]) + at - int(self._place[span])
+
+
+# Which rows make which batch: a function of seed, epoch, place and process.
+#
+# The processes of a run have different rows of the same order, so together they read what one process
+# with a batch as large as all of theirs would.
+
+
+class RowOrder:
+    """Batches of row numbers.
+
+    Args:
+        config: of the run: rows of a batch, how long it is, the seed.
+        n_rows: of the training part.
+    """
+
+    def __init__(self, config: LanguageConfig, n_rows: int) -> None:
+        self.config, self.n_rows = config, n_rows
+
+    def plan(self, world: int) -> TrainingPlan:
+        """Returns the batches of an epoch of one process, and the steps of the run."""
+        return training_plan(self.config, self.n_rows, world)
+
+    def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[list[int]]:
+        """Yields the rows of each batch of an epoch for one process; see `Task.batches`."""
+        order = FeistelPermutation(self.n_rows, self.config.train.seed, epoch)
+        planned = self.plan(world)
+        for place in range(position, planned.n_batches):
+            first = (place * world + rank) * planned.batch_size
+            yield order(np.arange(first, first + planned.batch_size)).tolist()
+
+    def in_order(self, n_rows: int) -> Iterator[list[int]]:
+        """Yields the numbers of `n_rows` rows, a batch at a time."""
+        size = self.config.train.batch_size or 1
+        for first in range(0, n_rows, size):
+            yield list(range(first, min(first + size, n_rows)))
+
+
+# The rows of an epoch in an order drawn from a key, without a list of them.
+#
+# A row's place comes from a Feistel network over the next power of four, walked until it is a row (Black
+# and Rogaway 2002), so any batch of any epoch is known by its number alone: nothing is kept, and nothing
+# is lost when a run stops.
+
+_ROUNDS = 4
+
+
+class FeistelPermutation:
+    """A permutation of the numbers below n.
+
+    Args:
+        n: how many there are.
+        keys: what the order is drawn from, as a seed and an epoch.
+    """
+
+    def __init__(self, n: int, *keys: int) -> None:
+        self.n = n
+        self._half = np.uint64(max(1, -(-(max(n, 2) - 1).bit_length() // 2)))
+        key = np.array([0], dtype=np.uint64)
+        for number in keys:
+            key = mixed(key ^ np.array([number], dtype=np.uint64))
+        self._keys = mixed(np.bitwise_xor(key, np.arange(1, _ROUNDS + 1, dtype=np.uint64)))
+
+    def __call__(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns what stands at these places of the order, each below n."""
+        walked = self._walked(places.astype(np.uint64))
+        outside = walked >= self.n
+        while outside.any():
+            walked[outside] = self._walked(walked[outside])
+            outside = walked >= self.n
+        return walked.astype(np.int64)
+
+    def _walked(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        half = self._half
+        low_bits = np.uint64((1 << int(half)) - 1)
+        left, right = values >> half, values & low_bits
+        for key in self._keys:
+            left, right = right, left ^ (mixed(right ^ key) & low_bits)
+        return (left << half) | right
+
+
+# Which documents are held out for validation follows from a hash of the document's number and a seed, so
+# the split needs no memory, and is the same in any order.
+
+_Words = NDArray[np.uint64]
+
+
+def mixed(values: _Words) -> _Words:
+    """Returns numbers whose bits depend on all bits of each value: splitmix64 (Steele et al. 2014)."""
+    with np.errstate(over="ignore"):
+        values = values + np.uint64(0x9E3779B97F4A7C15)
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits: _Words = values ^ (values >> np.uint64(31))
+    return bits
+
+
+def held_out(first: int, stop: int, share: float, seed: int) -> NDArray[np.bool_]:
+    """Returns which of the documents `first` to `stop` are held out.
+
+    Args:
+        first: number of the first document.
+        stop: the number after the last.
+        share: of the documents that are, about.
+        seed: another one, another split.
+    """
+    numbers = np.arange(first, stop, dtype=np.uint64)
+    drawn = mixed(mixed(numbers) ^ mixed(np.array([seed], dtype=np.uint64)))
+    mask: NDArray[np.bool_] = (drawn >> np.uint64(11)) < np.uint64(int(share * (1 << 53)))
+    return mask

@@ -17,8 +17,8 @@ from sentitok import Tokenizer, train_bpe, train_unigram
 
 from ..config import ParallelConfig
 from ..errors import ConfigError
-from .saved import as_saved
 from .special_tokens import ENDS, known_end
+from .vocabulary import as_saved
 
 __all__ = ["Pairs", "Rows", "encode_rows", "end_of", "joint_tokenizer", "plan"]
 

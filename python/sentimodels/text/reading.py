@@ -15,8 +15,7 @@ from ..data.normalization import Aligned, align
 from .encoder import TextEncoder
 from .hashed_ngrams import HashedNgrams
 from .open_vocabulary import OpenVocabulary
-from .word_cutter import WordCutter
-from .words import WordNgrams
+from .words import WordCutter, WordNgrams
 
 __all__ = ["ReadToken", "plain_words", "read_tokens"]
 

@@ -6,8 +6,10 @@ one is padding, which are special, what each token reads. Not for lengths and lo
 (`encoder.py`).
 """
 
+import tempfile
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sentitok import Tokenizer
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Subwords", "TextReader", "Vocabulary"]
+__all__ = ["Subwords", "TextReader", "Vocabulary", "as_saved"]
 
 # What padding is called: BERT's, SentencePiece's and Llama's, GPT-NeoX's.
 _PADDING = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
@@ -120,3 +122,18 @@ class Subwords:
     def windows(self, text: str, size: int, stride: int = 0) -> "Sequence[NDArray[np.uint32]]":
         """Cuts the ids of a text into rows of at most `size`, neighbours sharing `stride`."""
         return [row.ids for row in self.tokenizer.windows(text, size, stride)]
+
+
+# A tokenizer as the `tokenizer.json` of a run gives it back.
+#
+# That format has no room for some of what a tokenizer may know, such as the kinds of a Unigram's pieces.
+# A model must read in training what it will read when it is loaded, so this is left out before, not
+# after.
+
+
+def as_saved(tokenizer: Tokenizer) -> Tokenizer:
+    """Returns the tokenizer, saved and loaded again; warns of what may differ, as saving does."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokenizer.json"
+        tokenizer.save(path)
+        return Tokenizer.from_file(path)

@@ -1,4 +1,4 @@
-"""The card of an ensemble: what `sentimodels.runs.ensemble_card` found, in Markdown.
+"""The card of an ensemble: what `sentimodels.runs.card` found, in Markdown.
 
 Not for its runs, of which each has a card of its own (`classifier.py`). An ensemble records no scores, so
 none are told but those of the runs alone.

@@ -1,4 +1,4 @@
-"""The card of a language model in Markdown, from the facts of `sentimodels.runs.language_card`.
+"""The card of a language model in Markdown, from the facts of `sentimodels.runs.card`.
 
 Not for aligned models (`aligned.py`), which take from here what a language model is and how it is used.
 """

@@ -1,4 +1,4 @@
-"""The card of a translation model: what `sentimodels.runs.language_card` found of its run, in Markdown."""
+"""The card of a translation model: what `sentimodels.runs.card` found of its run, in Markdown."""
 
 import json
 from typing import Any

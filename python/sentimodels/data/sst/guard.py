@@ -20,8 +20,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from ..folding import among, letters, text_hashes
-from ..normalization import normalize
+from ..normalization import among, letters, normalize, text_hashes
 from ..table import Table
 from .trees import unescape
 

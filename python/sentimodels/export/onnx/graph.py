@@ -20,9 +20,8 @@ from ...config import RunConfig
 from ...errors import ConfigError
 from ...models import ARCHITECTURES, architecture
 from ...models.bert import Bert
-from ...models.sequence_classifier import SequenceClassifier
+from ...nn.class_head import Pooling, SequenceClassifier
 from ...nn.embedding import NgramEmbedding, StaticEmbedding, TokenEmbedding
-from ...nn.pooling import Pooling
 from ...nn.recurrent import Recurrent
 
 __all__ = ["portable", "refuse"]

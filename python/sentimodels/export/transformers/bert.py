@@ -9,9 +9,7 @@ from torch import Tensor
 from ...config import LanguageConfig, MaskedConfig
 from ...errors import ConfigError
 from ...models.bert import BertConfig
-from .layout import Layout
-from .settings import check_fixed, check_theirs, share_of, size_of
-from .tensors import Pair, weight_and_bias
+from .layout import Layout, Pair, check_fixed, check_theirs, share_of, size_of, weight_and_bias
 
 __all__ = ["BERT"]
 

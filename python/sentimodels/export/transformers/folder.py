@@ -30,10 +30,10 @@ from ...runs.directory import finish_run
 from ...runs.families import LANGUAGE_MODEL
 from ...runs.language_directory import LoadedModel, begin_language_run
 from ...runs.manifest import to_json
-from ...text.saved import as_saved
 from ...text.special_tokens import known_end, masked_tokens, special_ids
+from ...text.vocabulary import as_saved
 from . import LAYOUTS, Layout
-from .tensors import of_ours, to_ours
+from .layout import of_ours, to_ours
 
 __all__ = ["export_model", "import_model"]
 

@@ -11,9 +11,17 @@ from torch import Tensor
 
 from ...config import LanguageConfig, NextTokenConfig
 from ...models.gpt import GptConfig
-from .layout import Layout
-from .settings import ACTIVATIONS, activation_of, check_fixed, check_theirs, share_of, size_of
-from .tensors import Pair, weight_and_bias
+from .layout import (
+    ACTIVATIONS,
+    Layout,
+    Pair,
+    activation_of,
+    check_fixed,
+    check_theirs,
+    share_of,
+    size_of,
+    weight_and_bias,
+)
 
 __all__ = ["GPT_2"]
 
