@@ -1,30 +1,22 @@
-//! `Fertility`: how many tokens touch each word of texts, summed; `FertilityCounter`: what sums them;
-//! `DistinctWords`: the words that occur.
+//! `Fertility`: how many tokens touch each word of texts, summed; `DistinctWords`: the words that occur.
 //!
-//! A token touches the words that it shares a byte with. Not for the measures that are made of the
-//! sums: `python/sentitok/evaluate.py`. Source: Rust et al. 2021, "How Good is Your Tokenizer?".
+//! A word is a longest run of characters that are not white space, as Unicode defines it; bytes that are
+//! not UTF-8 are part of words. A token touches the words with which it shares a byte. The measures that
+//! are made of the sums are in `python/sentitok/evaluate.py`. Source: Rust et al. 2021, "How Good is Your
+//! Tokenizer?".
 
-mod counter;
-mod distinct_words;
-mod rows;
-mod starts;
-mod tables;
-mod touching;
-mod units;
-mod words;
+use std::ops::Range;
 
-pub use self::counter::FertilityCounter;
-pub use self::distinct_words::DistinctWords;
-use self::touching::Texts;
-use self::words::Words;
 use crate::corpus::word_counts::CountTable;
 use crate::error::Result;
 use crate::memory;
+use crate::parallel;
+use crate::pre_tokenizer::PreTokenizer;
+use crate::tokenizer::encoding::Span;
 use crate::tokenizer::{EncodeOptions, Input, Tokenizer};
-use crate::vocab::TokenId;
 
-/// Where the words of a part of some texts are kept, if they are.
-type Known<'a> = Option<&'a mut CountTable>;
+/// Bytes of distinct words that are encoded at a time, or a little more.
+const AT_ONCE: usize = 1 << 20;
 
 /// Sums over the words of texts, and how often each token occurs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,14 +27,14 @@ pub struct Fertility {
     pub words: u64,
     /// Tokens that touch a word, for each word.
     pub tokens: u64,
-    /// Words that one token alone touches.
+    /// Words that exactly one token touches.
     pub single: u64,
     /// Words that two or more tokens touch.
     pub continued: u64,
 }
 
 impl Fertility {
-    /// Nothing yet, of a tokenizer.
+    /// Sums of no text.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -50,61 +42,197 @@ impl Fertility {
         Ok(Self { frequency: memory::filled(tokenizer.vocab_size(), 0)?, ..Self::default() })
     }
 
-    /// Encodes texts, without the template's tokens, and adds their words, each text as often as `counts`
-    /// says, or once; `distinct` takes the words, too.
+    /// Encodes texts without the template's tokens and adds their words; `distinct` takes the words, too.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_batch`].
-    fn add(
+    pub fn add(
         &mut self,
         tokenizer: &Tokenizer,
         texts: &[Input<'_>],
-        counts: &[u64],
         options: EncodeOptions<'_>,
         distinct: Option<&mut DistinctWords>,
     ) -> Result<()> {
-        let options = EncodeOptions { add_special_tokens: false, spans: false, ..options };
-        Texts { tokenizer, options, texts, counts }.add_to(self, distinct)
-    }
-
-    fn join(&mut self, sums: &Self) {
-        self.words += sums.words;
-        self.tokens += sums.tokens;
-        self.single += sums.single;
-        self.continued += sums.continued;
-    }
-
-    /// Counts the ids of a text, so many times.
-    fn count(&mut self, ids: &[TokenId], times: u64) {
-        for &id in ids {
-            if let Some(n) = self.frequency.get_mut(id as usize) {
-                *n += times;
+        if let Some(distinct) = distinct {
+            for text in texts {
+                for_each_word(*text, |word| distinct.table.put(&text.bytes()[word], 1))?;
             }
+        }
+        let options = EncodeOptions { add_special_tokens: false, spans: true, ..options };
+        let batch = tokenizer.batch_of(texts, options)?;
+        for &id in &batch.ids {
+            if let Some(n) = self.frequency.get_mut(id as usize) {
+                *n += 1;
+            }
+        }
+        let spans = batch.spans.as_deref().unwrap_or_default();
+        let n_parts = parallel::n_threads(options.threads).min(texts.len()).max(1);
+        let part = |part: usize| {
+            let mut sums = Self::default();
+            let part = texts.len() * part / n_parts..texts.len() * (part + 1) / n_parts;
+            for (number, &text) in part.clone().zip(&texts[part]) {
+                let spans = batch.row(number).and_then(|row| spans.get(row)).unwrap_or_default();
+                let mut touching = Touching { spans, first: 0, behind: 0 };
+                for_each_word(text, |word| {
+                    sums.add_word(touching.next(word));
+                    Ok(())
+                })?;
+            }
+            Ok(sums)
+        };
+        for sums in parallel::parts(n_parts, part) {
+            let sums = sums?;
+            self.words += sums.words;
+            self.tokens += sums.tokens;
+            self.single += sums.single;
+            self.continued += sums.continued;
+        }
+        Ok(())
+    }
+
+    /// Adds a word that `n` tokens touch.
+    fn add_word(&mut self, n: u64) {
+        self.words += 1;
+        self.tokens += n;
+        self.single += u64::from(n == 1);
+        self.continued += u64::from(n > 1);
+    }
+}
+
+/// The words that occur in texts, each once.
+#[derive(Default)]
+pub struct DistinctWords {
+    table: CountTable,
+}
+
+impl DistinctWords {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.table.len() == 0
+    }
+
+    /// How many of them exactly one token touches, each with a space in front, as in running text.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode_batch`].
+    pub fn single(&self, tokenizer: &Tokenizer, options: EncodeOptions<'_>) -> Result<u64> {
+        let mut sums = Fertility::new(tokenizer)?;
+        let (mut text, mut places) = (Vec::new(), Vec::new());
+        let mut add = |text: &mut Vec<u8>, places: &mut Vec<Range<usize>>| {
+            let words = memory::collected(places.iter().map(|place| Input::Bytes(&text[place.clone()])))?;
+            sums.add(tokenizer, &words, options, None)?;
+            text.clear();
+            places.clear();
+            Ok(())
+        };
+        // The order of a table is not fixed, and dropout draws by the number of a text.
+        let mut table = self.table.clone();
+        table.sort();
+        let mut words = table.sorted();
+        while words.advance() {
+            if text.len() >= AT_ONCE {
+                add(&mut text, &mut places)?;
+            }
+            let start = text.len();
+            memory::extend(&mut text, b" ")?;
+            memory::extend(&mut text, words.piece())?;
+            memory::push(&mut places, start..text.len())?;
+        }
+        add(&mut text, &mut places)?;
+        Ok(sums.single)
+    }
+}
+
+/// Calls `f` with each word of a text.
+fn for_each_word(text: Input<'_>, mut f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
+    if let Some(text) = text.text() {
+        return PreTokenizer::WhitespaceSplit.for_each_piece(text, f);
+    }
+    let (mut at, mut word) = (0, None);
+    for chunk in text.bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if !c.is_whitespace() {
+                word.get_or_insert(at);
+            } else if let Some(start) = word.take() {
+                f(start..at)?;
+            }
+            at += c.len_utf8();
+        }
+        if !chunk.invalid().is_empty() {
+            word.get_or_insert(at);
+            at += chunk.invalid().len();
+        }
+    }
+    word.map_or(Ok(()), |start| f(start..at))
+}
+
+/// The tokens that touch each word of a text; words and spans are both in order.
+struct Touching<'a> {
+    spans: &'a [Span],
+    /// Tokens follow each other: those that touch a word are from the first that ends behind the word's
+    /// start to the last that begins before its end.
+    first: usize,
+    behind: usize,
+}
+
+impl Touching<'_> {
+    /// How many touch a word, which is behind the words before.
+    fn next(&mut self, word: Range<usize>) -> u64 {
+        let (start, end) = (word.start as u64, word.end as u64);
+        while self.spans.get(self.first).is_some_and(|span| span[1] <= start) {
+            self.first += 1;
+        }
+        while self.spans.get(self.behind).is_some_and(|span| span[0] < end) {
+            self.behind += 1;
+        }
+        self.behind.saturating_sub(self.first) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &[u8]) -> Vec<Range<usize>> {
+        let mut all = Vec::new();
+        for_each_word(text.into(), |word| {
+            all.push(word);
+            Ok(())
+        })
+        .unwrap();
+        all
+    }
+
+    #[test]
+    fn words_are_those_of_split_whitespace() {
+        for c in (0..=0x10_FFFF).filter_map(char::from_u32) {
+            let text = format!("a{c}b");
+            let expected: Vec<&str> = text.split_whitespace().collect();
+            let found: Vec<&str> = words(text.as_bytes()).into_iter().map(|word| &text[word]).collect();
+            assert_eq!(found, expected, "{:x}", u32::from(c));
         }
     }
 
-    /// Adds the words of a text by `add`, and to those that are known.
-    fn add_text(
-        &mut self,
-        text: Input<'_>,
-        mut known: Known<'_>,
-        mut add: impl FnMut(&mut Self, Words<'_>),
-    ) -> Result<()> {
-        words::for_each(text, |words| {
-            add(self, words);
-            known.as_deref_mut().map_or(Ok(()), |known| match words {
-                Words::Chunk(chunk) => known.put_chunk(text.bytes(), chunk),
-                Words::One(start, end) => known.put(&text.bytes()[start..end], 1),
-            })
-        })
+    #[test]
+    fn invalid_bytes_are_part_of_words() {
+        assert_eq!(words(b"\xE2\x80 \xC2\xA0a\xC2"), [0..2, 5..7]);
+        assert_eq!(words(b" \xFF \t\n\xFF"), [1..2, 5..6]);
+        assert!(words(b" \t\n").is_empty() && words(b"").is_empty());
     }
 
-    /// Adds a word that `n` tokens touch, so many times.
-    #[inline(always)]
-    fn add_word(&mut self, n: u64, times: u64) {
-        self.words += times;
-        self.tokens += n * times;
-        self.single += u64::from(n == 1) * times;
-        self.continued += u64::from(n > 1) * times;
+    #[test]
+    fn tokens_are_counted_for_each_word_they_touch() {
+        let touching = |text: &str, spans: &[Span]| {
+            let mut touching = Touching { spans, first: 0, behind: 0 };
+            words(text.as_bytes()).into_iter().map(|word| touching.next(word)).collect::<Vec<_>>()
+        };
+        // The first token ends inside a word, the last touches two.
+        assert_eq!(touching("ab  cd e", &[[0, 1], [1, 4], [4, 4], [4, 5], [5, 8]]), [2, 2, 1]);
+        assert_eq!(touching("x", &[]), [0]);
     }
 }

@@ -256,39 +256,6 @@ impl Normalizer {
         }
     }
 
-    /// Leaves, of printed ASCII, the characters of which words stay what they are, but for spaces or
-    /// their marks around them.
-    pub(crate) fn retain_kept(&self, chars: &mut [bool; 256]) {
-        let is_space = |text: &str| text.chars().all(|c| matches!(c, ' ' | '▁'));
-        let mut retain = |keeps: &dyn Fn(u8) -> bool| {
-            for (byte, is_kept) in (0..=u8::MAX).zip(chars.iter_mut()) {
-                *is_kept &= keeps(byte);
-            }
-        };
-        match self {
-            Self::SentencePiece(whole) => {
-                retain(&|byte| whole.keeps_spaces() && whole.plain()[usize::from(byte)]);
-            }
-            Self::Precompiled(rules) => {
-                let inert = rules.charsmap.inert();
-                retain(&|byte| inert[usize::from(b' ')] && inert[usize::from(byte)]);
-            }
-            Self::Prepend { prepend: content } if is_space(content) => {}
-            Self::Replace { pattern, content } if is_space(pattern) && is_space(content) => {}
-            Self::Replace { pattern, .. } if !pattern.starts_with([' ', '▁']) => {
-                retain(&|byte| pattern.as_bytes().first() != Some(&byte));
-            }
-            Self::ReplaceMatches { pattern, content }
-                if matches!(pattern.pattern(), " +" | " {2,}") && is_space(content) => {}
-            Self::Lowercase => retain(&|byte| !byte.is_ascii_uppercase()),
-            Self::Nfc | Self::Nfd | Self::Nfkc | Self::Nfkd => {}
-            Self::Nmt | Self::StripAccents | Self::Strip { .. } => {}
-            Self::Sequence { normalizers } => normalizers.iter().for_each(|step| step.retain_kept(chars)),
-            Self::Prepend { .. } | Self::Replace { .. } | Self::ReplaceMatches { .. } => retain(&|_| false),
-            Self::Bert(_) | Self::GoogleBert(_) => retain(&|_| false),
-        }
-    }
-
     /// One step, written to `out`, its patterns within `work`; `false`, with `out` to be thrown away, when
     /// it changes nothing.
     ///

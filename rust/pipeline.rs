@@ -153,15 +153,6 @@ impl Pipeline {
             Some(_) => None,
         }
     }
-
-    /// Whether [`Pipeline::safe_cut`] would cut between a character and white space behind it.
-    pub(crate) fn cuts_before_blank(&self, before: char, blank: char) -> bool {
-        match &self.normalizer {
-            None => self.pre_tokenizer.cuts_between(before, blank),
-            Some(Normalizer::Bert(_) | Normalizer::GoogleBert(_)) => blank == ' ',
-            Some(_) => false,
-        }
-    }
 }
 
 /// Pieces as counting gets them.

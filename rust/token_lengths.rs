@@ -90,20 +90,6 @@ impl Extents {
         self.prefix == 0 && self.lens.get(id as usize).is_some_and(|&len| len != UNKNOWN && len != BYTE)
     }
 
-    /// Whether no text is unknown.
-    pub(crate) fn knows_all(&self) -> bool {
-        matches!(self.unknown, Unknown::Never)
-    }
-
-    /// Whether a character is in no text unknown.
-    pub(crate) fn knows(&self, c: char) -> bool {
-        match &self.unknown {
-            Unknown::Never => true,
-            Unknown::Piece => false,
-            Unknown::Character { known, .. } => known.contains(c),
-        }
-    }
-
     /// Calls `each` with the id and the places in `text` of each token of a piece,
     /// of which `ids` are the tokens, or begin with them, or are as many of them as
     /// were asked for. Returns their number; `None` where `ids` do not tell.

@@ -115,12 +115,15 @@ def evaluate_all(
             if progress is not None:
                 progress("encode", n_bytes * len(counters) + batch_bytes * number, 0)
         n_bytes += batch_bytes
-    counted = [counter.finish(threads) for counter in counters]
     return [
         _evaluation(
-            tokenizer, sums, _ratio(distinct.single(tokenizer, threads), len(distinct)), documents, n_bytes
+            tokenizer,
+            counter.sums(),
+            _ratio(distinct.single(tokenizer, threads), len(distinct)),
+            documents,
+            n_bytes,
         )
-        for tokenizer, sums in zip(tokenizers, counted, strict=True)
+        for tokenizer, counter in zip(tokenizers, counters, strict=True)
     ]
 
 

@@ -129,53 +129,6 @@ impl SentencePiece {
         self.spaces_are_plain
     }
 
-    /// Bytes that stay what they are while ASCII follows, spaces excepted.
-    pub(super) fn plain(&self) -> &AsciiSet {
-        &self.plain
-    }
-
-    /// Whether it writes a `▁` in front of each word, and of nothing else, where
-    /// [`SentencePiece::keeps_words`].
-    pub(crate) fn marks_words(&self) -> bool {
-        let options = &self.options;
-        options.add_dummy_prefix
-            && options.remove_extra_whitespaces
-            && options.escape_whitespaces
-            && !options.treat_whitespace_as_suffix
-            && options.user_defined.is_empty()
-            && self.spaces_are_plain
-    }
-
-    /// Whether each longest run of white space of a text, as Unicode has it, becomes spaces alone, and
-    /// nothing else becomes a space, or nothing.
-    pub(crate) fn keeps_words(&self, text: &str) -> bool {
-        let bytes = text.as_bytes();
-        let stays =
-            |byte: u8| byte == b' ' || self.plain[usize::from(byte)] && !char::from(byte).is_whitespace();
-        let (mut at, mut done) = (0, 0);
-        loop {
-            at += bytes[at..].iter().take_while(|&&byte| stays(byte)).count();
-            // The character before may go together with one that is not ASCII.
-            if at > done && bytes.get(at).is_some_and(|byte| !byte.is_ascii()) {
-                at -= 1;
-            }
-            let Some(c) = text[at..].chars().next() else { return true };
-            let charsmap = &self.options.charsmap;
-            let rule = if charsmap.may_begin(c) { charsmap.longest(&bytes[at..]) } else { None };
-            let (len, new) = rule.unwrap_or_else(|| (c.len_utf8(), &text[at..at + c.len_utf8()]));
-            let mut old = text[at..at + len].chars();
-            let keeps = match old.clone().any(char::is_whitespace) {
-                true => new == " " && old.all(char::is_whitespace),
-                false => !new.is_empty() && !new.contains([' ', '▁']),
-            };
-            if !keeps {
-                return false;
-            }
-            at += len;
-            done = at;
-        }
-    }
-
     /// What a space is written as.
     pub(super) fn mark(&self) -> &'static str {
         self.options.mark()

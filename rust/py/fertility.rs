@@ -14,8 +14,7 @@ use super::specials::OwnedSpecials;
 use super::text::Errors;
 use super::texts::Texts;
 use super::tokenizer::PyTokenizer;
-use crate::error::Result;
-use crate::fertility::{DistinctWords, Fertility, FertilityCounter};
+use crate::fertility::{DistinctWords, Fertility};
 use crate::tokenizer::Tokenizer;
 
 fn held<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -31,19 +30,19 @@ fn call(threads: Option<Threads>) -> Call {
 pub(super) struct PyFertilityCounter {
     tokenizer: Arc<Tokenizer>,
     distinct: Option<Py<PyDistinctWords>>,
-    counter: Mutex<FertilityCounter>,
+    sums: Mutex<Fertility>,
 }
 
 #[pymethods]
 impl PyFertilityCounter {
-    /// `distinct` takes the words of the texts, too: all of them after `finish`.
+    /// `distinct` takes the words of the texts, too.
     #[new]
     #[pyo3(signature = (tokenizer, distinct = None))]
     fn new(tokenizer: &Bound<'_, PyTokenizer>, distinct: Option<Py<PyDistinctWords>>) -> PyResult<Self> {
         entry(|| {
             let tokenizer = tokenizer.get().tokenizer.clone();
-            let counter = Mutex::new(FertilityCounter::new(&tokenizer)?);
-            Ok(Self { tokenizer, distinct, counter })
+            let sums = Mutex::new(Fertility::new(&tokenizer)?);
+            Ok(Self { tokenizer, distinct, sums })
         })
     }
 
@@ -55,36 +54,17 @@ impl PyFertilityCounter {
             let inputs = texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
             off(py, n_bytes, |stop| {
-                self.work(|counter, tokenizer, distinct| {
-                    counter.add(tokenizer, &inputs, call.options(stop), distinct)
-                })
+                let mut distinct = self.distinct.as_ref().map(|distinct| held(&distinct.get().words));
+                let options = call.options(stop);
+                held(&self.sums).add(&self.tokenizer, &inputs, options, distinct.as_deref_mut())
             })?;
             Ok(n_bytes)
         })
     }
 
     /// The sums of all texts so far.
-    #[pyo3(signature = (threads = None))]
-    fn finish(&self, py: Python<'_>, threads: Option<Threads>) -> PyResult<PyFertility> {
-        entry(|| {
-            let call = call(threads);
-            let sums = off(py, usize::MAX, |stop| {
-                self.work(|counter, tokenizer, distinct| {
-                    counter.finish(tokenizer, call.options(stop), distinct).cloned()
-                })
-            })?;
-            Ok(PyFertility { sums })
-        })
-    }
-}
-
-impl PyFertilityCounter {
-    fn work<T>(
-        &self,
-        work: impl FnOnce(&mut FertilityCounter, &Tokenizer, Option<&mut DistinctWords>) -> Result<T>,
-    ) -> Result<T> {
-        let mut distinct = self.distinct.as_ref().map(|distinct| held(&distinct.get().words));
-        work(&mut held(&self.counter), &self.tokenizer, distinct.as_deref_mut())
+    fn sums(&self) -> PyResult<PyFertility> {
+        entry(|| Ok(PyFertility { sums: held(&self.sums).clone() }))
     }
 }
 
@@ -141,7 +121,7 @@ impl PyDistinctWords {
         Self::default()
     }
 
-    /// How many of them one token alone touches, each behind a space, as in running text.
+    /// How many of them one token alone touches, each with a space in front, as in running text.
     #[pyo3(signature = (tokenizer, threads = None))]
     fn single(
         &self,
@@ -157,6 +137,6 @@ impl PyDistinctWords {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        entry(|| Ok(held(&self.words).count()?))
+        entry(|| Ok(held(&self.words).len()))
     }
 }

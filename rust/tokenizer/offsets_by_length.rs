@@ -90,13 +90,6 @@ impl Tokenizer {
         for_each_sum(sizes, &ids[places], in_front, put).is_some()
     }
 
-    /// Calls `put` with the first byte of each of the ids of a text, without the template's; `false`
-    /// where they are not the text, one after the other.
-    pub(crate) fn token_starts(&self, ids: &[TokenId], text: Input<'_>, mut put: impl FnMut(usize)) -> bool {
-        let Some((sizes, in_front)) = self.known_sizes(text, OffsetUnit::Bytes) else { return false };
-        for_each_sum(sizes, ids, in_front, |[start, _]| put(start as usize)) == Some(text.len() as u64)
-    }
-
     /// The sizes of tokens, and how much of the first is not in a text; `None` where they do not add up to it.
     fn known_sizes(&self, text: Input<'_>, unit: OffsetUnit) -> Option<(&[u32], u64)> {
         let sums = self.sums()?;

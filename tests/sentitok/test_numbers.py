@@ -26,10 +26,10 @@ ENCODING, BATCH = BPE.encode(TEXTS[0]), BPE.encode_batch(TEXTS)
 RANKS = b"".join(b"%s %d\n" % (b64encode(bytes([byte])), byte) for byte in range(256))
 
 
-def fertility(words: DistinctWords | None = None, threads: Any = None, finishing: Any = None) -> Fertility:
+def fertility(words: DistinctWords | None = None, threads: Any = None) -> Fertility:
     counter = FertilityCounter(BPE, words)
     counter.add(TEXTS, threads)
-    return counter.finish(finishing)
+    return counter.sums()
 
 
 def distinct_words() -> DistinctWords:
@@ -87,10 +87,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"length": 40, "pad_id": 3, "multiple_of": 8},
     ),
     "FertilityCounter.add": (lambda _, **n: fertility(**n).words, {"threads": 2}),
-    "FertilityCounter.finish": (
-        lambda _, **n: fertility(**({"finishing": n["threads"]} if n else {})).words,
-        {"threads": 2},
-    ),
     "DistinctWords.single": (lambda _, **n: distinct_words().single(BPE, **n), {"threads": 2}),
     "Tokenizer.encode": (lambda _, **n: BPE.encode(TEXTS[0], **n), {"max_tokens": 3, "seed": 7}),
     "Tokenizer.encode_batch": (

@@ -179,34 +179,6 @@ impl CountTable {
         Ok(())
     }
 
-    /// Counts each of a chunk of the pieces of a text once more.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn put_chunk(&mut self, text: &[u8], pieces: &[Piece]) -> Result<()> {
-        self.begin(text, pieces);
-        let mut done = 0;
-        loop {
-            done = self.add_next(done, pieces.len());
-            let Some(piece) = pieces.get(done) else { return Ok(()) };
-            self.put(&text[piece.range()], 1)?;
-            done += 1;
-        }
-    }
-
-    /// Calls `f` with the pieces and their counts, in an order that says nothing.
-    ///
-    /// # Errors
-    /// As `f`.
-    pub fn for_each(&self, mut f: impl FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
-        for slot in self.slots.iter().filter(|slot| slot.key != 0) {
-            let bytes = slot.key.to_le_bytes();
-            f(&bytes[..usize::from(bytes[MAX_KEY])], slot.count)?;
-        }
-        let piece = |entry: &Entry| &self.arena[entry.start..][..entry.len as usize];
-        self.entries.iter().try_for_each(|entry| f(piece(entry), entry.count))
-    }
-
     /// Makes room for at least one more piece like `piece`.
     ///
     /// # Errors
@@ -245,12 +217,6 @@ impl CountTable {
             }
         }
         Ok(())
-    }
-
-    /// The memory that it holds.
-    pub fn n_bytes(&self) -> usize {
-        let of_long = self.index.len() * size_of::<u32>() + self.entries.capacity() * size_of::<Entry>();
-        self.slots.len() * size_of::<Slot>() + of_long + self.arena.capacity()
     }
 
     /// The memory held after [`CountTable::grow`] for `piece`.
@@ -349,45 +315,5 @@ mod tests {
                 assert_eq!(key(a).cmp(&key(b)), a.cmp(b), "{a:?} {b:?}");
             }
         }
-    }
-
-    /// Counts by the chunk, and one by one.
-    #[test]
-    fn chunks_count_as_pieces_do() {
-        let words: Vec<String> = (0..20_000).map(|n| format!("{:x}", n * n % 7919 * 99_991)).collect();
-        let text = words.concat();
-        let ends = words.iter().scan(0, |end, word| {
-            *end += word.len() as u32;
-            Some(*end)
-        });
-        let pieces: Vec<Piece> =
-            ends.zip(&words).map(|(end, word)| Piece { start: end - word.len() as u32, end }).collect();
-        let (mut by_chunk, mut one_by_one) = (CountTable::new(), CountTable::new());
-        for chunk in pieces.chunks(LONG_CHUNK) {
-            by_chunk.put_chunk(text.as_bytes(), chunk).unwrap();
-        }
-        for word in words.iter().map(String::as_bytes) {
-            one_by_one.put(word, 1).unwrap();
-        }
-        let mut unsorted = Vec::new();
-        let mut keep = |piece: &[u8], count| {
-            unsorted.push((piece.to_vec(), count));
-            Ok(())
-        };
-        by_chunk.for_each(&mut keep).unwrap();
-        let counts = |table: &mut CountTable| {
-            table.sort();
-            let (mut sorted, mut counts) = (table.sorted(), Vec::new());
-            while sorted.advance() {
-                counts.push((sorted.piece().to_vec(), sorted.count()));
-            }
-            counts
-        };
-        let (found, expected) = (counts(&mut by_chunk), counts(&mut one_by_one));
-        unsorted.sort();
-        assert_eq!(unsorted, expected);
-        assert_eq!(found, expected);
-        assert!(expected.is_sorted() && expected.len() == one_by_one.len());
-        assert_eq!(expected.iter().map(|(_, count)| count).sum::<u64>(), words.len() as u64);
     }
 }
