@@ -2,9 +2,10 @@
 
 A few steps, or a fit of some of the rows, estimate the time that each architecture takes. Those whose
 training fits several times into the budget are compared by cross-validation on the training rows, fold after
-fold; whatever is clearly behind is dropped (racing, Maron and Moore 1994). Where the budget is too small for
-that, the first that fits is taken, in an order that was measured (`order`). The choice, estimates and
-accuracies are kept in the run's configuration, so that the same run can be trained again.
+fold; whatever is clearly behind is dropped (racing, Maron and Moore 1994). One that fits only once or twice
+is compared on one fold in the end. Where the budget is too small to compare any, the first that fits is
+taken, in an order that was measured (`order`). The choice, estimates and accuracies are kept in the run's
+configuration, so that the same run can be trained again.
 """
 
 import math
@@ -160,15 +161,27 @@ def choose(
     refused: ConfigError | None = None
     found: dict[str, _Candidate] = {}
     untried: list[str] = []
-    began, comparison = time.process_time(), None
+    began = time.process_time()
+    comparison: _Comparison | None = None
     first, rest = _candidates(given, texts)
+    late: list[_Candidate] = []
+
+    def left() -> float:
+        return budget - (time.process_time() - began)
+
+    def meet_late() -> None:
+        if comparison is not None:
+            untried.extend(one.config.arch for one in late if not comparison.meet(one, left(), is_late=True))
+            late.clear()
+
     for name in (*first, *rest):
-        left = budget - (time.process_time() - began)
-        # One of the rest is looked at only where there is time to compare it, or nothing else suits.
-        by_steps = [one.seconds for one in found.values() if not is_fitted(one.config)]
-        if name in rest and found and (comparison is None or left < min(by_steps, default=0.0)):
-            untried.append(name)
-            continue
+        if name in rest:
+            meet_late()
+            # One of the rest is looked at only where there is time to compare it, or nothing else suits.
+            by_steps = [one.seconds for one in found.values() if not is_fitted(one.config)]
+            if found and (comparison is None or left() < min(by_steps, default=0.0)):
+                untried.append(name)
+                continue
         about = {"arch": name, "budget": budget, "estimates": {name: 0.0}}
         try:
             config = resolve({} if texts.spaced else architecture(name).unspaced, given, about)
@@ -176,23 +189,24 @@ def choose(
         except ConfigError as error:
             refused = refused or error
             continue
-        left = budget - (time.process_time() - began)
-        if comparison is None and one.seconds * (1 + _FEWEST) <= left:
-            comparison = _Comparison(tables, one)
-        elif comparison is None and one.seconds <= budget:
-            best = one
-            break
-        if comparison is not None and not comparison.meet(one, left):
+        if one.seconds * (1 + _FEWEST) <= left():
+            comparison = comparison or _Comparison(tables, one)
+        elif name in first and one.seconds <= budget:
+            late.append(one)
+            continue
+        if comparison is not None and not comparison.meet(one, left()):
             untried.append(name)
+    if not found:
+        assert refused is not None
+        raise refused
+    meet_late()
+    if comparison is not None:
+        best = comparison.champion
+    elif late:
+        best = late[0]
     else:
-        if not found:
-            assert refused is not None
-            raise refused
-        if comparison is not None:
-            best = comparison.champion
-        else:
-            best = min(found.values(), key=lambda one: one.seconds)
-            say(f"none fits within {_said(budget)}; choosing {best.config.arch}, the fastest")
+        best = min(found.values(), key=lambda one: one.seconds)
+        say(f"none fits within {_said(budget)}; choosing {best.config.arch}, the fastest")
     for name, one in found.items():
         say(f"{name}: {_known(one, budget)}{', chosen' if one is best else ''}")
     if untried:
@@ -229,12 +243,14 @@ class _Comparison:
         except DataError:  # fewer rows or groups than folds: the order decides
             self._folds = []
 
-    def meet(self, one: _Candidate, left: float) -> bool:
+    def meet(self, one: _Candidate, left: float, *, is_late: bool = False) -> bool:
         """Trains a candidate fold by fold until it is clearly behind, all folds are done or time ends.
 
         Args:
             one: the candidate.
             left: seconds of the budget that are left; training the best on all rows is part of it.
+            is_late: whether the time is too short for two folds, so that one may do. What it took decides
+                whether the budget still holds its training on all rows.
 
         Returns:
             Whether it was compared.
@@ -243,8 +259,9 @@ class _Comparison:
         expected = one.seconds * (min(1.0, median(self._pace)) if by_steps and self._pace else 1.0)
         share = 1 - 1 / _FOLDS
         for held in self._folds:
-            reserve = max(expected, self.champion.seconds)
-            folds_ahead = max(1, _FEWEST - len(one.accuracies))
+            may_stop = is_late and not one.accuracies
+            reserve = self.champion.seconds if may_stop else max(expected, self.champion.seconds)
+            folds_ahead = 1 if is_late else max(1, _FEWEST - len(one.accuracies))
             if left < folds_ahead * share * expected + reserve:
                 break
             try:
@@ -261,7 +278,7 @@ class _Comparison:
                 one.seconds = expected = taken / share
             if self._is_behind(one):
                 break
-        if one is not self.champion and one.accuracies and self._leads(one):
+        if one is not self.champion and one.accuracies and self._leads(one) and expected <= left:
             self.champion = one
         return bool(one.accuracies)
 
