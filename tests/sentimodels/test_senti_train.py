@@ -16,6 +16,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+import typer
 
 from first_run import SMALL, make
 from senti_in_process import senti
@@ -343,7 +344,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
 
 
 NAMES = ["train", "runs", "predict", "archs", "init", "verify"]
-COMMANDS = {command.name: command for command in build().registered_commands}
+COMMANDS = typer.main.get_group(build()).commands
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,16 @@ from .alignment_scores import preferred, score_rows
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
 from .interrupt import Stopper
-from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, with_options
+from .options import (
+    Assignments,
+    ConfigFile,
+    ForceRun,
+    Resumed,
+    parameters,
+    refuse_others,
+    tree_of,
+    with_options,
+)
 from .tables import shortened
 from .train import say_stopped, trees, watched
 
@@ -64,6 +73,7 @@ def align(
         bool,
         typer.Option("--dry-run", help="Show rows, parameters, estimated time and memory; train nothing."),
     ] = False,
+    force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -80,7 +90,7 @@ def align(
 
     output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
     if resume is not None:
-        refuse_others(base, file, config, set_, out, tree_of(given))
+        refuse_others(base, file, config, set_, "--force" * force, out, tree_of(given))
         _run(output, resume, None, samples)
         return
     flags = tree_of({"base": base, **given, "data__train": file})
@@ -88,17 +98,19 @@ def align(
     if dry_run:
         dry_run_of(output, resolved.train, lambda: plan(resolved))
         return
-    _run(output, out or Path("runs") / resolved.task.kind, resolved, samples)
+    _run(output, out or Path("runs") / resolved.task.kind, resolved, samples, force=force)
 
 
-def _run(output: Output, folder: Path, config: "AlignConfig | None", n_samples: int) -> None:
+def _run(
+    output: Output, folder: Path, config: "AlignConfig | None", n_samples: int, *, force: bool = False
+) -> None:
     """Aligns, or goes on, and prints the summary."""
     from ..alignment.judge import SAMPLES
     from ..recipes.alignment import align as start
     from ..recipes.alignment import resume_alignment
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, folder if force else None) as callbacks:
         about = resume_alignment(folder, callbacks) if config is None else start(config, folder, callbacks)
     shown: list[dict[str, Any]] = []
     if "alignment" in about:

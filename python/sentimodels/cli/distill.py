@@ -18,6 +18,7 @@ from .options import (
     MODEL,
     Assignments,
     ConfigFile,
+    ForceRun,
     Resumed,
     of_architectures,
     parameters,
@@ -74,6 +75,7 @@ def distill(
             help="Show rows, tokens, parameters, steps, estimated time and memory; train nothing.",
         ),
     ] = False,
+    force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -91,7 +93,7 @@ def distill(
     output = output_of_first("senti.distill/1", as_json=as_json, quiet=quiet)
     if resume is not None:
         baseline = given.pop("train__baseline")
-        refuse_others(teacher, data, arch, config, set_, out, tree_of(given))
+        refuse_others(teacher, data, arch, config, set_, "--force" * force, out, tree_of(given))
         _run(output, resume, None, baseline)
         return
     flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})
@@ -102,16 +104,18 @@ def distill(
         dry_run_of(output, resolved.train, lambda: plan(resolved, taught_tables(resolved, None, output.note)))
         return
     name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
-    _run(output, out or Path("runs") / f"{name}-distilled", resolved, None)
+    _run(output, out or Path("runs") / f"{name}-distilled", resolved, None, force=force)
 
 
-def _run(output: Output, folder: Path, config: "RunConfig | None", baseline: bool | None) -> None:
+def _run(
+    output: Output, folder: Path, config: "RunConfig | None", baseline: bool | None, *, force: bool = False
+) -> None:
     """Trains a student, or resumes one, and prints its summary."""
     from ..recipes.distillation import distill as start
     from ..recipes.distillation import resume_distillation
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, folder if force else None) as callbacks:
         if config is None:
             about = resume_distillation(folder, callbacks, baseline=baseline)
         else:

@@ -209,6 +209,14 @@ def _help(field: Any, default: object) -> str:
     return f"{field.description} [default: {default}]"
 
 
+ForceRun = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Train even if --out holds a run, which is renamed: DIR to DIR.1, or the next number."
+    ),
+]
+
+
 def refuse_others(*given: object) -> None:
     """Refuses what was given beside `--resume`.
 

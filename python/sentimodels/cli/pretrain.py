@@ -19,6 +19,7 @@ from .interrupt import Stopper
 from .options import (
     Assignments,
     ConfigFile,
+    ForceRun,
     Resumed,
     parameters,
     refuse_others,
@@ -64,6 +65,7 @@ def pretrain(
             help="Show parameters, tokens, estimated time and memory; read no corpus and train nothing.",
         ),
     ] = False,
+    force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -80,7 +82,7 @@ def pretrain(
 
     output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
     if resume is not None:
-        refuse_others(corpus, config, set_, out, tree_of(given))
+        refuse_others(corpus, config, set_, "--force" * force, out, tree_of(given))
         _run(output, resume, None)
         return
     flags = tree_of({**given, "data__corpus": corpus})
@@ -90,15 +92,15 @@ def pretrain(
     if dry_run:
         dry_run_of(output, resolved.train, lambda: plan(resolved))
         return
-    _run(output, out or Path("runs") / f"lm-{resolved.arch}", resolved)
+    _run(output, out or Path("runs") / f"lm-{resolved.arch}", resolved, force=force)
 
 
-def _run(output: Output, folder: Path, config: Any) -> None:
+def _run(output: Output, folder: Path, config: Any, *, force: bool = False) -> None:
     """Trains, or goes on, and prints the summary."""
     from ..recipes.pretraining import pretrain, resume_pretraining
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, folder if force else None) as callbacks:
         about = (
             resume_pretraining(folder, callbacks) if config is None else pretrain(config, folder, callbacks)
         )

@@ -13,7 +13,7 @@ import typer
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .dry_run import dry_run_of_sweep
 from .interrupt import Stopper
-from .options import ConfigFile, seconds, tree_of, with_options
+from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
 from .train import options, say_group, settled, trees, watched
 
 
@@ -41,6 +41,7 @@ def sweep(
         ),
     ] = None,
     config: ConfigFile = None,
+    force: ForceRun = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -74,10 +75,10 @@ def sweep(
     base = trees(config, [], tree_of({**given, "data__train": data}))
     # The first combination tells which rows there are; all have the same.
     first = [*base, *trees(None, [f"{key}={value}" for key, value in tried[0].items()], {})[:1]]
-    chosen, tables = settled(output, first, None if dry_run else out)
+    chosen, tables = settled(output, first, None if dry_run or force else out)
     if tables is None:
         check_files(chosen)
-        if not dry_run:
+        if not (dry_run or force):
             refuse(out)
         tables = read_tables(chosen)
     if "arch" not in tried[0] and "arch" not in merge(base):
@@ -89,7 +90,7 @@ def sweep(
         dry_run_of_sweep(output, lambda: plan_sweep(base, set_ or [], tables=tables, budget=limit))
         return
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, out if force else None) as callbacks:
         done = run_sweep(base, set_ or [], out, callbacks, tables=tables, budget=limit)
     say_group(output, out, done, stopper)
 

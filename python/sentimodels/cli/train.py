@@ -7,7 +7,7 @@ defaults of the architecture.
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,16 @@ from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, exam
 from .display import display
 from .dry_run import dry_run_of
 from .interrupt import Stopper
-from .options import MODEL, Assignments, ConfigFile, parameters, refuse_others, tree_of, with_options
+from .options import (
+    MODEL,
+    Assignments,
+    ConfigFile,
+    ForceRun,
+    parameters,
+    refuse_others,
+    tree_of,
+    with_options,
+)
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
 
 if TYPE_CHECKING:
@@ -85,6 +94,7 @@ def train(
     drop_leaks: Annotated[
         bool, typer.Option("--drop-leaks", hidden=True, help="The same as --leaks drop.")
     ] = False,
+    force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -99,11 +109,11 @@ def train(
     given["data__leaks"] = _leaks(given["data__leaks"], fail_on_leak, drop_leaks)
     if resume is not None:
         baseline = given.pop("train__baseline")
-        refuse_others(data, config, set_, out, tree_of(given))
+        refuse_others(data, config, set_, out, "--force" * force, tree_of(given))
         _resume(output, resume, baseline)
         return
     flags = tree_of({**given, "data__train": data})
-    resolved, tables = settled(output, trees(config, set_ or [], flags), out)
+    resolved, tables = settled(output, trees(config, set_ or [], flags), None if force else out)
     folder = out or Path("runs") / resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     in_folds = resolved.data.folds is not None and resolved.data.fold is None
     if in_folds and seeds > 1:
@@ -119,11 +129,11 @@ def train(
         else:
             dry_run_of(output, resolved.train, lambda: plan(resolved, tables))
     elif in_folds:
-        _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved)
+        _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved, force)
     elif seeds == 1:
-        _run(output, folder, None, resolved, tables)
+        _run(output, folder, None, resolved, tables, force=force)
     else:
-        _run_seeds(output, folder, resolved, seeds, tables)
+        _run_seeds(output, folder, resolved, seeds, tables, force)
 
 
 def _leaks(given: str | None, fail: bool, drop: bool) -> str | None:
@@ -193,11 +203,20 @@ def settled(
 
 
 @contextmanager
-def watched(output: Output, stopper: Stopper) -> "Iterator[Callbacks]":
-    """Yields what a run calls while it goes: the display, notes, and the test for Ctrl-C."""
-    from ..runs.execute import Callbacks
+def watched(output: Output, stopper: Stopper, replaces: Path | None = None) -> "Iterator[Callbacks]":
+    """Yields what a run calls while it goes: the display, notes, and the test for Ctrl-C.
 
-    with stopper, display(output) as on_record:
+    Args:
+        output: of the command.
+        stopper: notices Ctrl-C.
+        replaces: a folder whose run is renamed, so that another can begin there.
+    """
+    from ..runs.execute import Callbacks
+    from ..runs.group import set_aside
+    from ..runs.processes import is_first
+
+    aside = nullcontext() if replaces is None or not is_first() else set_aside(replaces)
+    with stopper, display(output) as on_record, aside:
         yield Callbacks(on_record, output.note, stopper)
 
 
@@ -239,12 +258,14 @@ def _run(
     baseline: bool | None,
     config: "RunConfig | None" = None,
     tables: "Tables | None" = None,
+    *,
+    force: bool = False,
 ) -> None:
     """Trains one run, or resumes one, and prints its summary."""
     from ..runs.train import resume, train
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, folder if force else None) as callbacks:
         if config is None:
             about = resume(folder, callbacks, baseline=baseline)
         else:
@@ -254,22 +275,24 @@ def _run(
     say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
 
 
-def _run_seeds(output: Output, folder: Path, config: "RunConfig", n: int, tables: "Tables | None") -> None:
+def _run_seeds(
+    output: Output, folder: Path, config: "RunConfig", n: int, tables: "Tables | None", force: bool
+) -> None:
     """Trains one run for each seed, and prints mean and spread."""
     from ..runs.group import train_seeds
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, folder if force else None) as callbacks:
         done = train_seeds(config, n, folder, callbacks, tables=tables)
     say_group(output, folder, done, stopper)
 
 
-def _run_folds(output: Output, folder: Path, config: "RunConfig") -> None:
+def _run_folds(output: Output, folder: Path, config: "RunConfig", force: bool) -> None:
     """Trains one run for each fold, and prints mean and interval."""
     from ..runs.group import train_folds
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, folder if force else None) as callbacks:
         done = train_folds(config, folder, callbacks)
     say_group(output, folder, done, stopper)
 

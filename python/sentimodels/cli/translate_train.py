@@ -16,7 +16,16 @@ from sentitok.cli.output import lines, number, sized
 from .command import AsJson, Output, Quiet, Traceback, UsageError
 from .dry_run import dry_run_of
 from .interrupt import Stopper
-from .options import Assignments, ConfigFile, Resumed, parameters, refuse_others, tree_of, unused_options
+from .options import (
+    Assignments,
+    ConfigFile,
+    ForceRun,
+    Resumed,
+    parameters,
+    refuse_others,
+    tree_of,
+    unused_options,
+)
 from .train import output_of_first, say_stopped, trees, watched
 
 if TYPE_CHECKING:
@@ -53,6 +62,7 @@ def train(
         bool,
         typer.Option("--dry-run", help="Show pairs, parameters, estimated time and memory; train nothing."),
     ] = False,
+    force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -72,7 +82,7 @@ def train(
     output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)
     flags = tree_of({**given, "data__train": files, "data__valid": valid})
     if resume is not None:
-        refuse_others(flags, out, config, set_)
+        refuse_others(flags, out, config, set_, "--force" * force)
         _run(output, resume, None)
         return
     for note in unused_options(flags):
@@ -84,7 +94,7 @@ def train(
     if dry_run:
         dry_run_of(output, resolved.train, lambda: plan_translation(resolved))
         return
-    _run(output, out or Path("runs") / resolved.arch, resolved)
+    _run(output, out or Path("runs") / resolved.arch, resolved, force=force)
 
 
 def options() -> Iterator[tuple[str, Parameter]]:
@@ -94,12 +104,12 @@ def options() -> Iterator[tuple[str, Parameter]]:
     return parameters(TranslationConfig, [Seq2SeqConfig], defaults=_DEFAULTS)
 
 
-def _run(output: Output, folder: Path, config: "TranslationConfig | None") -> None:
+def _run(output: Output, folder: Path, config: "TranslationConfig | None", *, force: bool = False) -> None:
     """Trains a run, or resumes one, and prints its summary."""
     from ..recipes.translation import resume_translation, train_translation
 
     stopper = Stopper()
-    with watched(output, stopper) as callbacks:
+    with watched(output, stopper, folder if force else None) as callbacks:
         about = (
             resume_translation(folder, callbacks)
             if config is None

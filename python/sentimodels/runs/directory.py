@@ -115,7 +115,7 @@ def versions() -> dict[str, str]:
 
 def _held(folder: Path) -> CheckpointError:
     more = "" if finished(folder) else f", or --resume {folder}"
-    return CheckpointError(f"{folder}: holds a run already; give another --out{more}")
+    return CheckpointError(f"{folder}: holds a run already; give another --out, or --force{more}")
 
 
 def refuse_run(folder: Path) -> None:

@@ -7,8 +7,10 @@ finished stay, the one that was stopped is resumed, the others begin.
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ __all__ = [
     "load",
     "run_all",
     "runs_of_folds",
+    "set_aside",
     "spread",
     "train_folds",
     "train_seeds",
@@ -125,8 +128,34 @@ def refuse(folder: Path) -> None:
     refuse_begun(folder)
     if is_group(folder):
         raise CheckpointError(
-            f"{folder}: holds a group of runs already; give another --out, or --resume {folder}"
+            f"{folder}: holds a group of runs already; give another --out, --force, or --resume {folder}"
         )
+
+
+@contextmanager
+def set_aside(folder: Path) -> Iterator[None]:
+    """Renames a folder that holds a run or a group to `FOLDER.1`, or the next free number.
+
+    If the body ends before another run has begun there, the folder gets its name back.
+
+    Raises:
+        CheckpointError: if the folder cannot be renamed.
+    """
+    if not (begun(folder) or is_group(folder)):
+        yield
+        return
+    try:
+        aside = next(path for n in count(1) if not (path := folder.with_name(f"{folder.name}.{n}")).exists())
+        folder.rename(aside)
+    except (OSError, ValueError) as error:  # such as `.`, or a folder of someone else
+        raise CheckpointError(
+            f"{folder}: cannot be renamed, so --force cannot keep it; give another --out"
+        ) from error
+    try:
+        yield
+    finally:
+        if not folder.exists():
+            aside.rename(folder)
 
 
 def load(folder: Path) -> Group:
