@@ -92,7 +92,7 @@ ROOMS: dict[str, set[str]] = {
         "errors", "config", "data", "text", "nn", "models", "generation", "inference", "evaluation",
         "training", "tasks", "runs", "translator", "predictor", "alignment",
     },  # what a run of each kind needs to say
-    "explain": {"errors", "data", "text", "nn", "models", "classifier"},
+    "explain": {"errors", "data", "text", "nn", "models", "evaluation", "classifier"},
     # files for other programs; the reader of ONNX folders needs no torch
     "export": {"config", "errors", "data", "text", "nn", "models", "runs", "classifier"},
     # what runs answer on the page; the page itself is sentitok's
@@ -102,7 +102,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         "errors", "config", "data", "models", "generation", "training", "tasks", "evaluation", "plots",
-        "runs", "language_model", "translator", "recipes", "classifier", "predictor", "alignment",
+        "runs", "language_model", "translator", "recipes", "predictor", "alignment",
         "explain", "export", "web",
     },
     "__main__": {"cli"},

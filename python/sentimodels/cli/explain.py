@@ -20,15 +20,18 @@ from .tables import Device, grid, page, shortened
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from ..evaluation.predictions import Predictor
-    from ..explain import Attribution
-    from ..explain.leave_one_out import Effects
+    from ..explain import Attribution, Effects
 
-_METHODS = ("integrated-gradients", "leave-one-out")
 # Cells of the longest bar.
 _WIDEST = 20
 # Red, green and blue of what raises and what lowers, at their strongest.
 _MORE, _LESS = (0, 90, 181), (205, 110, 0)
+
+
+def _methods() -> list[str]:
+    from ..explain import EXPLAINERS
+
+    return list(EXPLAINERS)
 
 
 def explain(
@@ -43,7 +46,7 @@ def explain(
             metavar="NAME",
             help="Method: integrated-gradients or leave-one-out. [default: integrated-gradients; "
             "leave-one-out for an ensemble]",
-            autocompletion=lambda: list(_METHODS),
+            autocompletion=_methods,
         ),
     ] = None,
     label: Annotated[
@@ -75,21 +78,23 @@ def explain(
     each token.
     """
     output = Output("senti.explain/1", as_json=as_json, quiet=quiet)
-    if method not in (None, *_METHODS):
-        raise UsageError(f"--method {method}: expected {' or '.join(_METHODS)}")
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
     from ..evaluation.predictions import answer
+    from ..explain import EXPLAINERS
+    from ..explain import explain as explained_by
     from ..predictor import load_predictor
     from ..runs.ensemble import members_of
     from ..runs.families import CLASSIFIER
 
+    if method not in (None, *EXPLAINERS):
+        raise UsageError(f"--method {method}: expected {' or '.join(EXPLAINERS)}")
     if members_of(run) is None:
         CLASSIFIER.load(run)  # which names another kind of model before its files are looked at
     predictor = load_predictor(run, device)
     given = _of_stdin() if text is None else text
     place = None if label is None else predictor.labels.index(label)
-    explained = _found(predictor, given, method, tolerance)
+    name, explained = explained_by(predictor, given, method, tolerance=tolerance)
     cut = answer(predictor, [given])[1]
     if cut.any():
         most = getattr(predictor, "max_tokens", None)
@@ -97,7 +102,7 @@ def explain(
             f"the text is longer than {most:,} tokens and was cut: words after the cut have no effect"
         )
     chosen = int(explained.probs.argmax()) if place is None else place
-    value = _value(explained, given, list(predictor.labels), chosen) | {"cut": bool(cut[0])}
+    value = _value(name, explained, given, list(predictor.labels), chosen) | {"cut": bool(cut[0])}
     output.result(value, _page(value, given, top), value["label"])
 
 
@@ -108,27 +113,9 @@ def _of_stdin() -> str:
         raise UsageError(f"stdin is not UTF-8 ({error.reason}); give the text as an argument") from error
 
 
-def _found(
-    predictor: "Predictor", text: str, method: str | None, tolerance: float
-) -> "Attribution | Effects":
-    from ..classifier import Classifier
-    from ..evaluation.predictions import answer
-    from ..explain import attribute
-    from ..explain.leave_one_out import leave_one_out, leave_words_out
-
-    if isinstance(predictor, Classifier):
-        if method == "leave-one-out":
-            return leave_one_out(predictor, text)
-        return attribute(predictor, text, tolerance=tolerance)
-    if method == "integrated-gradients":
-        raise UsageError(
-            "--method integrated-gradients: an ensemble is several models; take leave-one-out, or one "
-            "run of it"
-        )
-    return leave_words_out(lambda texts: answer(predictor, texts)[0], text)
-
-
-def _value(explained: "Attribution | Effects", text: str, labels: list[str], chosen: int) -> dict[str, Any]:
+def _value(
+    method: str, explained: "Attribution | Effects", text: str, labels: list[str], chosen: int
+) -> dict[str, Any]:
     """Returns what `--json` prints; numbers of all labels are in the order of `labels`."""
     from ..explain import Attribution
 
@@ -145,12 +132,12 @@ def _value(explained: "Attribution | Effects", text: str, labels: list[str], cho
         "explained": labels[chosen],
         "labels": labels,
         "probs": explained.probs.tolist(),
-        "method": "leave-one-out",
+        "method": method,
         "tokens": tokens,
     }
     if isinstance(explained, Attribution):
         value |= {
-            "method": explained.method, "scores": explained.scores.tolist(),
+            "scores": explained.scores.tolist(),
             "baseline": explained.baseline.tolist(), "gap": explained.gap,
             "n_gradients": explained.n_gradients,
         }  # fmt: skip
@@ -172,7 +159,7 @@ def _page(value: dict[str, Any], text: str, top: int) -> str:
         for place in rows
         if not value["tokens"][place]["special"]
     ]
-    summed = value["method"] != "leave-one-out"
+    summed = "scores" in value
     what = f"score of {value['explained']}" if summed else f"probability of {value['explained']}"
     answer = ", ".join(f"{label} {p:.4f}" for label, p in zip(value["labels"], value["probs"], strict=True))
     if summed and not any(effects):

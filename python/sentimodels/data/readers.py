@@ -5,8 +5,8 @@ refuses files that nothing may train on.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -23,23 +23,6 @@ from .separated import SEPARATORS, quotes_throughout, recognised, separator_of, 
 from .sst.trees import Nodes, read_trees
 from .table import Table
 
-# Name: what it is. The names are those of `--format`.
-FORMATS = {
-    "phrases": "Kaggle movie-review phrases (PhraseId, SentenceId, Phrase, Sentiment; no quoting)",
-    "sst": "Stanford trees, one row a sentence",
-    "sst-phrases": "Stanford trees, one row a phrase",
-    "sst-binary": "Stanford trees, one row a sentence, labels 0 and 1, neutral left out",
-    "pairs": "sentence TAB label without header, as SST-2",
-    "fasttext": "__label__NAME text, one a line, as fastText",
-    "polarity": "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1",
-    "reviews": "a folder with pos/ and neg/, one file a review, as IMDB",
-    "csv": "cells between commas, semicolons, tabs or bars, quoted where they need it",
-    "tsv": "cells between tabs; quotes are text unless the file uses them throughout",
-    "jsonl": "one JSON object a line",
-    "parquet": "Parquet (needs pyarrow)",
-    "lines": "texts without labels, one a line; only where --format says so",
-}
-
 # How many lines decide what a file without a telling suffix is.
 _PEEKED = 50
 
@@ -54,29 +37,13 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
     if path.is_dir():
         return _recognise_folder(path)
     suffix = plain_suffix(path)
-    if suffix in (".jsonl", ".ndjson", ".json"):
-        return "jsonl"
-    if suffix in (".parquet", ".pq"):
-        return "parquet"
-    if suffix in (".pos", ".neg"):
-        return "polarity"
-    if suffix == ".csv":
-        return "csv"
+    for name, reader in READERS.items():
+        if suffix in reader.suffixes:
+            return name
     first = _first_lines(path, encoding, max_line_bytes)
-    head = first[0] if first else ""
-    fields = tuple(head.split("\t"))
-    if fields[:3] == KAGGLE_HEADER:
-        return "phrases"
-    if head.startswith("(") and head.endswith(")"):
-        return "sst"
-    if is_fasttext(first):
-        return "fasttext"
-    if label_side(first) is not None:
-        return "pairs"
-    if len(fields) > 1 or suffix in (".tsv", ".tab"):
-        return "tsv"
-    if _is_separated(first):
-        return "csv"
+    for name, reader in READERS.items():
+        if reader.begins is not None and reader.begins(first, suffix):
+            return name
     raise DataError(f"{path}: the format is unclear; name it with --format: {', '.join(FORMATS)}")
 
 
@@ -234,98 +201,6 @@ def read_table(
 def _is_archive(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """How a file is to be read."""
-
-    columns: Columns
-    separator: str | None
-    header: bool | None
-    max_line_bytes: int | None
-    clean: bool
-    unescape: bool
-
-
-def _read(path: Path, rows: Rows, wanted: _Wanted, format: str | None, encoding: str | None) -> Table:
-    text = encoding or "utf-8"
-    longest = wanted.max_line_bytes
-    kind = format
-    if kind is None and wanted.separator is not None:
-        kind = "tsv" if wanted.separator == "\t" else "csv"
-    kind = kind or recognise(path, text, longest)
-    limit = MAX_LINE if longest is None else longest
-
-    def opened() -> AbstractContextManager[IO[str]]:
-        return _stream(path, text, longest)
-
-    if kind == "pairs" and format is None and quotes_throughout(opened, path, "\t", limit):
-        kind = "tsv"
-    names = wanted.columns.named
-    if names and kind not in ("csv", "tsv", "jsonl", "parquet"):
-        raise DataError(f"{path}: format {kind!r} has fixed columns, not {listed(names)}")
-    if kind not in ("csv", "tsv") and (wanted.separator is not None or wanted.header is not None):
-        option = "--separator" if wanted.separator is not None else "--header and --no-header"
-        raise DataError(f"{path}: format {kind!r} is not CSV or TSV, so {option} cannot be used")
-    note = FORMATS[kind]
-    match kind:
-        case "polarity":
-            sha256 = read_polarity(path, rows, encoding or "latin-1", longest)
-        case "reviews":
-            sha256 = read_review_folder(path, rows, text, longest, clean=wanted.clean)
-        case "parquet":
-            sha256 = read_parquet(path, rows, wanted.columns, clean=wanted.clean)
-        case "csv" | "tsv":
-            dialect = recognised(
-                opened,
-                path,
-                tabs=kind == "tsv",
-                separator=wanted.separator,
-                header=wanted.header,
-                limit=limit,
-                asked=names,
-                known=is_known,
-            )
-            note = dialect.note
-            with open_text(path, text, longest) as file:
-                read_separated(file, rows, wanted.columns, dialect, clean=wanted.clean)
-                sha256 = file.sha256()
-        case _:
-            sha256 = _read_text(path, rows, wanted, kind, text)
-    if format is None or kind in ("csv", "tsv"):
-        rows.notes.insert(0, f"read as {kind}: {note}")
-    return rows.finish(sha256, kind)
-
-
-@contextmanager
-def _stream(path: Path, encoding: str, max_line_bytes: int | None) -> Iterator[IO[str]]:
-    with open_text(path, encoding, max_line_bytes) as file:
-        yield file.stream()
-
-
-def _read_text(path: Path, rows: Rows, wanted: _Wanted, format: str, encoding: str) -> str:
-    longest = wanted.max_line_bytes
-    side = label_side(_first_lines(path, encoding, longest)) if format == "pairs" else None
-    if format == "pairs" and side is None:
-        raise DataError(f"{path}: expected two columns, one of them whole numbers")
-    with open_text(path, encoding, longest) as file:
-        match format:
-            case "phrases":
-                read_phrases(file, rows)
-            case "pairs":
-                read_pairs(file, rows, side or 0)
-            case "lines":
-                read_plain(file, rows)
-            case "fasttext":
-                read_fasttext(file, rows)
-            case "jsonl":
-                read_json_lines(file, rows, wanted.columns, clean=wanted.clean)
-            case _:
-                nodes: Nodes = "phrases" if format == "sst-phrases" else "roots"
-                binary = format == "sst-binary"
-                read_trees(file, rows, nodes=nodes, binary=binary, undo_escapes=wanted.unescape)
-        return file.sha256()
 
 
 def read_as(table: Table, **options: Any) -> dict[str, str]:
@@ -506,3 +381,212 @@ def read_review_folder(
             name = match[1] if match else file.stem
             more = more and rows.add(without_breaks(text) if clean else text, side, id=f"{side}/{name}")
     return hash_hashes(hashes)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """How a file is to be read."""
+
+    columns: Columns
+    separator: str | None
+    header: bool | None
+    max_line_bytes: int | None
+    clean: bool
+    unescape: bool
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file or folder that a reader reads.
+
+    Attributes:
+        path: the file or folder.
+        rows: what the reader adds its rows to.
+        wanted: how it is to be read.
+        named: the encoding that was named, if any.
+    """
+
+    path: Path
+    rows: Rows
+    wanted: _Wanted
+    named: str | None
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of the text."""
+        return self.named or "utf-8"
+
+    @property
+    def longest(self) -> int | None:
+        """The longest line or row, in bytes."""
+        return self.wanted.max_line_bytes
+
+    @contextmanager
+    def stream(self) -> Iterator[IO[str]]:
+        """Opens the text."""
+        with open_text(self.path, self.encoding, self.longest) as file:
+            yield file.stream()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One row of the table of readers.
+
+    Attributes:
+        about: what the format is, as `--format` and the notes of a table say it.
+        read: adds the rows of a source; returns the SHA-256 of what it read, and what to say instead of
+            `about`, if anything.
+        suffixes: of files that are of this format whatever they hold.
+        begins: whether a file is of this format, by its first lines and its suffix; asked in the order of
+            the table.
+        has_columns: whether rows have named columns.
+        separated: whether a separator stands between cells.
+    """
+
+    about: str
+    read: Callable[[_Source], tuple[str, str | None]]
+    suffixes: tuple[str, ...] = ()
+    begins: Callable[[list[str], str], bool] | None = None
+    has_columns: bool = False
+    separated: bool = False
+
+
+def _of_text(read: Callable[[TextFile, _Source], None]) -> Callable[[_Source], tuple[str, None]]:
+    """Makes a reader of an open text."""
+
+    def of_source(source: _Source) -> tuple[str, None]:
+        with open_text(source.path, source.encoding, source.longest) as file:
+            read(file, source)
+            return file.sha256(), None
+
+    return of_source
+
+
+def _sides(source: _Source) -> tuple[str, None]:
+    side = label_side(_first_lines(source.path, source.encoding, source.longest))
+    if side is None:
+        raise DataError(f"{source.path}: expected two columns, one of them whole numbers")
+    return _of_text(lambda file, source: read_pairs(file, source.rows, side))(source)
+
+
+def _trees(nodes: Nodes, *, binary: bool = False) -> Callable[[_Source], tuple[str, None]]:
+    return _of_text(
+        lambda file, source: read_trees(
+            file, source.rows, nodes=nodes, binary=binary, undo_escapes=source.wanted.unescape
+        )
+    )
+
+
+def _separated(source: _Source, *, tabs: bool) -> tuple[str, str]:
+    dialect = recognised(
+        source.stream,
+        source.path,
+        tabs=tabs,
+        separator=source.wanted.separator,
+        header=source.wanted.header,
+        limit=MAX_LINE if source.longest is None else source.longest,
+        asked=source.wanted.columns.named,
+        known=is_known,
+    )
+    with open_text(source.path, source.encoding, source.longest) as file:
+        read_separated(file, source.rows, source.wanted.columns, dialect, clean=source.wanted.clean)
+        return file.sha256(), dialect.note
+
+
+def _json_lines(file: TextFile, source: _Source) -> None:
+    read_json_lines(file, source.rows, source.wanted.columns, clean=source.wanted.clean)
+
+
+def _parquet(source: _Source) -> tuple[str, None]:
+    return read_parquet(source.path, source.rows, source.wanted.columns, clean=source.wanted.clean), None
+
+
+def _polarity(source: _Source) -> tuple[str, None]:
+    return read_polarity(source.path, source.rows, source.named or "latin-1", source.longest), None
+
+
+def _reviews(source: _Source) -> tuple[str, None]:
+    clean = source.wanted.clean
+    return read_review_folder(source.path, source.rows, source.encoding, source.longest, clean=clean), None
+
+
+def _has_tabs(lines: list[str], suffix: str) -> bool:
+    return bool(lines and "\t" in lines[0]) or suffix in (".tsv", ".tab")
+
+
+# By the names of `--format`.
+READERS: dict[str, Reader] = {
+    "phrases": Reader(
+        "Kaggle movie-review phrases (PhraseId, SentenceId, Phrase, Sentiment; no quoting)",
+        _of_text(lambda file, source: read_phrases(file, source.rows)),
+        begins=lambda lines, _: bool(lines) and tuple(lines[0].split("\t"))[:3] == KAGGLE_HEADER,
+    ),
+    "sst": Reader(
+        "Stanford trees, one row a sentence",
+        _trees("roots"),
+        begins=lambda lines, _: bool(lines) and lines[0].startswith("(") and lines[0].endswith(")"),
+    ),
+    "sst-phrases": Reader("Stanford trees, one row a phrase", _trees("phrases")),
+    "sst-binary": Reader(
+        "Stanford trees, one row a sentence, labels 0 and 1, neutral left out", _trees("roots", binary=True)
+    ),
+    "fasttext": Reader(
+        "__label__NAME text, one a line, as fastText",
+        _of_text(lambda file, source: read_fasttext(file, source.rows)),
+        begins=lambda lines, _: is_fasttext(lines),
+    ),
+    "pairs": Reader(
+        "sentence TAB label without header, as SST-2",
+        _sides,
+        begins=lambda lines, _: label_side(lines) is not None,
+    ),
+    "polarity": Reader(
+        "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1", _polarity, (".pos", ".neg")
+    ),
+    "reviews": Reader("a folder with pos/ and neg/, one file a review, as IMDB", _reviews),
+    "csv": Reader(
+        "cells between commas, semicolons, tabs or bars, quoted where they need it",
+        lambda source: _separated(source, tabs=False),
+        (".csv",),
+        begins=lambda lines, suffix: not _has_tabs(lines, suffix) and _is_separated(lines),
+        has_columns=True,
+        separated=True,
+    ),
+    "tsv": Reader(
+        "cells between tabs; quotes are text unless the file uses them throughout",
+        lambda source: _separated(source, tabs=True),
+        begins=_has_tabs,
+        has_columns=True,
+        separated=True,
+    ),
+    "jsonl": Reader(
+        "one JSON object a line", _of_text(_json_lines), (".jsonl", ".ndjson", ".json"), has_columns=True
+    ),
+    "parquet": Reader("Parquet (needs pyarrow)", _parquet, (".parquet", ".pq"), has_columns=True),
+    "lines": Reader(
+        "texts without labels, one a line; only where --format says so",
+        _of_text(lambda file, source: read_plain(file, source.rows)),
+    ),
+}
+FORMATS = {name: reader.about for name, reader in READERS.items()}
+
+
+def _read(path: Path, rows: Rows, wanted: _Wanted, format: str | None, encoding: str | None) -> Table:
+    source = _Source(path, rows, wanted, encoding)
+    kind = format
+    if kind is None and wanted.separator is not None:
+        kind = "tsv" if wanted.separator == "\t" else "csv"
+    kind = kind or recognise(path, source.encoding, source.longest)
+    limit = MAX_LINE if source.longest is None else source.longest
+    if kind == "pairs" and format is None and quotes_throughout(source.stream, path, "\t", limit):
+        kind = "tsv"
+    reader, names = READERS[kind], wanted.columns.named
+    if names and not reader.has_columns:
+        raise DataError(f"{path}: format {kind!r} has fixed columns, not {listed(names)}")
+    if not reader.separated and (wanted.separator is not None or wanted.header is not None):
+        option = "--separator" if wanted.separator is not None else "--header and --no-header"
+        raise DataError(f"{path}: format {kind!r} is not CSV or TSV, so {option} cannot be used")
+    sha256, note = reader.read(source)
+    if format is None or reader.separated:
+        rows.notes.insert(0, f"read as {kind}: {note or reader.about}")
+    return rows.finish(sha256, kind)

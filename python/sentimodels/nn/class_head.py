@@ -3,6 +3,7 @@
 Not for losses. `HeadConfig` holds the fields of every architecture that classifies by states.
 """
 
+from collections.abc import Callable
 from typing import Literal, Self
 
 import torch
@@ -43,30 +44,26 @@ class Pooling(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Pools `states` (B, T, D) where `mask` (B, T) is True."""
-        match self.kind:
-            case "first" | "cls":
-                first: Tensor = states[:, 0] * mask[:, :1]
-                return first
-            case "last":
-                return self._last(states, mask)
-            case "mean":
-                return _mean(states, mask)
-            case "max":
-                return _max(states, mask)
-            case "mean-max":
-                return torch.cat((_mean(states, mask), _max(states, mask)), -1)
-            case "attention":
-                score: Tensor = self.score(states).squeeze(-1)
-                score = score.masked_fill(~mask, torch.finfo(score.dtype).min)
-                weight = score.softmax(-1) * mask  # all padded: zeros, not an average of padding
-                return (weight[:, None, :] @ states).squeeze(1)
+        return POOLINGS[self.kind](self, states, mask)
 
-    def _last(self, states: Tensor, mask: Tensor) -> Tensor:
-        # The last real place, on whichever side padding lies.
-        end = (mask * torch.arange(mask.shape[1], device=mask.device)).amax(1)
-        last = states[torch.arange(len(states), device=states.device), end]
-        width = self.forward_width
-        return torch.cat((last[:, :width], states[:, 0, width:]), -1) * mask.any(1, keepdim=True)
+
+def _first(_: Pooling, states: Tensor, mask: Tensor) -> Tensor:
+    return states[:, 0] * mask[:, :1]
+
+
+def _last(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
+    # The last real place, on whichever side padding lies.
+    end = (mask * torch.arange(mask.shape[1], device=mask.device)).amax(1)
+    last = states[torch.arange(len(states), device=states.device), end]
+    width = pooling.forward_width
+    return torch.cat((last[:, :width], states[:, 0, width:]), -1) * mask.any(1, keepdim=True)
+
+
+def _attended(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
+    score: Tensor = pooling.score(states).squeeze(-1)
+    score = score.masked_fill(~mask, torch.finfo(score.dtype).min)
+    weight = score.softmax(-1) * mask  # all padded: zeros, not an average of padding
+    return (weight[:, None, :] @ states).squeeze(1)
 
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
@@ -78,6 +75,18 @@ def _mean(states: Tensor, mask: Tensor) -> Tensor:
 def _max(states: Tensor, mask: Tensor) -> Tensor:
     hidden = states.masked_fill(~mask[..., None], torch.finfo(states.dtype).min)
     return hidden.amax(1) * mask[:, :1]
+
+
+# By the value of `model.pooling`: (B, T, D) and a mask (B, T) to (B, `d_out`).
+POOLINGS: dict[PoolingKind, Callable[[Pooling, Tensor, Tensor], Tensor]] = {
+    "first": _first,
+    "last": _last,
+    "mean": lambda _, states, mask: _mean(states, mask),
+    "max": lambda _, states, mask: _max(states, mask),
+    "mean-max": lambda _, states, mask: torch.cat((_mean(states, mask), _max(states, mask)), -1),
+    "attention": _attended,
+    "cls": _first,  # the model has put a learned vector there
+}
 
 
 def prepend(vector: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -11,17 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from ..config import LoopConfig, OptimConfig
+from ..training.optimizer import OPTIMIZERS
 
 __all__ = ["kept_bytes", "state_bytes"]
-
-# Copies of the weights that an optimiser keeps as its moments; muon keeps one of most of them.
-_MOMENTS = {"sgd": 1, "muon": 1}
 
 
 def state_bytes(module: nn.Module, optim: OptimConfig, train: LoopConfig) -> int:
     """Returns the bytes of weights, gradients, moments, the average, and the best weights so far."""
     n_bytes = sum(value.numel() * value.element_size() for value in module.parameters())
-    copies = 3 + _MOMENTS.get(optim.name, 2) + (1 if train.ema else 0)
+    copies = 3 + OPTIMIZERS[optim.name].moments + (1 if train.ema else 0)
     return copies * n_bytes
 
 

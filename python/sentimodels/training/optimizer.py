@@ -9,7 +9,8 @@ Ruder 2018).
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -136,6 +137,42 @@ class _Groups:
         self.all.append({"params": [parameter], **settings})
 
 
+# By the name that the state of a run gives them: torch's optimizers, and ours.
+_MADE: dict[str, Callable[[list[Any], OptimConfig], torch.optim.Optimizer]] = {
+    "rows": lambda groups, config: RowAdam(groups, config.lr, config.betas, config.eps),
+    "muon": lambda groups, config: Muon(groups, lr=config.muon_lr),
+    "sgd": lambda groups, config: torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum),
+    "adamw": lambda groups, config: torch.optim.AdamW(
+        groups, lr=config.lr, betas=config.betas, eps=config.eps, fused=True
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One row of the table of optimizers: which of `_MADE` moves what.
+
+    Attributes:
+        others: what moves all parameters that nothing else moves.
+        matrices: what moves the matrices between layers; `None`: the same.
+        takes_sparse: whether embedding rows with sparse gradients may be moved by `RowAdam`.
+        moments: copies of most weights that it keeps.
+    """
+
+    others: str
+    matrices: str | None = None
+    takes_sparse: bool = True
+    moments: int = 2
+
+
+# By the value of `optim.name`.
+OPTIMIZERS = {
+    "adamw": Moved("adamw"),
+    "muon": Moved("adamw", matrices="muon", moments=1),
+    "sgd": Moved("sgd", takes_sparse=False, moments=1),
+}
+
+
 class Optimizers:
     """The optimisers of a model as one.
 
@@ -150,28 +187,20 @@ class Optimizers:
         self.names = {id(parameter): name for name, parameter in module.named_parameters()}
         n_layers = _count_layers(self.names.values())
         rows, matrices, others = _Groups(), _Groups(), _Groups()
+        row = OPTIMIZERS[config.name]
         for name, parameter in module.named_parameters():
             factor = config.layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
             between = parameter.ndim == 2 and not is_table(name) and not is_added(name)
             if name in sparse:
                 rows.add(parameter, factor=factor, base=config.lr * config.embedding_lr_scale)
-            elif config.name == "muon" and between and not name.startswith("head."):
+            elif row.matrices and between and not name.startswith("head."):
                 decay = config.weight_decay
                 matrices.add(parameter, factor=factor, base=config.muon_lr, weight_decay=decay)
             else:
                 decay = config.weight_decay if between else 0.0
                 others.add(parameter, factor=factor, base=config.lr, weight_decay=decay)
-        self.all: dict[str, torch.optim.Optimizer] = {}
-        if rows.all:
-            self.all["rows"] = RowAdam(rows.all, config.lr, config.betas, config.eps)
-        if matrices.all:
-            self.all["muon"] = Muon(matrices.all, lr=config.muon_lr)
-        if others.all and config.name == "sgd":
-            self.all["sgd"] = torch.optim.SGD(others.all, lr=config.lr, momentum=config.momentum)
-        elif others.all:
-            self.all["adamw"] = torch.optim.AdamW(
-                others.all, lr=config.lr, betas=config.betas, eps=config.eps, fused=True
-            )
+        groups = [("rows", rows), (row.matrices, matrices), (row.others, others)]
+        self.all = {name: _MADE[name](group.all, config) for name, group in groups if name and group.all}
 
     def set_rate(self, factor: float) -> float:
         """Sets the rate of the next step; returns that of the head."""
@@ -270,6 +299,15 @@ def put(table: Tensor, rows: Tensor, values: Tensor) -> None:
         table.detach().index_copy_(0, rows, values)
 
 
+# By the name of `optim.schedule`: the factor of the highest rate, given the share of the steps after warm-up
+# that are done, and the factor of the last step (`min_lr_ratio`).
+SCHEDULES: dict[str, Callable[[float, float], float]] = {
+    "constant": lambda _, __: 1.0,
+    "linear": lambda done, last: last + (1 - last) * (1 - done),
+    "cosine": lambda done, last: last + (1 - last) * ((1 + math.cos(math.pi * done)) / 2),
+}
+
+
 def rate(step: int, total: int, config: OptimConfig) -> float:
     """Returns the factor of the highest rate for step 0, 1, ..., total - 1.
 
@@ -279,11 +317,8 @@ def rate(step: int, total: int, config: OptimConfig) -> float:
     n_warmup = round(config.warmup * total)
     if step < n_warmup:
         return (step + 1) / n_warmup
-    if config.schedule == "constant":
-        return 1.0
     done = min(1.0, (step - n_warmup) / max(1, total - 1 - n_warmup))
-    left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
-    return config.min_lr_ratio + (1 - config.min_lr_ratio) * left
+    return SCHEDULES[config.schedule](done, config.min_lr_ratio)
 
 
 def check_possible(module: nn.Module, optim: OptimConfig) -> None:

@@ -24,7 +24,7 @@ from .device import use_bfloat16
 from .distributed import Distributed, world_of
 from .ema import EMA
 from .history import Fit, History, Progress, Record
-from .optimizer import Optimizers, check_possible, clip, divide, make_sparse, norm_of, rate
+from .optimizer import OPTIMIZERS, Optimizers, check_possible, clip, divide, make_sparse, norm_of, rate
 from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
 from .task import Cuts, Evaluation, NotFiniteError, Task, Tells, counted
 
@@ -93,7 +93,11 @@ class _Run:
         check_possible(module, self.optim)
         self.module = module.to(self.device)
         # A compiled model would be compiled again for each number of rows.
-        sparse = self.optim.sparse_embeddings and self.optim.name != "sgd" and not self.config.compile
+        sparse = (
+            self.optim.sparse_embeddings
+            and OPTIMIZERS[self.optim.name].takes_sparse
+            and not self.config.compile
+        )
         tables = make_sparse(module, sparse)
         self.forward: nn.Module = module
         if self.config.compile:

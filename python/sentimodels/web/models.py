@@ -16,10 +16,9 @@ from sentitok.spelling import readable, spelled_tokens, token_bytes
 from sentitok.web import Model, named
 
 from ..classifier import Classifier
-from ..errors import CheckpointError, ConfigError
+from ..errors import CheckpointError
 from ..evaluation.predictions import Predictor, answer
-from ..explain import Attribution, attribute
-from ..explain.leave_one_out import Effects, leave_one_out, leave_words_out
+from ..explain import EXPLAINERS, Attribution, Effects, explain
 from ..generation.generate import Piece
 from ..generation.sampling import Sampling
 from ..generation.token_probs import TokenProbs
@@ -29,10 +28,8 @@ from ..runs.ensemble import Ensemble
 from ..runs.families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, check_there, family_of
 from ..text.reading import ReadToken, plain_words, read_tokens
 
-__all__ = ["METHODS", "Answering", "Writing", "load_models"]
+__all__ = ["Answering", "Writing", "load_models"]
 
-# Ways to explain an answer; an ensemble has the first alone.
-METHODS = ("leave-one-out", "integrated-gradients")
 # Gradients for one request at most; what the parts miss by then is in the answer.
 _MOST_GRADIENTS = 512
 
@@ -56,7 +53,7 @@ class Answering:
             summary = f"ensemble of {len(self.predictor.members)} runs"
             return {
                 "kind": "ensemble", "answers": answers, "summary": summary, "labels": labels,
-                "explains": list(METHODS[:1]),
+                "explains": [name for name, row in EXPLAINERS.items() if row.of_ensembles],
             }  # fmt: skip
         assert isinstance(self.predictor, Classifier)
         encoder, config = self.predictor.encoder, self.predictor.config
@@ -67,7 +64,7 @@ class Answering:
             "answers": answers,
             "summary": f"{config.arch}, {self.predictor.n_parameters:,} parameters",
             "labels": labels,
-            "explains": list(METHODS),
+            "explains": list(EXPLAINERS),
             "vocab_size": encoder.vocab_size,
             "fingerprint": encoder.fingerprint,
             "temperature": self.predictor.temperature,
@@ -112,23 +109,15 @@ class Answering:
             DataError: if the text is too long for that.
             ConfigError: if the method is for single models, and this is an ensemble.
         """
-        if method == "leave-one-out":
-            return self._explained(self._left_out(text)) | {"method": method}
-        if not isinstance(self.predictor, Classifier):
-            raise ConfigError(f"method {method!r}: an ensemble is several models; take leave-one-out")
-        attribution = attribute(self.predictor, text, most=_MOST_GRADIENTS)
-        return {
-            **self._explained(attribution),
-            "method": attribution.method,
-            "scores": [_rounded(one) for one in attribution.scores.tolist()],
-            "baseline": [_rounded(one) for one in attribution.baseline.tolist()],
-            "gap": float(f"{attribution.gap:.2e}"),
-        }
-
-    def _left_out(self, text: str) -> Effects:
-        if isinstance(self.predictor, Classifier):
-            return leave_one_out(self.predictor, text)
-        return leave_words_out(lambda texts: answer(self.predictor, texts)[0], text)
+        name, found = explain(self.predictor, text, method, most=_MOST_GRADIENTS)
+        answer = self._explained(found) | {"method": name}
+        if isinstance(found, Attribution):
+            answer |= {
+                "scores": [_rounded(one) for one in found.scores.tolist()],
+                "baseline": [_rounded(one) for one in found.baseline.tolist()],
+                "gap": float(f"{found.gap:.2e}"),
+            }
+        return answer
 
     def _explained(self, explained: Effects | Attribution) -> dict[str, Any]:
         tokens = [

@@ -21,8 +21,9 @@ from sentitok.web.app import Desk, json_response, ms_since
 from sentitok.web.body import Body, read_body
 
 from ..errors import SentiError
+from ..explain import EXPLAINERS
 from ..generation.sampling import Sampling
-from .models import METHODS, Answering, Writing
+from .models import Answering, Writing
 
 __all__ = ["routes"]
 
@@ -70,10 +71,10 @@ def _effects(desk: Desk) -> Callable[[Request], Any]:
         body = await read_body(request, desk.work.limits)
         name, model = desk.model(body, "effects")
         assert isinstance(model, Answering)
-        text, method = body.text(), body.name("method") or METHODS[0]
+        text, method = body.text(), body.name("method") or next(iter(EXPLAINERS))
         body.end()
-        if method not in METHODS:
-            raise HTTPException(400, f"method: expected {' or '.join(METHODS)}")
+        if method not in EXPLAINERS:
+            raise HTTPException(400, f"method: expected {' or '.join(EXPLAINERS)}")
         return await _answered(desk, name, model.effects, text, method)
 
     return effects
