@@ -19,7 +19,7 @@ INSTALL := $(BIN)/python scripts/install.py
 PY_ENV = PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR") or "")'):$$LD_LIBRARY_PATH"
 
-.PHONY: all demo release test test-rust test-features test-python test-slow instructions bench lint fmt docs dist clean
+.PHONY: all demo release test test-rust test-features test-python test-slow instructions bench bench-all lint fmt docs dist clean
 
 all: demo
 
@@ -129,16 +129,22 @@ test-features: $(STAMP)/venv
 test-python: $(STAMP)/dev $(STAMP)/transformers-4
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
 
-# Every code point in every context, and all short strings: hours.
+# All tests at length: every code point in every context, whole corpora, all cases of which `make test` has a sample,
+# 1,000 examples of each property. Hours.
 test-slow: $(STAMP)/dev $(STAMP)/release test-features
 	cargo test --locked --release --features compression
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -m slow
+	PATH="$(CURDIR)/$(BIN):$$PATH" SENTITOK_THOROUGH=1 $(BIN)/python -m pytest tests -m ""
 
 # Needs valgrind; `renew` in place of `check` writes the counts anew.
 instructions:
 	$(PYTHON) benches/instructions.py check
 
-bench: $(STAMP)/rivals $(STAMP)/release
+# Prints tables in some minutes and changes no file.
+bench: $(STAMP)/dev $(STAMP)/release
+	$(BIN)/python benches/quick.py
+
+# Writes docs/benchmarks.md and the figures of the README: hours of a quiet machine.
+bench-all: $(STAMP)/rivals $(STAMP)/release
 	$(BIN)/python benches/report.py
 
 lint: $(STAMP)/dev

@@ -32,7 +32,7 @@ LONG_LIBRARIES = ("sentitok", "gigatoken", "tokenizers 1.0rc", "fastokens", "tok
 DOCUMENT_CHARACTERS = 4096
 # A library this many times slower than ours in the first round runs no other.
 FAR = 4
-# Where libraries with an environment of their own are installed (`make bench`).
+# Where libraries with an environment of their own are installed (`make bench-all`).
 APART = Path(sys.prefix) / "apart"
 
 HEAD = ("library", "ids", "ready ms", "first pass MB/s", "ours / this", "repeat MB/s", "ours / this", "peak")

@@ -59,7 +59,7 @@ def section(page: str, title: str) -> str:
     """
     match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.M | re.S)
     if match is None:
-        raise ValueError(f"{PAGE.name} has no section {title!r}; type make bench")
+        raise ValueError(f"{PAGE.name} has no section {title!r}; type make bench-all")
     return match[1]
 
 
@@ -71,7 +71,7 @@ def table(text: str, title: str) -> Table:
     """
     match = re.search(rf"^### ({re.escape(title)}.*)\n\n((?:\|.*\n)+)", text, re.M)
     if match is None:
-        raise ValueError(f"{PAGE.name} has no table {title!r}; type make bench")
+        raise ValueError(f"{PAGE.name} has no table {title!r}; type make bench-all")
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in match[2].splitlines()]
     return Table(match[1], [dict(zip(lines[0], line, strict=True)) for line in lines[2:]])
 

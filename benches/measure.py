@@ -87,7 +87,13 @@ def megabytes(n_bytes: float) -> str:
 
 
 def train_table(
-    folder: Path, corpus: Corpus, model: str, vocab_size: int, rivals: Sequence[str], reference: str
+    folder: Path,
+    corpus: Corpus,
+    model: str,
+    vocab_size: int,
+    rivals: Sequence[str],
+    reference: str,
+    rounds: int = ROUNDS,
 ) -> str:
     """Trains all libraries on one text; the share is of the tokens of `reference`."""
 
@@ -99,7 +105,7 @@ def train_table(
         return set(json.loads((folder / f"{name}.json").read_text("utf-8")))
 
     names = [name for name in rivals if find_spec(name.split(",")[0])]
-    results = in_turns(names, run)
+    results = in_turns(names, run, rounds)
     wanted = tokens(reference) if not isinstance(results.get(reference), str | None) else None
     ours = results[names[0]]
     base = median(ours, "seconds") if not isinstance(ours, str) else None

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 HEAD = (
-    "# Benchmarks\n\nWritten by `make bench` (`benches/report.py`), not by hand. "
+    "# Benchmarks\n\nWritten by `make bench-all` (`benches/report.py`), not by hand. "
     "Trust ratios, not seconds: each section comes from one run on one machine."
 )
 

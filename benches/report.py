@@ -1,4 +1,4 @@
-"""Runs all measurements and writes docs/benchmarks.md: `make bench`.
+"""Runs all measurements and writes docs/benchmarks.md: `make bench-all`.
 
 How a figure is made: `measure.py`. `python benches/report.py train encode` runs
 only those sections; each takes its place on the page when it is done. `--print`

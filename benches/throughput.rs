@@ -2,7 +2,7 @@
 //!
 //! A plain timed `main`: medians of five runs on one thread, and the answers of
 //! the fast paths compared with their definitions before a time is shown.
-//! Rivals are compared in `report.py`, which `make bench` runs.
+//! Rivals are compared in `report.py`, which `make bench-all` runs.
 
 use std::hint::black_box;
 use std::path::Path;

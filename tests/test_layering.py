@@ -102,7 +102,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         "errors", "config", "data", "models", "generation", "training", "tasks", "evaluation", "plots",
-        "runs", "language_model", "translator", "recipes", "predictor", "alignment",
+        "runs", "language_model", "translator", "recipes", "classifier", "predictor", "alignment",
         "explain", "export", "web",
     },
     "__main__": {"cli"},

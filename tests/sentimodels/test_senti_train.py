@@ -343,7 +343,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
     assert 0 < steps < 400 * 5
 
 
-NAMES = ["train", "runs", "predict", "archs", "init", "verify"]
+NAMES = ["train", "runs", "predict", "archs", "init", "verify", "bench"]
 COMMANDS = typer.main.get_group(build()).commands
 
 

@@ -44,6 +44,7 @@ COMMANDS = {
     "ensemble": ("ensemble", "Combine several runs into one predictor."),
     "plot": ("plot", "Draw figures of runs, predictions or data."),
     "archs": ("inspect", "List the architectures, with their presets and sizes."),
+    "bench": ("bench", "Measure how fast each architecture trains and answers."),
     "init": ("inspect", "Write a configuration file with every key and its default."),
     "verify": ("inspect", "Check that no file of a run has changed since it was written."),
     "data": ("data", "Check, describe and split labelled files."),

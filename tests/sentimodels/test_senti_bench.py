@@ -1,0 +1,31 @@
+"""`senti bench`: a row for each architecture that is asked for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from labelled_reviews import write
+from senti_in_process import senti
+
+
+def test_each_architecture_has_a_row(tmp_path: Path) -> None:
+    write(tmp_path / "reviews.csv", 60)
+    call = ["bench", "reviews.csv", "--arch", "nb", "--arch", "cnn", "--steps", "2"]
+    done = senti(*call, "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["schema"] == "senti.bench/1"
+    assert found["texts"] == 60
+    assert [(row["arch"], row["preset"]) for row in found["results"]] == [("nb", None), ("cnn", "nano")]
+    for row in found["results"]:
+        assert min(row[key] for key in row if key.endswith("_per_s") or key in ("parameters", "bytes")) > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["reviews.csv"]
+
+
+@pytest.mark.parametrize("option", ["--arch", "--preset"])
+def test_an_unknown_name_is_refused(option: str, tmp_path: Path) -> None:
+    done = senti("bench", option, "nothing-such", cwd=tmp_path)
+    assert done.code == 2
+    assert option in done.err
+    assert "nothing-such" in done.err
