@@ -85,8 +85,7 @@ ROOMS: dict[str, set[str]] = {
     "classifier": {"arguments", "config", "data", "text", "inference", "training", "runs"},
     "predictor": {"errors", "evaluation", "runs", "classifier"},
     "alignment": {
-        "errors", "config", "data", "text", "models", "generation", "evaluation", "training", "runs",
-        "predictor",
+        "errors", "config", "data", "models", "generation", "evaluation", "training", "runs", "predictor",
     },  # a language model that learns, and a classifier that rewards: data and losses
     "recipes": {
         "errors", "config", "data", "text", "nn", "models", "generation", "inference", "evaluation",

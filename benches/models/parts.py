@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from sentimodels.data import Table, read_table, split, training_table
+from sentimodels.data.exclusion import Exclusion
 from sentimodels.data.sst.kaggle import with_rebuilt_labels
 
 SEED = 42
@@ -26,6 +27,9 @@ FILES = {
     "imdb": "imdb/imdb_40k.csv.xz", "yelp": "yelp-labelled/yelp_labelled.txt",
     "chinese": "zh-reviews/reviews.csv.xz",
 }  # fmt: skip
+# Hashes of the sentences of SST dev and test, which the Kaggle test and SST-2 have too, and of some of their
+# phrases (`senti data hashes`).
+HELD_OUT = Path(__file__).with_name("kaggle-held-out.txt")
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,9 @@ def of_whole(whole: Table) -> Parts:
 
 @cache
 def kaggle(data: Path) -> list[Parts]:
-    return [of_whole(training_table(data / FILES["kaggle"]))]
+    """The training phrases without those of the sentences that judge: SST dev and test, and SST-2's."""
+    table, _ = Exclusion.read(str(HELD_OUT)).trainable(training_table(data / FILES["kaggle"]))
+    return [of_whole(table)]
 
 
 @cache

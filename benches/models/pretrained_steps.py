@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from as_phrases import as_phrases, tokenizer_of
-from parts import SETS, Parts
+from parts import HELD_OUT, SETS, Parts
 from pretrained_rows import (
     BASES,
     CONTEXT,
@@ -102,7 +102,7 @@ class Bench:
         if self.small:
             train = {"max_steps": 6, "batch_size": 8, "threads": 1, "save_every": 2}
         data: Tree = {"corpus": [str(self.corpus)], "tokenizer": str(self.tokenizer(tree["arch"], vocab))}
-        data |= {"context": CONTEXT, "valid_tokens": 100_000}
+        data |= {"context": CONTEXT, "valid_tokens": 100_000, "exclude": str(HELD_OUT)}
         return {**tree, "preset": size, "data": data, "train": train}
 
     def base(self, name: str) -> dict[str, Any] | None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from alignment_runs import config_of, make, texts, write_lines, write_pairs
+from sentimodels.data.exclusion import hash_file_of
 from sentimodels.errors import DataError
 from sentimodels.recipes.alignment import align
 from sentimodels.runs.execute import Callbacks
-from shared_data import text as shared_text
 
 
 @pytest.fixture(scope="module")
@@ -132,43 +132,21 @@ def test_parts_of_one_table(made: Path, tmp_path: Path) -> None:
         guarded(made, tmp_path / "again", train=path, **{**parts, "where": None})
 
 
-@pytest.mark.parametrize("part", ["dev", "test"])
-def test_nothing_is_aligned_on_what_nothing_may_train_on(part: str, made: Path, tmp_path: Path) -> None:
-    from sentimodels.text.held_out import _LEAF
-
-    trees = shared_text("sst-trees", f"{part}.txt.xz").splitlines()
-    sentences = [" ".join(_LEAF.findall(tree)) for tree in trees]
-    copy = write_lines(tmp_path / "copy.txt", sentences)
-    with pytest.raises(DataError, match=r"copy\.txt: nothing may align on it: .* SST dev and test"):
-        align(config_of(made, data={"train": str(copy)}), tmp_path / "run")
-    rows = [{"prompt": one, "chosen": " good", "rejected": " bad"} for one in sentences]
-    pairs = write_lines(tmp_path / "pairs.jsonl", [json.dumps(row) for row in rows])
-    with pytest.raises(DataError, match=r"nothing may align on it"):
-        align(config_of(made, "dpo", data={"train": str(pairs)}), tmp_path / "run")
-    long = [one for one in sentences if len(one) > 60][:3]
-    some = write_lines(tmp_path / "some.txt", [*texts(40, 6), *long])
-    notes: list[str] = []
-    config = config_of(made, data={"train": str(some)}, train={"max_steps": 1})
-    align(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
-    assert any(note.startswith("3 rows of ") and "SST dev" in note for note in notes)
-    # In an answer as well.
-    rows = [{"prompt": one, "chosen": f" so\n{long[0]}", "rejected": " bad"} for one in texts(40, 6)]
+def test_excluded_rows_are_not_aligned_on(made: Path, tmp_path: Path) -> None:
+    """Openings, and pairs of which an answer has a line that is excluded."""
+    held = [f"a sentence with number {n} that only the judges have read" for n in range(3)]
+    hashes = tmp_path / "held-out.txt"
+    hashes.write_bytes(hash_file_of(held)[0])
+    excluded = {"exclude": str(hashes)}
+    some = write_lines(tmp_path / "some.txt", [*texts(40, 6), *held])
+    _, _, notes = guarded(made, tmp_path / "ppo", train=str(some), **excluded)
+    assert any("some.txt: 3 rows" in note for note in notes)
+    rows = [{"prompt": one, "chosen": f" so\n{held[0]}", "rejected": " bad"} for one in texts(40, 6)]
     rows += [
         {"prompt": f"{one} {n}", "chosen": " good", "rejected": " bad"} for n, one in enumerate(texts(90, 7))
     ]
-    write_lines(pairs, [json.dumps(row) for row in rows])
-    notes.clear()
-    align(config_of(made, "dpo", data={"train": str(pairs)}, train={"max_steps": 1}), tmp_path / "dpo",
-          callbacks=Callbacks(on_warning=notes.append))  # fmt: skip
-    assert any(note.startswith("40 rows of ") and "SST dev" in note for note in notes)
-
-
-def test_rewards_cannot_be_trained_on_it_either(tmp_path: Path) -> None:
-    """The guard of classifiers, which a reward is."""
-    from sentimodels.runs.families import resolve
-    from sentimodels.runs.train import train
-    from shared_data import folder
-
-    data = {"train": str(folder() / "sst-trees" / "dev.txt.xz"), "format": "sst"}
-    with pytest.raises(DataError, match="nothing may train on it"):
-        train(resolve({"arch": "nb", "data": data}), tmp_path / "run")
+    pairs = write_lines(tmp_path / "pairs.jsonl", [json.dumps(row) for row in rows])
+    notes = []
+    config = config_of(made, "dpo", data={"train": str(pairs), **excluded}, train={"max_steps": 1})
+    align(config, tmp_path / "dpo", callbacks=Callbacks(on_warning=notes.append))
+    assert any("pairs.jsonl: 40 rows" in note for note in notes)

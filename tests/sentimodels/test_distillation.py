@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-import shared_data
 from distilling import make, student
 from labelled_reviews import rows, tree, write
 from oracles.distillation import by_hand
@@ -209,17 +208,6 @@ def test_leaks_between_the_students_parts_are_dropped_or_refused(made: Path, tmp
         distill(student(made, data={**data, "leaks": "fail"}), tmp_path / "student")
     dropped = student(made, data={**data, "leaks": "drop"}, train={"epochs": 1})
     assert distill(dropped, tmp_path / "student")["rows"]["train"] == 50
-
-
-@pytest.mark.parametrize("file", ["sst-trees/test.txt.xz", "kaggle-movie-reviews/test.tsv.xz"])
-def test_held_out_sentences_are_refused_without_labels_too(made: Path, file: str, tmp_path: Path) -> None:
-    held = read_table(shared_data.folder() / file, limit=20_000)
-    (tmp_path / "texts.txt").write_text("\n".join(held.texts) + "\n", "utf-8")
-    config = student(made, data={"train": str(tmp_path / "texts.txt"), "format": "lines"})
-    with pytest.raises(DataError, match="nothing may train on it"):
-        distill(config, tmp_path / "student")
-    with pytest.raises(DataError, match="nothing may train on it"):
-        distill(student(made, data={"train": str(shared_data.folder() / file)}), tmp_path / "student")
 
 
 def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> None:

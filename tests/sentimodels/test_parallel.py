@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import shared_data
 from sentimodels.config import ParallelConfig
-from sentimodels.data import read_table
-from sentimodels.data.parallel import check_parallel, read_parallel, split_pairs
+from sentimodels.data.parallel import read_parallel, split_pairs
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.generation.encoder_decoder import EncoderDecoder
 from sentimodels.generation.prompted import Prompted
@@ -191,12 +189,3 @@ def test_the_end_in_a_text_is_text() -> None:
     pairs, end = encoded(["a </s> b"], ["c"])
     assert end not in pairs.sources[0]
     assert len(pairs.sources[0]) > 3
-
-
-def test_pairs_of_held_out_texts_are_refused(tmp_path: Path) -> None:
-    texts = read_table(shared_data.folder() / "sst-trees" / "test.txt.xz").texts
-    files = written(tmp_path, "\n".join(texts), "\n".join("x" for _ in texts))
-    with pytest.raises(DataError, match="nothing may train on it"):
-        check_parallel(read_parallel(files))
-    with pytest.raises(DataError, match="nothing may train on it"):
-        check_parallel(read_parallel(files[::-1]))

@@ -1,7 +1,6 @@
 """What rows a run takes: those it refuses, those it trains on and says something of, and very long ones."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -120,17 +119,3 @@ def test_near_duplicates_are_said_and_where_they_were_not_looked_for(
     notes = Tables(config.data).notes
     assert not any("rows of valid are nearly" in note for note in notes)
     assert any("near duplicates of training texts in valid were not looked for" in note for note in notes)
-
-
-def test_the_held_out_treebank_is_refused(tmp_path: Path) -> None:
-    """Nothing trains on what the Kaggle test was made of."""
-    from shared_data import folder
-
-    dev = folder() / "sst-trees" / "dev.txt.xz"
-    for where in ("train", "valid"):
-        data: dict[str, Any] = {where: str(dev)}
-        with pytest.raises(DataError, match="nothing may train"):
-            train(
-                resolve(tree("tfidf", dev if where == "train" else write(tmp_path / "x.csv"), data=data)),
-                tmp_path / "run",
-            )

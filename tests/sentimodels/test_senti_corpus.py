@@ -9,7 +9,6 @@ import pytest
 from labelled_reviews import write_books
 from senti_in_process import senti
 from sentitok import encode_files, train_bpe
-from shared_data import text as shared_text
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +67,6 @@ def test_dump_writes_the_longest_phrase_of_each_sentence(folder: Path) -> None:
     bare = senti("data", "dump", "reviews.csv", "-o", "no.txt", cwd=folder)
     assert bare.code == 2
     assert "no column says which sentence a phrase is of; name it: --group-column NAME" in bare.err
-    (folder / "dev.txt").write_text(shared_text("sst-trees", "dev.txt.xz"))
-    refused = senti("data", "dump", "dev.txt", "--format", "sst-phrases", "-o", "no.txt", cwd=folder)
-    assert refused.code == 2
-    assert "nothing may pre-train on it" in refused.err
 
 
 def test_dump_of_a_name_too_long_for_a_file(folder: Path) -> None:

@@ -22,7 +22,6 @@ from sentimodels.cli.options import count
 from sentimodels.cli.pretrain import summary
 from sentimodels.errors import SentiError
 from sentimodels.runs.families import LANGUAGE_MODEL
-from shared_data import text as shared_text
 
 
 @pytest.fixture(scope="module")
@@ -120,14 +119,6 @@ def test_what_cannot_be_is_said_on_one_line(args: list[str], said: str, folder: 
     assert said in done.err
     assert done.err.strip().splitlines()[-1].startswith("senti: ")
     assert not (folder / "refused").exists()
-
-
-def test_held_out_sentences_are_refused(folder: Path) -> None:
-    (folder / "trees.txt").write_text(shared_text("sst-trees", "dev.txt.xz"))
-    done = senti("pretrain", "trees.txt", *SMALL, "--steps", "1", "-o", "leak", cwd=folder)
-    assert done.code == 2
-    assert "trees.txt: nothing may pre-train on it: it is the trees of SST dev" in done.err
-    assert not (folder / "leak").exists()
 
 
 def test_counts_may_be_written_short() -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from sentimodels.cli.app import build
 from sentimodels.evaluation.predictions import Predictions
 
-OURS = ["data check", "data stats", "data split", "data sst"]
+OURS = ["data check", "data stats", "data split", "data sst", "data hashes"]
 OURS += ["sweep", "evaluate", "errors", "submit", "compare", "ensemble", "plot"]
 
 

@@ -13,6 +13,7 @@ from torch import nn
 
 from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig, Seq2SeqConfig, TranslationTrainConfig
+from sentimodels.data.exclusion import hash_file_of
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.generation.encoder_decoder import EncoderDecoder
@@ -32,7 +33,6 @@ from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
 from sentimodels.text.inputs import Inputs
 from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer
 from sentimodels.translator import Translator
-from shared_data import text as shared_text
 
 
 @pytest.fixture
@@ -297,19 +297,20 @@ def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:
         train_translation(settings, folder / "other")
 
 
-def test_pairs_with_held_out_sentences_are_left_out(folder: Path) -> None:
+def test_excluded_pairs_are_left_out(folder: Path) -> None:
     """On either side, of training and of validation pairs; each is counted."""
-    trees = [shared_text("sst-trees", f"{part}.txt.xz").splitlines()[0] for part in ("dev", "test")]
-    dev, test = (" ".join(re.findall(r"\(\d+ ([^()]+)\)", tree)) for tree in trees)
+    dev, test = (f"the {part} judges alone have read this sentence" for part in ("first", "second"))
+    (folder / "held-out.txt").write_bytes(hash_file_of([dev, test])[0])
     for name, source, target in (("train", f"one\n{dev}", f"{test}\neins"), ("valid", test, "zwei")):
         for side, more in (("en", source), ("de", target)):
             with (folder / f"{name}.{side}").open("a", encoding="utf-8") as file:
                 file.write(f"{more}\n")
     said: list[str] = []
-    train, valid = read_pairs(small_translation(folder), said.append)
+    config = small_translation(folder, data={"exclude": str(folder / "held-out.txt")})
+    train, valid = read_pairs(config, said.append)
     assert (len(train), len(valid)) == (1500, 40)
     assert not {dev, test} & {*train.sources, *train.targets, *valid.sources, *valid.targets}
-    assert [re.findall(r"^\d rows? of", one) for one in said[:2]] == [["2 rows of"], ["1 row of"]]
+    assert [re.findall(r"\d rows?\b", one) for one in said[:2]] == [["2 rows"], ["1 row"]]
 
 
 def test_without_validation_pairs_a_part_is_held_out(folder: Path) -> None:

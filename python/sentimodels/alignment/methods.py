@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..config import AlignConfig, AlignTrainConfig, DPOConfig, PPOConfig, TrainingPlan
+from ..data.exclusion import Exclusion
 from ..data.normalization import fold
 from ..data.table import Table
 from ..errors import ConfigError, DataError
@@ -26,7 +27,7 @@ from ..training.history import Fit
 from ..training.trainer import Record, Trainer
 from .actor_critic import ActorCritic, PolicyOutput
 from .dpo import Preferences, answer_log_probs, plan_of
-from .openings import Parts, divide, encode, read_openings, trainable
+from .openings import Parts, divide, encode, read_openings
 from .ppo import PPO
 from .preferences import PairRows, encode_pairs, read_preferences, texts_of
 from .reward import Reward
@@ -153,7 +154,9 @@ class FollowReward:
         data, say = setup.config.data, setup.say
         setup.check_room("an opening")
         table = read_openings(Path(data.train), data, data.where)
-        table = trainable(table, [(text,) for text in table.texts], say)
+        table, notes = Exclusion.read(data.exclude).trainable(table)
+        for note in notes:
+            say(note)
         named = setup.held_out
         judge = None if named is None else read_openings(named[0], data, named[1])
         parts = divide(table, judge, setup.seen, data, say)
@@ -239,7 +242,10 @@ class PreferAnswers:
         assert isinstance(config.task, DPOConfig)
         setup.check_room("a prompt")
         pairs, table = read_preferences(Path(data.train), data)
-        table = trainable(table, [texts_of(pair) for pair in pairs.values()], setup.say)
+        texts = [texts_of(pair) for pair in pairs.values()]
+        table, notes = Exclusion.read(data.exclude).trainable(table, texts)
+        for note in notes:
+            setup.say(note)
         named = setup.held_out
         of_judge, judge = (pairs, None) if named is None else read_preferences(named[0], data)
         parts = _apart(divide(table, judge, setup.seen, data, setup.say), setup.say)

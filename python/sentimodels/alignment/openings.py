@@ -1,11 +1,10 @@
 """Openings: the beginnings of texts that a policy goes on from, to train on and to judge on.
 
-The guards of pre-training and of classifiers hold: files that nothing may train on are refused, lines and
-rows among others are left out (`text/held_out.py`); nothing judges that a run behind the alignment was
-trained on (`sources.py`). Not for pairs of answers (`preferences.py`).
+Rows that `--exclude` names are left out, and nothing judges that a run behind the alignment was trained on
+(`sources.py`). Not for pairs of answers (`preferences.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +16,11 @@ from sentitok import Tokenizer
 from ..config import AlignDataConfig
 from ..data.opening import open_text, plain_suffix
 from ..data.readers import read_table
-from ..data.rules import check_trainable, guarded
 from ..data.table import Table
 from ..errors import ConfigError, DataError
-from ..text.held_out import trainable_rows
 from .sources import Seen
 
-__all__ = ["Openings", "Parts", "divide", "encode", "read_openings", "trainable"]
+__all__ = ["Openings", "Parts", "divide", "encode", "read_openings"]
 
 _Say = Callable[[str], None]
 
@@ -73,23 +70,7 @@ def _read_lines(path: Path, data: AlignDataConfig) -> Table:
             texts.append(line)
         sha256 = file.sha256()
     numbers = list(range(len(texts)))
-    return guarded(Table(texts, None, None, None, path, sha256, format="lines", numbers=numbers))
-
-
-def trainable(table: Table, texts: Sequence[Sequence[str]], say: _Say) -> Table:
-    """Returns the rows that may be trained on.
-
-    Args:
-        table: the rows.
-        texts: of each row all that is trained on.
-        say: told what is left out.
-
-    Raises:
-        DataError: if the file is one that nothing may train on.
-    """
-    check_trainable(table, "align")
-    kept = trainable_rows(table.source, table.sha256, texts, say)
-    return table if len(kept) == len(texts) else table.take(kept)
+    return Table(texts, None, None, None, path, sha256, format="lines", numbers=numbers)
 
 
 def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig, say: _Say) -> Parts:

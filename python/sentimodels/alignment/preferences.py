@@ -1,7 +1,6 @@
 """Preferences: pairs of answers to a prompt, one chosen and one rejected, as texts and as rows of ids.
 
-A file is JSON lines with `prompt`, `chosen` and `rejected`. The guards of openings hold (`openings.py`),
-of each of the three texts.
+A file is JSON lines with `prompt`, `chosen` and `rejected`.
 """
 
 import json
@@ -17,7 +16,6 @@ from sentitok import Tokenizer
 
 from ..config import AlignDataConfig
 from ..data.opening import open_text
-from ..data.rules import guarded
 from ..data.table import Table
 from ..errors import DataError
 from .openings import begin_ids
@@ -64,7 +62,7 @@ def read_preferences(path: Path, data: AlignDataConfig) -> tuple[dict[int, Prefe
         raise DataError(f"{path}: no pairs; expected JSON lines with {', '.join(_FIELDS)}")
     prompts = [pair.prompt for pair in pairs.values()]
     table = Table(prompts, None, None, None, path, sha256, format="pairs-of-answers", numbers=list(pairs))
-    return pairs, guarded(table)
+    return pairs, table
 
 
 def _pair(line: str, place: str) -> Preference:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import number
+from sentitok.cli.output import counted, lines, number
 
 from .command import (
     AnswerIsNoError,
@@ -71,7 +71,7 @@ def check(
         bool,
         typer.Option(
             "--strict",
-            help="Exit with code 1 if a leak is found, or the training file may not be trained on.",
+            help="Exit with code 1 if a leak is found.",
         ),
     ] = False,
     text_column: TextColumn = None,
@@ -112,7 +112,7 @@ def check(
     rows, leaked, shown_examples = [], [], []
     for table in tables:
         repeats = duplicates(table, near=near)
-        value["files"].append({"file": str(table.source), "held_out": table.held_out, **asdict(repeats)})
+        value["files"].append({"file": str(table.source), **asdict(repeats)})
         shown_examples += _shown(table.source.name, repeats.examples)
         rows.append([
             str(table.source), number(repeats.n), number(repeats.exact), number(repeats.folded),
@@ -128,18 +128,15 @@ def check(
             "conflicts": report.conflicts, "shared_groups": report.shared_groups,
             "examples": [asdict(example) for example in report.examples],
         })  # fmt: skip
-    held_out = [
-        f"{table.source}: refused for training: {table.held_out}" for table in tables[:1] if table.held_out
-    ]
     head = ["file", "rows", "exact", "folded", "near", "conflicts", "empty"]
     parts: list[Any] = [grid("Rows that repeat an earlier row of the file", head, rows)]
     if shown_examples:
         parts.append(grid("Examples", ["text", "like", "labels", "kind"], shown_examples))
-    parts += [*leaked, *held_out]
+    parts += leaked
     if len(tables) > 1 and not leaked:
         parts.append("no leaks between the files")
     output.result(value, page(*parts), str(sum(one["folded"] for one in value["leaks"])))
-    if strict and (leaked or held_out):
+    if strict and leaked:
         raise AnswerIsNoError("rows leaked; `senti data split` keeps equal texts on one side")
 
 
@@ -293,10 +290,7 @@ def sst(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Convert treebank files to a table, or label the Kaggle test file from them.
-
-    A table made from SST dev or test stays refused for training, whatever its format.
-    """
+    """Convert treebank files to a table, or label the Kaggle test file from them."""
     from ..data import read_table
     from ..data.sst.kaggle import with_rebuilt_labels
     from ..data.writers import write_table
@@ -313,12 +307,51 @@ def sst(
     else:
         joined = _joined(tables)
     put_file(out, lambda path: write_table(joined, path), force=force)
-    held_out = [f"{table.source}: {table.held_out}" for table in tables if table.held_out]
-    value = {"file": str(out), "rows": len(joined), "labels": label_counts(joined), "held_out": held_out}
-    notes = [f"for scoring alone: {line}" for line in held_out]
-    output.result(
-        value, page(label_grid({out.name: label_counts(joined)}), f"written  {out}", *notes), str(out)
-    )
+    value = {"file": str(out), "rows": len(joined), "labels": label_counts(joined)}
+    output.result(value, page(label_grid({out.name: label_counts(joined)}), f"written  {out}"), str(out))
+
+
+def hashes(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of held-out texts.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the hashes to.")],
+    text_column: TextColumn = None,
+    format: Format = None,
+    where: Where = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
+    max_line_bytes: MaxLineBytes = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write hashes of held-out texts, for --exclude of the commands that train.
+
+    The file holds no text. A text is known by its letters and digits, whatever its case, accents, spacing and
+    punctuation; texts of fewer than 20 letters have no hash.
+    """
+    from ..data.exclusion import hash_file_of
+    from ..data.writers import write_atomically
+
+    output = Output("senti.data.hashes/1", as_json=as_json, quiet=quiet)
+    refuse_input(out, files)
+    check_file(out, force=force)
+    tables = [
+        read(
+            output, path, text_column=text_column, format=format, where=where, encoding=encoding,
+            separator=separator, header=header, max_line_bytes=max_line_bytes,
+        )
+        for path in files
+    ]  # fmt: skip
+    texts = [text for table in tables for text in table.texts]
+    data, n_hashes = hash_file_of(texts)
+    if not n_hashes:
+        raise UsageError(f"{', '.join(map(str, files))}: no text of 20 letters or more, so there is no hash")
+    put_file(out, lambda path: write_atomically(path, data), force=force)
+    rows = [("hashes", f"{number(n_hashes)} of {counted(len(texts), 'text')}"), ("written", str(out))]
+    value = {"file": str(out), "texts": len(texts), "hashes": n_hashes}
+    output.result(value, lines([*rows, ("next", f"senti train FILE --exclude {out}")]), str(out))
 
 
 def _joined(tables: "list[Table]") -> "Table":
@@ -374,6 +407,15 @@ def register(app: typer.Typer) -> None:
             "senti data sst trees.txt -o sentences.csv", "senti data sst trees.txt -o phrases.tsv --phrases"
         ),
     )(sst)
+    group.command(
+        "hashes",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti data hashes valid.csv -o held-out.txt",
+            "senti data hashes valid.csv test.csv -o held-out.txt --quiet",
+        ),
+    )(hashes)
     group.command(
         "dump",
         cls=Command,

@@ -48,10 +48,9 @@ def dump(
 ) -> None:
     """Write the longest phrase of each sentence, one a line.
 
-    Line ends and tabs inside a phrase become spaces. A file that nothing may be trained on is refused.
+    Line ends and tabs inside a phrase become spaces.
     """
     from ..data.opening import whole_characters
-    from ..data.rules import check_trainable
     from ..data.sentences import sentences
     from ..data.writers import write_atomically
 
@@ -62,7 +61,6 @@ def dump(
         output, file, text_column=text_column, group_column=group_column, format=format, limit=limit,
         skip=skip, encoding=encoding, separator=separator, header=header, max_line_bytes=max_line_bytes,
     )  # fmt: skip
-    check_trainable(table, "pre-train")
     texts = [" ".join(text.split()) for text in sentences(table)]
     data = whole_characters("".join(f"{text}\n" for text in texts)).encode()
     put_file(out, lambda path: write_atomically(path, data), force=force)

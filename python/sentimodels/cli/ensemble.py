@@ -176,7 +176,6 @@ def _rows(
     flags: dict[str, Any],
 ) -> "tuple[Table, Table | None]":
     """Returns the rows to choose on, and those to judge on, if there are any."""
-    from ..data import check_trainable
     from ..runs.shared_validation import common_rows
 
     if dev is None:
@@ -185,7 +184,6 @@ def _rows(
         choosing, judging = common_rows(runs)
     else:
         choosing, judging = read(output, dev, where=where, **flags), None
-        check_trainable(choosing, "fit weights")
     if test is not None:
         judging = read(output, test, **flags)
         if _overlap(choosing, judging):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, SerializeAsAny
 
 from .run import Written
-from .section import MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
 from .train import LoopConfig, OptimConfig
 
 __all__ = [
@@ -64,6 +64,7 @@ class AlignDataConfig(Section):
     )
     encoding: TextEncoding = None
     max_line_bytes: MaxLineBytes = None
+    exclude: Exclude = None
     limit: int | None = Field(
         default=None,
         ge=1,

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .section import MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
 
 __all__ = ["DataConfig", "Leaks", "Long"]
 
@@ -81,6 +81,7 @@ class DataConfig(Section):
         json_schema_extra=flag("--header/--no-header"),
     )
     max_line_bytes: MaxLineBytes = None
+    exclude: Exclude = None
     limit: int | None = Field(
         default=None,
         ge=1,

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, SerializeAsAny
 
 from .run import Written
-from .section import MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
 from .train import LoopConfig, OptimConfig, StartConfig
 
 __all__ = [
@@ -37,6 +37,7 @@ class CorpusConfig(Section):
     )
     encoding: TextEncoding = None
     max_line_bytes: MaxLineBytes = None
+    exclude: Exclude = None
     limit: int | None = Field(
         default=None,
         ge=1,

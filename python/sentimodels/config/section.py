@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-__all__ = ["CharNgrams", "MaxLineBytes", "NgramRange", "Section", "TextEncoding", "flag"]
+__all__ = ["CharNgrams", "Exclude", "MaxLineBytes", "NgramRange", "Section", "TextEncoding", "flag"]
 
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:
@@ -51,6 +51,15 @@ MaxLineBytes = Annotated[
         ge=1,
         description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
         json_schema_extra=flag("--max-line-bytes", "SIZE"),
+    ),
+]
+# Held-out texts, known by their hashes (`data/exclusion.py`).
+Exclude = Annotated[
+    str | None,
+    Field(
+        description="File of hashes of held-out texts: rows with one are neither trained nor validated on. "
+        "senti data hashes writes it. [default: none]",
+        json_schema_extra=flag("--exclude", "FILE"),
     ),
 ]
 

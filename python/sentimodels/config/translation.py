@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny, field_validator
 
 from .run import Written
-from .section import MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
 from .train import LoopConfig, OptimConfig, TrainingPlan
 
 __all__ = [
@@ -42,6 +42,7 @@ class ParallelConfig(Section):
     )
     encoding: TextEncoding = None
     max_line_bytes: MaxLineBytes = None
+    exclude: Exclude = None
     limit: int | None = Field(
         default=None,
         ge=1,

@@ -1,7 +1,7 @@
 """Data of `sentimodels`: files -> `Table` -> parts -> `Encoded` -> batches.
 
 `read_table` reads any file that is recognised; `training_table` does the same and
-refuses what nothing may train, tune or stop on. `split` divides a table, `Labels`
+leaves out empty lines. `split` divides a table, `Labels`
 orders the classes, `encode_texts` turns texts into ids once, `batches` yields
 them by length. `TrainingRecord` is what a run directory keeps of its data, so
 that `evaluate` can tell which rows were seen.
@@ -11,7 +11,6 @@ from .encoded import Batch, Encoded, batches, encode_texts, padding_share, plan
 from .leaks import LeakReport, leaks
 from .readers import read_table, training_table
 from .record import TrainingRecord
-from .rules import check_trainable
 from .split import split
 from .table import Labels, Table
 
@@ -23,7 +22,6 @@ __all__ = [
     "Table",
     "TrainingRecord",
     "batches",
-    "check_trainable",
     "encode_texts",
     "leaks",
     "padding_share",

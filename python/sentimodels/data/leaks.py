@@ -1,6 +1,6 @@
 """Duplicates inside a table, and leaks from a training table into another.
 
-Not for what is held out by name (`sst/guard.py`). Three degrees: letter for letter; folded (`fold`: without
+Three degrees: letter for letter; folded (`fold`: without
 case, spacing, form and invisible characters); near (most word triples shared). Groups, such as the phrases of
 one sentence, may repeat themselves: near duplicates count between groups only.
 """

@@ -14,10 +14,9 @@ from ..errors import DataError
 from .normalization import text_hashes
 from .opening import hash_hashes, open_text, whole_characters
 from .readers import read_table
-from .rules import check_trainable
 from .table import Table
 
-__all__ = ["ParallelText", "check_parallel", "read_lines", "read_parallel", "split_pairs"]
+__all__ = ["ParallelText", "read_lines", "read_parallel", "split_pairs"]
 
 
 @dataclass(frozen=True)
@@ -143,16 +142,6 @@ def _of_table(
     )
     sources, targets = ([whole_characters(text) for text in side] for side in (table.texts, table.labelled()))
     return ParallelText(sources, targets, str(path), table.sha256, (table.sha256, table.sha256))
-
-
-def check_parallel(pairs: ParallelText) -> None:
-    """Refuses pairs that nothing may train on, whichever side they are of.
-
-    Raises:
-        DataError: naming the file.
-    """
-    for side in pairs.sides():
-        check_trainable(side)
 
 
 def split_pairs(pairs: ParallelText, share: float, seed: int) -> tuple[ParallelText, ParallelText]:

@@ -1,7 +1,7 @@
 """`read_table`: any labelled file, recognised by folder, suffix and first lines.
 
 What was recognised and guessed is in the notes of the table; options override it. `training_table` also
-refuses files that nothing may train on.
+leaves out empty lines.
 """
 
 import re
@@ -18,7 +18,6 @@ from ..errors import DataError
 from .columns import Columns, is_known, read_json_lines, read_parquet, read_separated
 from .opening import NotUtf8Error, TextFile, encoding_of, hash_hashes, open_text, plain_suffix
 from .row_buffer import Blank, Rows, Sample, listed, without_breaks
-from .rules import check_trainable, guarded
 from .separated import SEPARATORS, quotes_throughout, recognised, separator_of, sets_separator
 from .sst.trees import Nodes, read_trees
 from .table import Table
@@ -188,14 +187,14 @@ def read_table(
         return _read(path, rows, wanted, format, encoding)
 
     try:
-        return guarded(read(encoding))
+        return read(encoding)
     except NotUtf8Error:
         if encoding is not None:
             raise
     found = before.get("encoding") or encoding_of(path)
     table = read(found)
     note = f"not UTF-8, read as {found} (--encoding latin-1, or another, if that is wrong)"
-    return guarded(replace(table, notes=(note, *table.notes)))
+    return replace(table, notes=(note, *table.notes))
 
 
 def _is_archive(path: Path) -> bool:
@@ -226,13 +225,12 @@ def _condition(where: str | None) -> tuple[str, str] | None:
 
 
 def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
-    """Reads a table to train, tune or stop on; the arguments are those of `read_table`.
+    """Reads a table to train, tune or stop on, without empty lines; the arguments are those of `read_table`.
 
     Raises:
-        DataError: if the rows are held out, or the file is not what it should be.
+        DataError: if the file is not what it should be.
     """
     table = read_table(path, *args, **kwargs)
-    check_trainable(table)
     if table.format == "lines":
         # Answers line up with empty lines; there is nothing to learn from them.
         filled = [row for row, text in enumerate(table.texts) if text.strip()]

@@ -32,7 +32,6 @@ class Table:
         sha256: hash of the file's bytes after decompression (of all files of a folder).
         format: the name of the reader, such as `phrases` or `csv`.
         notes: what was guessed or is odd, one sentence each.
-        held_out: why nothing may train, tune or stop on it, or `None`.
         numbers: the place of each row in its file, counted from 0 over all rows there, or `None`
             for rows that are from no file.
         lines: the line that each row begins on, counted from 1, where that was asked for.
@@ -48,7 +47,6 @@ class Table:
     sha256: str
     format: str = "memory"
     notes: tuple[str, ...] = ()
-    held_out: str | None = None
     numbers: list[int] | None = None
     lines: list[int] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)

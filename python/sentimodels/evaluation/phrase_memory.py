@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.normalization import fold
-from ..data.rules import check_trainable
 from ..data.table import Labels, Table
 from .predictions import Predictor
 
@@ -27,9 +26,8 @@ class PhraseMemory:
         """Remembers a table.
 
         Raises:
-            DataError: if it is held out, has no labels, or one that the model has not.
+            DataError: if it has no labels, or one that the model has not.
         """
-        check_trainable(table, "remember")
         self.labels = labels
         self._known: dict[str, Counter[int]] = {}
         for text, label in zip(table.texts, labels.encode(table.labelled()).tolist(), strict=True):

@@ -195,7 +195,7 @@ def _absolutize_paths(config: AlignConfig) -> AlignConfig:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
     files = {
         key: str(Path(path).absolute())
-        for key in ("train", "held_out")
+        for key in ("train", "held_out", "exclude")
         if (path := getattr(config.data, key)) is not None
     }
     task = config.task

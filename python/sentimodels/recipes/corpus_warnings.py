@@ -1,6 +1,6 @@
 """`notes_of`: warnings about a corpus, before pre-training begins.
 
-Not for what is refused (`text/corpus_stats.py`, `text/held_out.py`).
+Not for what is refused (`text/corpus_stats.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,10 +48,7 @@ def notes_of(
     )
     if facts.left_out:
         were = "line or document was" if facts.left_out == 1 else "lines or documents were"
-        yield (
-            f"{facts.left_out:,} {were} left out for being sentences of SST dev or test, which nothing may "
-            "train on"
-        )
+        yield (f"{facts.left_out:,} {were} left out, because --exclude {config.data.exclude} has their texts")
     yield from _of_tokenizer(config, tokenizer, facts.end)
     if config.task.kind == "masked" and config.task.next_sentence:
         share = share_read(corpus)

@@ -295,8 +295,9 @@ def _absolutize_paths(config: LanguageConfig) -> LanguageConfig:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
     data = config.data
     paths: dict[str, Any] = {"corpus": tuple(str(Path(path).absolute()) for path in data.corpus)}
-    if data.tokenizer is not None:
-        paths["tokenizer"] = str(Path(data.tokenizer).absolute())
+    for name in ("tokenizer", "exclude"):
+        if getattr(data, name) is not None:
+            paths[name] = str(Path(getattr(data, name)).absolute())
     train = config.train
     if train.init_from is not None:
         train = train.model_copy(update={"init_from": str(Path(train.init_from).absolute())})

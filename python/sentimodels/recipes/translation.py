@@ -164,11 +164,15 @@ def _absolutize_paths(config: TranslationConfig) -> TranslationConfig:
     files = {
         name: tuple(str(Path(path).absolute()) for path in getattr(data, name)) for name in ("train", "valid")
     }
-    given = None if data.tokenizer is None else str(Path(data.tokenizer).absolute())
+    given = {
+        name: str(Path(getattr(data, name)).absolute())
+        for name in ("tokenizer", "exclude")
+        if getattr(data, name) is not None
+    }
     start = None if train.init_from is None else str(Path(train.init_from).absolute())
     return config.model_copy(
         update={
-            "data": data.model_copy(update={**files, "tokenizer": given}),
+            "data": data.model_copy(update={**files, **given}),
             "train": train.model_copy(update={"init_from": start}),
         }
     )

@@ -1,11 +1,10 @@
-"""The pairs of a translation run: read, guarded, as ids.
+"""The pairs of a translation run: read, without excluded texts, as ids.
 
 Not for what a batch of them is (`text/pairs.py`), nor for what a model reads of one
 (`generation/encoder_decoder.py`, `generation/prompted.py`).
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,12 @@ from torch import nn
 from sentitok import Tokenizer
 
 from ..config import TranslationConfig
-from ..data.parallel import ParallelText, check_parallel, read_parallel, split_pairs
+from ..data.exclusion import Exclusion
+from ..data.parallel import ParallelText, read_parallel, split_pairs
 from ..data.record import TrainingRecord
 from ..errors import DataError
 from ..runs.lineage import check_unlearned, record_of
 from ..tasks.seq2seq import PairFormat
-from ..text.held_out import trainable_rows
 from ..text.pairs import Pairs, Rows, encode_rows
 
 __all__ = ["read_pairs", "training_pairs", "validation_pairs"]
@@ -38,9 +37,10 @@ def read_pairs(
         DataError: if they are the same, or may not be trained on, or if the base has learned what validates.
     """
     data = config.data
-    train = _trainable(_pairs(config, data.train, data.limit), say)
+    exclusion = Exclusion.read(data.exclude)
+    train = _trainable(_pairs(config, data.train, data.limit), exclusion, say)
     if data.valid:
-        valid = _trainable(_pairs(config, data.valid, None), say)
+        valid = _trainable(_pairs(config, data.valid, None), exclusion, say)
         if valid.sha256 == train.sha256:
             raise DataError(f"{valid.name}: it is trained on, so it cannot be validated on")
         seen = int(TrainingRecord.of(train.table()).seen(valid.table()).sum())
@@ -80,17 +80,16 @@ def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -
     return pairs
 
 
-def _trainable(pairs: ParallelText, say: Say) -> ParallelText:
+def _trainable(pairs: ParallelText, exclusion: Exclusion, say: Say) -> ParallelText:
     """Returns the pairs that may be trained or stopped on.
 
     Raises:
-        DataError: if a side is a file that nothing may train on, or no pair is left.
+        DataError: if no pair is left.
     """
-    check_parallel(pairs)
-    rows = zip(pairs.sources, pairs.targets, strict=True)
-    kept = trainable_rows(Path(pairs.name), pairs.sha256, rows, say or (lambda _: None))
-    if not kept:
-        raise DataError(f"{pairs.name}: each pair has a sentence of SST dev or test; nothing may train on it")
+    kept = exclusion.kept(zip(pairs.sources, pairs.targets, strict=True))
+    for note in exclusion.notes(pairs.name, len(pairs), len(kept)):
+        if say is not None:
+            say(note)
     return pairs if len(kept) == len(pairs) else pairs.take(kept)
 
 

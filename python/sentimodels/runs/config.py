@@ -32,7 +32,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 # Keys whose values name files, by section.
 _FILES = {
-    "data": ("train", "valid", "test", "tokenizer", "vectors", "corpus", "held_out"),
+    "data": ("train", "valid", "test", "tokenizer", "vectors", "corpus", "held_out", "exclude"),
     "task": ("teacher", "reward_run"),
     "train": ("init_from",),
 }

@@ -74,7 +74,7 @@ UNFINISHED = (STATE, CROSSFIT)
 _FORMAT = "sentimodels.run/1"
 _GIT_SECONDS = 10
 # What `[data]` names files by.
-_PATHS = ("train", "valid", "test", "tokenizer", "vectors")
+_PATHS = ("train", "valid", "test", "tokenizer", "vectors", "exclude")
 
 
 class HasFingerprint(Protocol):

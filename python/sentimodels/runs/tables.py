@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import DataConfig, RunConfig
+from ..data.exclusion import Exclusion
 from ..data.leaks import leaks
 from ..data.normalization import fold
 from ..data.readers import read_table, training_table
@@ -55,13 +56,17 @@ class Tables:
         self._blank: Blank = "error" if labels is None else "keep"
         if data.fold is not None:
             _check_fold(data)
+        exclusion = Exclusion.read(data.exclude)
         self.valid = self._chosen(data, data.valid, data.valid_where, training_table)
+        if self.valid is not None:
+            self.valid = self._trainable(self.valid, exclusion)
         self.test = self._chosen(data, data.test, data.test_where, read_table)
         held = self._held(data)
         whole = self._read(
             data, data.train, training_table, data.where, limit=data.limit, skip=data.skip, sample=True,
             seed=data.split_seed, without=held,
         )  # fmt: skip
+        whole = self._trainable(whole, exclusion)
         self.labels = Labels.from_values(whole.labelled()) if labels is None else labels
         if len(self.labels) < 2:
             raise DataError(_one_label(data, self.labels[0], len(held)))
@@ -101,6 +106,12 @@ class Tables:
         if path is None and where is None:
             return None
         return self._read(data, path or data.train, reader, where)
+
+    def _trainable(self, table: Table, exclusion: Exclusion) -> Table:
+        """Returns the rows that may be trained or stopped on."""
+        table, notes = exclusion.trainable(table)
+        self.notes += [note for note in notes if note not in self.notes]
+        return table
 
     def _held(self, data: DataConfig) -> frozenset[int]:
         """Returns the places of the training file's rows that were chosen to validate or test on.
@@ -391,7 +402,7 @@ def check_files(config: RunConfig) -> None:
         FileNotFoundError: naming the first.
     """
     data, start = config.data, config.train.init_from
-    for path in (data.train, data.valid, data.test, data.tokenizer, data.vectors, start):
+    for path in (data.train, data.valid, data.test, data.tokenizer, data.vectors, data.exclude, start):
         if path and not Path(path).exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 

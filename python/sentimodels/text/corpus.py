@@ -1,7 +1,7 @@
 """`prepare` and `Corpus`: from files to the rows of a training and a validation part.
 
 Texts are encoded into token shards in the run directory; directories that `sentitok encode` wrote are used
-where they lie. Either way all documents go by once, in blocks: held-out sentences are looked for, tokens
+where they lie. Either way all documents go by once, in blocks: excluded lines are left out, tokens
 and bytes counted, rows found. So memory does not grow with the corpus, but the index on the disk does.
 Not for reading texts (`documents.py`) nor for rows of a task.
 """
@@ -19,12 +19,12 @@ from sentitok.datasets import TokenDataset
 from sentitok.shards import is_dataset
 
 from ..config import LanguageConfig
+from ..data.exclusion import Exclusion
 from ..data.opening import hash_file, read_small
 from ..data.record import ENCODED
 from ..errors import ConfigError, DataError
 from .corpus_stats import FACTS, Count, Facts, too_small
 from .documents import DOCUMENTS, Documents, of_shards, of_texts
-from .held_out import HeldOutLines
 from .packed import PackedSplit, held_out
 from .special_tokens import end_of_document, masked_tokens
 from .token_writer import TokenWriter
@@ -94,7 +94,7 @@ def prepare(
         The tokenizer, with the special tokens that the task needs.
 
     Raises:
-        DataError: if the corpus cannot be used, is too small, or nothing may be trained on it.
+        DataError: if the corpus cannot be used, or is too small.
         ConfigError: if no tokenizer is named for an encoded corpus, or what texts alone have is set.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def prepare(
             writer.add(block.ids, block.ends)
             count.add(block)
         writer.close()
-        count.close([folder], end, documents.sources, documents.held_out.n_left_out)
+        count.close([folder], end, documents.sources, documents.n_left_out)
     return tokenizer
 
 
@@ -178,17 +178,15 @@ def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, re
         )
     if config.task.kind == "masked":
         tokenizer, _ = masked_tokens(tokenizer)
-    watch, left_out, limit = HeldOutLines(), 0, config.data.limit
+    exclusion, left_out, limit = Exclusion.read(config.data.exclude), 0, config.data.limit
     sources: list[dict[str, object]] = []
     with Count(config, folder, tokenizer.vocab_size) as count:
         for path in paths:
             before, dataset = count.n_documents, TokenDataset(path)
-            watch.begin(path)
             left = None if limit is None else limit - before
-            for block in of_shards(dataset, tokenizer, left, watch):
+            for block in of_shards(dataset, tokenizer, left, exclusion):
                 left_out += int((~block.kept).sum())
                 count.add(block)
-            watch.end()
             n_documents = count.n_documents - before
             sources.append({"source": str(path), "sha256": shards_hash(dataset), "documents": n_documents})
             sources += () if resumed else _made_from(dataset, {one["source"] for one in sources})

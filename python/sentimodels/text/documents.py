@@ -1,4 +1,4 @@
-"""The documents of text files, one by one, without what nothing may be trained on.
+"""The documents of text files, one by one, without excluded lines.
 
 A document is a line, a paragraph, a whole file, a field of a JSON line or a column of CSV or TSV. Files are
 read through the one opener of the package, so gz, xz, bz2 and zst are unpacked and bytes that are not text
@@ -19,15 +19,13 @@ from sentitok.datasets import TokenDataset
 from sentitok.shards import is_dataset
 
 from ..config import CorpusConfig
+from ..data.exclusion import Exclusion
 from ..data.opening import TextFile, open_text, plain_suffix, whole_characters
 from ..data.separated import parsed, recognised
 from ..errors import DataError
-from .held_out import HeldOutLines
 
-__all__ = ["DOCUMENTS", "Block", "Documents", "files_of", "in_blocks", "kind_of", "of_shards", "of_texts"]
+__all__ = ["DOCUMENTS", "Block", "Documents", "files_of", "kind_of", "of_shards", "of_texts"]
 
-# Characters that are looked through together for held-out sentences.
-_AT_ONCE = 1 << 20
 # Characters of a document, where no limit is given.
 _MOST = 1 << 28
 _KINDS = "lines, paragraphs, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
@@ -89,28 +87,28 @@ class Documents:
 
     Attributes:
         sources: of each file that was read to its end: its name, hash and documents.
-        held_out: what was left out.
+        n_left_out: documents that lost lines because `--exclude` has their texts.
     """
 
     def __init__(self, config: CorpusConfig) -> None:
         self.config = config
         self.files = files_of(config.corpus)
         self.sources: list[dict[str, object]] = []
-        self.held_out = HeldOutLines()
+        self.n_left_out = 0
+        self._exclusion = Exclusion.read(config.exclude)
 
     def __iter__(self) -> Iterator[str]:
         """Yields the documents that hold text; those of each call are the same.
 
         Raises:
-            DataError: if a file cannot be read, or nothing may be trained on it.
+            DataError: if a file cannot be read.
         """
-        self.sources, self.held_out = [], HeldOutLines()
+        self.sources, self.n_left_out = [], 0
         left = self.config.limit
         for path in self.files:
             n_documents = 0
             encoding = self.config.encoding or "utf-8"
             with open_text(path, encoding, self.config.max_line_bytes) as file:
-                self.held_out.begin(path)
                 for document in self._kept(
                     _read(file, self.config.format, encoding, self.config.max_line_bytes)
                 ):
@@ -120,7 +118,6 @@ class Documents:
                         n_documents += 1
                         yield document
                 sha256 = file.sha256()
-            self.held_out.end(sha256)
             self.sources.append({"source": str(path), "sha256": sha256, "documents": n_documents})
             if left is not None:
                 left -= n_documents
@@ -128,10 +125,11 @@ class Documents:
                     return
 
     def _kept(self, documents: Iterable[str]) -> Iterator[str]:
-        """Yields documents without held-out lines; they are looked through some at a time."""
-        for some in in_blocks(documents, _AT_ONCE):
-            for text, may_hold in zip(some, self.held_out.screened(some), strict=True):
-                yield self.held_out.without(text) if may_hold else text
+        """Yields documents without excluded lines."""
+        for text in documents:
+            kept = self._exclusion.without(text)
+            self.n_left_out += kept is not text
+            yield kept
 
 
 def _read(file: TextFile, format: str | None, encoding: str, limit: int | None) -> Iterator[str]:
@@ -248,7 +246,7 @@ class Block(NamedTuple):
 
 def of_texts(documents: Iterable[str], tokenizer: Tokenizer, end: int) -> Iterator[Block]:
     """Encodes documents, block by block; each is followed by its end."""
-    for texts in in_blocks(documents, _CHARACTERS):
+    for texts in _in_blocks(documents, _CHARACTERS):
         batch = tokenizer.encode_batch(texts, add_special_tokens=False)
         lengths = np.diff(batch.row_offsets)
         ends = np.cumsum(lengths + 1)
@@ -259,7 +257,7 @@ def of_texts(documents: Iterable[str], tokenizer: Tokenizer, end: int) -> Iterat
         yield Block(ids, ends, [text.encode() for text in texts], np.ones(len(texts), np.bool_))
 
 
-def in_blocks(documents: Iterable[str], characters: int) -> Iterator[list[str]]:
+def _in_blocks(documents: Iterable[str], characters: int) -> Iterator[list[str]]:
     """Yields documents some at a time, of so many characters together or a little more."""
     block: list[str] = []
     size = 0
@@ -274,9 +272,9 @@ def in_blocks(documents: Iterable[str], characters: int) -> Iterator[list[str]]:
 
 
 def of_shards(
-    dataset: TokenDataset, tokenizer: Tokenizer, limit: int | None, watch: HeldOutLines
+    dataset: TokenDataset, tokenizer: Tokenizer, limit: int | None, exclusion: Exclusion
 ) -> Iterator[Block]:
-    """Yields the documents of token shards, those with held-out lines marked."""
+    """Yields the documents of token shards, those with excluded lines marked."""
     n_documents = len(dataset) if limit is None else min(limit, len(dataset))
     done = token = 0
     while done < n_documents:
@@ -291,13 +289,6 @@ def of_shards(
         here = ends - token
         rows = np.split(ids, here[:-1])
         texts = [tokenizer.decode_bytes(row[:-1]) for row in rows]
-        read = [text.decode("utf-8", "replace") for text in texts]
-        searched = zip(read, watch.screened(read), strict=True)
-        kept = np.array([not may or _clean(text, watch) for text, may in searched], np.bool_)
+        kept = np.array([not exclusion.holds(text.decode("utf-8", "replace")) for text in texts], np.bool_)
         yield Block(ids, here, texts, kept)
         done, token = done + len(ends), int(ends[-1])
-
-
-def _clean(text: str, watch: HeldOutLines) -> bool:
-    """Whether a document has no held-out line; all its lines are counted."""
-    return not sum([watch.holds(line) for line in text.split("\n")])

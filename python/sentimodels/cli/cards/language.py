@@ -96,8 +96,7 @@ def _divided(corpus: dict[str, Any] | None) -> list[str]:
     )
     if corpus["left_out"]:
         said += (
-            f" {number(corpus['left_out'])} lines or documents were left out: they are sentences of SST dev "
-            "or test, which nothing may train on."
+            f" {number(corpus['left_out'])} lines or documents were left out, because `--exclude` names them."
         )
     return [said]
 

@@ -1,1 +1,1 @@
-"""The Stanford Sentiment Treebank: its trees, its Kaggle form, and the rule on what is held out."""
+"""The Stanford Sentiment Treebank: its trees and its Kaggle form."""

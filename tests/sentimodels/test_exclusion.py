@@ -1,0 +1,194 @@
+"""`--exclude FILE`: rows, lines and pairs with a held-out text are left out, whoever reads them."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import shared_data
+from labelled_reviews import tree, write
+from senti_in_process import senti
+from sentimodels.data import Table, read_table
+from sentimodels.data.exclusion import Exclusion, hash_file_of, text_key
+from sentimodels.data.normalization import letters
+from sentimodels.data.sst.kaggle import submission, with_rebuilt_labels
+from sentimodels.data.writers import write_table
+from sentimodels.errors import DataError
+from sentimodels.runs.families import resolve
+from sentimodels.runs.tables import Tables
+
+HELD = [f"The judges of part {n} alone have read this long sentence." for n in range(30)]
+
+
+@pytest.fixture
+def hashes(tmp_path: Path) -> Path:
+    path = tmp_path / "held-out.txt"
+    path.write_bytes(hash_file_of(HELD)[0])
+    return path
+
+
+# How a copy of a text may look.
+COPIES = [
+    "{0}", "  {0} ", "{1}", "{2}", "{3}", "1\t{0}\tx", "It was so. {0} I left.", "First line\n{0}\nlast line",
+    "So he says:<br />{0}<br />",
+]  # fmt: skip
+
+
+def copied(form: str, text: str) -> str:
+    """A text in a form: itself, in capitals, with accents, without punctuation and with double blanks."""
+    bare = text.replace(".", "").replace(" ", "  ")
+    return form.format(text, text.upper(), text.replace("e", "é"), bare)
+
+
+@pytest.mark.parametrize("form", COPIES)
+def test_copies_are_found(form: str, hashes: Path) -> None:
+    exclusion = Exclusion.read(str(hashes))
+    assert all(exclusion.holds(copied(form, text)) for text in HELD)
+    others = ["The judges of part 31 alone have read this long sentence.", "The judges of part 1", ""]
+    assert not any(exclusion.holds(copied(form, text)) for text in others)
+
+
+def test_only_excluded_lines_are_left_out(hashes: Path) -> None:
+    exclusion = Exclusion.read(str(hashes))
+    assert exclusion.without(f"a line\n{HELD[0]}\n\nanother") == "a line\n\nanother"
+    assert exclusion.without(HELD[0]) == ""
+    text = "a text\nof two lines"
+    assert exclusion.without(text) is text
+    assert Exclusion.read(None).without(HELD[0]) is HELD[0]
+
+
+@pytest.mark.parametrize("part", ["train", "valid"])
+def test_rows_neither_train_nor_validate(part: str, hashes: Path, tmp_path: Path) -> None:
+    reviews = write(tmp_path / "reviews.csv", 60)
+    texts = [*HELD[:7], "a text of its own that nobody holds out"]
+    write_table(Table.of(texts, ["pos"] * 7 + ["neg"]), tmp_path / "more.csv")
+    files = {"train": str(reviews), "valid": str(reviews)}
+    files[part] = str(tmp_path / "more.csv")
+    config = resolve(tree("nb", reviews, data={**files, "exclude": str(hashes)}))
+    if part == "train":
+        with pytest.raises(DataError, match=r"more\.csv"):  # one label is left
+            Tables(config.data)
+        return
+    tables = Tables(config.data)
+    assert tables.valid is not None
+    assert len(tables.valid) == 1
+    assert any("more.csv: 7 rows" in note for note in tables.notes)
+    # A test part is scored, never trained on.
+    config = resolve(tree("nb", reviews, data={"test": str(tmp_path / "more.csv"), "exclude": str(hashes)}))
+    tables = Tables(config.data)
+    assert tables.test is not None
+    assert len(tables.test) == 8
+
+
+def test_a_file_with_nothing_else_is_refused(hashes: Path, tmp_path: Path) -> None:
+    write_table(Table.of(HELD, ["pos", "neg"] * 15), tmp_path / "copy.csv")
+    done = senti("train", "copy.csv", "--arch", "nb", "--exclude", "held-out.txt", "-o", "run", cwd=tmp_path)
+    assert done.code == 2
+    assert "copy.csv" in done.err
+    assert "held-out.txt" in done.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_corpus_loses_excluded_lines(hashes: Path, tmp_path: Path) -> None:
+    lines = [f"line {n} of a book that anyone may read" for n in range(200)]
+    (tmp_path / "book.txt").write_text("\n".join([*lines, *HELD]) + "\n", "utf-8")
+    small = ["--preset", "nano", "--steps", "1", "--batch-size", "2", "--context", "16", "--vocab", "300"]
+    done = senti("pretrain", "book.txt", *small, "--exclude", "held-out.txt", "-o", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "30 lines or documents were left out" in done.err
+
+
+def test_the_command_writes_what_is_read(tmp_path: Path) -> None:
+    write_table(Table.of([*HELD, "short"], ["x"] * 31), tmp_path / "test.csv")
+    done = senti("data", "hashes", "test.csv", "-o", "held-out.txt", cwd=tmp_path)
+    assert done.code == 0, done.err
+    found = Exclusion.read(str(tmp_path / "held-out.txt"))
+    assert len(found.hashes) == 30
+    assert all(map(found.holds, HELD))
+    assert not any(text in (tmp_path / "held-out.txt").read_text("utf-8") for text in HELD)
+
+
+@pytest.mark.parametrize(("content", "said"), [("", "no hashes"), ("0" * 16 + "\nabc\n", "line 2: 'abc'")])
+def test_a_file_that_holds_no_hashes_is_refused(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "held-out.txt").write_text(content)
+    with pytest.raises(DataError, match=said):
+        Exclusion.read(str(tmp_path / "held-out.txt"))
+
+
+# (text, key)
+KEYS = [
+    ("Too short .", None),
+    ("It 's a -LRB- really -RRB- GOOD film !", None),
+    ("It 's a -LRB- really -RRB- very GOOD film !", "itsareallyverygoodfilm"),
+    ("it's a (really) very good film", "itsareallyverygoodfilm"),
+    ("it 's a lrb really rrb very good film", "itsareallyverygoodfilm"),
+    ("it 's a -lrb- really -rrb- very good film", "itsareallyverygoodfilm"),
+    ("It 's a r\u00e9ally very good film", "itsareallyverygoodfilm"),
+    ("It 's a Lrbian really very good film", "itsalrbianreallyverygoodfilm"),
+    ("x" * 601, None),
+]
+
+
+@pytest.mark.parametrize(("text", "key"), KEYS, ids=range(len(KEYS)))
+def test_texts_are_compared_by_their_letters(text: str, key: str | None) -> None:
+    assert text_key(text) == key
+
+
+def test_letters_of_ascii_are_those_of_the_definition() -> None:
+    text = "".join(map(chr, range(128)))
+    assert letters(text) == "".join(filter(str.isalnum, text.casefold()))
+    assert letters(text + "é") == letters(text) + "é"
+
+
+def test_the_hashes_of_the_kaggle_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They know the sentences that judge it, in each file that has them, and few others."""
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benches" / "models")
+    exclusion = Exclusion.read(str(importlib.import_module("parts").HELD_OUT))
+    folder = shared_data.folder()
+    for file, most in (
+        ("sst-trees/dev.txt.xz", 1),
+        ("sst2/test.tsv.xz", 1),
+        ("sst-trees/train.txt.xz", 0.01),
+    ):
+        texts = [text for text in read_table(folder / file, limit=600).texts if text_key(text)]
+        share = sum(map(exclusion.holds, texts)) / len(texts)
+        assert share == 1 if most == 1 else share < most, file
+
+
+@pytest.fixture(scope="module")
+def rebuilt() -> Table:
+    folder = shared_data.folder()
+    trees = [read_table(folder / "sst-trees" / f"{p}.txt.xz", format="sst-phrases") for p in ("dev", "test")]
+    return with_rebuilt_labels(read_table(folder / "kaggle-movie-reviews" / "test.tsv.xz"), trees)
+
+
+def test_rebuilt_labels(rebuilt: Table) -> None:
+    labels = rebuilt.labelled()
+    assert len(labels) == 66_292
+    assert labels.count("") == 1
+    assert rebuilt.texts[labels.index("")] == " "
+    share = labels.count("2") / 66_291
+    assert round(share, 4) == 0.5179
+
+
+def test_other_trees_do_not_label_the_test(rebuilt: Table) -> None:
+    train = read_table(shared_data.folder() / "yelp-labelled" / "yelp_labelled.txt")
+    with pytest.raises(DataError, match="are in no tree"):
+        with_rebuilt_labels(rebuilt, [train])
+
+
+def test_two_labels_for_a_phrase_are_refused() -> None:
+    with pytest.raises(DataError, match="has the labels 1 and 2"):
+        with_rebuilt_labels(Table.of(["a"]), [Table.of(["a", "a"], ["1", "2"])])
+
+
+def test_submissions() -> None:
+    assert (
+        submission("movie-reviews", ["156061", "156062"], ["2", "3"])
+        == "PhraseId,Sentiment\n156061,2\n156062,3\n"
+    )
+    assert submission("imdb", None, ["1"]) == "Id,Category\n0,1\n"
+    with pytest.raises(DataError, match="one of movie-reviews, imdb"):
+        submission("poems", None, ["1"])
+    with pytest.raises(DataError, match="share an id"):
+        submission("imdb", ["1", "1"], ["1", "0"])
