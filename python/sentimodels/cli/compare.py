@@ -14,18 +14,12 @@ from sentitok.cli.output import counted
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .evaluate import SCORES, EvenIfTrained, Seed, answers
 from .tables import (
-    Encoding,
-    Format,
-    GroupColumn,
-    Header,
-    LabelColumn,
-    MaxLineBytes,
-    Separator,
-    TextColumn,
-    Where,
+    NO_READING,
+    Reading,
     grid,
     page,
     read,
+    reads,
     shown,
 )
 
@@ -70,6 +64,7 @@ def _name(run: Path, runs: list[Path]) -> str:
     return run.stem if sum(other.stem == run.stem for other in runs) == 1 else str(run)
 
 
+@reads(without=("limit", "skip", "clean"))
 def compare(
     runs: Runs,
     data: Data = None,
@@ -83,15 +78,7 @@ def compare(
     ] = 1000,
     seed: Seed = 0,
     even_if_trained: EvenIfTrained = False,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
+    reading: Reading = NO_READING,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -111,11 +98,7 @@ def compare(
     if bootstrap < 100:
         raise UsageError(f"--bootstrap {bootstrap}: at least 100 for intervals of differences")
     output = Output("senti.compare/1", as_json=as_json, quiet=quiet)
-    by_run = predictions_of(
-        output, runs, data, even_if_trained=even_if_trained, text_column=text_column,
-        label_column=label_column, group_column=group_column, format=format, where=where,
-        encoding=encoding, separator=separator, header=header, max_line_bytes=max_line_bytes,
-    )  # fmt: skip
+    by_run = predictions_of(output, runs, data, even_if_trained=even_if_trained, **reading)
     names = list(by_run)
     value: dict[str, Any] = {
         "runs": [

@@ -30,21 +30,12 @@ from .command import (
 from .data_dump import dump
 from .data_stats import label_counts, label_grid, stats
 from .tables import (
-    Clean,
-    Encoding,
-    Format,
-    GroupColumn,
-    Header,
-    LabelColumn,
-    Limit,
-    MaxLineBytes,
-    Separator,
-    Skip,
-    TextColumn,
-    Where,
+    NO_READING,
+    Reading,
     grid,
     page,
     read,
+    reads,
     shortened,
 )
 
@@ -57,6 +48,7 @@ if TYPE_CHECKING:
 Seed = Annotated[int, typer.Option("--seed", help="Random seed of the shuffle.", metavar="N")]
 
 
+@reads()
 def check(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="Training file, then files to score on.")
@@ -74,18 +66,7 @@ def check(
             help="Exit with code 1 if a leak is found.",
         ),
     ] = False,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
-    skip: Skip = 0,
-    clean: Clean = False,
+    reading: Reading = NO_READING,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -101,13 +82,7 @@ def check(
     from ..data.leaks import duplicates
 
     output = Output("senti.data.check/1", as_json=as_json, quiet=quiet)
-    flags: dict[str, Any] = {
-        "text_column": text_column, "label_column": label_column, "group_column": group_column,
-        "separator": separator, "header": header,
-        "format": format, "where": where, "encoding": encoding, "limit": limit,
-        "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
-    }  # fmt: skip
-    tables = [read(output, path, **flags) for path in files]
+    tables = [read(output, path, **reading) for path in files]
     value: dict[str, Any] = {"files": [], "leaks": []}
     rows, leaked, shown_examples = [], [], []
     for table in tables:
@@ -148,6 +123,7 @@ def _shown(where: str, pairs: "list[Example] | tuple[Example, ...]") -> list[lis
     return rows
 
 
+@reads()
 def split(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")],
     out: Annotated[
@@ -182,18 +158,7 @@ def split(
     write_as: Annotated[
         str, typer.Option("--as", help="Format of the parts: csv, tsv or jsonl.", metavar="FORMAT")
     ] = "csv",
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
-    skip: Skip = 0,
-    clean: Clean = False,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -217,12 +182,7 @@ def split(
     except ValueError:
         raise UsageError(f"--shares {shares}: expected numbers such as 0.8,0.2") from None
     output = Output("senti.data.split/1", as_json=as_json, quiet=quiet)
-    table = read(
-        output, file, text_column=text_column, label_column=label_column, group_column=group_column,
-        separator=separator, header=header,
-        format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
-        max_line_bytes=max_line_bytes,
-    )  # fmt: skip
+    table = read(output, file, **reading)
     # 2026-11-23: checked above
     parts = divide(table, numbers, seed, by=by, stratify=stratify)  # type: ignore[arg-type]
     files = {name: out / f"{name}.{write_as}" for name in parts}

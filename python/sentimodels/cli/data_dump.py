@@ -12,35 +12,22 @@ from sentitok.cli.output import counted, lines, number
 
 from .command import AsJson, Force, Output, Quiet, Traceback, check_file, put_file, refuse_input
 from .tables import (
-    Encoding,
-    Format,
-    GroupColumn,
-    Header,
-    Limit,
-    MaxLineBytes,
-    Separator,
-    Skip,
-    TextColumn,
+    NO_READING,
+    Reading,
     read,
+    reads,
 )
 
 __all__ = ["dump"]
 
 
+@reads(without=("label_column", "where", "clean"))
 def dump(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Table of phrases with sentence ids.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Text file to write, one sentence a line.")
     ],
-    text_column: TextColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
-    skip: Skip = 0,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -57,10 +44,7 @@ def dump(
     output = Output("senti.data.dump/1", as_json=as_json, quiet=quiet)
     refuse_input(out, [file])
     check_file(out)
-    table = read(
-        output, file, text_column=text_column, group_column=group_column, format=format, limit=limit,
-        skip=skip, encoding=encoding, separator=separator, header=header, max_line_bytes=max_line_bytes,
-    )  # fmt: skip
+    table = read(output, file, **reading)
     texts = [" ".join(text.split()) for text in sentences(table)]
     data = whole_characters("".join(f"{text}\n" for text in texts)).encode()
     put_file(out, lambda path: write_atomically(path, data), force=force)

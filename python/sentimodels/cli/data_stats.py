@@ -13,21 +13,12 @@ from sentitok.cli.output import number
 
 from .command import AsJson, Force, Output, Quiet, Traceback, check_file, put
 from .tables import (
-    Clean,
-    Encoding,
-    Format,
-    GroupColumn,
-    Header,
-    LabelColumn,
-    Limit,
-    MaxLineBytes,
-    Separator,
-    Skip,
-    TextColumn,
-    Where,
+    NO_READING,
+    Reading,
     grid,
     page,
     read,
+    reads,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +29,7 @@ if TYPE_CHECKING:
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Labelled files or folders.")]
 
 
+@reads()
 def stats(
     files: Files,
     tokenizer_file: Annotated[
@@ -62,18 +54,7 @@ def stats(
         Path | None,
         typer.Option("--plots", help="Folder to draw labels.png and lengths.png into.", metavar="DIR"),
     ] = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
-    skip: Skip = 0,
-    clean: Clean = False,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -85,13 +66,7 @@ def stats(
     """
     output = Output("senti.data.stats/1", as_json=as_json, quiet=quiet)
     unit = "words" if tokenizer_file is None else "tokens"
-    flags: dict[str, Any] = {
-        "text_column": text_column, "label_column": label_column, "group_column": group_column,
-        "separator": separator, "header": header,
-        "format": format, "where": where, "encoding": encoding, "limit": limit,
-        "max_line_bytes": max_line_bytes, "skip": skip, "clean": clean,
-    }  # fmt: skip
-    tables = {_name(path, files): read(output, path, **flags) for path in files}
+    tables = {_name(path, files): read(output, path, **reading) for path in files}
     lengths = {name: _lengths(table, tokenizer_file) for name, table in tables.items()}
     counts = {name: label_counts(table) for name, table in tables.items()}
     value = {

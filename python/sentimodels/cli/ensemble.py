@@ -16,18 +16,12 @@ from .command import AsJson, Command, Force, Output, Quiet, Traceback, UsageErro
 from .errors import note_cut
 from .evaluate import EvenIfTrained
 from .tables import (
-    Encoding,
-    Format,
-    GroupColumn,
-    Header,
-    LabelColumn,
-    MaxLineBytes,
-    Separator,
-    TextColumn,
-    Where,
+    NO_READING,
+    Reading,
     grid,
     page,
     read,
+    reads,
     shown,
 )
 
@@ -39,6 +33,7 @@ _SHOWN = ("accuracy", "macro_f1", "log_loss", "ece")
 _HEAD = ["run", "weight", "accuracy", "macro-F1", "log loss", "ECE"]
 
 
+@reads(without=("limit", "skip", "clean"))
 def ensemble(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Two or more run directories.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write the ensemble to.")],
@@ -69,15 +64,7 @@ def ensemble(
         ),
     ] = False,
     even_if_trained: EvenIfTrained = False,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -101,12 +88,7 @@ def ensemble(
         if members_of(run) is not None:
             raise UsageError(f"{run}: an ensemble; name its runs instead")
     output = Output("senti.ensemble/1", as_json=as_json, quiet=quiet)
-    flags: dict[str, Any] = {
-        "text_column": text_column, "label_column": label_column, "group_column": group_column,
-        "separator": separator, "header": header,
-        "format": format, "encoding": encoding, "max_line_bytes": max_line_bytes, "blank_labels": "drop",
-    }  # fmt: skip
-    choosing, judging = _rows(output, runs, dev, test, where, flags)
+    choosing, judging = _rows(output, runs, dev, test, reading)
     members = [load_predictor(run) for run in runs]
     pairs = list(zip(members, runs, strict=True))
     predictions = [evaluate(one, choosing, run=run, allow_trained=even_if_trained)[0] for one, run in pairs]
@@ -172,18 +154,19 @@ def _rows(
     runs: list[Path],
     dev: Path | None,
     test: Path | None,
-    where: str | None,
-    flags: dict[str, Any],
+    reading: Reading,
 ) -> "tuple[Table, Table | None]":
     """Returns the rows to choose on, and those to judge on, if there are any."""
     from ..runs.shared_validation import common_rows
 
+    where = reading["where"]
+    flags = {**reading, "where": None, "blank_labels": "drop"}
     if dev is None:
         if where is not None:
             raise UsageError("--where goes with --dev: without it the validation rows of the runs are dev")
         choosing, judging = common_rows(runs)
     else:
-        choosing, judging = read(output, dev, where=where, **flags), None
+        choosing, judging = read(output, dev, **{**flags, "where": where}), None
     if test is not None:
         judging = read(output, test, **flags)
         if _overlap(choosing, judging):

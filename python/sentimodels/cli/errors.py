@@ -26,18 +26,12 @@ from .command import (
     refuse_input,
 )
 from .tables import (
-    Encoding,
-    Format,
-    Header,
-    LabelColumn,
-    Limit,
-    MaxLineBytes,
-    Separator,
-    TextColumn,
-    Where,
+    NO_READING,
+    Reading,
     grid,
     page,
     read,
+    reads,
     shortened,
     shown,
 )
@@ -75,6 +69,7 @@ def note_cut(output: Output, predictions: "Predictions", texts: str = "texts") -
         output.note(said_cut(n_cut, len(predictions), predictions.about.get("max_tokens"), texts))
 
 
+@reads(without=("group_column", "skip", "clean"))
 def errors(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory or ensemble.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")],
@@ -107,15 +102,7 @@ def errors(
             help="Score rows even if the run was trained on them; otherwise they are refused.",
         ),
     ] = False,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -141,12 +128,7 @@ def errors(
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
     refuse_input(out, [file])
     announce(out, output, force=force)
-    table = read(
-        output, file, text_column=text_column, label_column=label_column, format=format, where=where,
-        separator=separator, header=header,
-        encoding=encoding, max_line_bytes=max_line_bytes, limit=limit, run=run, blank_labels="drop",
-        with_lines=True,
-    )  # fmt: skip
+    table = read(output, file, run=run, blank_labels="drop", with_lines=True, **reading)
     table.labelled()
     predictor = load_predictor(run)
     with output.progress() as progress:

@@ -29,22 +29,13 @@ from .command import (
 )
 from .errors import error_grid, note_cut
 from .tables import (
-    Clean,
+    NO_READING,
     Device,
-    Encoding,
-    Format,
-    GroupColumn,
-    Header,
-    LabelColumn,
-    Limit,
-    MaxLineBytes,
-    Separator,
-    Skip,
-    TextColumn,
-    Where,
+    Reading,
     grid,
     page,
     read,
+    reads,
     shown,
 )
 
@@ -130,6 +121,7 @@ def answers(
     return found
 
 
+@reads()
 def evaluate(
     run: Run,
     file: File,
@@ -160,18 +152,7 @@ def evaluate(
     bootstrap: Replicates = 1000,
     seed: Seed = 0,
     even_if_trained: EvenIfTrained = False,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    group_column: GroupColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
-    limit: Limit = None,
-    skip: Skip = 0,
-    clean: Clean = False,
+    reading: Reading = NO_READING,
     device: Device = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -191,13 +172,7 @@ def evaluate(
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
     if plots is None or out is not None:
         announce(out, output, force=force, option="--out or --plots")
-    table = read(
-        output, file, text_column=text_column, label_column=label_column, group_column=group_column,
-        separator=separator, header=header,
-        format=format, where=where, encoding=encoding, limit=limit, skip=skip, clean=clean,
-        max_line_bytes=max_line_bytes, run=run,
-        blank_labels="drop",
-    )  # fmt: skip
+    table = read(output, file, run=run, blank_labels="drop", **reading)
     table.labelled()
     predictions, with_memory = answers(
         output, run, table, memory=memory, even_if_trained=even_if_trained, device=device

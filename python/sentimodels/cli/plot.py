@@ -26,15 +26,10 @@ from .command import (
 from .compare import Data, predictions_of
 from .evaluate import EvenIfTrained
 from .tables import (
-    Encoding,
-    Format,
-    Header,
-    LabelColumn,
-    MaxLineBytes,
-    Separator,
-    TextColumn,
-    Where,
+    NO_READING,
+    Reading,
     read,
+    reads,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +40,7 @@ def _complete(incomplete: str) -> list[str]:
     return [kind for kind in KINDS if kind.startswith(incomplete)]
 
 
+@reads(without=("group_column", "limit", "skip", "clean"))
 def plot(
     sources: Annotated[
         list[Path],
@@ -86,14 +82,7 @@ def plot(
         ),
     ] = None,
     even_if_trained: EvenIfTrained = False,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -118,16 +107,6 @@ def plot(
         raise UsageError(f"--score {score}: only curves show a score; leave it out, or take --kind curves")
     output = Output("senti.plot/1", as_json=as_json, quiet=quiet)
     announce(out, output, force=force)
-    flags: dict[str, Any] = {
-        "text_column": text_column,
-        "label_column": label_column,
-        "format": format,
-        "where": where,
-        "encoding": encoding,
-        "separator": separator,
-        "header": header,
-        "max_line_bytes": max_line_bytes,
-    }
     drawn: Mapping[str, Any]
     on: str | None = None
     names = {_name(source, sources): source for source in sources}
@@ -139,10 +118,10 @@ def plot(
         case "predictions":
             from ..plots.answers import rows_of
 
-            drawn = predictions_of(output, sources, data, even_if_trained=even_if_trained, **flags)
+            drawn = predictions_of(output, sources, data, even_if_trained=even_if_trained, **reading)
             on = rows_of(drawn)
         case reads:
-            tables = {name: read(output, source, **flags) for name, source in names.items()}
+            tables = {name: read(output, source, **reading) for name, source in names.items()}
             drawn = {name: _OF_TABLES[reads](table) for name, table in tables.items()}
     figure = drawing(kind)(drawn, Asked(axis, score, on))
     put_file(out, lambda path: save(figure, path), force=force, keep=True)

@@ -25,17 +25,14 @@ from .command import (
 )
 from .evaluate import Run, answers
 from .tables import (
-    Encoding,
-    Format,
-    Header,
-    MaxLineBytes,
-    Separator,
-    TextColumn,
-    Where,
+    NO_READING,
+    Reading,
     read,
+    reads,
 )
 
 
+@reads(without=("label_column", "group_column", "limit", "skip", "clean"))
 def submit(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="TEST", help="Test file of the competition.")],
@@ -56,13 +53,7 @@ def submit(
             help="Give phrases that occur in this training file the labels they have there.",
         ),
     ] = None,
-    text_column: TextColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -77,19 +68,7 @@ def submit(
     refuse_input(out, [file, *([memory] if memory is not None else [])])
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
     announce(out, output, force=force)
-    table = read(
-        output,
-        file,
-        text_column=text_column,
-        format=format,
-        where=where,
-        encoding=encoding,
-        separator=separator,
-        header=header,
-        max_line_bytes=max_line_bytes,
-        run=run,
-        blank_labels="keep",
-    )
+    table = read(output, file, run=run, blank_labels="keep", **reading)
     predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
     chosen = with_memory or predictions
     named = chosen.labels.decode(chosen.predicted.tolist())

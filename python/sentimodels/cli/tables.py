@@ -4,6 +4,9 @@ Not for reading (`sentimodels.data`). The flags are those of `read_table`; what 
 guessed is reported on stderr.
 """
 
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,6 +123,50 @@ MaxLineBytes = Annotated[
         help="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
     ),
 ]
+
+
+# The options of how a file is read, in the order of a command's help.
+READING: Mapping[str, Any] = {
+    "text_column": TextColumn, "label_column": LabelColumn, "group_column": GroupColumn, "format": Format,
+    "where": Where, "encoding": Encoding, "separator": Separator, "header": Header,
+    "max_line_bytes": MaxLineBytes, "limit": Limit, "skip": Skip, "clean": Clean,
+}  # fmt: skip
+# By option: what a call gives where nothing is typed.
+_UNGIVEN = {"skip": 0, "clean": False}
+# What a command was given of them, as arguments of `read`.
+Reading = Mapping[str, Any]
+NO_READING: Reading = {}
+
+
+def reads(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of `READING` in place of its parameter `reading`, which gets their values.
+
+    Args:
+        without: those that the command does not have.
+    """
+    names = [name for name in READING if name not in without]
+
+    def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command).parameters.values())
+        place = [parameter.name for parameter in own].index("reading")
+        options = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=_UNGIVEN.get(name), annotation=READING[name]
+            )
+            for name in names
+        ]
+
+        @wraps(command)
+        def called(**values: Any) -> None:
+            reading = {name: values.pop(name) for name in names}
+            command(**values, reading=reading)
+
+        own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+        # 2026-11-29: typer reads it; functions have none in the types
+        called.__signature__ = inspect.Signature([*own[:place], *options, *own[place + 1 :]])  # type: ignore[attr-defined]
+        return called
+
+    return with_reading
 
 
 def read(
