@@ -111,7 +111,7 @@ test:
 	@$(MAKE) --no-print-directory -j3 $(STAMP)/transformers-4 test-rust
 	@$(MAKE) --no-print-directory test-python
 
-# Without features, so without Python and without what compiles C.
+# With the default features, so without Python and without what compiles C.
 test-rust:
 	cargo test --quiet --locked
 
@@ -150,6 +150,8 @@ bench-all: $(STAMP)/rivals $(STAMP)/release
 lint: $(STAMP)/dev
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --no-default-features -- -D warnings
+	cargo clippy --locked --no-default-features --features corpus -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --quiet
 	$(PY_ENV) cargo clippy --locked --all-targets --features python -- -D warnings
 	$(BIN)/ruff check .

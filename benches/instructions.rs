@@ -37,7 +37,8 @@ fn text(name: &str) -> Result<String> {
 
 fn counted(name: &str, splitter: &str) -> Result<WordCounts> {
     let pipeline = Pipeline::new(PreTokenizer::from_name(splitter)?);
-    let options = CountOptions { threads: Some(1), ..CountOptions::default() };
+    let mut options = CountOptions::default();
+    options.threads = Some(1);
     let mut source = corpus::FileSource::new([path(name)], corpus::FileOptions::default())?;
     count(&mut source, &pipeline, &options, &mut Progress::silent())
 }
@@ -59,22 +60,23 @@ fn trained(model: &str, vocab_size: usize) -> Result<Tokenizer> {
     let (threads, silent) = (Some(1), &mut Progress::silent());
     match model {
         "bpe" => {
-            let trainer = BpeTrainer { vocab_size, threads, ..BpeTrainer::default() };
+            let mut trainer = BpeTrainer::default();
+            trainer.vocab_size = vocab_size;
+            trainer.threads = threads;
             Tokenizer::train_bpe(&trainer, &counted(TRAINING, "gpt2")?, silent)
         }
         "wordpiece" => {
-            let trainer = WordPieceTrainer { vocab_size, threads, ..WordPieceTrainer::default() };
+            let mut trainer = WordPieceTrainer::default();
+            trainer.vocab_size = vocab_size;
+            trainer.threads = threads;
             Tokenizer::train_wordpiece(&trainer, &counted(TRAINING, "bert")?, silent)
         }
         _ => {
-            let method = Method::Full;
-            let trainer = UnigramTrainer {
-                vocab_size,
-                method,
-                seed_size: 20_000,
-                threads,
-                ..UnigramTrainer::default()
-            };
+            let mut trainer = UnigramTrainer::default();
+            trainer.vocab_size = vocab_size;
+            trainer.method = Method::Full;
+            trainer.seed_size = 20_000;
+            trainer.threads = threads;
             Tokenizer::train_unigram(&trainer, &counted(TRAINING, "metaspace")?, silent)
         }
     }

@@ -46,14 +46,17 @@ fn main() -> Result<()> {
             })?;
         }
         let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2")?);
-        let options = CountOptions { threads: Some(1), ..CountOptions::default() };
+        let mut options = CountOptions::default();
+        options.threads = Some(1);
         let counted = || {
             let mut source = corpus::FileSource::new([&path], corpus::FileOptions::default())?;
             count(&mut source, &pipeline, &options, &mut Progress::silent())
         };
         let counts = counted()?;
         report("count", text.len(), || counted().map(|counts| assert!(!black_box(counts).is_empty())))?;
-        let trainer = BpeTrainer { vocab_size: 8000, threads: Some(1), ..BpeTrainer::default() };
+        let mut trainer = BpeTrainer::default();
+        trainer.vocab_size = 8000;
+        trainer.threads = Some(1);
         let train = || Tokenizer::train_bpe(&trainer, &counts, &mut Progress::silent());
         report("train to 8,000 from counts", text.len(), || {
             train().map(|tokenizer| drop(black_box(tokenizer)))

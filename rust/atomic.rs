@@ -11,11 +11,11 @@
 
 mod stale_temp_files;
 
+use std::collections::hash_map::RandomState;
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
+use std::hash::BuildHasher;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-
-use tempfile::TempPath;
 
 pub(crate) use crate::atomic::stale_temp_files::remove_leftovers;
 use crate::atomic::stale_temp_files::{SUFFIX_CHARS, prefix_of, short};
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 pub(crate) struct AtomicFile {
     file: BufWriter<File>,
     /// Removes the file unless it is renamed.
-    beside: TempPath,
+    beside: TemporaryName,
     path: PathBuf,
 }
 
@@ -51,7 +51,10 @@ impl AtomicFile {
     }
 
     /// Writes over the first bytes, then goes on at the end.
+    #[cfg(feature = "corpus")]
     pub(crate) fn write_at_start(&mut self, bytes: &[u8]) -> Result<()> {
+        use std::io::{Seek, SeekFrom};
+
         let io = |error| Error::io(&self.path, error);
         self.file.seek(SeekFrom::Start(0)).map_err(io)?;
         self.file.write_all(bytes).map_err(io)?;
@@ -60,6 +63,7 @@ impl AtomicFile {
     }
 
     /// The directory the file will be in.
+    #[cfg(feature = "corpus")]
     pub(crate) fn dir(&self) -> &Path {
         directory(&self.path)
     }
@@ -71,12 +75,13 @@ impl AtomicFile {
         // Open until it is renamed: the lock goes with it.
         let file = file.into_inner().map_err(|error| io(error.into_error()))?;
         file.sync_all().map_err(io)?;
-        beside.persist(&path).map_err(|error| io(error.error))?;
+        beside.persist(&path).map_err(io)?;
         sync_directory(directory(&path))
     }
 }
 
 /// Renames a file within its directory, and brings that to the disk.
+#[cfg(feature = "corpus")]
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     std::fs::rename(from, to).map_err(|error| Error::io(to, error))?;
     sync_directory(directory(to))
@@ -108,36 +113,65 @@ pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."))
 }
 
+/// The name of a temporary file, which is removed with it.
+struct TemporaryName(PathBuf);
+
+impl TemporaryName {
+    /// Renames the file, which is then no longer temporary.
+    fn persist(mut self, path: &Path) -> std::io::Result<()> {
+        std::fs::rename(&self.0, path)?;
+        self.0 = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for TemporaryName {
+    fn drop(&mut self) {
+        if !self.0.as_os_str().is_empty() {
+            // A file that cannot be removed stays for the next writer of its target.
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+}
+
 /// A locked file beside `path`.
-fn temporary(path: &Path) -> std::io::Result<(File, TempPath)> {
+fn temporary(path: &Path) -> std::io::Result<(File, TemporaryName)> {
     let prefix = prefix_of(path.file_name().unwrap_or_default());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).rand_bytes(SUFFIX_CHARS);
     loop {
-        // `tempfile` wraps an error so that its number is lost.
-        let mut refused = None;
-        let made = builder.make_in(directory(path), |beside| {
-            // With the permissions of any new file, less the umask.
-            let opened = File::options().read(true).write(true).create_new(true).open(beside);
-            refused = opened.as_ref().err().and_then(std::io::Error::raw_os_error);
-            opened
-        });
-        let (file, beside) = match (made, refused) {
-            (Ok(made), _) => made.into_parts(),
-            (Err(_), Some(number)) => return Err(std::io::Error::from_raw_os_error(number)),
-            (Err(error), None) => return Err(error),
+        let mut name = prefix.clone();
+        name.push(random_suffix());
+        let beside = directory(path).join(name);
+        // With the permissions of any new file, less the umask.
+        let file = match File::options().read(true).write(true).create_new(true).open(&beside) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+            opened => opened?,
         };
+        let beside = TemporaryName(beside);
         // Before the lock is there, another writer of the same name may take
         // the file for one left behind: then it holds the lock, or the name is gone.
         match file.try_lock() {
             Err(std::fs::TryLockError::WouldBlock) => {}
-            _ if beside.exists() => return Ok((file, beside)),
+            _ if beside.0.exists() => return Ok((file, beside)),
             _ => {}
         }
     }
 }
 
+/// Letters and digits that differ from call to call and from process to process.
+fn random_suffix() -> String {
+    const CHARS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    // The standard library seeds each of these differently.
+    let mut number = RandomState::new().hash_one(0);
+    let mut next = || {
+        let c = CHARS[(number % 36) as usize];
+        number /= 36;
+        char::from(c)
+    };
+    (0..SUFFIX_CHARS).map(|_| next()).collect()
+}
+
 /// A file in `dir` without a name, which vanishes with the process.
+#[cfg(feature = "corpus")]
 pub(crate) fn scratch(dir: &Path) -> Result<File> {
     tempfile::tempfile_in(dir).map_err(|error| Error::io(dir, error))
 }

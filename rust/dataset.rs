@@ -78,6 +78,7 @@ impl FromStr for Layout {
 
 /// How a corpus becomes files.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DatasetOptions<'a> {
     /// What files are written.
     pub layout: Layout,
@@ -114,6 +115,7 @@ impl Default for DatasetOptions<'_> {
 
 /// What [`encode_files`] did.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Summary {
     /// What lies in the directory now.
     pub manifest: Manifest,

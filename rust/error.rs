@@ -4,6 +4,7 @@
 //! remedy. The Python names of the variants are in `py/error.rs`.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::vocab::TokenId;
@@ -12,11 +13,10 @@ use crate::vocab::TokenId;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that can go wrong, each with the values that explain it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be opened, read or written.
-    #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -24,17 +24,11 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The corpus holds no piece to train on.
-    #[error(
-        "the corpus is empty: no piece of text was found in {sources} source(s); check the paths and the format"
-    )]
     EmptyCorpus {
         /// How many sources were read.
         sources: usize,
     },
     /// Bytes of a source are not text in the encoding expected.
-    #[error(
-        "{source_name}: {reason} at byte {offset} (line {line}); pass invalid_utf8 (--invalid-utf8) replace or bytes to go on"
-    )]
     InvalidText {
         /// File name, or a name such as `<iterable>`.
         source_name: String,
@@ -46,7 +40,6 @@ pub enum Error {
         reason: String,
     },
     /// A record (JSON line, CSV row, compressed member) cannot be read.
-    #[error("{}, line {line} (byte {offset}): {}", cut(source_name, TOLD), cut(reason, TOLD))]
     Record {
         /// File name.
         source_name: String,
@@ -58,9 +51,6 @@ pub enum Error {
         reason: String,
     },
     /// The requested vocabulary cannot hold what must be in it.
-    #[error(
-        "vocab_size {requested} is too small: special tokens and alphabet, or what is extended and one token more, need {minimum}; ask for at least {minimum}"
-    )]
     VocabSize {
         /// What was asked for.
         requested: u64,
@@ -68,7 +58,6 @@ pub enum Error {
         minimum: u64,
     },
     /// There is not enough memory for what was asked for.
-    #[error("{n} values of {size} bytes ({:.1} MB) do not fit in memory; encode fewer texts at once, or shorter ones", (*n as f64 * *size as f64) / 1e6)]
     Memory {
         /// How many values.
         n: usize,
@@ -76,7 +65,6 @@ pub enum Error {
         size: usize,
     },
     /// An option has a value it cannot have.
-    #[error("{option} = {}: {}", cut(value, SHOWN), cut(reason, TOLD))]
     Option {
         /// Name of the option.
         option: &'static str,
@@ -86,7 +74,6 @@ pub enum Error {
         reason: String,
     },
     /// A split pattern does not compile, or hit its step limit.
-    #[error("pattern {:?}: {}", cut(pattern, SHOWN), cut(reason, TOLD))]
     Pattern {
         /// The pattern.
         pattern: String,
@@ -94,20 +81,11 @@ pub enum Error {
         reason: String,
     },
     /// A count would pass 2^64 - 1.
-    #[error(
-        "the count of {} passes 2^64 - 1; train on a sample, or divide all counts by a constant",
-        cut(what, SHOWN)
-    )]
     CountOverflow {
         /// What was counted.
         what: String,
     },
     /// Counts made by different pipelines cannot be added.
-    #[error(
-        "counts of different pipelines cannot be merged: {} and {}; count both with the same normalizer and pre-tokenizer",
-        cut(left, TOLD),
-        cut(right, TOLD)
-    )]
     PipelineMismatch {
         /// JSON of the first pipeline.
         left: String,
@@ -115,7 +93,6 @@ pub enum Error {
         right: String,
     },
     /// A file is not what it should be.
-    #[error("{}: {}", cut(what, TOLD), cut(reason, TOLD))]
     Format {
         /// File name or format, with a path inside such as `$.model.vocab`.
         what: String,
@@ -123,10 +100,6 @@ pub enum Error {
         reason: String,
     },
     /// A file has a version this release cannot read.
-    #[error(
-        "{what} has version {}; this release reads {supported}; upgrade sentitok or write the file again",
-        cut(found, SHOWN)
-    )]
     Version {
         /// File name or format.
         what: String,
@@ -136,7 +109,6 @@ pub enum Error {
         supported: String,
     },
     /// The tokenizer cannot be written in the format asked for.
-    #[error("cannot be written as {format}: {}", cut(reason, TOLD))]
     NotRepresentable {
         /// Name of the format.
         format: &'static str,
@@ -144,10 +116,8 @@ pub enum Error {
         reason: String,
     },
     /// A text cannot be encoded.
-    #[error("{}", cut(.0, TOLD))]
     Encode(String),
     /// An id is not in the vocabulary.
-    #[error("id {id} is not in the vocabulary (ids are 0 to {max})")]
     UnknownId {
         /// The id.
         id: u64,
@@ -155,14 +125,87 @@ pub enum Error {
         max: TokenId,
     },
     /// Ids cannot be decoded as asked.
-    #[error("{}", cut(.0, TOLD))]
     Decode(String),
     /// The caller asked to stop (Ctrl-C, or a progress callback).
-    #[error("stopped at the caller's request")]
     Cancelled,
     /// Our own bug; please report it.
-    #[error("internal error: {0}; this is a bug of sentitok, please report it")]
     Internal(String),
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::EmptyCorpus { sources } => write!(
+                f,
+                "the corpus is empty: no piece of text was found in {sources} source(s); check the paths and \
+                 the format"
+            ),
+            Self::InvalidText { source_name, offset, line, reason } => write!(
+                f,
+                "{source_name}: {reason} at byte {offset} (line {line}); pass invalid_utf8 (--invalid-utf8) \
+                 replace or bytes to go on"
+            ),
+            Self::Record { source_name, line, offset, reason } => {
+                write!(f, "{}, line {line} (byte {offset}): {}", cut(source_name, TOLD), cut(reason, TOLD))
+            }
+            Self::VocabSize { requested, minimum } => write!(
+                f,
+                "vocab_size {requested} is too small: special tokens and alphabet, or what is extended and one \
+                 token more, need {minimum}; ask for at least {minimum}"
+            ),
+            Self::Memory { n, size } => write!(
+                f,
+                "{n} values of {size} bytes ({:.1} MB) do not fit in memory; encode fewer texts at once, or \
+                 shorter ones",
+                *n as f64 * *size as f64 / 1e6
+            ),
+            Self::Option { option, value, reason } => {
+                write!(f, "{option} = {}: {}", cut(value, SHOWN), cut(reason, TOLD))
+            }
+            Self::Pattern { pattern, reason } => {
+                write!(f, "pattern {:?}: {}", cut(pattern, SHOWN), cut(reason, TOLD))
+            }
+            Self::CountOverflow { what } => write!(
+                f,
+                "the count of {} passes 2^64 - 1; train on a sample, or divide all counts by a constant",
+                cut(what, SHOWN)
+            ),
+            Self::PipelineMismatch { left, right } => write!(
+                f,
+                "counts of different pipelines cannot be merged: {} and {}; count both with the same \
+                 normalizer and pre-tokenizer",
+                cut(left, TOLD),
+                cut(right, TOLD)
+            ),
+            Self::Format { what, reason } => write!(f, "{}: {}", cut(what, TOLD), cut(reason, TOLD)),
+            Self::Version { what, found, supported } => write!(
+                f,
+                "{what} has version {}; this release reads {supported}; upgrade sentitok or write the file again",
+                cut(found, SHOWN)
+            ),
+            Self::NotRepresentable { format, reason } => {
+                write!(f, "cannot be written as {format}: {}", cut(reason, TOLD))
+            }
+            Self::Encode(message) | Self::Decode(message) => f.write_str(&cut(message, TOLD)),
+            Self::UnknownId { id, max } => {
+                write!(f, "id {id} is not in the vocabulary (ids are 0 to {max})")
+            }
+            Self::Cancelled => f.write_str("stopped at the caller's request"),
+            Self::Internal(message) => {
+                write!(f, "internal error: {message}; this is a bug of sentitok, please report it")
+            }
+        }
+    }
 }
 
 /// Characters that are shown of a value.

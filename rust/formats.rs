@@ -13,6 +13,7 @@ pub mod protobuf;
 mod reading;
 pub mod sentencepiece;
 pub mod sentencepiece_tokenizer;
+#[cfg(feature = "train")]
 mod sentencepiece_trained;
 mod spelled;
 mod tekken;
@@ -35,7 +36,7 @@ use crate::memory::{self, OF_READING};
 use crate::pipeline::hex;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::users::is_vocabulary;
-use crate::text::spelling::did_you_mean;
+use crate::text::{self, spelling::did_you_mean};
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::vocab::TokenId;
 
@@ -122,6 +123,7 @@ impl FromStr for Format {
 
 /// What [`Tokenizer::save`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Saved {
     /// The files written.
     pub files: Vec<PathBuf>,
@@ -398,7 +400,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
     if let Some(encoding) = wide_encoding(bytes) {
         return Err(Error::format("tokenizer", format!("the file is {encoding}; save it as UTF-8")));
     }
-    simdutf8::compat::from_utf8(bytes)
+    text::from_utf8(bytes)
+        .or_else(|_| std::str::from_utf8(bytes))
         .map_err(|error| Error::format("tokenizer", format!("not UTF-8 at byte {}", error.valid_up_to())))
 }
 

@@ -13,6 +13,16 @@
 //!
 //! [`text`] lies below them: Unicode tables, patterns, search for strings.
 //!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | none (`default-features = false`) | loads and saves tokenizers, encodes, decodes |
+//! | `corpus` | `corpus` (text, JSON Lines, CSV, `.gz`, `.bz2`), `dataset`, `fertility` |
+//! | `train` (on by default) | `trainers` and `Tokenizer::train_*`; `corpus` with it |
+//! | `compression` | reads `.zst` and `.xz`, which compiles C; `corpus` with it |
+//! | `python` | the extension module `sentitok._sentitok`, for maturin; all of the above with it |
+//!
 //! Train, encode on all threads, save:
 //!
 //! ```
@@ -21,7 +31,8 @@
 //! let texts = ["It was good, and it was short.", "It was long.", "Good, but it was not short."];
 //! let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2")?);
 //! let counts = WordCounts::from_texts(&pipeline, texts)?;
-//! let trainer = BpeTrainer { vocab_size: 270, ..BpeTrainer::default() };
+//! let mut trainer = BpeTrainer::default();
+//! trainer.vocab_size = 270;
 //! let tokenizer = Tokenizer::train_bpe(&trainer, &counts, &mut Progress::silent())?;
 //!
 //! // The ids are the same however many threads there are.
@@ -42,9 +53,12 @@
 //! The Python module in `py` is glue over these and holds no logic.
 
 mod atomic;
+#[cfg(feature = "corpus")]
 pub mod corpus;
+#[cfg(feature = "corpus")]
 pub mod dataset;
 pub mod error;
+#[cfg(feature = "corpus")]
 pub mod fertility;
 pub mod formats;
 mod memory;
@@ -57,20 +71,27 @@ pub mod pre_tokenizer;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
+mod random;
 mod scratch_pool;
+#[cfg(feature = "train")]
 mod sentencepiece_rules;
 mod step_counter;
 pub mod text;
 mod token_lengths;
 pub mod tokenizer;
+#[cfg(feature = "train")]
 pub mod trainers;
 pub mod vocab;
 
+#[cfg(feature = "corpus")]
 pub use crate::corpus::word_counts::WordCounts;
 pub use crate::tokenizer::decoder::stream::StreamDecoder;
 pub use crate::tokenizer::encoding::{Encoding, EncodingBatch};
+#[cfg(feature = "train")]
 pub use crate::trainers::bpe::BpeTrainer;
+#[cfg(feature = "train")]
 pub use crate::trainers::unigram::UnigramTrainer;
+#[cfg(feature = "train")]
 pub use crate::trainers::wordpiece::WordPieceTrainer;
 pub use error::{Error, Result};
 pub use models::Model;
@@ -80,7 +101,7 @@ pub use progress::Progress;
 pub use tokenizer::{CallDefaults, EncodeOptions, Input, Shortening, TextRow, Tokenizer, Truncation};
 pub use vocab::{TokenId, Vocab};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "train"))]
 mod tests {
     use crate::*;
 

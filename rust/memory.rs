@@ -129,23 +129,35 @@ pub(crate) fn push_heap<T: Ord>(heap: &mut BinaryHeap<T>, value: T) -> Result<()
     Ok(())
 }
 
-/// Makes room for one more key in a map.
-#[inline]
-pub(crate) fn reserve_key<K: Eq + Hash, V, S: BuildHasher>(map: &mut HashMap<K, V, S>) -> Result<()> {
-    reserve_keys(map, 1)
+/// A collection that grows where input decides.
+pub(crate) trait MakeRoom {
+    /// Makes room for `more` values beyond those it holds.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where the system refuses it.
+    fn make_room(&mut self, more: usize) -> Result<()>;
 }
 
-/// Makes room for `more` keys in a map.
-#[inline]
-pub(crate) fn reserve_keys<K: Eq + Hash, V, S: BuildHasher>(
-    map: &mut HashMap<K, V, S>,
-    more: usize,
-) -> Result<()> {
-    let n = map.len().saturating_add(more);
-    if n > map.capacity() {
-        map.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
+impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for HashMap<K, V, S> {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let n = self.len().saturating_add(more);
+        if n > self.capacity() {
+            self.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for hashbrown::HashMap<K, V, S> {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let n = self.len().saturating_add(more);
+        if n > self.capacity() {
+            self.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
+        }
+        Ok(())
+    }
 }
 
 /// A vector of `n` values that are alike.
@@ -183,7 +195,7 @@ mod tests {
         for n in 0..100 {
             extend_text(&mut text, "bc").unwrap();
             push_heap(&mut heap, n).unwrap();
-            reserve_key(&mut map).unwrap();
+            map.make_room(1).unwrap();
             map.insert(n, ());
         }
         assert_eq!((text.len(), heap.pop(), map.len()), (201, Some(99), 100));

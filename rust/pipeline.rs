@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, Rewritten};
+#[cfg(feature = "corpus")]
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pre_tokenizer::{PreTokenizer, cut_before_blank};
 use crate::text::pattern::Work;
@@ -91,6 +92,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// As [`Pipeline::for_each_piece`].
+    #[cfg(feature = "corpus")]
     pub(crate) fn for_each_chunk(
         &self,
         document: &str,
@@ -156,6 +158,7 @@ impl Pipeline {
 }
 
 /// Pieces as counting gets them.
+#[cfg(feature = "corpus")]
 pub(crate) enum Pieces<'a> {
     /// Up to [`CHUNK`](crate::pre_tokenizer::chunks::CHUNK) pieces of these bytes.
     Chunk(&'a [u8], &'a [Piece]),

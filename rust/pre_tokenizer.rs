@@ -48,13 +48,14 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
 pub use self::digits::Digits;
 pub use self::marked::Marked;
-pub use self::metaspace::{Prepend, REPLACEMENT};
+pub use self::metaspace::Prepend;
 pub use self::regex::SplitPattern;
 pub(crate) use self::spaces::Spaces;
 pub use self::split::{Behavior, Delimiter, Split};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
+use crate::text::SPACE_MARK;
 use crate::text::pattern::Work;
 use crate::text::unicode::flag::LETTER;
 
@@ -224,7 +225,7 @@ impl PreTokenizer {
                 out.copy(section);
                 Some(out)
             }
-            Self::Metaspace { prepend, .. } => metaspace::rewrite(section, at_start, *prepend, REPLACEMENT),
+            Self::Metaspace { prepend, .. } => metaspace::rewrite(section, at_start, *prepend, SPACE_MARK),
             Self::Marked(Marked { mark, prepend, .. }) => {
                 metaspace::rewrite(section, at_start, *prepend, *mark)
             }

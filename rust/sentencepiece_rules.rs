@@ -14,58 +14,33 @@ pub(crate) mod segments;
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
 use crate::pipeline::Pipeline;
-use crate::pre_tokenizer::{Behavior, Delimiter, PreTokenizer, Prepend, REPLACEMENT, Split, SplitPattern};
-use crate::vocab::TokenId;
-
-/// What a piece is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Found in text, by its score.
-    #[default]
-    Normal,
-    /// Stands for what is in no piece.
-    Unknown,
-    /// Frames data; never found in text.
-    Control,
-    /// Given by the user, preferred to all others.
-    UserDefined,
-    /// Not used.
-    Unused,
-    /// Stands for one byte of an unknown character.
-    Byte,
-}
-
-impl Kind {
-    /// Whether a text can hold the piece.
-    pub(crate) fn is_in_text(self) -> bool {
-        matches!(self, Self::Normal | Self::UserDefined)
-    }
-}
+use crate::pre_tokenizer::{Behavior, Delimiter, PreTokenizer, Prepend, Split, SplitPattern};
+use crate::text::SPACE_MARK;
+use crate::vocab::{PieceKind, TokenId};
 
 /// One entry of a trained vocabulary.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TrainedPiece {
     /// Its text, with `▁` for a space.
     pub text: String,
     /// Unigram: its log-probability. BPE: minus the number of its merge. 0 for all
-    /// that is not [`Kind::Normal`].
+    /// that is not [`PieceKind::Normal`].
     pub score: f64,
     /// What it is for.
-    pub kind: Kind,
+    pub kind: PieceKind,
 }
 
 /// The options of pieces. The defaults are SentencePiece's.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PieceOptions {
     /// Tokens that get the first ids. Their text, where it stands in a word, is
-    /// no part of any other piece. At most one is [`Kind::Unknown`].
-    pub special_tokens: Vec<(String, Kind)>,
+    /// no part of any other piece. At most one is [`PieceKind::Unknown`].
+    pub special_tokens: Vec<(String, PieceKind)>,
     /// Ids of special tokens that are not to be the first free ones.
     pub special_ids: Vec<(String, TokenId)>,
     /// Adds the 256 tokens `<0x00>` to `<0xFF>` after the special tokens, for
@@ -97,9 +72,9 @@ impl Default for PieceOptions {
         let special = |text: &str, kind| (text.to_owned(), kind);
         Self {
             special_tokens: vec![
-                special("<unk>", Kind::Unknown),
-                special("<s>", Kind::Control),
-                special("</s>", Kind::Control),
+                special("<unk>", PieceKind::Unknown),
+                special("<s>", PieceKind::Control),
+                special("</s>", PieceKind::Control),
             ],
             special_ids: Vec::new(),
             byte_fallback: false,
@@ -134,7 +109,7 @@ impl PieceOptions {
         };
         let delimiter = match (self.treat_whitespace_as_suffix, self.allow_whitespace_only_pieces) {
             (false, false) => return Ok(PreTokenizer::Metaspace { prepend: Prepend::Never, split: true }),
-            (true, false) => Delimiter::Character { character: REPLACEMENT },
+            (true, false) => Delimiter::Character { character: SPACE_MARK },
             (_, true) => Delimiter::Pattern(SplitPattern::new("▁+", false)?),
         };
         Ok(PreTokenizer::Split(Split { delimiter, behavior, invert: false }))
@@ -176,7 +151,7 @@ impl PieceOptions {
     pub(crate) fn reserved(&self) -> impl Iterator<Item = TrainedPiece> {
         let bytes = if self.byte_fallback { 0..256 } else { 0..0 };
         let specials = self.special_tokens.iter().cloned();
-        let bytes = bytes.map(|byte| (format!("<0x{byte:02X}>"), Kind::Byte));
+        let bytes = bytes.map(|byte| (format!("<0x{byte:02X}>"), PieceKind::Byte));
         specials.chain(bytes).map(|(text, kind)| TrainedPiece { text, score: 0.0, kind })
     }
 
@@ -193,7 +168,9 @@ impl PieceOptions {
         let mut rest = Vec::with_capacity(n);
         for piece in pieces {
             let asked = self.special_ids.iter().find(|asked| asked.0 == piece.text);
-            match asked.filter(|_| matches!(piece.kind, Kind::Unknown | Kind::Control | Kind::UserDefined)) {
+            match asked.filter(|_| {
+                matches!(piece.kind, PieceKind::Unknown | PieceKind::Control | PieceKind::UserDefined)
+            }) {
                 Some((text, id)) => match places.get_mut(*id as usize) {
                     Some(place) => *place = Some(piece),
                     None => {
@@ -270,12 +247,12 @@ impl PieceOptions {
             };
             return wrong("special_tokens", format!("{text:?}"), reason);
         }
-        if self.special_tokens.iter().filter(|token| token.1 == Kind::Unknown).count() > 1 {
+        if self.special_tokens.iter().filter(|token| token.1 == PieceKind::Unknown).count() > 1 {
             let value = "two of kind Unknown".to_owned();
             return wrong("special_tokens", value, "one token stands for what is unknown");
         }
         if let Some((text, kind)) =
-            self.special_tokens.iter().find(|token| matches!(token.1, Kind::Normal | Kind::Byte))
+            self.special_tokens.iter().find(|token| matches!(token.1, PieceKind::Normal | PieceKind::Byte))
         {
             let value = format!("{text:?} of kind {kind:?}");
             return wrong("special_tokens", value, "special tokens are Unknown, Control or UserDefined");

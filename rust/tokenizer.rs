@@ -31,8 +31,11 @@ mod spans;
 mod special_policy;
 pub mod template;
 mod thread_output;
+#[cfg(feature = "train")]
 mod train;
+#[cfg(feature = "train")]
 mod train_unigram;
+#[cfg(feature = "train")]
 pub(crate) mod train_wordpiece;
 mod trim_widths;
 mod truncation;
@@ -127,8 +130,9 @@ pub struct Parts {
 /// use sentitok::{BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Tokenizer, WordCounts};
 /// let pipeline = Pipeline::new(PreTokenizer::from_name("gpt2")?);
 /// let counts = WordCounts::from_texts(&pipeline, ["low lower lowest"])?;
-/// let tokenizer = Tokenizer::train_bpe(
-///     &BpeTrainer { vocab_size: 260, ..BpeTrainer::default() }, &counts, &mut sentitok::Progress::silent())?;
+/// let mut trainer = BpeTrainer::default();
+/// trainer.vocab_size = 260;
+/// let tokenizer = Tokenizer::train_bpe(&trainer, &counts, &mut sentitok::Progress::silent())?;
 /// let ids = tokenizer.encode("lower", EncodeOptions::default())?.ids;
 /// assert_eq!(tokenizer.decode(&ids, false)?, "lower");
 /// # Ok::<(), sentitok::Error>(())

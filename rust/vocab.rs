@@ -7,6 +7,7 @@
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::memory;
@@ -30,6 +31,32 @@ pub enum Unit {
 
 /// The number of a token.
 pub type TokenId = u32;
+
+/// What a piece of SentencePiece is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PieceKind {
+    /// Found in text, by its score.
+    #[default]
+    Normal,
+    /// Stands for what is in no piece.
+    Unknown,
+    /// Frames data; never found in text.
+    Control,
+    /// Given by the user, preferred to all others.
+    UserDefined,
+    /// Not used.
+    Unused,
+    /// Stands for one byte of an unknown character.
+    Byte,
+}
+
+impl PieceKind {
+    /// Whether a text can hold the piece.
+    pub(crate) fn is_in_text(self) -> bool {
+        matches!(self, Self::Normal | Self::UserDefined)
+    }
+}
 
 /// An immutable two-way table of tokens.
 ///

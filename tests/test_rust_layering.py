@@ -1,6 +1,7 @@
 """Layers of the Rust crate, and its unsafe code: who may name whom, and what proves and fuzzes it."""
 
 import re
+import tomllib
 from pathlib import Path
 
 from source_files import ROOT, RUST, SOURCES, each, without_tests
@@ -71,6 +72,17 @@ def test_rust_layers_are_there() -> None:
     for room in ABOVE:
         assert (RUST / f"{room}.rs").is_file(), room
     assert modules_named("use crate::{a, b::{c, d::e}};") == {"a", "b::c", "b::d::e"}
+
+
+def test_inference_alone_has_few_dependencies() -> None:
+    """Without features the crate depends on ten crates, whose build takes seconds."""
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
+    needed = [name for name, row in manifest["dependencies"].items() if not dict_of(row).get("optional")]
+    assert len(needed) <= 10, needed
+
+
+def dict_of(row: object) -> dict[str, object]:
+    return row if isinstance(row, dict) else {}
 
 
 def module_of(path: Path) -> str:

@@ -40,7 +40,9 @@ fn bpe(scores: bool, tokens: &[&str], text: &[u8]) {
         true => MergeOrder::Scores(all.iter().map(|token| -((token.len() % 5) as f32)).collect()),
         false => MergeOrder::Ranks,
     };
-    let options = BpeOptions { unit, unk_token: scores.then(|| "<unk>".to_owned()), ..BpeOptions::default() };
+    let mut options = BpeOptions::default();
+    options.unit = unit;
+    options.unk_token = scores.then(|| "<unk>".to_owned());
     let Ok(model) = Bpe::new(vocab.clone(), order, options) else { return };
     let slow = model.encode(text);
     let (mut worker, mut fast) = (model.worker(), Vec::new());
@@ -73,7 +75,9 @@ fn one_unigram(precision: Precision, tokens: &[&str], text: &[u8]) {
     }
     let Ok(vocab) = Vocab::from_tokens(&all) else { return };
     let scores = all.iter().map(|token| -((token.len() * 7 % 11) as f64) - 1.0).collect();
-    let options = UnigramOptions { unk_id: Some(0), precision, ..UnigramOptions::default() };
+    let mut options = UnigramOptions::default();
+    options.unk_id = Some(0);
+    options.precision = precision;
     let Ok(model) = Unigram::new(vocab, scores, options) else { return };
     let slow = model.encode(text);
     let (mut worker, mut fast) = (model.worker(), Vec::new());

@@ -17,6 +17,7 @@ use crate::text::utf8_runs::{Stretch, for_each_stretch};
 
 /// What reading met, beside the documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tally {
     /// Documents.
     pub documents: u64,

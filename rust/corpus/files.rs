@@ -25,6 +25,7 @@ use crate::pipeline::Pipeline;
 
 /// How files are read.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FileOptions {
     /// What a document is; `None` follows the suffix, see [`Format::of_path`].
     pub format: Option<Format>,

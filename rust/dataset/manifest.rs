@@ -29,6 +29,7 @@ const MAX_NAME_BYTES: usize = 255;
 /// What lies in a directory of token ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Manifest {
     /// `sentitok.dataset`.
     pub schema: String,
@@ -69,6 +70,7 @@ pub struct Manifest {
 /// A source of documents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SourceFile {
     /// Path as it was given, or a name such as `<iterable>`.
     pub name: String,
@@ -79,6 +81,7 @@ pub struct SourceFile {
 /// One shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Shard {
     /// The file of ids.
     pub file: String,

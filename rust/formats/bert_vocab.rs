@@ -38,6 +38,7 @@ pub enum CleanUp {
 }
 
 /// What the file and BERT's conventions make.
+#[non_exhaustive]
 pub struct BertVocab {
     /// The tokens.
     pub vocab: Vocab,
@@ -143,6 +144,7 @@ impl BertVocab {
 }
 
 /// A file, and what comes back otherwise, in sentences.
+#[non_exhaustive]
 pub struct Written {
     /// The bytes.
     pub bytes: Vec<u8>,

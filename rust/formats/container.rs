@@ -11,7 +11,7 @@ use super::tokenizer_json::{self, Header};
 use crate::error::{Error, Result};
 use crate::models::Model;
 use crate::models::bpe::{MergeOrder, Unit};
-use crate::models::unigram::{Kind, Precision};
+use crate::models::unigram::{PieceKind, Precision};
 use crate::pipeline::Pipeline;
 use crate::tokenizer::decoder::Decoder;
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
@@ -56,7 +56,7 @@ pub(super) enum Beside {
         /// Whether a run of unknown characters is one token.
         fuse_unk: bool,
         /// What the pieces are by id: kinds and how many ids they have in a row.
-        kinds: Vec<(Kind, usize)>,
+        kinds: Vec<(PieceKind, usize)>,
     },
 }
 

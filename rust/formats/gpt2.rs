@@ -109,6 +109,7 @@ fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], voca
 }
 
 /// Both files, and what they could not hold.
+#[non_exhaustive]
 pub struct Written {
     /// vocab.json.
     pub vocab_json: Vec<u8>,

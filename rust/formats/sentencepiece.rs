@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use super::protobuf::{Borrowed, Message, Reader, Value, write_bytes};
 use crate::error::{Error, Result};
-use crate::models::unigram::{Kind, MAX_PIECE_BYTES};
+use crate::models::unigram::{MAX_PIECE_BYTES, PieceKind};
 use crate::normalizer::SentencePieceOptions;
 use crate::vocab::TokenId;
 
@@ -68,7 +68,7 @@ pub struct SpPiece {
     /// Its score.
     pub score: f32,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PieceKind,
 }
 
 /// How a model cuts text.
@@ -165,7 +165,7 @@ pub(super) fn is_model(bytes: &[u8]) -> bool {
 
 fn read_piece(bytes: &[u8], at: usize) -> Result<SpPiece> {
     let mut reader = Reader::new(bytes, "SentencePiece model, a piece");
-    let mut piece = SpPiece { piece: String::new(), score: 0.0, kind: Kind::Normal };
+    let mut piece = SpPiece { piece: String::new(), score: 0.0, kind: PieceKind::Normal };
     while let Some((number, value)) = reader.next()? {
         match (number, value) {
             (piece_field::PIECE, Borrowed::Bytes(bytes)) => {
@@ -176,12 +176,12 @@ fn read_piece(bytes: &[u8], at: usize) -> Result<SpPiece> {
             (piece_field::SCORE, Borrowed::Fixed32(bytes)) => piece.score = f32::from_le_bytes(bytes),
             (piece_field::TYPE, Borrowed::Varint(kind)) => {
                 piece.kind = match kind {
-                    1 => Kind::Normal,
-                    2 => Kind::Unknown,
-                    3 => Kind::Control,
-                    4 => Kind::UserDefined,
-                    5 => Kind::Unused,
-                    6 => Kind::Byte,
+                    1 => PieceKind::Normal,
+                    2 => PieceKind::Unknown,
+                    3 => PieceKind::Control,
+                    4 => PieceKind::UserDefined,
+                    5 => PieceKind::Unused,
+                    6 => PieceKind::Byte,
                     other => return Err(error(format!("piece {at} has type {other}; known are 1 to 6"))),
                 };
             }
@@ -222,11 +222,11 @@ impl SpModel {
                 |piece: &SpPiece| piece.kind == kind && (names.is_empty() || names.contains(&&*piece.piece));
             pieces.iter().position(is).map_or(u64::MAX, |id| id as u64)
         };
-        set(trainer_field::UNK_ID, id(Kind::Unknown, &[]));
+        set(trainer_field::UNK_ID, id(PieceKind::Unknown, &[]));
         for (at, name) in ["<s>", "</s>", "<pad>"].iter().enumerate() {
-            set(trainer_field::UNK_ID + 1 + at as u32, id(Kind::Control, &[name]));
+            set(trainer_field::UNK_ID + 1 + at as u32, id(PieceKind::Control, &[name]));
         }
-        if let Some(unknown) = pieces.iter().find(|piece| piece.kind == Kind::Unknown) {
+        if let Some(unknown) = pieces.iter().find(|piece| piece.kind == PieceKind::Unknown) {
             trainer.set_bytes(trainer_field::UNK_PIECE, unknown.piece.as_bytes());
         }
         let mut normalizer = Message::default();
@@ -249,12 +249,12 @@ impl SpModel {
             write_bytes(piece_field::PIECE, piece.as_bytes(), &mut message);
             super::protobuf::write(piece_field::SCORE, &Value::Fixed32(score.to_le_bytes()), &mut message);
             let kind = match kind {
-                Kind::Normal => None,
-                Kind::Unknown => Some(2),
-                Kind::Control => Some(3),
-                Kind::UserDefined => Some(4),
-                Kind::Unused => Some(5),
-                Kind::Byte => Some(6),
+                PieceKind::Normal => None,
+                PieceKind::Unknown => Some(2),
+                PieceKind::Control => Some(3),
+                PieceKind::UserDefined => Some(4),
+                PieceKind::Unused => Some(5),
+                PieceKind::Byte => Some(6),
             };
             if let Some(kind) = kind {
                 super::protobuf::write(piece_field::TYPE, &Value::Varint(kind), &mut message);
@@ -303,7 +303,7 @@ impl SpModel {
 
     /// The id of the unknown piece.
     pub fn unk_id(&self) -> Option<TokenId> {
-        self.pieces.iter().position(|piece| piece.kind == Kind::Unknown).map(|id| id as TokenId)
+        self.pieces.iter().position(|piece| piece.kind == PieceKind::Unknown).map(|id| id as TokenId)
     }
 
     /// What SentencePiece checks, and that scores are numbers.
@@ -331,10 +331,12 @@ impl SpModel {
                 return wrong(&format!("has the score {score}; a score is a finite number"));
             }
             match kind {
-                Kind::Unknown if unknown.is_some() => return wrong("is a second unknown piece"),
-                Kind::Unknown => unknown = Some(at),
-                Kind::Byte if !self.byte_fallback() => return wrong("is a byte, but byte_fallback is false"),
-                Kind::Byte => match byte_of(piece) {
+                PieceKind::Unknown if unknown.is_some() => return wrong("is a second unknown piece"),
+                PieceKind::Unknown => unknown = Some(at),
+                PieceKind::Byte if !self.byte_fallback() => {
+                    return wrong("is a byte, but byte_fallback is false");
+                }
+                PieceKind::Byte => match byte_of(piece) {
                     Some(byte) => found[usize::from(byte)] = true,
                     None => return wrong("is a byte that is not written as <0xNN>"),
                 },
@@ -349,7 +351,7 @@ impl SpModel {
         {
             return Err(error(format!("byte_fallback is true, but there is no piece <0x{byte:02X}>")));
         }
-        if !self.pieces.iter().any(|piece| matches!(piece.kind, Kind::Normal | Kind::UserDefined)) {
+        if !self.pieces.iter().any(|piece| matches!(piece.kind, PieceKind::Normal | PieceKind::UserDefined)) {
             return Err(error("no piece can be found in a text"));
         }
         Ok(())

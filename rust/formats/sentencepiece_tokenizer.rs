@@ -10,7 +10,7 @@ use super::sentencepiece::{ModelType, SpModel, SpPiece, read as read_file};
 use crate::error::{Error, Result};
 use crate::models::Model;
 use crate::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use crate::models::unigram::{Kind, Precision, Unigram};
+use crate::models::unigram::{PieceKind, Precision, Unigram};
 use crate::normalizer::{Normalizer, SentencePieceOptions};
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
 use crate::tokenizer::template::Template;
@@ -46,19 +46,19 @@ pub(super) fn parts(file: &SpModel) -> Result<Parts> {
 
 /// The model of a BPE file.
 fn bpe(file: &SpModel) -> Result<Bpe> {
-    let of_kind = |kind: Kind| -> Vec<TokenId> {
+    let of_kind = |kind: PieceKind| -> Vec<TokenId> {
         let pieces = file.pieces().iter().zip(0..);
         pieces.filter(|(piece, _)| piece.kind == kind).map(|(_, id)| id).collect()
     };
-    let unk = file.pieces().iter().find(|piece| piece.kind == Kind::Unknown);
+    let unk = file.pieces().iter().find(|piece| piece.kind == PieceKind::Unknown);
     let options = BpeOptions {
         unit: Unit::Chars,
         unk_token: unk.map(|piece| piece.piece.clone()),
         fuse_unk: true,
         byte_fallback: file.byte_fallback(),
-        control: of_kind(Kind::Control),
-        user_defined: of_kind(Kind::UserDefined),
-        unused: of_kind(Kind::Unused),
+        control: of_kind(PieceKind::Control),
+        user_defined: of_kind(PieceKind::UserDefined),
+        unused: of_kind(PieceKind::Unused),
         ..BpeOptions::default()
     };
     let scores = file.pieces().iter().map(|piece| piece.score).collect();
@@ -66,6 +66,7 @@ fn bpe(file: &SpModel) -> Result<Bpe> {
 }
 
 /// A file, and what comes back otherwise, in sentences.
+#[non_exhaustive]
 pub struct Written {
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -157,7 +158,7 @@ fn unigram_pieces(
     check_places(tokenizer)?;
     name_pieces(tokenizer, |id| kind(tokenizer, model, id), left_out);
     // A list of pieces without kinds, that of a tokenizer.json.
-    let is_found = |id: TokenId| model.fallback_byte(id).is_some() && model.kind(id) == Kind::Normal;
+    let is_found = |id: TokenId| model.fallback_byte(id).is_some() && model.kind(id) == PieceKind::Normal;
     if model.vocab().iter().any(|(id, _)| is_found(id)) {
         left_out.push(
             "a text that spells a byte, such as <0x41>, is that byte's token here, and text there".into(),
@@ -176,8 +177,8 @@ fn unigram_pieces(
 
 /// Names the added tokens that are pieces like others there: as control pieces no
 /// text would become them any more.
-fn name_pieces(tokenizer: &Tokenizer, kind: impl Fn(TokenId) -> Kind, left_out: &mut Vec<String>) {
-    for token in tokenizer.added_tokens().iter().filter(|token| kind(token.id) == Kind::Normal) {
+fn name_pieces(tokenizer: &Tokenizer, kind: impl Fn(TokenId) -> PieceKind, left_out: &mut Vec<String>) {
+    for token in tokenizer.added_tokens().iter().filter(|token| kind(token.id) == PieceKind::Normal) {
         left_out.push(format!("{:?} (id {}) is a piece there, no added token", token.content, token.id));
     }
 }
@@ -204,17 +205,17 @@ fn bpe_pieces(
     let options = model.options();
     let kind = |id: TokenId| {
         if model.unk_id() == Some(id) {
-            Kind::Unknown
+            PieceKind::Unknown
         } else if model.fallback_byte(id).is_some() {
-            Kind::Byte
+            PieceKind::Byte
         } else if options.user_defined.contains(&id) {
-            Kind::UserDefined
+            PieceKind::UserDefined
         } else if options.unused.contains(&id) {
-            Kind::Unused
+            PieceKind::Unused
         } else if options.control.contains(&id) {
-            Kind::Control
+            PieceKind::Control
         } else {
-            Kind::Normal
+            PieceKind::Normal
         }
     };
     name_pieces(tokenizer, kind, left_out);
@@ -230,15 +231,15 @@ fn bpe_pieces(
 }
 
 /// What a piece is: as the model knows, or as the tokenizer uses it.
-fn kind(tokenizer: &Tokenizer, model: &Unigram, id: TokenId) -> Kind {
+fn kind(tokenizer: &Tokenizer, model: &Unigram, id: TokenId) -> PieceKind {
     if model.unk_id() == Some(id) {
-        Kind::Unknown
+        PieceKind::Unknown
     } else if model.fallback_byte(id).is_some() {
-        Kind::Byte
-    } else if model.kind(id) == Kind::Normal
+        PieceKind::Byte
+    } else if model.kind(id) == PieceKind::Normal
         && tokenizer.added_tokens().iter().any(|token| token.id == id && token.special)
     {
-        Kind::Control
+        PieceKind::Control
     } else {
         model.kind(id)
     }

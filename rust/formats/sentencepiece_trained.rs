@@ -8,7 +8,7 @@ use super::sentencepiece::{ModelType, SpModel, SpPiece};
 use super::sentencepiece_tokenizer::parts;
 use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
-use crate::models::unigram::Kind;
+use crate::models::unigram::PieceKind;
 use crate::normalizer::SentencePieceOptions;
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
@@ -74,7 +74,7 @@ impl Tokenizer {
         let wrong = |option, value: String, reason: &str| {
             Err(Error::Option { option, value, reason: reason.to_owned() })
         };
-        if !trainer.pieces.special_tokens.iter().any(|token| token.1 == Kind::Unknown) {
+        if !trainer.pieces.special_tokens.iter().any(|token| token.1 == PieceKind::Unknown) {
             let reason = "SentencePiece needs a token for what is unknown; name one, such as <unk>";
             return wrong("unk_token", "None".to_owned(), reason);
         }
@@ -120,6 +120,6 @@ fn file(
 
 /// How text is normalized, if a file can say that, and how it is cut.
 fn options_in_a_file<'a>(pieces: &PieceOptions, pipeline: &'a Pipeline) -> Option<&'a SentencePieceOptions> {
-    let is_unknown_named = pieces.special_tokens.iter().any(|token| token.1 == Kind::Unknown);
+    let is_unknown_named = pieces.special_tokens.iter().any(|token| token.1 == PieceKind::Unknown);
     pieces.normalizer_of(pipeline).filter(|_| is_unknown_named)
 }

@@ -20,6 +20,7 @@ use crate::vocab::TokenId;
 /// # Ok::<(), sentitok::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Documents compared.
     pub documents: u64,
@@ -33,6 +34,7 @@ pub struct Report {
 
 /// A document with different ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// Its number, from 0.
     pub document: u64,

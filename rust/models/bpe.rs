@@ -9,13 +9,9 @@
 //! Not a tokenizer: it knows no text, only pieces.
 //! Sources: Sennrich et al. 2016; openai/tiktoken; huggingface/tokenizers 0.23.
 
-mod alone;
-mod alphabet;
 mod array_merge;
 mod cache_fill;
 mod char_table;
-mod characters;
-mod few_units;
 mod last_merge;
 mod merge;
 mod merge_boundaries;
@@ -28,24 +24,22 @@ mod score_runs;
 mod scores;
 mod short_merge;
 mod space_as_mark;
+mod symbols;
 mod units;
-mod whole;
 mod windowed_merge;
 mod without_specials;
 mod worker;
 
 use std::fmt;
 
-use alone::Alone;
-use alphabet::Alphabet;
 use char_table::Atoms;
 use merge::{PassOver, Symbols};
 use merge_boundaries::Cuts;
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
 use space_as_mark::Spaced;
+use symbols::{CharTokens, SymbolTable, TokensByKey};
 use units::chars;
-use whole::Whole;
 pub(crate) use worker::Scratch;
 pub use worker::{Dropout, Worker};
 
@@ -76,6 +70,7 @@ pub enum MergeOrder {
 /// What a model does beside merging. The defaults are those of a byte-level
 /// tokenizer.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct BpeOptions {
     /// Bytes or characters.
     pub unit: Unit,
@@ -127,13 +122,9 @@ pub struct Bpe {
     fallback_ids: Option<Box<[TokenId; 256]>>,
     unk_id: Option<TokenId>,
     atoms: Atoms,
-    /// For models over characters, but for scores.
-    alphabet: Alphabet,
+    symbols: SymbolTable,
     /// For models that need no affixes and know all bytes, and for scores.
     cuts: Option<Cuts>,
-    alone: Alone,
-    /// For models in which symbols are bytes and a token may be a piece as it is.
-    whole: Option<Box<Whole>>,
     /// Whether a piece may be cut before its `▁`.
     cuts_words: bool,
     /// For [`MergeOrder::Scores`].
@@ -235,9 +226,10 @@ impl Bpe {
             && !has_affixes
             && scored.is_none()
             && !pairs.iter().any(|(left, right, _)| is_byte(left) || is_byte(right));
-        let alphabet = match options.unit {
-            Unit::Chars if scored.is_none() => Alphabet::new(&vocab),
-            _ => Alphabet::default(),
+        // Models by scores have a table of their own.
+        let chars = match options.unit {
+            Unit::Chars if scored.is_none() => CharTokens::new(&vocab),
+            _ => CharTokens::default(),
         };
         let cut_by = if plain_bytes || plain_chars { Some(&vocab) } else { symbols.as_ref() };
         // What stands alone for ` ▁` is the file's own token, not a character that is none.
@@ -250,22 +242,21 @@ impl Bpe {
             Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
             Unit::Chars => Atoms::default(),
         };
-        let has_whole = plain_bytes && (order == MergeOrder::Ranks || options.ignore_merges);
+        let emits_tokens = plain_bytes && (order == MergeOrder::Ranks || options.ignore_merges);
         let make_rest = || {
             (
                 cut_by.map(|tokens| Cuts::new(tokens, options.unit == Unit::Chars)),
-                has_whole.then(|| Box::new(Whole::new(&vocab))),
+                emits_tokens.then(|| Box::new(TokensByKey::new(&vocab))),
             )
         };
-        let (atoms, (cuts, whole)) = if vocab.len() < PARALLEL_TOKENS {
+        let (atoms, (cuts, tokens)) = if vocab.len() < PARALLEL_TOKENS {
             (make_atoms(), make_rest())
         } else {
             parallel::both(make_atoms, make_rest)
         };
         Ok(Self {
             cuts,
-            whole,
-            alone: Alone::default(),
+            symbols: SymbolTable::new(chars, tokens),
             cuts_words,
             scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
@@ -277,7 +268,6 @@ impl Bpe {
             pairs,
             unk_id,
             atoms,
-            alphabet,
             plain_bytes,
             barred: Vec::new(),
             spaced: Spaced::default(),

@@ -25,24 +25,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::random::Random;
 pub use lattice::Lattice;
 pub use n_best::Path;
 pub(crate) use partial::Draft;
-pub use sample::Random;
 pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
 use self::pieces::Pieces;
 use self::viterbi::{Scores, Viterbi, kind_in_search};
 use crate::error::{Error, Result};
-pub use crate::sentencepiece_rules::Kind;
+use crate::text::SPACE_MARK_BYTES;
+pub use crate::vocab::PieceKind;
 use crate::vocab::{TokenId, Vocab};
 
 /// The longest piece in bytes; SentencePiece has the same limit.
 pub const MAX_PIECE_BYTES: usize = 7999;
-
-/// `▁`, which begins a word.
-const MARK: [u8; 3] = [0xE2, 0x96, 0x81];
 
 /// How scores are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +55,7 @@ pub enum Precision {
 
 /// What a model does beside searching.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnigramOptions {
     /// What stands for characters in no piece; without it they are left out.
     pub unk_id: Option<TokenId>,
@@ -67,9 +66,9 @@ pub struct UnigramOptions {
     pub fuse_unk: bool,
     /// Whose sums.
     pub precision: Precision,
-    /// What each piece is, by id; empty where all are [`Kind::Normal`], as in
+    /// What each piece is, by id; empty where all are [`PieceKind::Normal`], as in
     /// Hugging Face's files.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<PieceKind>,
 }
 
 impl Default for UnigramOptions {
@@ -98,7 +97,8 @@ impl UnigramOptions {
 /// ```
 /// use sentitok::{Vocab, models::unigram::{Unigram, UnigramOptions}};
 /// let vocab = Vocab::from_tokens(["<unk>", "▁", "a", "b", "ab"]).unwrap();
-/// let options = UnigramOptions { unk_id: Some(0), ..UnigramOptions::default() };
+/// let mut options = UnigramOptions::default();
+/// options.unk_id = Some(0);
 /// let model = Unigram::new(vocab, vec![0.0, -3.0, -2.0, -2.0, -3.5], options).unwrap();
 /// assert_eq!(model.encode("▁abba".as_bytes()), [1, 4, 3, 2]);
 /// ```
@@ -201,7 +201,8 @@ impl Unigram {
     pub fn least_id(&self) -> Option<TokenId> {
         let scores = &self.in_search.by_id;
         let counts = |id: &usize| {
-            self.options.precision == Precision::F64 || kind_in_search(&self.options, *id) == Kind::Normal
+            self.options.precision == Precision::F64
+                || kind_in_search(&self.options, *id) == PieceKind::Normal
         };
         let ids = (0..scores.len()).filter(counts);
         ids.min_by(|&a, &b| scores[a].total_cmp(&scores[b])).map(|id| id as TokenId)
@@ -218,7 +219,7 @@ impl Unigram {
     }
 
     /// What a piece is.
-    pub fn kind(&self, id: TokenId) -> Kind {
+    pub fn kind(&self, id: TokenId) -> PieceKind {
         self.options.kinds.get(id as usize).copied().unwrap_or_default()
     }
 
@@ -320,7 +321,7 @@ impl Unigram {
                 }
                 at += (zero.trailing_zeros() / 8) as usize;
             }
-            if text.get(at..).and_then(<[u8]>::first_chunk) == Some(&MARK)
+            if text.get(at..).and_then(<[u8]>::first_chunk) == Some(&SPACE_MARK_BYTES)
                 && at + 3 <= end
                 && !self.before_inner_mark[usize::from(text[at - 1])]
             {

@@ -25,6 +25,7 @@ use crate::vocab::{TokenId, Vocab};
 
 /// What a model knows beside its tokens. The defaults are those of BERT.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WordPieceOptions {
     /// The token that a word becomes which the others do not make up.
     pub unk_token: String,

@@ -46,7 +46,7 @@ fn at_each<R: Rewrite>(
 /// many bytes it took, none where the text begins otherwise, and whether spaces were among them.
 pub(crate) fn spell_words<R: Rewrite>(text: &[u8], room: &mut Room, out: &mut R) -> (usize, bool) {
     let (read, written) = Level::best().spell_spaces(text, room);
-    match simdutf8::basic::from_utf8(&room[..written]) {
+    match crate::text::from_utf8(&room[..written]) {
         Ok(words) if read > 0 => {
             out.replace(read, words);
             // Each mark is two bytes longer than its space.

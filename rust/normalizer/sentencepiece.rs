@@ -20,14 +20,13 @@ use super::rewrite::Plain;
 use super::{Aligned, Rewrite};
 use crate::error::{Error, Result};
 use crate::pre_tokenizer::simd::{Level, Room};
+use crate::text::SPACE_MARK_STR;
 use crate::text::trie::Trie;
-
-/// What stands for a space.
-const MARK: &str = "▁";
 
 /// What a normalizer does, as its file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SentencePieceOptions {
     /// The rules.
     pub charsmap: Charsmap,
@@ -59,7 +58,7 @@ impl Default for SentencePieceOptions {
 impl SentencePieceOptions {
     /// What a space is written as.
     fn mark(&self) -> &'static str {
-        if self.escape_whitespaces { MARK } else { " " }
+        if self.escape_whitespaces { SPACE_MARK_STR } else { " " }
     }
 
     /// The name of the rules, as files have it.
@@ -207,7 +206,7 @@ impl SentencePiece {
             if !R::KEEPS_WAY_BACK && self.words_are_plain && is_plain(at) {
                 let room = spelled.get_or_insert([0; size_of::<Room>()]);
                 let (read, written) = Level::best().spell_spaces(&text.as_bytes()[at..], room);
-                if let Ok(words) = simdutf8::basic::from_utf8(&room[..written])
+                if let Ok(words) = crate::text::from_utf8(&room[..written])
                     && read > 0
                 {
                     pass.text_in_place(read, words);
@@ -275,7 +274,7 @@ impl SentencePiece {
         }
         let len = text.chars().next().map_or(0, char::len_utf8);
         match &text[..len] {
-            same @ (" " | MARK) => pass.replace(len, same),
+            same @ (" " | SPACE_MARK_STR) => pass.replace(len, same),
             same => pass.copy(same),
         }
         len

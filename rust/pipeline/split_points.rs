@@ -10,7 +10,8 @@ use super::Pipeline;
 use crate::error::Result;
 use crate::normalizer::split_points::{PartSteps, Surroundings};
 use crate::normalizer::{Aligned, Normalizer};
-use crate::pre_tokenizer::{LOOK_BACK, PreTokenizer, REPLACEMENT};
+use crate::pre_tokenizer::{LOOK_BACK, PreTokenizer};
+use crate::text::SPACE_MARK;
 
 /// Which part of a text that is cut at seams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ fn split_at_seams(pre_tokenizer: &PreTokenizer, window: &mut Surroundings) -> Op
     match pre_tokenizer {
         PreTokenizer::Metaspace { split, .. } => Some(!split),
         PreTokenizer::MetaspaceWords => Some(false),
-        PreTokenizer::Bytes => (window.blank == REPLACEMENT).then_some(true),
+        PreTokenizer::Bytes => (window.blank == SPACE_MARK).then_some(true),
         PreTokenizer::Gpt2 { add_prefix_space: true } if window.blank != ' ' => None,
         PreTokenizer::Regex(_) | PreTokenizer::Split(_) | PreTokenizer::FixedLength { .. } => None,
         PreTokenizer::Sequence { .. } | PreTokenizer::ByteSpelled { .. } | PreTokenizer::Within { .. } => {

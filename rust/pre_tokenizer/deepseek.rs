@@ -16,15 +16,11 @@
 
 use std::sync::LazyLock;
 
-use regex_syntax::hir::{Class, Hir, HirKind};
-
 use super::cl100k::{end_of_numbers, number_places};
 use super::{PreTokenizer, blanks};
 use crate::pre_tokenizer::simd::{Block, Shape, Starts, Tiles, WINDOW, Window};
-use crate::{
-    text::unicode::flag::*,
-    text::unicode::{flags_at, point_of_long},
-};
+use crate::text::unicode::flag::*;
+use crate::text::unicode::{flags_at, point_of_long, properties};
 
 const NUMBERS: &str = r"\p{N}{1,3}";
 const CJK: &str = "[一-龥぀-ゟ゠-ヿ]+";
@@ -216,13 +212,11 @@ fn is_symbol(bytes: &[u8], at: usize, flags: Flags) -> bool {
 
 /// The same, of a character that is not ASCII.
 fn is_long_symbol(point: u32) -> bool {
-    static RANGES: LazyLock<Vec<(u32, u32)>> =
-        LazyLock::new(|| match regex_syntax::parse(r"[\p{P}\p{S}]").map(Hir::into_kind) {
-            Ok(HirKind::Class(Class::Unicode(class))) => {
-                class.ranges().iter().map(|range| (range.start().into(), range.end().into())).collect()
-            }
-            _ => Vec::new(),
-        });
+    static RANGES: LazyLock<Vec<(u32, u32)>> = LazyLock::new(|| {
+        let mut ranges = [properties::ranges("gc", "p"), properties::ranges("gc", "s")].concat();
+        ranges.sort_unstable();
+        ranges
+    });
     let behind = RANGES.partition_point(|(first, _)| *first <= point);
     behind.checked_sub(1).and_then(|at| RANGES.get(at)).is_some_and(|(_, last)| point <= *last)
 }

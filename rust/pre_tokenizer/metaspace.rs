@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::normalizer::{Rewrite, spell_spaces, spell_words};
 use crate::pre_tokenizer::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
 use crate::step_counter::step;
-
-/// What stands for a space.
-pub const REPLACEMENT: char = '▁';
+use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
 /// Which sections get a space in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +46,7 @@ pub(super) fn rewrite<R: Rewrite + Default>(
     if prepends {
         out.insert(replacement);
     }
-    if mark == REPLACEMENT && !R::KEEPS_WAY_BACK {
+    if mark == SPACE_MARK && !R::KEEPS_WAY_BACK {
         spell_spaces(section, &mut out);
         return Some(out);
     }
@@ -67,8 +65,6 @@ pub(super) fn rewrite<R: Rewrite + Default>(
 ///
 /// White space is that of Unicode, as `WhitespaceSplit` has it.
 pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
-    let mut buffer = [0; 4];
-    let replacement: &str = REPLACEMENT.encode_utf8(&mut buffer);
     let mut out = R::default();
     let mut room: Room = [0; size_of::<Room>()];
     let (mut at, mut in_word) = (0, false);
@@ -79,8 +75,8 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
             (at, in_word) = (next, false);
             continue;
         }
-        if !in_word && first != REPLACEMENT {
-            out.insert(replacement);
+        if !in_word && first != SPACE_MARK {
+            out.insert(SPACE_MARK_STR);
         }
         in_word = true;
         // Words of ASCII with single spaces between them, many at a time.
@@ -131,7 +127,7 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
 
 /// Whether a text may be cut between these two characters: a piece starts at each U+2581.
 pub(super) fn cut_between(_before: char, after: char) -> bool {
-    after == REPLACEMENT
+    after == SPACE_MARK
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn not_blank(c: char) -> bool {
     !blank(c)
 }
 fn underline(c: char) -> bool {
-    c == super::REPLACEMENT
+    c == crate::text::SPACE_MARK
 }
 fn not_underline(c: char) -> bool {
     !underline(c)

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::arrays;
 use super::error::entry;
 use crate::formats::sentencepiece::{SpModel, read};
-use crate::models::unigram::Kind;
+use crate::models::unigram::PieceKind;
 
 /// The pieces of a SentencePiece file: texts, scores and kinds, by id.
 ///
@@ -43,12 +43,12 @@ impl PySentencePieceModel {
     #[getter]
     fn kinds(&self) -> Vec<&'static str> {
         let name = |kind| match kind {
-            Kind::Normal => "normal",
-            Kind::Unknown => "unknown",
-            Kind::Control => "control",
-            Kind::UserDefined => "user_defined",
-            Kind::Unused => "unused",
-            Kind::Byte => "byte",
+            PieceKind::Normal => "normal",
+            PieceKind::Unknown => "unknown",
+            PieceKind::Control => "control",
+            PieceKind::UserDefined => "user_defined",
+            PieceKind::Unused => "unused",
+            PieceKind::Byte => "byte",
         };
         self.model.pieces().iter().map(|piece| name(piece.kind)).collect()
     }

@@ -13,7 +13,7 @@ use super::tokenizer::PyTokenizer;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::tokenizer::Tokenizer;
-use crate::trainers::bpe::{Kind, MergeStop, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
+use crate::trainers::bpe::{MergeStop, PieceKind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use crate::vocab::TokenId;
 
 /// Options of this method alone, where they are given.
@@ -45,19 +45,21 @@ pub(super) fn special_tokens(
     named: [Option<String>; 3],
     listed: Vec<String>,
     user_defined: Vec<String>,
-) -> Vec<(String, Kind)> {
+) -> Vec<(String, PieceKind)> {
     let unknown = named[0].clone();
-    let kind = |token: &String| if Some(token) == unknown.as_ref() { Kind::Unknown } else { Kind::Control };
+    let kind = |token: &String| {
+        if Some(token) == unknown.as_ref() { PieceKind::Unknown } else { PieceKind::Control }
+    };
     let first =
         named.into_iter().flatten().filter(|token| !listed.contains(token) && !user_defined.contains(token));
-    let mut tokens: Vec<(String, Kind)> = first
+    let mut tokens: Vec<(String, PieceKind)> = first
         .chain(listed.iter().cloned())
         .map(|token| {
             let kind = kind(&token);
             (token, kind)
         })
         .collect();
-    tokens.extend(user_defined.into_iter().map(|token| (token, Kind::UserDefined)));
+    tokens.extend(user_defined.into_iter().map(|token| (token, PieceKind::UserDefined)));
     tokens
 }
 

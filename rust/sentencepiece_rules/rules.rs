@@ -7,7 +7,7 @@
 //! training quick; see `segments`.
 
 use super::PieceOptions;
-use crate::pre_tokenizer::REPLACEMENT;
+use crate::text::SPACE_MARK;
 use crate::{text::unicode, text::unicode::Script};
 
 /// What the rules know of a character.
@@ -26,7 +26,7 @@ pub(crate) enum Class {
 impl Class {
     pub(crate) fn of(c: char) -> Self {
         match c {
-            REPLACEMENT => Self::Space,
+            SPACE_MARK => Self::Space,
             '0'..='9' | '０'..='９' => Self::Digit,
             // The long vowel sign is of script Common.
             'ー' => Self::Of(Script::HAN),

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::characters::{Characters, CountedWords};
 use super::rules::{Class, Rules};
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::progress::{Progress, Stage};
 
 /// Pieces read between two looks at the clock.
@@ -55,7 +55,7 @@ impl<'a, T: Ord> Segments<'a, T> {
             if at % TICK == 0 {
                 progress.tick(Stage::Seed, 0, 0)?;
             }
-            memory::reserve_keys(&mut found, word.len())?;
+            found.make_room(word.len())?;
             words.parts(word, |part, is_word_end| {
                 let end = if is_word_end { After::Word } else { After::Special };
                 cut(part, end, characters, rules, |segment, after| match found.entry(segment) {

@@ -33,7 +33,7 @@ impl<'a> Input<'a> {
     pub fn text(self) -> Option<&'a str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Bytes(bytes) => simdutf8::basic::from_utf8(bytes).ok(),
+            Self::Bytes(bytes) => crate::text::from_utf8(bytes).ok(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{CallDefaults, Parts, Tokenizer};
 use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
-use crate::models::unigram::{Kind, Precision, Unigram, UnigramOptions};
+use crate::models::unigram::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::normalizer::{Normalizer, SentencePiece, SentencePieceOptions};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
@@ -110,10 +110,10 @@ impl Tokenizer {
         let mut added = Vec::new();
         let mut unk_id = None;
         for (at, piece) in trained.pieces.iter().enumerate() {
-            if piece.kind == Kind::Unknown {
+            if piece.kind == PieceKind::Unknown {
                 unk_id = Some(id(at)?);
             }
-            if matches!(piece.kind, Kind::Unknown | Kind::Control) {
+            if matches!(piece.kind, PieceKind::Unknown | PieceKind::Control) {
                 added.push(AddedToken::special(piece.text.clone(), id(at)?));
             }
         }
@@ -142,7 +142,7 @@ impl Tokenizer {
 /// Keeps SentencePiece's rules off the user's symbols, as its file would.
 fn shield(pipeline: &mut Pipeline, trained: &TrainedUnigram) -> Result<()> {
     if let Some(Normalizer::SentencePiece(normalizer)) = &mut pipeline.normalizer {
-        let symbols = trained.pieces.iter().filter(|piece| piece.kind == Kind::UserDefined);
+        let symbols = trained.pieces.iter().filter(|piece| piece.kind == PieceKind::UserDefined);
         let user_defined: Vec<String> = symbols.map(|piece| piece.text.clone()).collect();
         if !user_defined.is_empty() {
             let options = normalizer.options().clone();

@@ -20,7 +20,7 @@ use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::{Limits, Start, by_weight};
 pub use crate::trainers::pair_merging::{Merge, MergeStop, TrainedMerges, Unit};
 use crate::vocab::TokenId;
-pub use sentencepiece::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, TrainedPiece};
+pub use sentencepiece::{PieceKind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, TrainedPiece};
 
 /// The options of training.
 ///
@@ -28,7 +28,9 @@ pub use sentencepiece::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrain
 /// use sentitok::trainers::bpe::{Alphabet, BpeTrainer};
 /// use sentitok::Progress;
 ///
-/// let trainer = BpeTrainer { vocab_size: 4, initial_alphabet: Alphabet::Seen, ..BpeTrainer::default() };
+/// let mut trainer = BpeTrainer::default();
+/// trainer.vocab_size = 4;
+/// trainer.initial_alphabet = Alphabet::Seen;
 /// let pieces = [(&b"aab"[..], 3), (&b"ab"[..], 2)];
 /// let trained = trainer.train(pieces, &mut Progress::silent()).unwrap();
 /// assert_eq!(trained.tokens[2].as_deref(), Some(&b"ab"[..]));
@@ -36,6 +38,7 @@ pub use sentencepiece::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrain
 /// assert_eq!((trained.merges[0].left, trained.merges[0].right, trained.merges[0].count), (0, 1, 5));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct BpeTrainer {
     /// The size of the vocabulary, special tokens included. Never exceeded.
     pub vocab_size: usize,

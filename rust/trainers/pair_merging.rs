@@ -69,6 +69,7 @@ pub enum MergeStop {
 
 /// What training gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TrainedMerges {
     /// The tokens by id. `None` only for a special token that no sequence of
     /// bytes can become: over bytes, one with a character that stands for no

@@ -31,7 +31,8 @@ use crate::progress::{Progress, Stage};
 use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::{After, Segments};
-pub use crate::sentencepiece_rules::{Kind, PieceOptions, TrainedPiece};
+pub use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
+pub use crate::vocab::PieceKind;
 use crate::vocab::TokenId;
 
 use lattices::GONE;
@@ -43,7 +44,8 @@ use lattices::GONE;
 /// use sentitok::Progress;
 /// use sentitok::trainers::unigram::UnigramTrainer;
 ///
-/// let trainer = UnigramTrainer { vocab_size: 12, ..UnigramTrainer::default() };
+/// let mut trainer = UnigramTrainer::default();
+/// trainer.vocab_size = 12;
 /// let words = [("▁low".as_bytes(), 9), ("▁lower".as_bytes(), 5), ("▁slow".as_bytes(), 4)];
 /// let trained = trainer.train(words, &mut Progress::silent()).unwrap();
 /// let texts: Vec<&str> = trained.pieces.iter().map(|piece| piece.text.as_str()).collect();
@@ -51,6 +53,7 @@ use lattices::GONE;
 /// assert_eq!(texts.len(), 12);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct UnigramTrainer {
     /// The size of the vocabulary, special and byte tokens included. Never exceeded.
     pub vocab_size: usize,
@@ -115,6 +118,7 @@ pub enum UnigramStop {
 
 /// What training gives.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TrainedUnigram {
     /// The vocabulary by id: special tokens, byte tokens, then by score, of
     /// equal scores by text.

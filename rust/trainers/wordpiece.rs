@@ -81,17 +81,16 @@ impl FromStr for Score {
 /// use sentitok::trainers::wordpiece::{Score, WordPieceTrainer};
 /// use sentitok::Progress;
 ///
-/// let trainer = WordPieceTrainer {
-///     vocab_size: 6,
-///     special_tokens: vec!["[UNK]".to_owned()],
-///     ..WordPieceTrainer::default()
-/// };
+/// let mut trainer = WordPieceTrainer::default();
+/// trainer.vocab_size = 6;
+/// trainer.special_tokens = vec!["[UNK]".to_owned()];
 /// let trained = trainer.train([(&b"aab"[..], 3), (&b"ab"[..], 2)], &mut Progress::silent()).unwrap();
 /// let tokens: Vec<_> = trained.tokens.iter().flatten().map(|token| String::from_utf8_lossy(token)).collect();
 /// assert_eq!(tokens, ["[UNK]", "a", "b", "##a", "##b", "aa"]);
 /// assert_eq!("pmi".parse::<Score>().unwrap(), Score::Pmi);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct WordPieceTrainer {
     /// The size of the vocabulary, special tokens included. Never exceeded.
     pub vocab_size: usize,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::models::bpe::{Bpe, BpeOptions, MergeOrder, PairTable, Unit, Worker};
 use sentitok::{TokenId, Vocab};
@@ -71,7 +72,7 @@ fn model(joins: &[(usize, usize)], by_rank: bool, ignore_merges: bool) -> Bpe {
         }
     }
     let order = if by_rank { MergeOrder::Ranks } else { MergeOrder::List(merges) };
-    let options = BpeOptions { ignore_merges, ..BpeOptions::default() };
+    let options = BpeOptions::default().with(|it| it.ignore_merges = ignore_merges);
     Bpe::new(Vocab::from_tokens(tokens).unwrap(), order, options).unwrap()
 }
 
@@ -144,18 +145,17 @@ fn a_character_whose_merges_come_before_it() {
 #[test]
 fn characters_unknowns_and_affixes() {
     let vocab = |tokens: &[&str]| Vocab::from_tokens(tokens.iter().map(|token| token.as_bytes())).unwrap();
-    let chars = BpeOptions { unit: Unit::Chars, ..BpeOptions::default() };
-    let unk = BpeOptions { unk_token: Some("?".into()), ..chars.clone() };
-    let affixes = BpeOptions {
-        continuing_subword_prefix: Some("##".into()),
-        end_of_word_suffix: Some("</w>".into()),
-        ..chars.clone()
-    };
+    let chars = BpeOptions::default().with(|it| it.unit = Unit::Chars);
+    let unk = chars.clone().with(|it| it.unk_token = Some("?".into()));
+    let affixes = chars.clone().with(|it| {
+        it.continuing_subword_prefix = Some("##".into());
+        it.end_of_word_suffix = Some("</w>".into());
+    });
     for (name, tokens, merges, options, piece, expected) in [
         ("characters", &["é", "a", "éa"][..], vec![(0, 1)], chars.clone(), "éaé", vec![2, 0]),
         ("left out", &["a", "aa"], vec![(0, 0)], chars, "axa", vec![1]),
         ("unknown", &["?", "a"], vec![], unk.clone(), "xxa", vec![0, 0, 1]),
-        ("fused", &["?", "a"], vec![], BpeOptions { fuse_unk: true, ..unk }, "xxax", vec![0, 1, 0]),
+        ("fused", &["?", "a"], vec![], unk.with(|it| it.fuse_unk = true), "xxax", vec![0, 1, 0]),
         ("affixes", &["a", "##b</w>", "ab</w>"], vec![(0, 1)], affixes, "ab", vec![2]),
     ] {
         let bpe = Bpe::new(vocab(tokens), MergeOrder::List(merges), options).unwrap();
@@ -163,7 +163,10 @@ fn characters_unknowns_and_affixes() {
     }
     let fallback: Vec<String> =
         ["a".to_owned()].into_iter().chain((0..256).map(|byte| format!("<0x{byte:02X}>"))).collect();
-    let options = BpeOptions { unit: Unit::Chars, byte_fallback: true, ..BpeOptions::default() };
+    let options = BpeOptions::default().with(|it| {
+        it.unit = Unit::Chars;
+        it.byte_fallback = true;
+    });
     let bpe =
         Bpe::new(Vocab::from_tokens(fallback).unwrap(), MergeOrder::List(vec![]), options.clone()).unwrap();
     assert_eq!(bpe.encode("aé".as_bytes()), [0, 1 + 0xC3, 1 + 0xA9]);
@@ -174,7 +177,10 @@ fn characters_unknowns_and_affixes() {
     // As tokenizers 0.23.3: a character whose bytes are not all there is
     // unknown, and the unknown token comes after the bytes that follow.
     let some = Vocab::from_tokens(["a", "?", "<0xC3>", "<0xA9>", "b"]).unwrap();
-    let options = BpeOptions { unk_token: Some("?".into()), fuse_unk: true, ..options };
+    let options = options.with(|it| {
+        it.unk_token = Some("?".into());
+        it.fuse_unk = true;
+    });
     let bpe = Bpe::new(some, MergeOrder::List(vec![]), options).unwrap();
     for (piece, expected) in [("aéèb", &[0, 2, 3, 1, 4][..]), ("èéb", &[2, 3, 1, 4]), ("èéèb", &[2, 3, 1, 4])]
     {
@@ -193,7 +199,7 @@ fn bad_models_are_refused() {
             "$.model.merges[0]: its result \"ab\" is not in the vocabulary",
         ),
         (vec![(0, 7)], BpeOptions::default(), "ids 0 and 7 are not both"),
-        (vec![], BpeOptions { dropout: Some(1.5), ..Default::default() }, "dropout = 1.5"),
+        (vec![], BpeOptions::default().with(|it| it.dropout = Some(1.5)), "dropout = 1.5"),
     ] {
         let error = Bpe::new(vocab(), MergeOrder::List(merges), options).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

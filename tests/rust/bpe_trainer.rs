@@ -5,6 +5,7 @@ mod naive;
 
 use std::collections::BTreeMap;
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::progress::Stage;
 use sentitok::trainers::bpe::{Alphabet, Base, BpeTrainer, MergeStop, TieBreak, TrainedMerges, Unit};
@@ -32,7 +33,10 @@ fn spelled(trained: &TrainedMerges) -> String {
 }
 
 fn seen(vocab_size: usize) -> BpeTrainer {
-    BpeTrainer { vocab_size, initial_alphabet: Alphabet::Seen, ..BpeTrainer::default() }
+    BpeTrainer::default().with(|it| {
+        it.vocab_size = vocab_size;
+        it.initial_alphabet = Alphabet::Seen;
+    })
 }
 
 fn pieces() -> impl Strategy<Value = Counts> {
@@ -64,14 +68,7 @@ proptest! {
         max_token_length in prop_oneof![Just(None), (2usize..8).prop_map(Some)],
         special in prop_oneof![Just(vec![]), Just(vec!["ab".to_owned()]), Just(vec!["aba".to_owned(), "a".to_owned()])],
     ) {
-        let options = BpeTrainer {
-            min_frequency,
-            tie_break,
-            max_token_length,
-            special_tokens: special,
-            unit: if chars { Unit::Chars } else { Unit::Bytes },
-            ..seen(vocab_size)
-        };
+        let options = seen(vocab_size).with(|it| { it.min_frequency = min_frequency; it.tie_break = tie_break; it.max_token_length = max_token_length; it.special_tokens = special; it.unit = if chars { Unit::Chars } else { Unit::Bytes }; });
         let trained = train(&options, &counts).unwrap();
         let (tokens, merges) = naive::from_pieces(&options, &counts);
         prop_assert_eq!(&trained.merges, &merges);
@@ -86,7 +83,7 @@ proptest! {
         tie_break in tie_break(),
         shuffled: bool,
     ) {
-        let start = train(&BpeTrainer { tie_break, ..seen(first) }, &counts).unwrap();
+        let start = train(&seen(first).with(|it| it.tie_break = tie_break), &counts).unwrap();
         let mut base = Base {
             tokens: start.tokens.clone(),
             merges: start.merges.iter().map(|merge| (merge.left, merge.right, merge.id)).collect(),
@@ -97,7 +94,7 @@ proptest! {
             // SentencePiece models have.
             base.merges.reverse();
         }
-        let options = BpeTrainer { tie_break, extend: Some(base.clone()), ..seen(first + 40) };
+        let options = seen(first + 40).with(|it| { it.tie_break = tie_break; it.extend = Some(base.clone()); });
         let trained = train(&options, &more).unwrap();
         prop_assert_eq!(&trained.tokens[..base.tokens.len()], &base.tokens[..]);
 
@@ -132,53 +129,56 @@ fn merges_of_known_corpora() {
         ("no pair", seen(9), vec![("a", 5), ("b", 1)], ""),
         (
             "a special token of the same text gives its id, and shifts ties",
-            BpeTrainer { special_tokens: vec!["abc".into()], ..seen(9) },
+            seen(9).with(|it| it.special_tokens = vec!["abc".into()]),
             vec![("dabc", 5), ("abcab", 5), ("abc", 1)],
             "a b, ab c, abc ab, d abc",
         ),
         (
             "bytes: greatest pair",
-            BpeTrainer { tie_break: TieBreak::Bytes, ..seen(5) },
+            seen(5).with(|it| it.tie_break = TieBreak::Bytes),
             vec![("ab", 1), ("bc", 1)],
             "b c, a b",
         ),
         ("ids: smallest pair", seen(5), vec![("ab", 1), ("bc", 1)], "a b, b c"),
         (
             "sentencepiece: the shorter, then the smaller",
-            BpeTrainer { tie_break: TieBreak::SentencePiece, ..seen(8) },
+            seen(8).with(|it| it.tie_break = TieBreak::SentencePiece),
             vec![("cabx", 1), ("ab", 1)],
             "a b, ab x, c abx",
         ),
         (
             "a corpus that spells out the prefix, as tokenizers 0.23.3",
-            BpeTrainer {
-                unit: Unit::Chars,
-                special_tokens: ["#", "a", "b", "x", "###", "##a", "##b", "##x"].map(String::from).to_vec(),
-                continuing_subword_prefix: Some("##".into()),
-                ..seen(18)
-            },
+            seen(18).with(|it| {
+                it.unit = Unit::Chars;
+                it.special_tokens =
+                    ["#", "a", "b", "x", "###", "##a", "##b", "##x"].map(String::from).to_vec();
+                it.continuing_subword_prefix = Some("##".into());
+            }),
             vec![("x##ab", 11), ("xab", 40), ("xabab", 9), ("##ab##ab", 7)],
             "##a ##b, x ##ab, ### ##ab, ### ###ab, x ####ab, xab ##ab, # ###ab, ##ab ####ab",
         ),
         (
             "suffix and prefix",
-            BpeTrainer {
-                continuing_subword_prefix: Some("##".into()),
-                end_of_word_suffix: Some("</w>".into()),
-                ..seen(12)
-            },
+            seen(12).with(|it| {
+                it.continuing_subword_prefix = Some("##".into());
+                it.end_of_word_suffix = Some("</w>".into());
+            }),
             vec![("abc", 3), ("ab", 5)],
             "a ##b</w>, a ##b, ab ##c</w>",
         ),
         (
             "characters left out let their neighbours meet",
-            BpeTrainer { limit_alphabet: Some(2), ..seen(3) },
+            seen(3).with(|it| it.limit_alphabet = Some(2)),
             vec![("axb", 3), ("ab", 1)],
             "a b",
         ),
         (
             "with byte fallback they part them",
-            BpeTrainer { limit_alphabet: Some(2), byte_fallback: true, unit: Unit::Chars, ..seen(259) },
+            seen(259).with(|it| {
+                it.limit_alphabet = Some(2);
+                it.byte_fallback = true;
+                it.unit = Unit::Chars;
+            }),
             vec![("axb", 3), ("ab", 1), ("ba", 2)],
             "b a",
         ),
@@ -191,7 +191,7 @@ fn merges_of_known_corpora() {
 
 #[test]
 fn limited_alphabet_keeps_the_frequent_and_tells_the_rest() {
-    let options = BpeTrainer { limit_alphabet: Some(2), ..seen(10) };
+    let options = seen(10).with(|it| it.limit_alphabet = Some(2));
     let trained = train(&options, &counts(&[("cccbbaazz", 1)])).unwrap();
     assert_eq!(trained.tokens[..2], [Some(b"a".to_vec()), Some(b"c".to_vec())]);
     assert_eq!(trained.dropped, [(b"b".to_vec(), 2), (b"z".to_vec(), 2)]);
@@ -199,11 +199,10 @@ fn limited_alphabet_keeps_the_frequent_and_tells_the_rest() {
 
 #[test]
 fn ids_begin_with_specials_then_code_points() {
-    let options = BpeTrainer {
-        vocab_size: 258,
-        special_tokens: vec!["<s>".into(), " the".into()],
-        ..BpeTrainer::default()
-    };
+    let options = BpeTrainer::default().with(|it| {
+        it.vocab_size = 258;
+        it.special_tokens = vec!["<s>".into(), " the".into()];
+    });
     let trained = train(&options, &counts(&[("a b", 1)])).unwrap();
     assert_eq!(text(&trained.tokens[0]), "<s>");
     // Over bytes a blank is spelled Ġ, so " the" is no token's spelling.
@@ -220,7 +219,7 @@ fn the_size_is_kept_or_refused() {
     for (options, stop) in [
         (seen(5), MergeStop::VocabFull),
         (seen(9), MergeStop::NoPairs),
-        (BpeTrainer { min_frequency: 2, ..seen(9) }, MergeStop::BelowMinFrequency { count: 1 }),
+        (seen(9).with(|it| it.min_frequency = 2), MergeStop::BelowMinFrequency { count: 1 }),
         (seen(4), MergeStop::VocabFull),
     ] {
         let trained = train(&options, &words).unwrap();
@@ -230,16 +229,16 @@ fn the_size_is_kept_or_refused() {
     let base = Base { tokens: vec![Some(b"a".to_vec()), Some(b"b".to_vec())], ..Base::default() };
     for (options, minimum) in [
         (seen(3), 4),
-        (BpeTrainer { special_tokens: vec!["<s>".into(), "a".into()], ..seen(4) }, 5),
-        (BpeTrainer { vocab_size: 255, ..BpeTrainer::default() }, 256),
-        (BpeTrainer { extend: Some(base.clone()), ..seen(2) }, 4),
+        (seen(4).with(|it| it.special_tokens = vec!["<s>".into(), "a".into()]), 5),
+        (BpeTrainer::default().with(|it| it.vocab_size = 255), 256),
+        (seen(2).with(|it| it.extend = Some(base.clone())), 4),
     ] {
         match train(&options, &words) {
             Err(Error::VocabSize { minimum: found, .. }) => assert_eq!(found, minimum),
             other => panic!("{other:?}"),
         }
     }
-    let same = BpeTrainer { extend: Some(base), ..seen(2) };
+    let same = seen(2).with(|it| it.extend = Some(base));
     assert!(matches!(train(&same, &counts(&[("ab", 1)])), Err(Error::VocabSize { minimum: 3, .. })));
 }
 
@@ -259,11 +258,11 @@ fn counts_are_wide_and_checked() {
 #[test]
 fn wrong_options_are_refused() {
     for (options, word, expected) in [
-        (BpeTrainer { byte_fallback: true, ..seen(9) }, &b"ab"[..], "byte_fallback = true"),
-        (BpeTrainer { unit: Unit::Chars, ..seen(9) }, &b"a\xff"[..], "is not UTF-8"),
-        (BpeTrainer { end_of_word_suffix: Some("a b".into()), ..seen(9) }, &b"ab"[..], "a blank is Ġ"),
+        (seen(9).with(|it| it.byte_fallback = true), &b"ab"[..], "byte_fallback = true"),
+        (seen(9).with(|it| it.unit = Unit::Chars), &b"a\xff"[..], "is not UTF-8"),
+        (seen(9).with(|it| it.end_of_word_suffix = Some("a b".into())), &b"ab"[..], "a blank is Ġ"),
         (
-            BpeTrainer { initial_alphabet: Alphabet::Chars(vec!['中']), ..seen(9) },
+            seen(9).with(|it| it.initial_alphabet = Alphabet::Chars(vec!['中'])),
             &b"ab"[..],
             "initial_alphabet",
         ),
@@ -288,7 +287,7 @@ fn threads_do_not_change_the_result() {
     let text = noise(200_000, 6);
     let mut counts: Counts = text.chunks(7).map(|word| (word.to_vec(), u64::from(word[0]))).collect();
     counts.insert(long, 3);
-    let trained = |threads| train(&BpeTrainer { threads: Some(threads), ..seen(400) }, &counts).unwrap();
+    let trained = |threads| train(&seen(400).with(|it| it.threads = Some(threads)), &counts).unwrap();
     let one = trained(1);
     assert_eq!(one.stop, MergeStop::VocabFull);
     for threads in [2, 3, 7] {
@@ -299,7 +298,7 @@ fn threads_do_not_change_the_result() {
 #[test]
 fn long_pieces_equal_counting_anew() {
     for piece in [vec![b'a'; 100_000], [b'a', b'b'].repeat(50_000), noise(100_000, 2)] {
-        let options = BpeTrainer { vocab_size: 40, ..seen(40) };
+        let options = seen(40).with(|it| it.vocab_size = 40);
         let words = Counts::from([(piece.clone(), 1)]);
         let trained = train(&options, &words).unwrap();
         let (tokens, merges) = naive::from_pieces(&options, &words);

@@ -1,5 +1,6 @@
 //! Long pieces, which are merged in windows, against the naive loop.
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use sentitok::{TokenId, Vocab};
@@ -73,11 +74,10 @@ fn model(kind: Kind, joins: &[(usize, usize)], most: usize) -> Bpe {
         }
     }
     let n = tokens.len();
-    let options = BpeOptions {
-        unit: if over_chars { Unit::Chars } else { Unit::Bytes },
-        byte_fallback: over_chars,
-        ..BpeOptions::default()
-    };
+    let options = BpeOptions::default().with(|it| {
+        it.unit = if over_chars { Unit::Chars } else { Unit::Bytes };
+        it.byte_fallback = over_chars;
+    });
     let order = match kind {
         Kind::Ranks => MergeOrder::Ranks,
         Kind::List | Kind::Chars => MergeOrder::List(merges),

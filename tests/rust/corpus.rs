@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::With;
 use sentitok::Error;
 use sentitok::corpus::{
     Block, Document, FileOptions, FileSource, Format, InvalidUtf8, IterSource, Shard, Source, Tally,
@@ -29,7 +30,7 @@ fn read_files<P: AsRef<Path>>(paths: &[P], options: FileOptions) -> Result<(Docu
 }
 
 fn options(format: &str) -> FileOptions {
-    FileOptions { format: Some(format.parse().unwrap()), ..FileOptions::default() }
+    FileOptions::default().with(|it| it.format = Some(format.parse().unwrap()))
 }
 
 fn write(dir: &Path, name: &str, content: &[u8]) -> PathBuf {
@@ -68,7 +69,7 @@ fn formats_give_their_documents() {
     for (name, format, content, expected) in cases {
         let path = write(dir.path(), "x", content.as_bytes());
         for block_bytes in [1, 7, 1 << 20] {
-            let options = FileOptions { block_bytes, ..options(format) };
+            let options = options(format).with(|it| it.block_bytes = block_bytes);
             let (documents, tally) = read_files(&[&path], options).unwrap();
             assert_eq!(documents, strings(expected), "{name}, blocks of {block_bytes}");
             let marks = u64::from(content.starts_with('\u{feff}'));
@@ -100,7 +101,7 @@ fn bad_files_are_explained() {
     for (format, content, parts) in cases {
         let path = write(dir.path(), "x", content);
         for block_bytes in [1, 5, 1 << 20] {
-            let options = FileOptions { block_bytes, ..options(format) };
+            let options = options(format).with(|it| it.block_bytes = block_bytes);
             let error = read_files(&[&path], options).unwrap_err().to_string();
             assert!(error.starts_with(&path.display().to_string()), "{error}");
             for part in *parts {
@@ -132,7 +133,10 @@ fn invalid_bytes_follow_the_policy() {
     ];
     for &(invalid_utf8, expected, replaced, invalid_bytes) in cases {
         for block_bytes in [1, 4, 1 << 20] {
-            let options = FileOptions { invalid_utf8, block_bytes, ..options("lines") };
+            let options = options("lines").with(|it| {
+                it.invalid_utf8 = invalid_utf8;
+                it.block_bytes = block_bytes;
+            });
             let (documents, tally) = read_files(&[&path], options).unwrap();
             assert_eq!(documents, expected, "{invalid_utf8:?}");
             assert_eq!((tally.replaced, tally.invalid_bytes), (replaced, invalid_bytes));
@@ -249,7 +253,10 @@ fn shards_are_the_whole_once() {
         let (mut parts, mut marks) = (Vec::new(), 0);
         for i in 0..n {
             let shard = Some(Shard::new(i, n).unwrap());
-            let options = FileOptions { shard, block_bytes: 64, ..FileOptions::default() };
+            let options = FileOptions::default().with(|it| {
+                it.shard = shard;
+                it.block_bytes = 64;
+            });
             let (documents, tally) = read_files(&paths, options).unwrap();
             marks += tally.byte_order_marks;
             parts.extend(documents);
@@ -269,7 +276,8 @@ fn a_shard_names_the_line_of_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), "x.txt", b"1\n2\n3\n4\n5\n6\n\xff\n8\n");
     let shard = Some(Shard::new(1, 2).unwrap());
-    let error = read_files(&[path], FileOptions { shard, ..FileOptions::default() }).unwrap_err().to_string();
+    let error =
+        read_files(&[path], FileOptions::default().with(|it| it.shard = shard)).unwrap_err().to_string();
     assert!(error.contains("at byte 12 (line 7)"), "{error}");
 }
 
@@ -313,7 +321,7 @@ fn a_pipe_is_read_and_can_be_stopped() {
         assert!(matches!(source.fill(&mut Block::default()), Err(Error::Cancelled)));
         drop(keep.join());
     });
-    let options = FileOptions { shard: Some(Shard::new(0, 2).unwrap()), ..FileOptions::default() };
+    let options = FileOptions::default().with(|it| it.shard = Some(Shard::new(0, 2).unwrap()));
     assert!(FileSource::new([path], options).is_err());
 }
 

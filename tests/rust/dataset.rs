@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::With;
 use sentitok::corpus::{InvalidUtf8, IterSource};
 use sentitok::dataset::{DatasetOptions, Layout, Manifest, Summary, encode_files};
 use sentitok::formats::tiktoken;
@@ -25,7 +26,10 @@ fn documents() -> Vec<String> {
 }
 
 fn options(layout: Layout) -> DatasetOptions<'static> {
-    DatasetOptions { layout, shard_tokens: 1000, ..DatasetOptions::default() }
+    DatasetOptions::default().with(|it| {
+        it.layout = layout;
+        it.shard_tokens = 1000;
+    })
 }
 
 fn run(
@@ -102,7 +106,10 @@ fn shards_hold_the_documents() {
 fn megatron_and_nano_gpt_and_text() {
     let dir = tempfile::tempdir().unwrap();
     let (megatron, nano, text) = (dir.path().join("m"), dir.path().join("n"), dir.path().join("t"));
-    let one = DatasetOptions { shard_tokens: u64::MAX, separator: Some(256), ..options(Layout::Megatron) };
+    let one = options(Layout::Megatron).with(|it| {
+        it.shard_tokens = u64::MAX;
+        it.separator = Some(256);
+    });
     run(&megatron, &tokenizer(256), &one, None).unwrap();
     let index = &files(&megatron)["shard-00000.idx"];
     let n = 500;
@@ -124,15 +131,17 @@ fn megatron_and_nano_gpt_and_text() {
     let manifest = run(&wide, &tokenizer(65_499), &options(Layout::Megatron), None).unwrap().manifest;
     assert_eq!((manifest.dtype.as_str(), files(&wide)["shard-00000.idx"][17]), ("int32", 4));
 
-    let nano_options = DatasetOptions { layout: Layout::NanoGpt, shard_tokens: 1000, ..one.clone() };
+    let nano_options = one.clone().with(|it| {
+        it.layout = Layout::NanoGpt;
+        it.shard_tokens = 1000;
+    });
     let manifest = run(&nano, &tokenizer(256), &nano_options, None).unwrap().manifest;
     let nano_files = files(&nano);
     assert_eq!(nano_files.keys().collect::<Vec<_>>(), ["manifest.json", "tokens.bin"]);
     assert_eq!(nano_files["tokens.bin"], files(&megatron)["shard-00000.bin"]);
     assert_eq!((manifest.shards.len(), manifest.shards[0].bytes), (1, nano_files["tokens.bin"].len() as u64));
 
-    run(&text, &tokenizer(256), &DatasetOptions { shard_tokens: u64::MAX, ..options(Layout::Text) }, None)
-        .unwrap();
+    run(&text, &tokenizer(256), &options(Layout::Text).with(|it| it.shard_tokens = u64::MAX), None).unwrap();
     let lines = String::from_utf8(files(&text)["shard-00000.txt"].clone()).unwrap();
     assert_eq!(lines.lines().count(), 500);
     assert_eq!(lines.lines().nth(1), Some("97 98 32 195 169 10 49"));
@@ -143,12 +152,12 @@ fn a_killed_run_ends_with_the_same_bytes() {
     for layout in Layout::NAMES.map(|(_, layout)| layout) {
         let separator = (layout == Layout::NanoGpt).then_some(256);
         let wanted = tempfile::tempdir().unwrap();
-        let base = DatasetOptions { separator, ..options(layout) };
+        let base = options(layout).with(|it| it.separator = separator);
         run(wanted.path(), &tokenizer(256), &base, None).unwrap();
         for threads in [1, 2, 3, 7] {
             let dir = tempfile::tempdir().unwrap();
             let encode = EncodeOptions { threads: Some(threads), ..base.encode };
-            let options = DatasetOptions { encode, ..base.clone() };
+            let options = base.clone().with(|it| it.encode = encode);
             let mut resumed = Vec::new();
             for stop_after in [Some(3), Some(250), Some(499), None] {
                 match run(dir.path(), &tokenizer(256), &options, stop_after) {
@@ -189,7 +198,7 @@ fn shards_of_a_killed_run_are_kept() {
 fn a_grown_nano_gpt_file_goes_on_where_the_manifest_says() {
     let (dir, wanted) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tokenizer = tokenizer(256);
-    let options = DatasetOptions { separator: Some(256), ..options(Layout::NanoGpt) };
+    let options = options(Layout::NanoGpt).with(|it| it.separator = Some(256));
     let mut writer = sentitok::dataset::DatasetWriter::create(dir.path(), &tokenizer, &options).unwrap();
     for text in &documents()[..300] {
         writer.push(&text.bytes().map(u32::from).collect::<Vec<_>>()).unwrap();
@@ -249,7 +258,7 @@ fn what_does_not_fit_is_refused() {
 fn nothing_at_all_is_a_dataset_too() {
     for (_, layout) in Layout::NAMES {
         let dir = tempfile::tempdir().unwrap();
-        let options = DatasetOptions { separator: Some(256), ..options(layout) };
+        let options = options(layout).with(|it| it.separator = Some(256));
         let mut source = IterSource::from_documents(Vec::<&str>::new(), InvalidUtf8::Error);
         let summary =
             encode_files(&mut source, &tokenizer(256), dir.path(), &options, &mut Progress::silent())

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::Progress;
 use sentitok::models::bpe::Unit;
@@ -107,13 +108,7 @@ proptest! {
     fn a_corpus_that_spells_out_the_suffix(
         counts in prop::collection::btree_map("(a|b|</w>|/w>|<|w){1,8}", 1..20_u64, 1..12), more in 0..60_usize,
     ) {
-        let trainer = |vocab_size| BpeTrainer {
-            vocab_size,
-            unit: Unit::Chars,
-            initial_alphabet: Alphabet::Seen,
-            end_of_word_suffix: Some(SUFFIX.to_owned()),
-            ..BpeTrainer::default()
-        };
+        let trainer = |vocab_size| BpeTrainer::default().with(|it| { it.vocab_size = vocab_size; it.unit = Unit::Chars; it.initial_alphabet = Alphabet::Seen; it.end_of_word_suffix = Some(SUFFIX.to_owned()); });
         let train = |vocab_size| {
             let pieces = counts.iter().map(|(piece, count)| (piece.as_bytes(), *count));
             trainer(vocab_size).train(pieces, &mut Progress::silent()).unwrap()

@@ -22,3 +22,13 @@ mod unigram_trainer;
 mod word_counts;
 mod wordpiece;
 mod wordpiece_trainer;
+
+/// Sets fields of options and trainers, which other crates cannot name in a literal.
+trait With: Sized {
+    fn with(mut self, set: impl FnOnce(&mut Self)) -> Self {
+        set(&mut self);
+        self
+    }
+}
+
+impl<T> With for T {}

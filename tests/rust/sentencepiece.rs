@@ -1,8 +1,9 @@
 //! SentencePiece's files, normalizer and decoder, from outside.
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::formats::sentencepiece::{self, ModelType, SpModel, SpPiece};
-use sentitok::models::unigram::Kind;
+use sentitok::models::unigram::PieceKind;
 use sentitok::normalizer::{Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
 use sentitok::tokenizer::decoder::Decoder;
 use sentitok::{PreTokenizer, TokenId};
@@ -54,42 +55,42 @@ fn rules() -> Charsmap {
     Charsmap::new(charsmap(&rules)).unwrap()
 }
 
-fn piece(piece: &str, score: f32, kind: Kind) -> SpPiece {
+fn piece(piece: &str, score: f32, kind: PieceKind) -> SpPiece {
     SpPiece { piece: piece.to_owned(), score, kind }
 }
 
 fn pieces() -> Vec<SpPiece> {
     vec![
-        piece("<unk>", 0.0, Kind::Unknown),
-        piece("<s>", 0.0, Kind::Control),
-        piece("▁", -2.0, Kind::Normal),
-        piece("▁a", -2.5, Kind::Normal),
-        piece("b", -3.0, Kind::Normal),
-        piece("ab", -4.0, Kind::Normal),
-        piece("<X>", 0.0, Kind::UserDefined),
-        piece("c", 0.0, Kind::Unused),
+        piece("<unk>", 0.0, PieceKind::Unknown),
+        piece("<s>", 0.0, PieceKind::Control),
+        piece("▁", -2.0, PieceKind::Normal),
+        piece("▁a", -2.5, PieceKind::Normal),
+        piece("b", -3.0, PieceKind::Normal),
+        piece("ab", -4.0, PieceKind::Normal),
+        piece("<X>", 0.0, PieceKind::UserDefined),
+        piece("c", 0.0, PieceKind::Unused),
     ]
 }
 
 fn with_bytes(mut pieces: Vec<SpPiece>) -> Vec<SpPiece> {
-    pieces.extend((0..=255).map(|byte| piece(&format!("<0x{byte:02X}>"), 0.0, Kind::Byte)));
+    pieces.extend((0..=255).map(|byte| piece(&format!("<0x{byte:02X}>"), 0.0, PieceKind::Byte)));
     pieces
 }
 
 fn sample(byte_fallback: bool) -> SpModel {
     let pieces = if byte_fallback { with_bytes(pieces()) } else { pieces() };
-    let options = SentencePieceOptions { charsmap: rules(), ..SentencePieceOptions::default() };
+    let options = SentencePieceOptions::default().with(|it| it.charsmap = rules());
     SpModel::new(pieces, ModelType::Unigram, byte_fallback, "mine", &options).unwrap()
 }
 
 #[test]
 fn normal_forms() {
-    let plain = SentencePieceOptions { charsmap: rules(), ..SentencePieceOptions::default() };
-    let keeps = SentencePieceOptions { remove_extra_whitespaces: false, ..plain.clone() };
-    let suffix = SentencePieceOptions { treat_whitespace_as_suffix: true, ..plain.clone() };
-    let unescaped = SentencePieceOptions { escape_whitespaces: false, ..plain.clone() };
-    let bare = SentencePieceOptions { add_dummy_prefix: false, ..keeps.clone() };
-    let user = SentencePieceOptions { user_defined: vec!["ﬁ".into(), "<a b>".into()], ..plain.clone() };
+    let plain = SentencePieceOptions::default().with(|it| it.charsmap = rules());
+    let keeps = plain.clone().with(|it| it.remove_extra_whitespaces = false);
+    let suffix = plain.clone().with(|it| it.treat_whitespace_as_suffix = true);
+    let unescaped = plain.clone().with(|it| it.escape_whitespaces = false);
+    let bare = keeps.clone().with(|it| it.add_dummy_prefix = false);
+    let user = plain.clone().with(|it| it.user_defined = vec!["ﬁ".into(), "<a b>".into()]);
     for (name, options, text, expected) in [
         ("empty", &plain, "", ""),
         ("blank", &plain, " \u{A0} ", ""),
@@ -129,10 +130,10 @@ fn normal_forms() {
 
 #[test]
 fn malformed_bytes_are_replaced_one_by_one() {
-    let normalizer = SentencePiece::new(SentencePieceOptions {
-        charsmap: Charsmap::new(charsmap(&[("\u{FFFD}", " ")])).unwrap(),
-        ..SentencePieceOptions::default()
-    })
+    let normalizer = SentencePiece::new(
+        SentencePieceOptions::default()
+            .with(|it| it.charsmap = Charsmap::new(charsmap(&[("\u{FFFD}", " ")])).unwrap()),
+    )
     .unwrap();
     for (bytes, expected) in [
         (&b"a\xE2\x82b"[..], "▁a\u{FFFD}\u{FFFD}b"),
@@ -233,17 +234,17 @@ fn refused_models() {
     let options = SentencePieceOptions::default();
     let add = |new: SpPiece| [pieces(), vec![new]].concat();
     for (name, pieces, byte_fallback, expected) in [
-        ("empty", add(piece("", 0.0, Kind::Normal)), false, "piece 8 is empty"),
-        ("NUL", add(piece("a\0", 0.0, Kind::Normal)), false, "holds a NUL"),
-        ("twice", add(piece("b", 0.0, Kind::Normal)), false, "stands twice"),
-        ("score", add(piece("x", f32::NAN, Kind::Normal)), false, "has the score NaN"),
-        ("long", add(piece(&"x".repeat(8000), 0.0, Kind::Normal)), false, "has 8000 bytes"),
-        ("unknown", add(piece("x", 0.0, Kind::Unknown)), false, "second unknown"),
+        ("empty", add(piece("", 0.0, PieceKind::Normal)), false, "piece 8 is empty"),
+        ("NUL", add(piece("a\0", 0.0, PieceKind::Normal)), false, "holds a NUL"),
+        ("twice", add(piece("b", 0.0, PieceKind::Normal)), false, "stands twice"),
+        ("score", add(piece("x", f32::NAN, PieceKind::Normal)), false, "has the score NaN"),
+        ("long", add(piece(&"x".repeat(8000), 0.0, PieceKind::Normal)), false, "has 8000 bytes"),
+        ("unknown", add(piece("x", 0.0, PieceKind::Unknown)), false, "second unknown"),
         ("no unknown", pieces()[1..].to_vec(), false, "no piece is the unknown one"),
         ("no text", pieces()[..2].to_vec(), false, "no piece can be found"),
-        ("byte", add(piece("<0x00>", 0.0, Kind::Byte)), false, "byte_fallback is false"),
-        ("bytes", add(piece("<0x00>", 0.0, Kind::Byte)), true, "there is no piece <0x01>"),
-        ("no byte", add(piece("<0x0>", 0.0, Kind::Byte)), true, "not written as <0xNN>"),
+        ("byte", add(piece("<0x00>", 0.0, PieceKind::Byte)), false, "byte_fallback is false"),
+        ("bytes", add(piece("<0x00>", 0.0, PieceKind::Byte)), true, "there is no piece <0x01>"),
+        ("no byte", add(piece("<0x0>", 0.0, PieceKind::Byte)), true, "not written as <0xNN>"),
     ] {
         let error = SpModel::new(pieces, ModelType::Unigram, byte_fallback, "", &options).unwrap_err();
         assert!(error.to_string().contains(expected), "{name}: {error}");
@@ -341,7 +342,7 @@ proptest! {
             bytes[at..at + 4].copy_from_slice(&new.to_le_bytes());
         }
         if let Ok(charsmap) = Charsmap::new(bytes) {
-            let options = SentencePieceOptions { charsmap, ..SentencePieceOptions::default() };
+            let options = SentencePieceOptions::default().with(|it| it.charsmap = charsmap);
             let normalizer = Normalizer::SentencePiece(Box::new(SentencePiece::new(options).unwrap()));
             let aligned = normalizer.normalize(&text).unwrap().unwrap_or_default();
             prop_assert!(aligned.to_original(0..aligned.text.len()).end <= text.len());

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use sentitok::trainers::bpe::{Kind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
+use sentitok::trainers::bpe::{PieceKind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use sentitok::{Progress, TokenId, Vocab};
 
 type Counts = BTreeMap<String, u64>;
@@ -63,12 +64,7 @@ proptest! {
         threads in 1..4_usize,
     ) {
         let alphabet: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
-        let options = SentencePieceBpeTrainer {
-            vocab_size: 3 + alphabet.len() + n_merges,
-            pieces: PieceOptions { character_coverage: 1.0, max_piece_length, ..PieceOptions::default() },
-            threads: Some(threads),
-            ..SentencePieceBpeTrainer::default()
-        };
+        let options = SentencePieceBpeTrainer::default().with(|it| { it.vocab_size = 3 + alphabet.len() + n_merges; it.pieces = PieceOptions::default().with(|it| { it.character_coverage = 1.0; it.max_piece_length = max_piece_length; }); it.threads = Some(threads); });
         let trained = train(&options, &words).unwrap();
         let made: Vec<&str> =
             trained.pieces[3..3 + trained.n_merges].iter().map(|piece| piece.text.as_str()).collect();
@@ -85,22 +81,21 @@ proptest! {
 fn rare_characters_cut_words_and_are_reported() {
     let words: Counts =
         [("▁abab", 50), ("▁azb", 10), ("▁z", 1)].map(|(word, count)| (word.to_owned(), count)).into();
-    let options = SentencePieceBpeTrainer {
-        vocab_size: 12,
-        pieces: PieceOptions {
-            character_coverage: 0.9,
-            special_tokens: vec![("<unk>".into(), Kind::Unknown), ("ba".into(), Kind::UserDefined)],
-            ..PieceOptions::default()
-        },
-        ..SentencePieceBpeTrainer::default()
-    };
+    let options = SentencePieceBpeTrainer::default().with(|it| {
+        it.vocab_size = 12;
+        it.pieces = PieceOptions::default().with(|it| {
+            it.character_coverage = 0.9;
+            it.special_tokens =
+                vec![("<unk>".into(), PieceKind::Unknown), ("ba".into(), PieceKind::UserDefined)];
+        });
+    });
     let trained = train(&options, &words).unwrap();
     assert_eq!(trained.dropped, [('z', 11)]);
     let texts: Vec<&str> = trained.pieces.iter().map(|piece| piece.text.as_str()).collect();
     // The user's own piece is cut out: of `▁abab` `▁a` and `b` are left.
     assert_eq!(texts, ["<unk>", "ba", "▁a", "▁", "a", "b"]);
     assert_eq!(trained.n_merges, 1);
-    let error = train(&SentencePieceBpeTrainer { vocab_size: 4, ..options }, &words).unwrap_err();
+    let error = train(&options.with(|it| it.vocab_size = 4), &words).unwrap_err();
     assert!(error.to_string().contains('5'), "{error}");
 }
 
@@ -137,7 +132,7 @@ proptest! {
         let tokens: Vec<&str> = ["<unk>"].into_iter().chain(pieces.keys().map(String::as_str)).collect();
         let scores = [0.0].into_iter().chain(pieces.values().copied()).collect();
         let options =
-            BpeOptions { unit: Unit::Chars, unk_token: Some("<unk>".into()), ..BpeOptions::default() };
+            BpeOptions::default().with(|it| { it.unit = Unit::Chars; it.unk_token = Some("<unk>".into()); });
         let bpe = Bpe::new(Vocab::from_tokens(&tokens).unwrap(), MergeOrder::Scores(scores), options).unwrap();
         let id = |part: &String| tokens.iter().position(|token| token == part).unwrap_or(0) as TokenId;
         let expected: Vec<TokenId> = merged_by_scores(&pieces, &text).iter().map(id).collect();
@@ -161,14 +156,7 @@ proptest! {
         let of_kind = |kind| {
             (1..).zip(pieces.values()).filter(|(_, piece)| piece.1 == kind).map(|(id, _)| id).collect()
         };
-        let options = BpeOptions {
-            unit: Unit::Chars,
-            unk_token: Some("<unk>".into()),
-            user_defined: of_kind(0),
-            unused: of_kind(1),
-            control: of_kind(2),
-            ..BpeOptions::default()
-        };
+        let options = BpeOptions::default().with(|it| { it.unit = Unit::Chars; it.unk_token = Some("<unk>".into()); it.user_defined = of_kind(0); it.unused = of_kind(1); it.control = of_kind(2); });
         let bpe = Bpe::new(Vocab::from_tokens(&tokens).unwrap(), MergeOrder::Scores(scores), options).unwrap();
         let is_plain = |id: &TokenId| pieces[tokens[*id as usize]].1 > 2;
         let expected: Vec<TokenId> = (1..tokens.len() as TokenId)
@@ -187,7 +175,10 @@ proptest! {
 /// A model by scores, and the same by the list of merges it has.
 fn with_list(pieces: &[(String, f32)]) -> (Bpe, Option<Bpe>) {
     let tokens = || ["<unk>"].into_iter().chain(pieces.iter().map(|piece| piece.0.as_str()));
-    let options = BpeOptions { unit: Unit::Chars, unk_token: Some("<unk>".into()), ..BpeOptions::default() };
+    let options = BpeOptions::default().with(|it| {
+        it.unit = Unit::Chars;
+        it.unk_token = Some("<unk>".into());
+    });
     let make = |order| Bpe::new(Vocab::from_tokens(tokens()).unwrap(), order, options.clone()).unwrap();
     let scores = [0.0].into_iter().chain(pieces.iter().map(|piece| piece.1));
     let model = make(MergeOrder::Scores(scores.collect()));

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::With;
 use sentitok::formats::tiktoken;
 use sentitok::tokenizer::added_tokens::{NewToken, Specials};
 use sentitok::trainers::bpe::{Alphabet, BpeTrainer};
@@ -136,13 +137,12 @@ fn what_is_gone_on_from_stays() {
         },
     });
     let base = Tokenizer::from_bytes(file.to_string().as_bytes()).unwrap();
-    let trainer = BpeTrainer {
-        vocab_size: 7,
-        unit: sentitok::models::bpe::Unit::Chars,
-        initial_alphabet: Alphabet::Seen,
-        extend: Some(base.base().unwrap()),
-        ..BpeTrainer::default()
-    };
+    let trainer = BpeTrainer::default().with(|it| {
+        it.vocab_size = 7;
+        it.unit = sentitok::models::bpe::Unit::Chars;
+        it.initial_alphabet = Alphabet::Seen;
+        it.extend = Some(base.base().unwrap());
+    });
     let counts = WordCounts::from_pairs(base.pipeline().clone(), [("abab", 3)]).unwrap();
     let trained = trainer.train(counts.iter(), &mut Progress::silent()).unwrap();
     let more =

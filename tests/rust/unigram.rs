@@ -4,23 +4,28 @@ mod definition;
 
 use proptest::prelude::*;
 use sentitok::Vocab;
-use sentitok::models::unigram::{Kind, Path, Precision, Random, Unigram, UnigramOptions};
+use sentitok::models::unigram::{Path, PieceKind, Precision, Random, Unigram, UnigramOptions};
 
+use crate::With;
 use definition::{Pieces, all_ways, best_way, drawn, ids_of_way, scores};
 
-fn model(pieces: &[(String, f64, Kind)], precision: Precision, byte_fallback: bool) -> Unigram {
+fn model(pieces: &[(String, f64, PieceKind)], precision: Precision, byte_fallback: bool) -> Unigram {
     let vocab = Vocab::from_tokens(pieces.iter().map(|(piece, ..)| piece)).unwrap();
     let kinds = match precision {
         Precision::F32 => pieces.iter().map(|(.., kind)| *kind).collect(),
         Precision::F64 => Vec::new(),
     };
-    let options =
-        UnigramOptions { unk_id: Some(0), byte_fallback, precision, kinds, ..UnigramOptions::default() };
+    let options = UnigramOptions::default().with(|it| {
+        it.unk_id = Some(0);
+        it.byte_fallback = byte_fallback;
+        it.precision = precision;
+        it.kinds = kinds;
+    });
     Unigram::new(vocab, pieces.iter().map(|(_, score, _)| *score).collect(), options).unwrap()
 }
 
 fn pieces() -> impl Strategy<Value = Pieces> {
-    let kind = prop_oneof![8 => Just(Kind::Normal), 1 => Just(Kind::UserDefined), 1 => Just(Kind::Unused)];
+    let kind = prop_oneof![8 => Just(PieceKind::Normal), 1 => Just(PieceKind::UserDefined), 1 => Just(PieceKind::Unused)];
     // Few scores make ties; great ones make sums that begin again.
     let score = prop_oneof![
         3 => -9.0..-0.5,
@@ -30,7 +35,7 @@ fn pieces() -> impl Strategy<Value = Pieces> {
     ];
     prop::collection::vec(("[abé▁]{1,4}|▁[abc]{1,5}", score, kind), 1..40).prop_map(|found| {
         let mut pieces: Pieces =
-            vec![("<unk>".into(), -1.0, Kind::Unknown), ("▁".into(), -2.0, Kind::Normal)];
+            vec![("<unk>".into(), -1.0, PieceKind::Unknown), ("▁".into(), -2.0, PieceKind::Normal)];
         for (piece, score, kind) in found {
             if pieces.iter().all(|(other, ..)| *other != piece) {
                 pieces.push((piece, score, kind));
@@ -41,13 +46,13 @@ fn pieces() -> impl Strategy<Value = Pieces> {
 }
 
 fn with_bytes(mut pieces: Pieces) -> Pieces {
-    pieces.extend((0..=255).map(|byte| (format!("<0x{byte:02X}>"), 0.0, Kind::Byte)));
+    pieces.extend((0..=255).map(|byte| (format!("<0x{byte:02X}>"), 0.0, PieceKind::Byte)));
     pieces
 }
 
 /// That every path gives the ids of the definition.
 fn every_path_gives(
-    pieces: &[(String, f64, Kind)],
+    pieces: &[(String, f64, PieceKind)],
     precision: Precision,
     byte_fallback: bool,
     text: &str,
@@ -102,9 +107,9 @@ proptest! {
     ) {
         let precision = if double { Precision::F64 } else { Precision::F32 };
         let mut pieces: Pieces =
-            vec![("<unk>".into(), 0.0, Kind::Unknown), ("▁".into(), -scale, Kind::Normal)];
+            vec![("<unk>".into(), 0.0, PieceKind::Unknown), ("▁".into(), -scale, PieceKind::Normal)];
         let score = |piece: &str| -scale * piece.chars().count() as f64;
-        pieces.extend(found.into_iter().map(|piece| (piece.clone(), score(&piece), Kind::Normal)));
+        pieces.extend(found.into_iter().map(|piece| (piece.clone(), score(&piece), PieceKind::Normal)));
         let text: String = order.iter().map(|at| &*words[at.index(words.len())]).collect();
         every_path_gives(&pieces, precision, false, &text)?;
     }
@@ -119,14 +124,14 @@ proptest! {
         double: bool,
     ) {
         let precision = if double { Precision::F64 } else { Precision::F32 };
-        let mut pieces: Pieces = vec![("<unk>".into(), -1.0, Kind::Unknown), ("b".into(), -2.0, Kind::Normal)];
+        let mut pieces: Pieces = vec![("<unk>".into(), -1.0, PieceKind::Unknown), ("b".into(), -2.0, PieceKind::Normal)];
         let lens = lens.into_iter().chain(dense.0..dense.0 + dense.1).collect::<std::collections::BTreeSet<_>>();
         for (at, len) in lens.into_iter().enumerate() {
             let score = if falling { -(len as f64).sqrt() } else { scores[at % scores.len()] };
-            pieces.push(("a".repeat(len), score, Kind::Normal));
+            pieces.push(("a".repeat(len), score, PieceKind::Normal));
             if at % 5 == 0 {
-                pieces.push((format!("{}b", "a".repeat(len)), score, Kind::Normal));
-                pieces.push((format!("b{}", "a".repeat(len)), score, Kind::Normal));
+                pieces.push((format!("{}b", "a".repeat(len)), score, PieceKind::Normal));
+                pieces.push((format!("b{}", "a".repeat(len)), score, PieceKind::Normal));
             }
         }
         let model = model(&pieces, precision, false);
@@ -197,11 +202,11 @@ proptest! {
 /// A model of the pieces `a` to `aaa…`, and as many of `b`; where they are `tied`, all
 /// ways to cut a text are equal.
 fn dense(longest: usize, tied: bool) -> Unigram {
-    let mut pieces: Pieces = vec![("<unk>".into(), 0.0, Kind::Unknown)];
+    let mut pieces: Pieces = vec![("<unk>".into(), 0.0, PieceKind::Unknown)];
     for len in 1..=longest {
         for letter in ["a", "b"] {
             let score = if tied { -(len as f64) } else { -(len as f64).sqrt() - 0.1 * (len % 3) as f64 };
-            pieces.push((letter.repeat(len), score, Kind::Normal));
+            pieces.push((letter.repeat(len), score, PieceKind::Normal));
         }
     }
     model(&pieces, Precision::F64, false)
@@ -263,9 +268,9 @@ fn samples_of_long_texts_are_those_of_the_definition() {
 /// ```
 #[test]
 fn a_lattice_by_hand() {
-    let normal = |piece: &str, score| (piece.to_owned(), score, Kind::Normal);
+    let normal = |piece: &str, score| (piece.to_owned(), score, PieceKind::Normal);
     let pieces = vec![
-        ("<unk>".to_owned(), 0.0, Kind::Unknown),
+        ("<unk>".to_owned(), 0.0, PieceKind::Unknown),
         normal("▁", -2.0),
         normal("a", -2.0),
         normal("b", -3.0),
@@ -293,9 +298,9 @@ fn a_lattice_by_hand() {
 
 #[test]
 fn samples_have_the_probabilities_of_ways() {
-    let normal = |piece: &str, score| (piece.to_owned(), score, Kind::Normal);
+    let normal = |piece: &str, score| (piece.to_owned(), score, PieceKind::Normal);
     let pieces = vec![
-        ("<unk>".to_owned(), 0.0, Kind::Unknown),
+        ("<unk>".to_owned(), 0.0, PieceKind::Unknown),
         normal("a", -1.0),
         normal("b", -2.0),
         normal("ab", -2.0),
@@ -316,7 +321,7 @@ fn samples_have_the_probabilities_of_ways() {
 #[test]
 fn options_and_refusals() {
     let vocab = |tokens: &[&str]| Vocab::from_tokens(tokens).unwrap();
-    let unk = UnigramOptions { unk_id: Some(0), ..UnigramOptions::default() };
+    let unk = UnigramOptions::default().with(|it| it.unk_id = Some(0));
     let long = "x".repeat(8000);
     for (name, tokens, scores, options, expected) in [
         ("empty", vec![], vec![], UnigramOptions::default(), "no pieces"),
@@ -325,16 +330,10 @@ fn options_and_refusals() {
             "kinds",
             vec!["a"],
             vec![0.0],
-            UnigramOptions { kinds: vec![Kind::Normal; 2], ..unk.clone() },
+            unk.clone().with(|it| it.kinds = vec![PieceKind::Normal; 2]),
             "2 kinds",
         ),
-        (
-            "unknown",
-            vec!["a"],
-            vec![0.0],
-            UnigramOptions { unk_id: Some(1), ..unk.clone() },
-            "the unknown id 1",
-        ),
+        ("unknown", vec!["a"], vec![0.0], unk.clone().with(|it| it.unk_id = Some(1)), "the unknown id 1"),
         ("number", vec!["a"], vec![f64::NAN], unk.clone(), "the score of id 0 is NaN"),
         ("length", vec![&*long], vec![0.0], unk.clone(), "has 8000 bytes"),
         ("no text", vec![""], vec![0.0], unk.clone(), "has 0 bytes"),
@@ -343,7 +342,7 @@ fn options_and_refusals() {
         assert!(error.contains(expected), "{name}: {error}");
     }
     let fuse = |fuse_unk| {
-        let options = UnigramOptions { fuse_unk, ..unk.clone() };
+        let options = unk.clone().with(|it| it.fuse_unk = fuse_unk);
         Unigram::new(vocab(&["<unk>", "a"]), vec![0.0, -1.0], options).unwrap()
     };
     assert_eq!(fuse(true).encode(b"xxaxx"), [0, 1, 0]);

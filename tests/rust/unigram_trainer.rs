@@ -6,10 +6,11 @@ mod naive;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::progress::Stage;
 use sentitok::trainers::unigram::{
-    Kind, Method, PieceOptions, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer,
+    Method, PieceKind, PieceOptions, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer,
 };
 use sentitok::{Error, Progress};
 
@@ -24,16 +25,20 @@ fn train(options: &UnigramTrainer, counts: &Counts) -> sentitok::Result<TrainedU
 }
 
 fn of_size(vocab_size: usize) -> UnigramTrainer {
-    UnigramTrainer { vocab_size, pieces: all_covered(), threads: Some(1), ..UnigramTrainer::default() }
+    UnigramTrainer::default().with(|it| {
+        it.vocab_size = vocab_size;
+        it.pieces = all_covered();
+        it.threads = Some(1);
+    })
 }
 
 /// The defaults, but that no character is left out.
 fn all_covered() -> PieceOptions {
-    PieceOptions { character_coverage: 1.0, ..PieceOptions::default() }
+    PieceOptions::default().with(|it| it.character_coverage = 1.0)
 }
 
 fn normal(trained: &TrainedUnigram) -> impl Iterator<Item = &TrainedPiece> {
-    trained.pieces.iter().filter(|piece| piece.kind == Kind::Normal)
+    trained.pieces.iter().filter(|piece| piece.kind == PieceKind::Normal)
 }
 
 fn texts(trained: &TrainedUnigram) -> Vec<&str> {
@@ -73,22 +78,20 @@ fn options() -> impl Strategy<Value = UnigramTrainer> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let numbers = (3..40_usize, 1..8_usize, 1..4_usize, prop_oneof![Just(1.0), 0.8..1.0]);
     (flags, numbers).prop_map(|((script, number, space, digits, full), (room, length, steps, coverage))| {
-        UnigramTrainer {
-            vocab_size: room,
-            method: if full { Method::Full } else { Method::SentencePiece },
-            pieces: PieceOptions {
-                character_coverage: coverage,
-                split_by_unicode_script: script,
-                split_by_number: number,
-                split_by_whitespace: space,
-                split_digits: digits,
-                max_piece_length: length,
-                ..PieceOptions::default()
-            },
-            n_sub_iterations: steps,
-            shrinking_factor: 0.75,
-            ..UnigramTrainer::default()
-        }
+        UnigramTrainer::default().with(|it| {
+            it.vocab_size = room;
+            it.method = if full { Method::Full } else { Method::SentencePiece };
+            it.pieces = PieceOptions::default().with(|it| {
+                it.character_coverage = coverage;
+                it.split_by_unicode_script = script;
+                it.split_by_number = number;
+                it.split_by_whitespace = space;
+                it.split_digits = digits;
+                it.max_piece_length = length;
+            });
+            it.n_sub_iterations = steps;
+            it.shrinking_factor = 0.75;
+        })
     })
 }
 
@@ -121,7 +124,7 @@ proptest! {
         let expected = train(&options, &counts).unwrap();
         prop_assert!(expected.pieces.len() <= options.vocab_size);
         for threads in [2, 3, 7] {
-            let found = train(&UnigramTrainer { threads: Some(threads), ..options.clone() }, &counts).unwrap();
+            let found = train(&options.clone().with(|it| it.threads = Some(threads)), &counts).unwrap();
             prop_assert_eq!(bits(&found), bits(&expected));
         }
     }
@@ -142,9 +145,11 @@ fn a_book_as_sentencepiece_trains_it() {
             *counts.entry(word).or_default() += 1;
         }
     }
-    let mut options =
-        UnigramTrainer { method: Method::SentencePiece, pieces: PieceOptions::default(), ..of_size(4001) };
-    options.pieces.special_tokens.push(("\n".to_owned(), Kind::UserDefined));
+    let mut options = of_size(4001).with(|it| {
+        it.method = Method::SentencePiece;
+        it.pieces = PieceOptions::default();
+    });
+    options.pieces.special_tokens.push(("\n".to_owned(), PieceKind::UserDefined));
     let trained = train(&options, &counts).unwrap();
     assert_eq!((trained.pieces.len(), trained.stop), (4001, UnigramStop::VocabFull));
     let theirs = bundled("unigram/sentencepiece-0.2.3-sherlock-4000.txt");
@@ -160,7 +165,7 @@ fn a_book_as_sentencepiece_trains_it() {
     let apart = common.iter().sum::<f64>() / common.len() as f64;
     assert!(apart < 0.01, "scores are {apart} apart");
     for threads in [2, 3, 7] {
-        let found = train(&UnigramTrainer { threads: Some(threads), ..options.clone() }, &counts).unwrap();
+        let found = train(&options.clone().with(|it| it.threads = Some(threads)), &counts).unwrap();
         assert_eq!(bits(&found), bits(&trained));
     }
 }
@@ -179,24 +184,22 @@ fn counts_are_repetitions() {
 fn the_vocabulary_in_order() {
     let words = counts(&[("▁low", 5), ("▁lower", 2), ("▁newest", 6), ("▁widest", 3)]);
     let special = |text: &str, kind| (text.to_owned(), kind);
-    let options = UnigramTrainer {
-        pieces: PieceOptions {
-            special_tokens: vec![
-                special("<pad>", Kind::Control),
-                special("<unk>", Kind::Unknown),
-                special("west", Kind::UserDefined),
-            ],
-            byte_fallback: true,
-            required_chars: vec!['é', 'w'],
-            ..all_covered()
-        },
-        ..of_size(259 + 20)
-    };
+    let options = of_size(259 + 20).with(|it| {
+        it.pieces = all_covered().with(|it| {
+            it.special_tokens = vec![
+                special("<pad>", PieceKind::Control),
+                special("<unk>", PieceKind::Unknown),
+                special("west", PieceKind::UserDefined),
+            ];
+            it.byte_fallback = true;
+            it.required_chars = vec!['é', 'w'];
+        })
+    });
     let trained = train(&options, &words).unwrap();
-    let kinds: Vec<Kind> = trained.pieces.iter().map(|piece| piece.kind).collect();
-    assert_eq!(kinds[..3], [Kind::Control, Kind::Unknown, Kind::UserDefined]);
-    assert_eq!(kinds[3..259], [Kind::Byte; 256]);
-    assert!(kinds[259..].iter().all(|&kind| kind == Kind::Normal));
+    let kinds: Vec<PieceKind> = trained.pieces.iter().map(|piece| piece.kind).collect();
+    assert_eq!(kinds[..3], [PieceKind::Control, PieceKind::Unknown, PieceKind::UserDefined]);
+    assert_eq!(kinds[3..259], [PieceKind::Byte; 256]);
+    assert!(kinds[259..].iter().all(|&kind| kind == PieceKind::Normal));
     assert_eq!((trained.pieces[3].text.as_str(), trained.pieces[258].text.as_str()), ("<0x00>", "<0xFF>"));
     assert!(trained.pieces[259..].windows(2).all(|pair| {
         pair[0].score > pair[1].score || pair[0].score == pair[1].score && pair[0].text < pair[1].text
@@ -217,7 +220,7 @@ fn size_is_honoured_or_explained() {
     assert_eq!(texts(&train(&of_size(6), &words).unwrap()).len(), 3);
     let trained = train(&of_size(1000), &words).unwrap();
     assert!(matches!(trained.stop, UnigramStop::NoPieces { seeds: 3.. }), "{:?}", trained.stop);
-    let error = train(&UnigramTrainer { hard_vocab_limit: true, ..of_size(1000) }, &words).unwrap_err();
+    let error = train(&of_size(1000).with(|it| it.hard_vocab_limit = true), &words).unwrap_err();
     assert!(error.to_string().starts_with("vocab_size = 1000: only "), "{error}");
 }
 
@@ -229,8 +232,8 @@ fn rare_characters_are_left_out() {
         (0.99, vec![('ß', 1), ('\0', 3)]),
         (0.6, vec![('é', 98), ('ß', 1), ('\0', 3)]),
     ] {
-        let pieces = PieceOptions { character_coverage: coverage, ..PieceOptions::default() };
-        let trained = train(&UnigramTrainer { pieces, ..of_size(100) }, &words).unwrap();
+        let pieces = PieceOptions::default().with(|it| it.character_coverage = coverage);
+        let trained = train(&of_size(100).with(|it| it.pieces = pieces), &words).unwrap();
         assert_eq!(trained.dropped, dropped, "coverage {coverage}");
         let has = |c: char| texts(&trained).iter().any(|text| text.contains(c));
         assert!(dropped.iter().all(|&(c, _)| !has(c)));
@@ -241,36 +244,34 @@ fn rare_characters_are_left_out() {
 fn options_that_cannot_be() {
     let words = counts(&[("▁a", 1)]);
     let plain = || of_size(100);
-    let with = |pieces| UnigramTrainer { pieces, ..plain() };
+    let with = |pieces| plain().with(|it| it.pieces = pieces);
     let special = |text: &str, kind| (text.to_owned(), kind);
     for (options, expected) in [
-        (with(PieceOptions { character_coverage: 0.0, ..all_covered() }), "character_coverage = 0"),
-        (with(PieceOptions { character_coverage: f64::NAN, ..all_covered() }), "character_coverage = NaN"),
-        (UnigramTrainer { shrinking_factor: 1.0, ..plain() }, "shrinking_factor = 1"),
-        (UnigramTrainer { n_sub_iterations: 0, ..plain() }, "n_sub_iterations = 0"),
-        (with(PieceOptions { max_piece_length: 256, ..all_covered() }), "max_piece_length = 256"),
-        (UnigramTrainer { vocab_size: usize::MAX, ..plain() }, "vocab_size = "),
+        (with(all_covered().with(|it| it.character_coverage = 0.0)), "character_coverage = 0"),
+        (with(all_covered().with(|it| it.character_coverage = f64::NAN)), "character_coverage = NaN"),
+        (plain().with(|it| it.shrinking_factor = 1.0), "shrinking_factor = 1"),
+        (plain().with(|it| it.n_sub_iterations = 0), "n_sub_iterations = 0"),
+        (with(all_covered().with(|it| it.max_piece_length = 256)), "max_piece_length = 256"),
+        (plain().with(|it| it.vocab_size = usize::MAX), "vocab_size = "),
         (
-            with(PieceOptions { special_tokens: vec![special("x", Kind::Byte)], ..all_covered() }),
+            with(all_covered().with(|it| it.special_tokens = vec![special("x", PieceKind::Byte)])),
             "special_tokens = \"x\"",
         ),
         (
-            with(PieceOptions { special_tokens: vec![special("", Kind::Control)], ..all_covered() }),
+            with(all_covered().with(|it| it.special_tokens = vec![special("", PieceKind::Control)])),
             "special_tokens = \"\"",
         ),
         (
-            with(PieceOptions {
-                special_tokens: vec![special("<0x00>", Kind::Control)],
-                byte_fallback: true,
-                ..all_covered()
-            }),
+            with(all_covered().with(|it| {
+                it.special_tokens = vec![special("<0x00>", PieceKind::Control)];
+                it.byte_fallback = true;
+            })),
             "special_tokens = \"<0x00>\"",
         ),
         (
-            with(PieceOptions {
-                special_tokens: vec![special("a", Kind::Unknown), special("b", Kind::Unknown)],
-                ..all_covered()
-            }),
+            with(all_covered().with(|it| {
+                it.special_tokens = vec![special("a", PieceKind::Unknown), special("b", PieceKind::Unknown)]
+            })),
             "special_tokens = two",
         ),
     ] {
@@ -288,8 +289,8 @@ fn options_that_cannot_be() {
 fn nothing_to_train_on() {
     let empty = train(&of_size(10), &Counts::new()).unwrap();
     assert_eq!((empty.pieces.len(), empty.stop), (3, UnigramStop::NoPieces { seeds: 0 }));
-    let pieces = PieceOptions { required_chars: vec!['b', 'a'], ..all_covered() };
-    let options = UnigramTrainer { pieces, ..of_size(10) };
+    let pieces = all_covered().with(|it| it.required_chars = vec!['b', 'a']);
+    let options = of_size(10).with(|it| it.pieces = pieces);
     assert_eq!(texts(&train(&options, &Counts::new()).unwrap()), ["b", "a"]);
     let trained = train(&of_size(10), &counts(&[("▁a", 0), ("b", 1)])).unwrap();
     assert_eq!(texts(&trained), ["b"]);
@@ -332,7 +333,7 @@ fn reports_and_stops_when_asked() {
     for threads in [1, 3] {
         for stop_at in [Stage::Seed, Stage::Prune] {
             let mut stop = |stage: Stage, _: u64, _: u64| stage != stop_at;
-            let options = UnigramTrainer { threads: Some(threads), ..of_size(1000) };
+            let options = of_size(1000).with(|it| it.threads = Some(threads));
             let stopped = options.train(pieces(), &mut Progress::new(&mut stop));
             assert!(matches!(stopped, Err(Error::Cancelled)), "{stop_at:?} with {threads} threads");
         }

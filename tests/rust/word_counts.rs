@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::corpus::word_counts::{CountOptions, count, count_to_file, merge_files, read_header};
 use sentitok::corpus::{FileOptions, FileSource, InvalidUtf8, IterSource, Shard, Source};
@@ -17,7 +18,7 @@ fn other_pipeline() -> Pipeline {
 }
 
 fn with_threads(threads: usize) -> CountOptions {
-    CountOptions { threads: Some(threads), ..CountOptions::default() }
+    CountOptions::default().with(|it| it.threads = Some(threads))
 }
 
 fn count_with(source: &mut dyn Source, options: &CountOptions) -> WordCounts {
@@ -62,10 +63,10 @@ fn threads_spills_and_sources_agree() {
     for threads in [1, 2, 3, 7] {
         for max_memory in [None, Some(1)] {
             for from_file in [true, false] {
-                let options = CountOptions { max_memory, ..with_threads(threads) };
+                let options = with_threads(threads).with(|it| it.max_memory = max_memory);
                 let block_bytes = 10_000;
                 let words = if from_file {
-                    let options_ = FileOptions { block_bytes, ..FileOptions::default() };
+                    let options_ = FileOptions::default().with(|it| it.block_bytes = block_bytes);
                     count_with(&mut FileSource::new([&path], options_).unwrap(), &options)
                 } else {
                     let source = IterSource::from_documents(lines.clone(), InvalidUtf8::Error);
@@ -82,7 +83,7 @@ fn threads_spills_and_sources_agree() {
         }
     }
     let output = dir.path().join("x.counts");
-    let options = CountOptions { max_memory: Some(1), ..with_threads(2) };
+    let options = with_threads(2).with(|it| it.max_memory = Some(1));
     let mut source = FileSource::new([&path], FileOptions::default()).unwrap();
     count_to_file(&mut source, &pipeline(), &options, &output, &mut Progress::silent()).unwrap();
     assert!(bytes.as_deref() == Some(&std::fs::read(&output).unwrap()));
@@ -94,7 +95,7 @@ fn much_spilling_changes_nothing() {
     // Distinct pieces of many kilobytes: every few of them fill the least table.
     let documents: Vec<String> =
         (0..4000).map(|i| format!("{}{}", i % 1500, "y".repeat(6000 - i % 7))).collect();
-    let options = CountOptions { max_memory: Some(1), ..with_threads(2) };
+    let options = with_threads(2).with(|it| it.max_memory = Some(1));
     let spilled = count_with(&mut IterSource::from_documents(&documents, InvalidUtf8::Error), &options);
     let whole = count_with(&mut IterSource::from_documents(&documents, InvalidUtf8::Error), &with_threads(1));
     assert!(spilled == whole);
@@ -122,7 +123,11 @@ fn long_documents_are_cut_without_a_trace() {
         ] {
             let count_in = |block_bytes: usize, threads: usize| {
                 let format = Some(format.parse().unwrap());
-                let options = FileOptions { format, invalid_utf8, block_bytes, ..FileOptions::default() };
+                let options = FileOptions::default().with(|it| {
+                    it.format = format;
+                    it.invalid_utf8 = invalid_utf8;
+                    it.block_bytes = block_bytes;
+                });
                 let mut source = FileSource::new([&path], options).unwrap();
                 count(&mut source, &pipeline, &with_threads(threads), &mut Progress::silent()).unwrap()
             };
@@ -146,7 +151,7 @@ fn shards_merge_to_the_whole() {
         let mut sum = WordCounts::empty(pipeline());
         for i in 0..n {
             let shard = Some(Shard::new(i, n).unwrap());
-            let options = FileOptions { shard, ..FileOptions::default() };
+            let options = FileOptions::default().with(|it| it.shard = shard);
             let words = count_with(&mut FileSource::new([&path], options).unwrap(), &with_threads(1));
             let part = dir.path().join(format!("{n}-{i}.counts"));
             words.save(&part).unwrap();
@@ -173,7 +178,7 @@ fn long_pieces_are_cut_between_characters() {
         (b"\x80\x80\x80\x80\x80\x80", 4, &[b"\x80\x80", b"\x80\x80\x80\x80"], 1),
     ];
     for &(piece, max_piece_bytes, parts, cut) in cases {
-        let options = CountOptions { max_piece_bytes, ..with_threads(1) };
+        let options = with_threads(1).with(|it| it.max_piece_bytes = max_piece_bytes);
         let words = count_with(&mut IterSource::from_documents([piece], InvalidUtf8::Bytes), &options);
         let mut expected = parts.to_vec();
         expected.sort();
@@ -181,7 +186,7 @@ fn long_pieces_are_cut_between_characters() {
         assert_eq!((words.totals().pieces_cut, words.totals().pieces), (cut, parts.len() as u64));
     }
     let mut source = IterSource::from_documents(["a"], InvalidUtf8::Error);
-    let options = CountOptions { max_piece_bytes: 3, ..with_threads(1) };
+    let options = with_threads(1).with(|it| it.max_piece_bytes = 3);
     let error = count(&mut source, &pipeline(), &options, &mut Progress::silent()).unwrap_err();
     assert!(matches!(error, Error::Option { option: "max_piece_bytes", .. }));
 }

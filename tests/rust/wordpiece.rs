@@ -1,5 +1,6 @@
 //! The model against its definition, and BERT in one walk against its stages.
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::models::wordpiece::{WordPiece, WordPieceOptions, Worker};
 use sentitok::normalizer::{Bert, GoogleBert, Normalizer};
@@ -37,11 +38,10 @@ fn model(tokens: &[String], prefix: &str, max: usize) -> WordPiece {
             all.push(token.clone());
         }
     }
-    let options = WordPieceOptions {
-        continuing_subword_prefix: prefix.into(),
-        max_input_chars_per_word: max,
-        ..WordPieceOptions::default()
-    };
+    let options = WordPieceOptions::default().with(|it| {
+        it.continuing_subword_prefix = prefix.into();
+        it.max_input_chars_per_word = max;
+    });
     WordPiece::new(Vocab::from_tokens(all).unwrap(), options).unwrap()
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::With;
 use proptest::prelude::*;
 use sentitok::progress::Stage;
 use sentitok::trainers::wordpiece::{Merge, MergeStop, Score, TrainedMerges, WordPieceTrainer};
@@ -22,7 +23,11 @@ fn train(options: &WordPieceTrainer, counts: &Counts) -> sentitok::Result<Traine
 }
 
 fn plain(vocab_size: usize, score: Score) -> WordPieceTrainer {
-    WordPieceTrainer { vocab_size, score, special_tokens: vec![], ..WordPieceTrainer::default() }
+    WordPieceTrainer::default().with(|it| {
+        it.vocab_size = vocab_size;
+        it.score = score;
+        it.special_tokens = vec![];
+    })
 }
 
 fn text(trained: &TrainedMerges, id: TokenId) -> String {
@@ -183,14 +188,7 @@ proptest! {
     ) {
         // Hugging Face's books for a spelled-out prefix are no definition.
         let prefix = if score == Score::Frequency { "##" } else { prefix };
-        let options = WordPieceTrainer {
-            min_frequency,
-            max_token_length,
-            special_tokens,
-            continuing_subword_prefix: prefix.to_owned(),
-            threads: Some(threads),
-            ..plain(vocab_size, score)
-        };
+        let options = plain(vocab_size, score).with(|it| { it.min_frequency = min_frequency; it.max_token_length = max_token_length; it.special_tokens = special_tokens; it.continuing_subword_prefix = prefix.to_owned(); it.threads = Some(threads); });
         let trained = train(&options, &counts).unwrap();
         let (tokens, merges) = naive(&options, &counts);
         prop_assert_eq!(&trained.merges, &merges);
@@ -237,18 +235,17 @@ fn the_size_is_kept_or_refused_and_an_early_end_says_why() {
             (9, 3, MergeStop::BelowMinFrequency { count: 2 }),
         ] {
             let trained =
-                train(&WordPieceTrainer { min_frequency, ..plain(vocab_size, score) }, &words).unwrap();
+                train(&plain(vocab_size, score).with(|it| it.min_frequency = min_frequency), &words).unwrap();
             assert_eq!(trained.stop, stop, "{score} {vocab_size} {min_frequency}");
             assert!(trained.tokens.len() <= vocab_size);
         }
-        let options = WordPieceTrainer { special_tokens: specials.clone(), ..plain(7, score) };
+        let options = plain(7, score).with(|it| it.special_tokens = specials.clone());
         match train(&options, &words) {
             Err(Error::VocabSize { requested: 7, minimum: 8 }) => {}
             other => panic!("{other:?}"),
         }
     }
-    let options =
-        WordPieceTrainer { continuing_subword_prefix: String::new(), ..plain(9, Score::Likelihood) };
+    let options = plain(9, Score::Likelihood).with(|it| it.continuing_subword_prefix = String::new());
     let trained = train(&options, &counts(&[("aaa", 5)])).unwrap();
     assert_eq!((trained.stop, trained.tokens.len()), (MergeStop::NoGain, 1));
 }
@@ -256,12 +253,11 @@ fn the_size_is_kept_or_refused_and_an_early_end_says_why() {
 #[test]
 fn alphabet_and_special_tokens() {
     for score in SCORES {
-        let options = WordPieceTrainer {
-            special_tokens: vec!["[UNK]".to_owned()],
-            initial_alphabet: vec!['é'],
-            limit_alphabet: Some(3),
-            ..plain(9, score)
-        };
+        let options = plain(9, score).with(|it| {
+            it.special_tokens = vec!["[UNK]".to_owned()];
+            it.initial_alphabet = vec!['é'];
+            it.limit_alphabet = Some(3);
+        });
         let trained = train(&options, &counts(&[("aabbx", 3), ("ba", 1)])).unwrap();
         let tokens: Vec<String> = (0..6).map(|id| text(&trained, id)).collect();
         assert_eq!(tokens, ["[UNK]", "a", "b", "é", "##a", "##b"]);
@@ -302,9 +298,9 @@ fn noise(n: u32, range: u32) -> Counts {
 fn threads_do_not_change_the_result() {
     let words = noise(30_000, 20);
     for score in SCORES {
-        let options = WordPieceTrainer { min_frequency: 5, ..plain(600, score) };
+        let options = plain(600, score).with(|it| it.min_frequency = 5);
         let trained =
-            |threads| train(&WordPieceTrainer { threads: Some(threads), ..options.clone() }, &words).unwrap();
+            |threads| train(&options.clone().with(|it| it.threads = Some(threads)), &words).unwrap();
         let one = trained(1);
         assert_eq!(one.stop, MergeStop::VocabFull);
         for threads in [2, 3, 7] {

@@ -34,6 +34,7 @@ const MAX_LINE: usize = 1 << 28;
 /// What the first line of a count file says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Header {
     /// What made the pieces.
     pub pipeline: Pipeline,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 /// How counting is done; nothing here but `max_piece_bytes` and `line_ends`
 /// changes a result.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CountOptions {
     /// Worker threads; `None` takes [`default_threads`](crate::parallel::default_threads).
     pub threads: Option<usize>,

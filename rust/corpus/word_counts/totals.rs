@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 /// Sums over all that was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Totals {
     /// Documents.
     pub documents: u64,

@@ -7,7 +7,7 @@
 
 use super::{ModelType, SpModel, SpPiece, byte_of, error, normalizer_field, trainer_field};
 use crate::error::Result;
-use crate::models::unigram::{Kind, Precision, Unigram, UnigramOptions};
+use crate::models::unigram::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::normalizer::{Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
@@ -23,7 +23,7 @@ impl SpModel {
     pub fn normalizer(&self) -> Result<SentencePiece> {
         let flag = |number| self.normalizer.varint(number).unwrap_or(1) != 0;
         let rules = self.normalizer.bytes(normalizer_field::CHARSMAP).unwrap_or_default();
-        let user_defined = self.pieces.iter().filter(|piece| piece.kind == Kind::UserDefined);
+        let user_defined = self.pieces.iter().filter(|piece| piece.kind == PieceKind::UserDefined);
         SentencePiece::new(SentencePieceOptions {
             charsmap: Charsmap::new(rules.to_vec())?,
             add_dummy_prefix: flag(normalizer_field::DUMMY_PREFIX),
@@ -59,7 +59,8 @@ impl SpModel {
         let mut bytes = Vec::new();
         if self.byte_fallback() {
             bytes = vec![TokenId::MAX; 256];
-            for (id, byte) in self.ids(Kind::Byte).filter_map(|(id, piece)| Some((id, byte_of(piece)?))) {
+            for (id, byte) in self.ids(PieceKind::Byte).filter_map(|(id, piece)| Some((id, byte_of(piece)?)))
+            {
                 bytes[usize::from(byte)] = id;
             }
         }
@@ -68,7 +69,7 @@ impl SpModel {
             unk_id: self.unk_id(),
             unk_surface: surface
                 .map_or_else(|| SentencePieceDecoder::UNK_SURFACE.to_owned(), |text| text.into_owned()),
-            control: self.ids(Kind::Control).map(|(id, _)| id).collect(),
+            control: self.ids(PieceKind::Control).map(|(id, _)| id).collect(),
             bytes,
         }))
     }
@@ -76,7 +77,7 @@ impl SpModel {
     /// The special tokens: the control pieces and the unknown one. They are
     /// never found in a text unless the caller asks for it.
     pub fn added_tokens(&self) -> Vec<AddedToken> {
-        let special = |piece: &SpPiece| matches!(piece.kind, Kind::Control | Kind::Unknown);
+        let special = |piece: &SpPiece| matches!(piece.kind, PieceKind::Control | PieceKind::Unknown);
         let pieces = self.pieces.iter().enumerate().filter(|(_, piece)| special(piece));
         pieces.map(|(id, piece)| AddedToken::special(piece.piece.clone(), id as TokenId)).collect()
     }
@@ -108,7 +109,7 @@ impl SpModel {
         Unigram::new(self.vocab()?, scores, options)
     }
 
-    fn ids(&self, kind: Kind) -> impl Iterator<Item = (TokenId, &str)> {
+    fn ids(&self, kind: PieceKind) -> impl Iterator<Item = (TokenId, &str)> {
         let pieces = self.pieces.iter().enumerate();
         pieces.filter(move |(_, piece)| piece.kind == kind).map(|(id, piece)| (id as TokenId, &*piece.piece))
     }

@@ -13,8 +13,9 @@ use super::write::not_representable;
 use crate::error::Result;
 use crate::models::bpe::Unit;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::text::SPACE_MARK;
 use crate::tokenizer::Tokenizer;
-use crate::tokenizer::decoder::{Chain, Decoder, METASPACE, Step};
+use crate::tokenizer::decoder::{Chain, Decoder, Step};
 
 #[rustfmt::skip]
 const DECODERS: &[&str] = &[
@@ -49,8 +50,8 @@ fn known(unit: Unit, steps: &[Step]) -> Option<Decoder> {
     }
     Some(match steps {
         [] | [Step::Fuse] => Decoder::Bytes,
-        [Step::Metaspace { mark: METASPACE, strip_first }]
-        | [Step::Metaspace { mark: METASPACE, strip_first }, Step::Fuse] => {
+        [Step::Metaspace { mark: SPACE_MARK, strip_first }]
+        | [Step::Metaspace { mark: SPACE_MARK, strip_first }, Step::Fuse] => {
             Decoder::Metaspace { strip_first: *strip_first }
         }
         [Step::Suffix { suffix }] => Decoder::Suffix { suffix: suffix.clone() },
@@ -109,7 +110,7 @@ fn flatten(node: &Node<'_>, steps: &mut Vec<Step>) -> Result<()> {
 /// [`crate::Error::NotRepresentable`] for what tokenizers has no equal for.
 pub(super) fn write(tokenizer: &Tokenizer) -> Result<Value> {
     let (unit, pre_tokenizer) = (tokenizer.model().unit(), &tokenizer.pipeline().pre_tokenizer);
-    let replace = || Step::Replace { pattern: METASPACE.into(), content: " ".into() };
+    let replace = || Step::Replace { pattern: SPACE_MARK.into(), content: " ".into() };
     let strip = |start: usize| (start > 0).then_some(Step::Strip { content: ' ', start, stop: 0 });
     let (prepend, split) = match pre_tokenizer {
         PreTokenizer::Metaspace { prepend, split } => (*prepend, *split),
@@ -123,7 +124,7 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<Value> {
         }
         (Unit::Chars, Decoder::Bytes) => vec![Step::Fuse],
         (Unit::Chars, Decoder::Metaspace { strip_first }) => {
-            vec![Step::Metaspace { mark: METASPACE, strip_first: *strip_first }]
+            vec![Step::Metaspace { mark: SPACE_MARK, strip_first: *strip_first }]
         }
         (Unit::Chars, Decoder::ByteFallback { strip: start }) => {
             [replace(), Step::ByteFallback, Step::Fuse].into_iter().chain(strip(*start)).collect()

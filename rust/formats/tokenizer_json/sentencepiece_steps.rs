@@ -6,13 +6,13 @@
 
 use crate::error::{Error, Result};
 use crate::normalizer::{Matches, Normalizer, Precompiled, SentencePiece, SentencePieceOptions};
+use crate::text::SPACE_MARK_STR;
 
 /// Spaces at the ends; a `▁` at the end that was one already goes with them.
 const ENDS: &str = r"\A +|[ ▁]+\z";
 /// The same where a space is not written as a mark, and a `▁` is itself.
 const UNMARKED_ENDS: &str = r"\A +| +\z";
 const RUNS: &str = " {2,}";
-const MARK: &str = "▁";
 
 /// The steps of these options.
 ///
@@ -41,12 +41,12 @@ pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
         steps.push(replace(if options.escape_whitespaces { ENDS } else { UNMARKED_ENDS }, "")?);
         steps.push(replace(RUNS, " ")?);
     }
-    let mark = if options.escape_whitespaces { MARK } else { " " };
+    let mark = if options.escape_whitespaces { SPACE_MARK_STR } else { " " };
     if options.add_dummy_prefix {
         steps.push(Normalizer::Prepend { prepend: mark.into() });
     }
     if options.escape_whitespaces {
-        steps.push(Normalizer::Replace { pattern: " ".into(), content: MARK.into() });
+        steps.push(Normalizer::Replace { pattern: " ".into(), content: SPACE_MARK_STR.into() });
     }
     Ok(steps)
 }

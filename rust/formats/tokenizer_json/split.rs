@@ -14,9 +14,8 @@ use super::stages::metaspace;
 use super::write::not_representable;
 use crate::error::{Error, Result};
 use crate::models::bpe::Unit;
-use crate::pre_tokenizer::{
-    Behavior, Delimiter, Marked, PreTokenizer, Prepend, REPLACEMENT, Split, SplitPattern,
-};
+use crate::pre_tokenizer::{Behavior, Delimiter, Marked, PreTokenizer, Prepend, Split, SplitPattern};
+use crate::text::SPACE_MARK;
 use crate::text::pattern::dialect;
 
 const SUPPORTED: &[&str] = &[
@@ -149,7 +148,7 @@ fn splitter(node: &Node<'_>) -> Result<PreTokenizer> {
             let (mark, prepend) = metaspace(node)?;
             let split = node.flag("split", true)?;
             match mark {
-                REPLACEMENT => PreTokenizer::Metaspace { prepend, split },
+                SPACE_MARK => PreTokenizer::Metaspace { prepend, split },
                 mark => PreTokenizer::Marked(Marked { mark, prepend, split }),
             }
         }
@@ -268,7 +267,7 @@ fn splitter_json(pre_tokenizer: &PreTokenizer) -> Result<Value> {
         PreTokenizer::Whitespace => json!({"type": "Whitespace"}),
         PreTokenizer::WhitespaceSplit => json!({"type": "WhitespaceSplit"}),
         PreTokenizer::Bert => json!({"type": "BertPreTokenizer"}),
-        PreTokenizer::Metaspace { prepend, split } => metaspace_json(REPLACEMENT, *prepend, *split),
+        PreTokenizer::Metaspace { prepend, split } => metaspace_json(SPACE_MARK, *prepend, *split),
         PreTokenizer::Marked(Marked { mark, prepend, split }) => metaspace_json(*mark, *prepend, *split),
         PreTokenizer::ByteLevel { add_prefix_space, use_regex } => {
             byte_level_json(*add_prefix_space, *use_regex)

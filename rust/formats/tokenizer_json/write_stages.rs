@@ -9,7 +9,7 @@ use super::{leading_marks, sentencepiece_steps};
 use crate::error::{Error, Result};
 use crate::models::Model;
 use crate::models::bpe::MergeOrder;
-use crate::models::unigram::{Kind, Precision};
+use crate::models::unigram::{PieceKind, Precision};
 use crate::normalizer::{Bert, Normalizer};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::decoder::Decoder;
@@ -47,12 +47,12 @@ pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
         );
     }
     if let Model::Unigram(model) = &**tokenizer.model() {
-        let has = |kinds: &[Kind]| model.options().kinds.iter().any(|kind| kinds.contains(kind));
-        if has(&[Kind::Byte]) {
+        let has = |kinds: &[PieceKind]| model.options().kinds.iter().any(|kind| kinds.contains(kind));
+        if has(&[PieceKind::Byte]) {
             found
                 .push("a text that spells a byte, such as <0x41>, is found as the token of that byte".into());
         }
-        if has(&[Kind::Control, Kind::Unknown])
+        if has(&[PieceKind::Control, PieceKind::Unknown])
             && tokenizer.pipeline().normalizer.as_ref().is_some_and(makes_text)
         {
             found.push(

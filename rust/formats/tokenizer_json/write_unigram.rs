@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use super::write::{Reader, entries, not_representable, spell_all};
 use crate::error::Result;
-use crate::models::unigram::{Kind, Precision, Unigram};
+use crate::models::unigram::{PieceKind, Precision, Unigram};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -60,13 +60,13 @@ fn scores_without_kinds(model: &Unigram) -> Result<Vec<f64>> {
     for (id, score) in scores.iter_mut().enumerate() {
         let id = id as TokenId;
         *score = match model.kind(id) {
-            Kind::UserDefined => model.score_in_search(id).unwrap_or(*score),
-            Kind::Unused => below_others(model, id)?,
-            Kind::Unknown | Kind::Control if text(model, id).contains([' ', '▁']) => {
+            PieceKind::UserDefined => model.score_in_search(id).unwrap_or(*score),
+            PieceKind::Unused => below_others(model, id)?,
+            PieceKind::Unknown | PieceKind::Control if text(model, id).contains([' ', '▁']) => {
                 below_others(model, id)?
             }
             // Not found in text: the number only may not be the least.
-            Kind::Unknown | Kind::Control | Kind::Byte if is_single => score.max(least),
+            PieceKind::Unknown | PieceKind::Control | PieceKind::Byte if is_single => score.max(least),
             _ => *score,
         };
         if *score < least {
@@ -93,7 +93,7 @@ fn below_others(model: &Unigram, id: TokenId) -> Result<f64> {
         return Err(not_representable(format!(
             "the piece of id {id}, {:?}, {}, and no others write its text: tokenizers would use it; save as .model",
             text(model, id),
-            if model.kind(id) == Kind::Unused { "is not used" } else { "is special" },
+            if model.kind(id) == PieceKind::Unused { "is not used" } else { "is special" },
         )));
     }
     Ok(others.iter().filter_map(|&id| model.score_in_search(id)).sum::<f64>() - BEHIND)
@@ -115,7 +115,7 @@ fn knows_all_characters(model: &Unigram) -> bool {
 }
 
 fn is_in_text(model: &Unigram, id: TokenId) -> bool {
-    matches!(model.kind(id), Kind::Normal | Kind::UserDefined) && model.unk_id() != Some(id)
+    matches!(model.kind(id), PieceKind::Normal | PieceKind::UserDefined) && model.unk_id() != Some(id)
 }
 
 fn text(model: &Unigram, id: TokenId) -> Cow<'_, str> {

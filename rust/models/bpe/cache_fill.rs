@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::Bpe;
-use super::few_units::{Bytes, Chars, FewUnits, Units};
 use super::merge::Symbols;
+use super::short_merge::{Bytes, Chars, FewUnits, Units};
 use crate::models::bpe::merge_boundaries::Run;
 use crate::models::cache::long_pieces::LongPieces;
 use crate::piece_table::{Key, MAX_KEY, key, key_of_piece};
@@ -39,8 +39,8 @@ impl cache::Misses for Misses<'_> {
 
     #[inline(always)]
     fn announce(&self, key: Key) {
-        if let Some(whole) = &self.bpe.whole {
-            whole.prefetch(key);
+        if let Some(tokens) = &self.bpe.symbols.tokens {
+            tokens.prefetch(key);
         }
     }
 
@@ -84,7 +84,7 @@ impl cache::Misses for Misses<'_> {
                     let parts = runs[..n_runs].iter().map(|run| {
                         let part = Piece { start: start + done as u32, end: start + run.end };
                         done = run.end as usize;
-                        (part, bpe.alone(run.alone))
+                        (part, bpe.merged_char(run.alone))
                     });
                     let key_of = |part| key_of_piece(text, part) | RUN;
                     cache.encode_parts(text, parts, key_of, ids, self);
@@ -177,8 +177,8 @@ impl Misses<'_> {
     #[inline(always)]
     fn learn_together(&mut self, cache: &mut PretokenCache, n: usize, units: impl Units) {
         let bpe = self.bpe;
-        if let Some(whole) = &bpe.whole {
-            (0..n).for_each(|at| whole.prefetch_token(cache.unknown(at)));
+        if let Some(tokens) = &bpe.symbols.tokens {
+            (0..n).for_each(|at| tokens.prefetch_token(cache.unknown(at)));
         }
         let mut pieces = Unknown { bpe, cache, left: 0..n, units, others: Vec::new() };
         Few::merge_each(&mut self.symbols.side_by_side, &bpe.pairs, &mut pieces);

@@ -21,6 +21,7 @@
 
 use super::merge::Symbols;
 use super::pairs::{Merged, PairTable};
+use crate::text::single_char;
 use crate::vocab::{TokenId, Vocab};
 
 /// No atom: the character is pushed byte by byte.
@@ -107,11 +108,6 @@ impl Atoms {
             _ => (NONE, 1),
         }
     }
-}
-
-fn single_char(bytes: &[u8]) -> Option<char> {
-    let mut chars = std::str::from_utf8(bytes).ok()?.chars();
-    chars.next().filter(|_| chars.next().is_none())
 }
 
 /// The greatest rank among the merges that rebuild a character of 2 or 3 bytes;

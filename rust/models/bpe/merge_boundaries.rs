@@ -15,14 +15,13 @@
 //! processor. In which kinds of pair a character can be is looked up first, by code
 //! point; of two whole characters the set is asked at once, without a branch.
 
-use super::characters::{Character, unit_at};
 use crate::error::Result;
 use crate::memory;
 use crate::pre_tokenizer::simd::bits;
+use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::Vocab;
 
-/// What stands for a space in models over characters.
-const MARK: &[u8] = "▁".as_bytes();
+const MARK: &[u8] = &SPACE_MARK_BYTES;
 
 /// Where the words of a text end, each with the `▁` before it; see [`Cuts::at_words`].
 pub(super) fn word_ends(text: &[u8]) -> impl Iterator<Item = usize> {
@@ -282,6 +281,69 @@ fn token_pairs(token: &[u8], mut pair: impl FnMut(u32, u32, u32)) {
 #[inline]
 fn hash(left: u32, right: u32) -> u64 {
     (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// A character as bytes in a word, by the shape of its bytes alone: pieces may be any bytes, and overlong
+/// forms and surrogates are characters here, too.
+#[derive(Clone, Copy)]
+struct Character {
+    /// The first in the low bits.
+    bytes: u32,
+    len: u32,
+}
+
+impl Character {
+    /// Its code point, if it has up to three bytes and they are those of one.
+    #[inline(always)]
+    fn code_point(self) -> Option<u32> {
+        let byte = |n: u32| self.bytes >> (8 * n) & 0x3F;
+        let (c, least) = match self.len {
+            3 => ((self.bytes & 0x0F) << 12 | byte(1) << 6 | byte(2), 0x800),
+            2 => ((self.bytes & 0x1F) << 6 | byte(1), 0x80),
+            1 => (self.bytes, 0),
+            _ => return None,
+        };
+        // An overlong form has not the bytes of its code point.
+        (c >= least).then_some(c)
+    }
+
+    /// Its last `len` bytes; all of them for 0.
+    fn suffix(self, len: u32) -> u32 {
+        if len == 0 { self.bytes } else { self.bytes >> (8 * (self.len - len)) }
+    }
+
+    /// Its first `len` bytes; all of them for 0.
+    fn prefix(self, len: u32) -> u32 {
+        if len == 0 { self.bytes } else { self.bytes & ((1 << (8 * len)) - 1) }
+    }
+}
+
+/// The character that starts at `at`, by the shape of its bytes alone.
+#[inline(always)]
+fn unit_at(bytes: &[u8], at: usize) -> Option<Character> {
+    // Most that are cut have three bytes.
+    if let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>) {
+        let word = u32::from_le_bytes(*word);
+        if word & 0x00C0_C0F0 == 0x0080_80E0 {
+            return Some(Character { bytes: word & 0x00FF_FFFF, len: 3 });
+        }
+    }
+    any_unit_at(bytes, at)
+}
+
+/// The same, of any length.
+#[inline]
+fn any_unit_at(bytes: &[u8], at: usize) -> Option<Character> {
+    let is_tail = |byte: &&u8| **byte & 0xC0 == 0x80;
+    let lead = u32::from(*bytes.get(at)?);
+    let tail = |n: usize| bytes.get(at + n).filter(is_tail).map(|&byte| u32::from(byte) << (8 * n));
+    Some(match lead {
+        0x00..0x80 => Character { bytes: lead, len: 1 },
+        0xC0..0xE0 => Character { bytes: lead | tail(1)?, len: 2 },
+        0xE0..0xF0 => Character { bytes: lead | tail(1)? | tail(2)?, len: 3 },
+        0xF0..0xF8 => Character { bytes: lead | tail(1)? | tail(2)? | tail(3)?, len: 4 },
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

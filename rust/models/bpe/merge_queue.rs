@@ -9,10 +9,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 
 /// How many buckets keep their memory, and for how many places each.
 const KEPT_BUCKETS: usize = 1 << 10;
@@ -61,7 +61,7 @@ impl Bucket {
 pub(super) struct Agenda {
     buckets: Vec<Bucket>,
     used: usize,
-    by_rank: FxHashMap<u32, u32>,
+    by_rank: HashMap<u32, u32>,
     /// Ranks whose buckets are not empty, each once, with their buckets.
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
     is_waiting: Vec<bool>,
@@ -111,7 +111,7 @@ impl Agenda {
             memory::push(&mut self.buckets, Bucket::default())?;
         }
         memory::push(&mut self.is_waiting, false)?;
-        memory::reserve_key(&mut self.by_rank)?;
+        self.by_rank.make_room(1)?;
         let number = self.used as u32;
         self.buckets[self.used].rank = rank;
         self.by_rank.insert(rank, number);

@@ -5,7 +5,7 @@
 //! own may take part in merges: the unknown token and the bytes of a fallback.
 //! What is merged from these counts as reachable.
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 
 use super::{Bpe, Unit, chars};
 use crate::vocab::TokenId;
@@ -64,7 +64,7 @@ impl Bpe {
 
     /// The tokens that merges make of `open`, of what these make, and so on.
     fn merged_from(&self, mut open: Vec<TokenId>) -> Vec<TokenId> {
-        let mut results: FxHashMap<TokenId, Vec<TokenId>> = FxHashMap::default();
+        let mut results: HashMap<TokenId, Vec<TokenId>> = HashMap::new();
         for (left, right, merged) in self.pairs.iter() {
             results.entry(left).or_default().push(merged.id);
             results.entry(right).or_default().push(merged.id);

@@ -9,18 +9,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use hashbrown::{HashMap, HashSet};
 
 use super::merge::Symbols;
 use super::pairs::{Merged, PairTable};
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::vocab::TokenId;
 
 /// A text while it is merged.
 struct Text<'a> {
     pairs: &'a PairTable,
-    unused: &'a FxHashSet<TokenId>,
+    unused: &'a HashSet<TokenId>,
     ids: Vec<TokenId>,
     /// In symbols as they were at first; 0 for one that was merged away.
     spans: Vec<u32>,
@@ -29,7 +29,7 @@ struct Text<'a> {
     /// Rank, place, and the span of the result, by which stale ones are known.
     queue: BinaryHeap<Reverse<(u32, u32, u32)>>,
     /// From an unused piece to its parts, and the span of the left one.
-    parts: FxHashMap<TokenId, (TokenId, TokenId, u32)>,
+    parts: HashMap<TokenId, (TokenId, TokenId, u32)>,
 }
 
 impl Text<'_> {
@@ -41,7 +41,7 @@ impl Text<'_> {
             let whole = self.spans[at] + self.spans[next];
             memory::push_heap(&mut self.queue, Reverse((merged.rank, at as u32, whole)))?;
             if self.unused.contains(&merged.id) {
-                memory::reserve_key(&mut self.parts)?;
+                self.parts.make_room(1)?;
                 self.parts.insert(merged.id, (self.ids[at], right, self.spans[at]));
             }
         }
@@ -76,7 +76,7 @@ impl Text<'_> {
 ///
 /// # Errors
 /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
-pub(super) fn merge(symbols: &mut Symbols, pairs: &PairTable, unused: &FxHashSet<TokenId>) -> Result<()> {
+pub(super) fn merge(symbols: &mut Symbols, pairs: &PairTable, unused: &HashSet<TokenId>) -> Result<()> {
     let lens = std::mem::take(&mut symbols.lens);
     let n = symbols.ids.len();
     let mut text = Text {
@@ -86,7 +86,7 @@ pub(super) fn merge(symbols: &mut Symbols, pairs: &PairTable, unused: &FxHashSet
         spans: memory::filled(n, 1)?,
         before: memory::collected((0..n as u32).map(|at| at.saturating_sub(1)))?,
         queue: BinaryHeap::new(),
-        parts: FxHashMap::default(),
+        parts: HashMap::new(),
     };
     text.merge()?;
     let mut at = 0;

@@ -14,7 +14,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use hashbrown::{HashMap, HashSet};
 
 use super::merge::{PassOver, Symbols};
 use super::pairs::{Merged, PairTable};
@@ -22,6 +22,7 @@ use super::{Bpe, BpeOptions, Dropout, Unit, chars, orders, resegment};
 use crate::error::{Error, Result};
 use crate::models::bpe::score_runs;
 use crate::text::automaton::Strings;
+use crate::text::single_char;
 use crate::vocab::{TokenId, Vocab};
 
 /// A symbol that is in no piece; it merges with nothing.
@@ -37,11 +38,11 @@ pub(super) struct Scored {
     /// The symbol of each character of the Basic Multilingual Plane.
     basic: Vec<TokenId>,
     /// Those of the others.
-    others: FxHashMap<char, TokenId>,
+    others: HashMap<char, TokenId>,
     /// The user's pieces, and their ids by number of pattern.
     user_defined: Option<(Arc<Strings>, Vec<TokenId>)>,
     /// Pieces that are taken apart again: unused ones of more than a character.
-    pub(super) unused: FxHashSet<TokenId>,
+    pub(super) unused: HashSet<TokenId>,
 }
 
 /// What [`Scored::make`] makes.
@@ -58,18 +59,18 @@ impl Scored {
         vocab: &Vocab,
         scores: &[f32],
         options: &BpeOptions,
-        reserved: &FxHashSet<TokenId>,
+        reserved: &HashSet<TokenId>,
     ) -> Result<Made> {
         check(vocab, scores, options)?;
-        let user: FxHashSet<TokenId> = options.user_defined.iter().copied().collect();
+        let user: HashSet<TokenId> = options.user_defined.iter().copied().collect();
         // Of one character, an unused piece has no parts: it is unknown.
         let is_char = |id: &TokenId| vocab.bytes(*id).is_some_and(|bytes| single_char(bytes).is_some());
-        let (lone, unused): (FxHashSet<TokenId>, _) = options.unused.iter().copied().partition(is_char);
+        let (lone, unused): (HashSet<TokenId>, _) = options.unused.iter().copied().partition(is_char);
         let is_found = |id: &TokenId| !reserved.contains(id) && !lone.contains(id);
         let mut entries: Vec<(&[u8], TokenId)> =
             vocab.iter().filter(|(id, _)| is_found(id)).map(|(id, bytes)| (bytes, id)).collect();
         let limit = vocab.id_limit() as TokenId;
-        let known: FxHashSet<&[u8]> =
+        let known: HashSet<&[u8]> =
             entries.iter().map(|entry| entry.0).filter(|bytes| bytes.len() <= 4).collect();
         let mut hidden: Vec<&[u8]> =
             entries.iter().flat_map(|entry| chars(entry.0)).filter(|c| !known.contains(c)).collect();
@@ -89,7 +90,7 @@ impl Scored {
             }
         }
 
-        let (mut basic, mut others) = (vec![UNKNOWN; BASIC_PLANE], FxHashMap::default());
+        let (mut basic, mut others) = (vec![UNKNOWN; BASIC_PLANE], HashMap::new());
         for (id, bytes) in symbols.iter().filter(|(id, _)| !user.contains(id)) {
             if let Some(c) = single_char(bytes) {
                 match basic.get_mut(c as usize) {
@@ -216,11 +217,6 @@ fn ranks(scores: &[f32]) -> Vec<u32> {
     distinct.dedup_by(|a, b| a == b);
     let rank = |score: &f32| distinct.partition_point(|other| other > score) as u32;
     scores.iter().map(rank).collect()
-}
-
-fn single_char(bytes: &[u8]) -> Option<char> {
-    let mut chars = std::str::from_utf8(bytes).ok()?.chars();
-    chars.next().filter(|_| chars.next().is_none())
 }
 
 /// Refuses what has no meaning with scores.

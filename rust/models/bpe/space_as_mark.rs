@@ -8,9 +8,7 @@
 use std::sync::OnceLock;
 
 use super::{Bpe, Unit};
-
-/// What stands for a space.
-const MARK: &str = "▁";
+use crate::text::SPACE_MARK_STR;
 
 /// The model for text with spaces, once it was asked for.
 #[derive(Default)]
@@ -40,7 +38,10 @@ impl Bpe {
 
     fn make_spaced(&self) -> Option<Self> {
         // Neither unknown, nor barred, nor taken apart.
-        let mark = self.vocab.id(MARK.as_bytes()).filter(|&id| self.encode(MARK.as_bytes()) == [id])?;
+        let mark = self
+            .vocab
+            .id(SPACE_MARK_STR.as_bytes())
+            .filter(|&id| self.encode(SPACE_MARK_STR.as_bytes()) == [id])?;
         let knows_by_symbols = self.options.unit == Unit::Chars
             && !self.has_affixes()
             && !self.emits_whole_tokens()
@@ -52,7 +53,7 @@ impl Bpe {
         let mut made = Self { cuts_words: false, ..self.clone() };
         match &mut made.scored {
             Some(scored) => scored.take_space_for('▁'),
-            None => made.alphabet.set(usize::from(b' '), mark),
+            None => made.symbols.chars.set(usize::from(b' '), mark),
         }
         if let Some(cuts) = &mut made.cuts {
             let tokens = self.vocab.iter().filter_map(|(_, token)| std::str::from_utf8(token).ok());

@@ -5,7 +5,7 @@
 //! whose symbols come from `atoms`. Follows huggingface/tokenizers 0.23, whose
 //! order of unknown token and fallback bytes is kept.
 
-use rustc_hash::FxHashSet;
+use hashbrown::HashSet;
 
 use super::merge::Symbols;
 use super::{Bpe, Unit};
@@ -107,7 +107,7 @@ impl Bpe {
         if let Some(ids) = self.fallback_ids.as_deref() {
             // Of bytes that merge, a token's text is not what it covers; where only some
             // have tokens, these come before an unknown token in front of them.
-            let bytes: FxHashSet<TokenId> = ids.iter().copied().collect();
+            let bytes: HashSet<TokenId> = ids.iter().copied().collect();
             let merges = |(left, right, _)| bytes.contains(&left) || bytes.contains(&right);
             let told = !bytes.contains(&NONE) && !self.pairs.iter().any(merges);
             return told.then(|| extents.with_bytes(bytes));
@@ -139,13 +139,13 @@ impl Bpe {
     pub(super) fn char_id(&self, c: char) -> Option<TokenId> {
         match &self.scored {
             Some(scored) => scored.char_id(c),
-            None => self.alphabet.of(c).filter(|id| self.may_be_text(id)),
+            None => self.symbols.chars.of(c).filter(|id| self.may_be_text(id)),
         }
     }
 
     /// The token of a unit with its prefix and suffix, if text may become it.
     fn unit_id(&self, key: &[u8]) -> Option<TokenId> {
-        let id = self.alphabet.id(key).unwrap_or_else(|_| self.vocab.id(key));
+        let id = self.symbols.chars.id(key).unwrap_or_else(|_| self.vocab.id(key));
         id.filter(|id| self.may_be_text(id))
     }
 }

@@ -13,31 +13,27 @@ use crate::models::cache::PretokenCache;
 use crate::models::cache::long_pieces::LongPieces;
 use crate::piece_table::{MAX_KEY, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::random::Random;
 use crate::vocab::TokenId;
 
 /// BPE-dropout: a probability and a seeded source of numbers.
-///
-/// SplitMix64 (Steele et al. 2014): small, and the same numbers everywhere.
 pub struct Dropout {
     /// `p` as a threshold over 64-bit numbers.
     threshold: u64,
-    state: u64,
+    random: Random,
 }
 
 impl Dropout {
     /// Skips a merge with probability `p`.
     pub fn new(p: f32, seed: u64) -> Self {
         // A cast from float saturates, so 1.0 gives the greatest threshold.
-        Self { threshold: (f64::from(p) * 2f64.powi(64)) as u64, state: seed }
+        Self { threshold: (f64::from(p) * 2f64.powi(64)) as u64, random: Random::new(seed) }
     }
 
     pub(super) fn skips(&mut self) -> bool {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        // `>=` of the complement: probability 1 skips always, 0 never.
-        self.threshold == u64::MAX || (z ^ (z >> 31)) < self.threshold
+        let number = self.random.next_u64();
+        // Probability 1 skips always, 0 never.
+        self.threshold == u64::MAX || number < self.threshold
     }
 }
 

@@ -2,7 +2,7 @@
 //! others on their own text.
 
 use super::viterbi::{RESET, Viterbi};
-use super::{Kind, Precision, Unigram, UnigramOptions};
+use super::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::error::Result;
 use crate::vocab::TokenId;
 
@@ -17,11 +17,11 @@ impl Unigram {
     /// As [`Unigram::new`], which took the same before: only for want of memory.
     pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
         let mut kinds = self.options.kinds.clone();
-        kinds.resize(self.vocab.len(), Kind::Normal);
+        kinds.resize(self.vocab.len(), PieceKind::Normal);
         let mut changes = self.barred != specials;
         for &id in specials {
             let Some(kind) = kinds.get_mut(id as usize).filter(|kind| kind.is_in_text()) else { continue };
-            *kind = if self.options.unk_id == Some(id) { Kind::Unknown } else { Kind::Control };
+            *kind = if self.options.unk_id == Some(id) { PieceKind::Unknown } else { PieceKind::Control };
             changes = true;
         }
         let options = UnigramOptions { kinds, ..self.options.clone() };

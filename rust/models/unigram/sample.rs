@@ -10,28 +10,8 @@
 use super::lattice::{Arc, Lattice};
 use crate::error::Result;
 use crate::memory;
+use crate::random::Random;
 use crate::vocab::TokenId;
-
-/// A seeded source of numbers: SplitMix64 (Steele et al. 2014).
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// The numbers of a seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number from 0 up to, but not, 1.
-    pub fn next_f64(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        // The upper 53 bits fit a double exactly.
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// `log(sum(exp(x)))` without overflow.
 fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {

@@ -1,7 +1,7 @@
 //! What stands for characters in no piece: the tokens of their bytes, or the
 //! unknown token.
 
-use super::{Kind, Precision, Unigram, UnigramOptions};
+use super::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::error::Result;
 use crate::memory;
 use crate::token_lengths::{CharSet, Extents, Unknown};
@@ -48,7 +48,7 @@ impl Unigram {
             && run.len() <= self.max_piece_len
             && let Some(id) = self.vocab.id(run)
             && self.barred.binary_search(&id).is_err()
-            && self.kind(id) != Kind::Byte
+            && self.kind(id) != PieceKind::Byte
         {
             // Hugging Face looks the text of a run up, so that of the unknown
             // token itself, found in a text, is that token. So is that of a byte,

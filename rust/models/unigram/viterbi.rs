@@ -9,7 +9,7 @@
 //! may, too. [`Margin`] says when it cannot. Time is that of finding all pieces at
 //! all places (`pieces`). Source: Kudo 2018; Viterbi 1967.
 
-use super::{Kind, Precision, Unigram, UnigramOptions};
+use super::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::error::Result;
 use crate::memory;
 use crate::vocab::{TokenId, Vocab};
@@ -63,11 +63,11 @@ impl Scores {
         let unknown = match options.precision {
             Precision::F64 => by_id.iter().copied().fold(f64::INFINITY, f64::min) - UNKNOWN_PENALTY,
             Precision::F32 => {
-                let normal = (0..scores.len()).filter(|&id| kind(id) == Kind::Normal);
+                let normal = (0..scores.len()).filter(|&id| kind(id) == PieceKind::Normal);
                 let least = normal.map(|id| scores[id] as f32).fold(f32::MAX, f32::min);
                 for (id, bytes) in vocab.iter() {
                     let score = match kind(id as usize) {
-                        Kind::UserDefined => USER_DEFINED_BONUS * (bytes.len() - 1) as f64,
+                        PieceKind::UserDefined => USER_DEFINED_BONUS * (bytes.len() - 1) as f64,
                         _ => scores[id as usize],
                     };
                     by_id[id as usize] = f64::from(score as f32);
@@ -81,11 +81,11 @@ impl Scores {
 }
 
 /// What a piece is to the search, where a file has no kinds.
-pub(super) fn kind_in_search(options: &UnigramOptions, id: usize) -> Kind {
+pub(super) fn kind_in_search(options: &UnigramOptions, id: usize) -> PieceKind {
     match options.kinds.get(id) {
         Some(kind) => *kind,
-        None if options.unk_id == Some(id as TokenId) => Kind::Unknown,
-        None => Kind::Normal,
+        None if options.unk_id == Some(id as TokenId) => PieceKind::Unknown,
+        None => PieceKind::Normal,
     }
 }
 

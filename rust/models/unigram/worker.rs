@@ -14,12 +14,13 @@ use std::ops::Range;
 use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_score, kept_steps, steps, total_after};
 use super::output::Output;
 use super::viterbi::{Viterbi, kept, or_reset};
-use super::{MARK, Precision, Unigram};
+use super::{Precision, Unigram};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::unigram::partial::Draft;
 use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, hash};
 use crate::pre_tokenizer::chunks::Piece;
+use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
 
 /// 8 MiB: a miss costs ten times what a look into slow memory does.
@@ -298,7 +299,7 @@ impl Scratch {
 #[inline]
 pub(super) fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
     let (start, mark) = match text.get(start..).and_then(<[u8]>::first_chunk) {
-        Some(&MARK) => (start + MARK.len(), MARKED),
+        Some(&SPACE_MARK_BYTES) => (start + SPACE_MARK_BYTES.len(), MARKED),
         _ => (start, 0),
     };
     match end - start {

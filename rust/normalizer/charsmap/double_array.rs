@@ -7,7 +7,7 @@
 //! Sources: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array Structure";
 //! the layout of units is Darts-clone's.
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 
 use super::{BLOCK, NO_UNIT};
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ struct State {
 /// [`Error::Format`] for rules too many for the layout.
 pub(super) fn units(keys: &[(&[u8], u32)]) -> Result<Vec<u32>> {
     let mut states = Vec::new();
-    let root = state(keys, 0, &mut states, &mut FxHashMap::default());
+    let root = state(keys, 0, &mut states, &mut HashMap::new());
     let mut array = Array::default();
     array.grow();
     array.is_used[0] = true;
@@ -67,7 +67,7 @@ fn state(
     keys: &[(&[u8], u32)],
     depth: usize,
     states: &mut Vec<State>,
-    known: &mut FxHashMap<State, usize>,
+    known: &mut HashMap<State, usize>,
 ) -> usize {
     let ends = keys.iter().take_while(|(key, _)| key.len() == depth).count();
     let value = keys[..ends].first().map(|key| key.1);

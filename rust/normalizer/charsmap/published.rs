@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
 use super::tables::{FOLDS, LATER, LATER_COMPOSED};
@@ -21,7 +21,7 @@ use crate::normalizer::Normalizer;
 use crate::normalizer::frozen::{CANONICAL, COMPATIBLE, jamo};
 
 /// What stands for what.
-type Images = FxHashMap<String, String>;
+type Images = HashMap<String, String>;
 
 /// Rules with a name.
 struct Published {
@@ -108,10 +108,10 @@ fn compiled(rules: &Images) -> Result<Charsmap> {
 
 /// Normal form KC of all characters, and of all sequences that are one when decomposed.
 fn nfkc() -> Result<Images> {
-    let later: FxHashMap<char, &str> = LATER.into_iter().collect();
+    let later: HashMap<char, &str> = LATER.into_iter().collect();
     let mut rules = Images::default();
     // What decomposes into a single character, by that one.
-    let mut spellings: FxHashMap<char, Vec<char>> = FxHashMap::default();
+    let mut spellings: HashMap<char, Vec<char>> = HashMap::new();
     let mut decomposed = Vec::new();
     for c in '\u{1}'..=char::MAX {
         let Some(parts) = later.get(&c).map(|&parts| parts.to_owned()).or_else(|| decomposition(c)) else {
@@ -173,7 +173,7 @@ fn case_folded(mut rules: Images) -> Images {
             Some((char::from_u32(point)?, char::from_u32(point.wrapping_add_signed(delta))?))
         })
     };
-    let folds: FxHashMap<char, char> = FOLDS.iter().flat_map(run).collect();
+    let folds: HashMap<char, char> = FOLDS.iter().flat_map(run).collect();
     for to in rules.values_mut() {
         *to = to.chars().map(|c| folds.get(&c).copied().unwrap_or(c)).collect();
     }

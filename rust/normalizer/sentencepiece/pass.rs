@@ -1,8 +1,9 @@
 //! `Pass`: one text on its way through SentencePiece's normalizer: which spaces
 //! go, which are held back until something follows, and where one is put in front.
 
-use super::{MARK, SentencePieceOptions};
+use super::SentencePieceOptions;
 use crate::normalizer::Rewrite;
+use crate::text::SPACE_MARK_STR;
 
 /// Bytes of the old text that become marks, or nothing.
 #[derive(Clone, Copy)]
@@ -81,7 +82,7 @@ impl<'a, R: Rewrite> Pass<'a, R> {
             let mut done = 0;
             for (space, _) in body.bytes().enumerate().filter(|(_, byte)| *byte == b' ') {
                 self.marked.push_str(&body[done..space]);
-                self.marked.push_str(MARK);
+                self.marked.push_str(SPACE_MARK_STR);
                 done = space + 1;
             }
             self.marked.push_str(&body[done..]);

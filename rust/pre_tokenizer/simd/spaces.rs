@@ -7,9 +7,13 @@
 use super::block::{Block, Load, WINDOW, bits};
 use super::fill::below;
 use crate::step_counter::step;
+use crate::text::SPACE_MARK_BYTES;
 
 /// What a space is written as, and a byte that is written over.
-const MARK: [u8; 4] = [0xE2, 0x96, 0x81, 0];
+const MARK: [u8; 4] = {
+    let [a, b, c] = SPACE_MARK_BYTES;
+    [a, b, c, 0]
+};
 
 /// Bytes that are copied at once.
 const COPIED: usize = 16;

@@ -1,12 +1,12 @@
 //! What each id of a batch is: its segment, its text, its word.
 
+use hashbrown::HashMap;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::{Maker, PyEncodingBatch};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::py::arrays;
 use crate::py::error::entry;
 use crate::tokenizer::encoding::Surfaces;
@@ -115,14 +115,14 @@ impl PyEncodingBatch {
             let reason = "this batch has no texts to find words in; call encode_batch(..., offsets=True)";
             return Err(Error::Encode(reason.to_owned()).into());
         };
-        let mut inputs: FxHashMap<usize, Input<'_>> = FxHashMap::default();
+        let mut inputs: HashMap<usize, Input<'_>> = HashMap::new();
         let (ids, row_offsets) = self.borrowed(py)?;
         let rows =
             crate::tokenizer::encoding::Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
         for (row, ids) in rows.iter().enumerate() {
             for part in self.parts(row, ids.len()).iter().filter(|part| !part.ids.is_empty()) {
                 let at = part.texts.start;
-                memory::reserve_key(&mut inputs)?;
+                inputs.make_room(1)?;
                 inputs.insert(at, texts.source(py, at)?.text);
             }
         }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use hashbrown::HashMap;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
-use rustc_hash::FxHashMap;
 
 use super::{PyEncoding, Spelling};
 use crate::error::{Error, Result};
@@ -155,7 +155,7 @@ impl PyEncoding {
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
         let (places, distinct) = py.detach(|| -> Result<_> {
-            let mut known = FxHashMap::default();
+            let mut known = HashMap::new();
             let mut distinct: Vec<TokenId> = Vec::new();
             let mut place_of = |id: TokenId| {
                 *known.entry(id).or_insert_with(|| {

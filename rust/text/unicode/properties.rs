@@ -79,8 +79,13 @@ fn normalized(name: &str) -> String {
     if is.is_some() && normalized == "c" { "isc".to_owned() } else { normalized }
 }
 
-/// Appends the class at a place of [`BYTES`] as a bracket.
-fn write_class(place: usize, is_negated: bool, spelled: &mut String) {
+/// The code points of a property's value, both by their short names (`gc`, `p`), as ranges in order.
+pub(crate) fn ranges(property: &str, value: &str) -> Vec<(u32, u32)> {
+    named(property, value).map(ranges_at).unwrap_or_default()
+}
+
+/// The class at a place of [`BYTES`].
+fn ranges_at(place: usize) -> Vec<(u32, u32)> {
     let mut bytes = BYTES.iter().skip(place);
     let mut number = || {
         let (mut value, mut shift) = (0, 0);
@@ -94,14 +99,22 @@ fn write_class(place: usize, is_negated: bool, spelled: &mut String) {
         value
     };
     let n_ranges = number();
-    spelled.push_str(if is_negated { "[^" } else { "[" });
     let mut end = 0;
-    for _ in 0..n_ranges {
+    let range = |_| {
         let first = end + number();
         let last = first + number();
+        end = last + 1;
+        (first, last)
+    };
+    (0..n_ranges).map(range).collect()
+}
+
+/// Appends the class at a place of [`BYTES`] as a bracket.
+fn write_class(place: usize, is_negated: bool, spelled: &mut String) {
+    spelled.push_str(if is_negated { "[^" } else { "[" });
+    for (first, last) in ranges_at(place) {
         // A string takes all that is written.
         let _ = write!(spelled, r"\x{{{first:X}}}-\x{{{last:X}}}");
-        end = last + 1;
     }
     spelled.push(']');
 }

@@ -118,7 +118,7 @@ fn starts_between(bytes: &[u8], from: usize, to: usize) -> u64 {
 /// Bytes that start and continue characters where those of `text`, decoded
 /// with replacement, do.
 fn shape(text: &[u8]) -> Result<Cow<'_, [u8]>> {
-    if simdutf8::basic::from_utf8(text).is_ok() {
+    if crate::text::from_utf8(text).is_ok() {
         return Ok(Cow::Borrowed(text));
     }
     let mut shape = memory::reserved(text.len())?;

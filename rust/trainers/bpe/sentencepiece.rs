@@ -17,11 +17,12 @@ use crate::progress::{Progress, Stage};
 use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::Segments;
-pub use crate::sentencepiece_rules::{Kind, PieceOptions, TrainedPiece};
+pub use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
 use crate::trainers::pair_merging::by_count::{ByCount, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::{Limits, MergeStop, by_weight};
+pub use crate::vocab::PieceKind;
 use crate::vocab::TokenId;
 use crate::{trainers::pair_merging::merger, trainers::pair_merging::merger::Reuse};
 
@@ -35,13 +36,15 @@ const MAX_VOCAB: usize = 1 << 24;
 /// use sentitok::Progress;
 /// use sentitok::trainers::bpe::SentencePieceBpeTrainer;
 ///
-/// let trainer = SentencePieceBpeTrainer { vocab_size: 10, ..SentencePieceBpeTrainer::default() };
+/// let mut trainer = SentencePieceBpeTrainer::default();
+/// trainer.vocab_size = 10;
 /// let words = [("▁low".as_bytes(), 9), ("▁lot".as_bytes(), 4)];
 /// let trained = trainer.train(words, &mut Progress::silent()).unwrap();
 /// let pieces: Vec<_> = trained.pieces.iter().map(|piece| (piece.text.as_str(), piece.score)).collect();
 /// assert_eq!(pieces[3..6], [("lo", 0.0), ("▁lo", -1.0), ("l", -2.0)]);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SentencePieceBpeTrainer {
     /// The size of the vocabulary, special and byte tokens included. Never exceeded.
     pub vocab_size: usize,
@@ -61,6 +64,7 @@ impl Default for SentencePieceBpeTrainer {
 
 /// What training gives.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ScoredTrained {
     /// The vocabulary by id: special tokens, byte tokens, pieces in order of
     /// their making, then characters, the most frequent first.
@@ -114,7 +118,8 @@ impl SentencePieceBpeTrainer {
         let made = merges.iter().map(|merge| String::from_utf8_lossy(tokens.bytes(merge.id)).into_owned());
         let chars = characters.required.iter().map(|seen| seen.0.to_string());
         let normal = made.chain(chars).enumerate();
-        let normal = normal.map(|(n, text)| TrainedPiece { text, score: -(n as f64), kind: Kind::Normal });
+        let normal =
+            normal.map(|(n, text)| TrainedPiece { text, score: -(n as f64), kind: PieceKind::Normal });
         let pieces = self.pieces.arranged(reserved.into_iter().chain(normal).collect())?;
         Ok(ScoredTrained { pieces, n_merges: merges.len(), stop, dropped: characters.dropped })
     }

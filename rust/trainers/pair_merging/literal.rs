@@ -19,7 +19,7 @@ use super::layout::SymbolLayout;
 use super::tokens::Tokens;
 use super::{Limits, Merge, MergeStop};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
@@ -48,7 +48,7 @@ struct Books {
 
 impl Books {
     fn add(&mut self, tokens: &Tokens, pair: Pair, by: i64) -> Result<()> {
-        memory::reserve_key(&mut self.counts)?;
+        self.counts.make_room(1)?;
         let count = self.counts.entry(pair).or_default();
         *count = count.checked_add(by).ok_or_else(|| Error::CountOverflow {
             what: format!("the pair {:?}", String::from_utf8_lossy(&tokens.joined(pair.0, pair.1))),
@@ -57,7 +57,7 @@ impl Books {
     }
 
     fn born(&mut self, pair: Pair, word: u32) -> Result<()> {
-        memory::reserve_key(&mut self.birth_index)?;
+        self.birth_index.make_room(1)?;
         memory::reserve(&mut self.births, 1)?;
         let at = *self.birth_index.entry(pair).or_insert_with(|| {
             self.births.push((pair, Vec::new()));
@@ -72,7 +72,7 @@ impl Books {
 
     /// Notes that a pair stands at a place.
     fn stands(&mut self, pair: Pair, at: u32) -> Result<()> {
-        memory::reserve_key(&mut self.places)?;
+        self.places.make_room(1)?;
         memory::push(self.places.entry(pair).or_default(), at)
     }
 

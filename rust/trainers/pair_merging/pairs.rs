@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::vocab::TokenId;
 
 /// A frequent pair.
@@ -118,7 +118,7 @@ impl Pairs {
     #[inline(always)]
     pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> Result<&mut FrequentPair> {
         let Self { list, index } = self;
-        memory::reserve_key(index)?;
+        index.make_room(1)?;
         memory::reserve(list, 1)?;
         let at = *index.entry(key(left, right)).or_insert_with(|| {
             list.push(FrequentPair::default());
@@ -130,7 +130,7 @@ impl Pairs {
     /// Adds a pair and gives its number.
     pub(super) fn insert(&mut self, left: TokenId, right: TokenId, pair: FrequentPair) -> Result<u32> {
         let number = self.list.len() as u32;
-        memory::reserve_key(&mut self.index)?;
+        self.index.make_room(1)?;
         memory::push(&mut self.list, pair)?;
         self.index.insert(key(left, right), number);
         Ok(number)

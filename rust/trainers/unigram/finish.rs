@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::model::Model;
-use super::{Kind, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer};
+use super::{PieceKind, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer};
 use crate::error::{Error, Result};
 use crate::sentencepiece_rules::characters::Characters;
 
@@ -45,7 +45,7 @@ pub(super) fn finish(
         };
         if is_kept {
             let (text, score) = (model.text(piece).to_owned(), model.scores[piece]);
-            pieces.push(TrainedPiece { text, score, kind: Kind::Normal });
+            pieces.push(TrainedPiece { text, score, kind: PieceKind::Normal });
         }
     }
     let least = model.min_score();
@@ -53,7 +53,7 @@ pub(super) fn finish(
     pieces.extend(lost.enumerate().map(|(n, seen)| TrainedPiece {
         text: seen.0.to_string(),
         score: least + STEP * n as f64,
-        kind: Kind::Normal,
+        kind: PieceKind::Normal,
     }));
     pieces[n_reserved..].sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(&b.text)));
 

@@ -6,6 +6,7 @@ use sentitok::{BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Progress, Toke
 
 use super::nameless::nameless;
 use super::{FULL, REPRESENTATIVES, Random, split_by};
+use crate::With;
 
 /// Stretches of running text, and what is hard about each script.
 const STRETCHES: [&str; 26] = [
@@ -138,7 +139,7 @@ fn parts_of_characters_at_every_place_of_a_window() {
     let rewriting = |name: &str| name.starts_with("metaspace");
     for (name, pre_tokenizer) in splitters().into_iter().filter(|(name, _)| !rewriting(name)) {
         let counts = WordCounts::from_texts(&Pipeline::new(pre_tokenizer), STRETCHES).unwrap();
-        let trainer = BpeTrainer { vocab_size: 400, ..BpeTrainer::default() };
+        let trainer = BpeTrainer::default().with(|it| it.vocab_size = 400);
         let tokenizer = Tokenizer::train_bpe(&trainer, &counts, &mut Progress::silent()).unwrap();
         let ids = |bytes: &[u8]| tokenizer.encode(bytes, EncodeOptions::default()).unwrap().ids;
         for character in ["é", "中", "😀"] {

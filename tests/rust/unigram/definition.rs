@@ -4,26 +4,26 @@
 use std::collections::BTreeMap;
 
 use sentitok::TokenId;
-use sentitok::models::unigram::{Kind, Precision, Random};
+use sentitok::models::unigram::{PieceKind, Precision, Random};
 
-pub(super) type Pieces = Vec<(String, f64, Kind)>;
+pub(super) type Pieces = Vec<(String, f64, PieceKind)>;
 /// Where pieces start and end, without an id for an unknown character; and their score.
 pub(super) type Way = (Vec<(usize, usize, Option<TokenId>)>, f64);
 
 /// The score of each piece in a search and of an unknown character, as the
 /// references define them.
-pub(super) fn scores(pieces: &[(String, f64, Kind)], precision: Precision) -> (Vec<Option<f64>>, f64) {
+pub(super) fn scores(pieces: &[(String, f64, PieceKind)], precision: Precision) -> (Vec<Option<f64>>, f64) {
     match precision {
         Precision::F64 => {
             let least = pieces.iter().map(|(_, score, _)| *score).fold(f64::INFINITY, f64::min);
             (pieces.iter().map(|(_, score, _)| Some(*score)).collect(), least - 10.0)
         }
         Precision::F32 => {
-            let normal = pieces.iter().filter(|(.., kind)| *kind == Kind::Normal);
+            let normal = pieces.iter().filter(|(.., kind)| *kind == PieceKind::Normal);
             let least = normal.map(|(_, score, _)| *score as f32).fold(f32::MAX, f32::min);
-            let score = |(piece, score, kind): &(String, f64, Kind)| match kind {
-                Kind::Normal => Some(f64::from(*score as f32)),
-                Kind::UserDefined => Some(f64::from((0.1 * (piece.len() - 1) as f64) as f32)),
+            let score = |(piece, score, kind): &(String, f64, PieceKind)| match kind {
+                PieceKind::Normal => Some(f64::from(*score as f32)),
+                PieceKind::UserDefined => Some(f64::from((0.1 * (piece.len() - 1) as f64) as f32)),
                 _ => None,
             };
             (pieces.iter().map(score).collect(), f64::from(least - 10.0))
@@ -34,7 +34,7 @@ pub(super) fn scores(pieces: &[(String, f64, Kind)], precision: Precision) -> (V
 /// The pieces of the best way to cut a text, with where they start and end;
 /// without an id for an unknown character.
 pub(super) fn best_way(
-    pieces: &[(String, f64, Kind)],
+    pieces: &[(String, f64, PieceKind)],
     precision: Precision,
     text: &str,
 ) -> Vec<(usize, usize, Option<TokenId>)> {
@@ -84,7 +84,7 @@ pub(super) fn best_way(
 
 /// The ids of a way: a run of unknown characters is one token, or its bytes.
 pub(super) fn ids_of_way(
-    pieces: &[(String, f64, Kind)],
+    pieces: &[(String, f64, PieceKind)],
     precision: Precision,
     byte_fallback: bool,
     text: &str,
