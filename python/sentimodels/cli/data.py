@@ -271,16 +271,11 @@ def sst(
     output.result(value, page(label_grid({out.name: label_counts(joined)}), f"written  {out}"), str(out))
 
 
+@reads(without=("label_column", "group_column", "limit", "skip", "clean"))
 def hashes(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of held-out texts.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the hashes to.")],
-    text_column: TextColumn = None,
-    format: Format = None,
-    where: Where = None,
-    encoding: Encoding = None,
-    separator: Separator = None,
-    header: Header = None,
-    max_line_bytes: MaxLineBytes = None,
+    reading: Reading = NO_READING,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -297,13 +292,7 @@ def hashes(
     output = Output("senti.data.hashes/1", as_json=as_json, quiet=quiet)
     refuse_input(out, files)
     check_file(out, force=force)
-    tables = [
-        read(
-            output, path, text_column=text_column, format=format, where=where, encoding=encoding,
-            separator=separator, header=header, max_line_bytes=max_line_bytes,
-        )
-        for path in files
-    ]  # fmt: skip
+    tables = [read(output, path, **reading) for path in files]
     texts = [text for table in tables for text in table.texts]
     data, n_hashes = hash_file_of(texts)
     if not n_hashes:
