@@ -24,7 +24,7 @@ from result import append
 
 from sentimodels.models import build_backbone
 from sentimodels.runs.families import resolve
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 
 TARGET = Path("runs/lengths.jsonl")
 COMMAND = "python benches/models/lengths.py"

@@ -29,8 +29,8 @@ from .models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from .runs.families import LANGUAGE_MODEL, SEQ2SEQ, TRANSLATOR
 from .runs.language_directory import load_checked
 from .tasks.seq2seq import PairFormat
-from .text.inputs import Inputs
 from .text.pairs import Rows, encode_rows, end_of
+from .text.vocabulary import Inputs
 from .training.device import device_of
 
 __all__ = ["Translation", "Translator", "beam_options", "build_translation_model", "format_of", "search"]

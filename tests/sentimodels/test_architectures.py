@@ -16,8 +16,8 @@ from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES, Fits, architecture, build
 from sentimodels.nn.backbone import Backbone
 from sentimodels.nn.embedding import NgramEmbedding
-from sentimodels.text.inputs import Inputs
 from sentimodels.text.ngrams import NgramIndex, NgramTable
+from sentimodels.text.vocabulary import Inputs
 
 V, C = 40, 3
 TEXTS = ["", *(f"word{i}" for i in range(1, V))]

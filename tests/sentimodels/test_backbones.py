@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES, build, build_backbone
 from sentimodels.nn.backbone import Backbone
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 
 V, T = 50, 150  # more than one chunk of a scan or a causal sum
 SMALL = {

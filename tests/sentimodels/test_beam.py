@@ -13,7 +13,7 @@ from oracles.beam import all_texts, greedy
 from sentimodels.generation.beam import BeamOptions, beam_search, length_norm
 from sentimodels.generation.writers import Seq2SeqWriter
 from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 
 END = 1
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from sentimodels.errors import ConfigError
 from sentimodels.nn.embedding import EmbeddingConfig, NgramEmbedding, TokenEmbedding, token_embedding
-from sentimodels.text.inputs import Inputs
 from sentimodels.text.ngrams import NgramIndex, hash_text, hash_texts, ngrams
+from sentimodels.text.vocabulary import Inputs
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.models.language import CausalModel
 from sentimodels.nn.backbone import Cache
 from sentimodels.nn.token_heads import NextTokenHead
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 
 V = 60

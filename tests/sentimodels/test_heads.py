@@ -22,7 +22,7 @@ from sentimodels.nn.cross_entropy import (
     summed_cross_entropy,
 )
 from sentimodels.nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 from sentimodels.training.ema import EMA
 from sentimodels.training.optimizer import Optimizers, make_sparse
 

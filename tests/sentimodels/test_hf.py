@@ -29,7 +29,7 @@ from sentimodels.runs.pretrained import check_pooling, load_pretrained
 from sentimodels.runs.start import as_base
 from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 from sentimodels.training.optimizer import Optimizers
 from sentitok import Tokenizer, train_bpe, train_wordpiece
 

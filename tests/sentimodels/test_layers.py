@@ -16,7 +16,7 @@ from sentimodels.nn.position import alibi
 from sentimodels.nn.recurrent import Recurrent, reversal, turn
 from sentimodels.nn.ssm import scan_chunked, scan_sequential
 from sentimodels.nn.transformer import Block, FeedForward, Reading, RMSNorm, TransformerConfig
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 
 B, H, T, K = 3, 2, 150, 8
 LENGTHS = torch.tensor([150, 97, 1])

@@ -17,7 +17,7 @@ from sentimodels.nn.ssm import SelectiveMixer
 from sentimodels.nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
 from sentimodels.nn.transformer import Block
 from sentimodels.runs.families import resolve
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 

@@ -187,12 +187,12 @@ def test_who_has_an_encoding_limits_lines_too() -> None:
     assert {"senti generate", "senti translate text", "senti pretrain", "senti predict"} <= reading
 
 
-def imported(*words: str) -> set[str]:
+def imported(*words: str, cwd: Path | None = None) -> set[str]:
     """What `senti` imports for a call, of its own and of pydantic."""
     code = f"import atexit, sys; sys.argv[1:] = {[*words]}; "
     code += "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
     code += "from sentimodels.cli.app import start; start()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=cwd)
     return {name for name in done.stderr.split() if name.split(".")[0] in ("sentimodels", "pydantic")}
 
 
@@ -204,6 +204,16 @@ def test_a_command_imports_no_other() -> None:
     found = imported("predict", "--help")
     files = {f"sentimodels.cli.{file}" for file, _ in COMMANDS.values()}
     assert found & files == {"sentimodels.cli.predict"}
+
+
+def test_a_run_imports_its_own_architecture_and_task(tmp_path: Path) -> None:
+    rows = "".join(f"{'great' if i % 2 else 'dull'} film {i},{i % 2}\n" for i in range(40))
+    (tmp_path / "a.csv").write_text(f"text,label\n{rows}")
+    found = imported("train", "a.csv", "--arch", "nb", "-q", "--no-baseline", "-o", "run", cwd=tmp_path)
+    assert {"sentimodels.models.nb", "sentimodels.tasks.classification"} <= found
+    others = ["models.mamba", "models.gpt", "models.tfidf", "tasks.distillation", "training.fsdp"]
+    others += ["training.trackers", "runs.auto", "runs.refit", "runs.group", "cli.pretrain", "cli.dry_run"]
+    assert not {f"sentimodels.{name}" for name in others} & found
 
 
 def test_each_command_that_is_listed_is_there() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.nn.attention import softmax
 from sentimodels.nn.transformer import memory_mask
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 
 V, PAD = 40, 39
 

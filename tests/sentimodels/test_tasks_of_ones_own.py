@@ -18,7 +18,7 @@ from sentimodels.config import OptimConfig, TrainConfig, TrainingPlan
 from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.nn.token_heads import MaskedTokenHead, NextTokenHead
-from sentimodels.text.inputs import Inputs
+from sentimodels.text.vocabulary import Inputs
 from sentimodels.training.task import Evaluation
 from sentimodels.training.trainer import Trainer
 

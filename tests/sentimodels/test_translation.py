@@ -30,8 +30,8 @@ from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.start import as_translator
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
-from sentimodels.text.inputs import Inputs
 from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer
+from sentimodels.text.vocabulary import Inputs
 from sentimodels.translator import Translator
 
 

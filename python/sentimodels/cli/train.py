@@ -7,7 +7,7 @@ defaults of the architecture.
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,6 @@ import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .display import display
-from .dry_run import dry_run_of
 from .interrupt import Stopper
 from .options import (
     MODEL,
@@ -121,6 +120,7 @@ def train(
     if dry_run:
         from ..runs import plan_group
         from ..runs.plan import plan
+        from .dry_run import dry_run_of
 
         if in_folds:
             dry_run_of(output, resolved.train, lambda: plan_group.plan_folds(resolved))
@@ -212,10 +212,13 @@ def watched(output: Output, stopper: Stopper, replaces: Path | None = None) -> "
         replaces: a folder whose run is renamed, so that another can begin there.
     """
     from ..runs.execute import Callbacks
-    from ..runs.group import set_aside
     from ..runs.processes import is_first
 
-    aside = nullcontext() if replaces is None or not is_first() else set_aside(replaces)
+    aside: AbstractContextManager[None] = nullcontext()
+    if replaces is not None and is_first():
+        from ..runs.group import set_aside
+
+        aside = set_aside(replaces)
     with stopper, display(output) as on_record, aside:
         yield Callbacks(on_record, output.note, stopper)
 

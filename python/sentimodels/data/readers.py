@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from sentitok.bounded_lines import MAX_LINE
 
@@ -19,8 +19,10 @@ from .columns import Columns, is_known, read_json_lines, read_parquet, read_sepa
 from .opening import NotUtf8Error, TextFile, encoding_of, hash_hashes, open_text, plain_suffix
 from .row_buffer import Blank, Rows, Sample, listed, without_breaks
 from .separated import SEPARATORS, quotes_throughout, recognised, separator_of, sets_separator
-from .sst.trees import Nodes, read_trees
 from .table import Table
+
+if TYPE_CHECKING:
+    from .sst.trees import Nodes
 
 # How many lines decide what a file without a telling suffix is.
 _PEEKED = 50
@@ -467,12 +469,13 @@ def _sides(source: _Source) -> tuple[str, None]:
     return _of_text(lambda file, source: read_pairs(file, source.rows, side))(source)
 
 
-def _trees(nodes: Nodes, *, binary: bool = False) -> Callable[[_Source], tuple[str, None]]:
-    return _of_text(
-        lambda file, source: read_trees(
-            file, source.rows, nodes=nodes, binary=binary, undo_escapes=source.wanted.unescape
-        )
-    )
+def _trees(nodes: "Nodes", *, binary: bool = False) -> Callable[[_Source], tuple[str, None]]:
+    def read(file: TextFile, source: _Source) -> None:
+        from .sst.trees import read_trees
+
+        read_trees(file, source.rows, nodes=nodes, binary=binary, undo_escapes=source.wanted.unescape)
+
+    return _of_text(read)
 
 
 def _separated(source: _Source, *, tabs: bool) -> tuple[str, str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..data.encoded import Encoded
     from ..nn.backbone import Backbone
-    from ..text.inputs import Inputs
+    from ..text.vocabulary import Inputs
 
 __all__ = ["ARCHITECTURES", "HF", "Architecture", "Fits", "Rank", "architecture", "build", "build_backbone"]
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..config import CharNgrams, Section
 from ..nn.bag import bag
 from ..text.hashed_ngrams import HashedNgrams
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 from ..text.words import TOKEN_PATTERN
 
 if TYPE_CHECKING:

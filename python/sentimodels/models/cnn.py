@@ -21,7 +21,7 @@ from ..nn.embedding import (
     start_vectors,
     token_embedding,
 )
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = ["Cnn", "CnnConfig"]
 

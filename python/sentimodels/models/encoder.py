@@ -10,7 +10,7 @@ from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig
 from ..nn.embedding import TokenEmbedding, token_embedding
 from ..nn.transformer import Transformer, TransformerConfig
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = ["Encoder", "EncoderConfig"]
 

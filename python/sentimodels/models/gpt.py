@@ -17,7 +17,7 @@ from ..nn.class_head import HeadConfig
 from ..nn.embedding import TokenEmbedding, token_embedding
 from ..nn.position import PositionKind
 from ..nn.transformer import Activation, Transformer, TransformerConfig
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = ["Gpt", "GptConfig"]
 

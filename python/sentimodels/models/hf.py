@@ -19,7 +19,7 @@ from torch import Tensor
 from ..errors import ConfigError
 from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig, PoolingKind
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = ["Hf", "HfConfig", "auto_class"]
 

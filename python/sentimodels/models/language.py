@@ -17,7 +17,7 @@ from ..errors import ConfigError
 from ..nn.backbone import Backbone, Cache
 from ..nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
 from ..nn.transformer import Block
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 from . import build_backbone
 
 __all__ = ["CausalModel", "LanguageModule", "MaskedModel", "build_language_model", "language_model_shape"]

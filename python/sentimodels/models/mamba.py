@@ -15,7 +15,7 @@ from ..nn.class_head import HeadConfig
 from ..nn.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..nn.recurrent import reversal, turn
 from ..nn.ssm import SelectiveMixer
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = ["Mamba", "MambaConfig"]
 

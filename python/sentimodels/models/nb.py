@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ..nn.bag import bag
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 from ..text.words import NgramConfig
 
 if TYPE_CHECKING:

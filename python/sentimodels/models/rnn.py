@@ -11,7 +11,7 @@ from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig
 from ..nn.embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from ..nn.recurrent import CellKind, Recurrent
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = ["GruConfig", "LstmConfig", "RecurrentNetwork", "RnnConfig"]
 

@@ -17,7 +17,7 @@ from ..config import Section
 from ..nn.backbone import Cache
 from ..nn.embedding import EmbeddingConfig, TokenEmbedding
 from ..nn.transformer import Activation, DecoderBlock, Transformer, TransformerConfig, memory_mask, norm_layer
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = ["Seq2SeqModel", "Seq2SeqModelConfig"]
 

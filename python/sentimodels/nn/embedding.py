@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..config import CharNgrams, Section
 from ..errors import ConfigError
-from ..text.inputs import Inputs
+from ..text.vocabulary import Inputs
 
 __all__ = [
     "EmbeddingConfig",

@@ -27,12 +27,11 @@ from ..models import Fits, architecture, build
 from ..runs.baselines import baselines
 from ..runs.crossfit import CrossFit
 from ..runs.directory import absolutize_paths, begin_run
-from ..runs.example import example_of
 from ..runs.execute import Recipe
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
 from ..runs.processes import check_alone
 from ..runs.start import encoder_of_start, first_weights
-from ..runs.tables import Tables, check_files, read_tables
+from ..runs.tables import Tables, check_files, example_of, read_tables
 from ..runs.tasks import settled_task, task_of
 from ..tasks.classification import Classification
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for

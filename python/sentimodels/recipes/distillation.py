@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ..config import DistillationConfig, RunConfig
 from ..data.encoded import said_cut
 from ..data.record import TrainingRecord
-from ..data.table import Table
+from ..data.table import Labels, Table
 from ..errors import CheckpointError, ConfigError, DataError
-from ..evaluation.predictions import Predictor, answer
+from ..evaluation.metrics import scores
+from ..evaluation.predictions import Predictions, Predictor, answer
 from ..predictor import load_predictor
 from ..runs.baselines import with_baseline
 from ..runs.config import merge
@@ -27,9 +28,9 @@ from ..runs.execute import Callbacks, execute
 from ..runs.families import CLASSIFIER, check_there, resolve, training_command
 from ..runs.processes import check_alone
 from ..runs.report import records_of
-from ..runs.soft_labels import Taught, compared
 from ..runs.start import as_base
-from ..runs.tables import Tables
+from ..runs.tables import Tables, Taught
+from ..tasks.distillation import apart
 from .classification import ClassificationRecipe
 
 __all__ = ["DistillationRecipe", "distill", "resolve_distillation", "resume_distillation", "taught_tables"]
@@ -269,3 +270,23 @@ def _of_teacher(name: str, table: Table, records: Sequence[TrainingRecord]) -> l
     if not seen:
         return []
     return [f"{seen:,} of the {len(table):,} {name} rows have a text that the teacher was trained on"]
+
+
+def compared(
+    labels: Labels, part: str, table: Table, logits: NDArray[np.float32], answers: NDArray[np.float32]
+) -> dict[str, Any]:
+    """Returns how far a student is from its teacher on a part, and the teacher's scores there.
+
+    Args:
+        labels: those of the run.
+        part: what the part is called in `run.json`.
+        table: its rows, all with a label or none.
+        logits: the student's, its temperature in them, `(n, n_classes)`.
+        answers: the teacher's probabilities, `(n, n_classes)`.
+    """
+    about: dict[str, Any] = {"part": part, "rows": len(table), **apart(logits, answers)}
+    if table.labels is not None:
+        truth = labels.encode(table.labels)
+        known = scores(Predictions(labels, answers, truth, table.texts, groups=table.groups))
+        about["teacher"] = {key: known[key] for key in ("accuracy", "macro_f1", "log_loss", "ece")}
+    return about

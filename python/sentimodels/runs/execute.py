@@ -31,7 +31,6 @@ from ..training.distributed import Distributed
 from ..training.history import Fit
 from ..training.optimizer import check_possible
 from ..training.state import STATE
-from ..training.trackers import check_tracker, tracking
 from ..training.trainer import Record, Trainer
 from .directory import METRICS, HasFingerprint, finish_run, finished, refuse_run
 
@@ -191,7 +190,11 @@ def execute(
         raise CheckpointError(f"{out}: has finished; nothing to resume")
     recipe.out, recipe.resumed, recipe.callbacks = out, resumed, callbacks or Callbacks()
     recipe.check()
-    check_tracker(recipe.config.train.track)
+    tracked = recipe.config.train.track != "none"
+    if tracked:
+        from ..training.trackers import check_tracker, tracking
+
+        check_tracker(recipe.config.train.track)
     with ExitStack() as stack:
         processes = recipe.processes = recipe.join()
         stack.callback(processes.end)
@@ -202,7 +205,7 @@ def execute(
                 refuse_run(out)  # before minutes are spent on it
         recipe.prepare()
         config = recipe.config
-        if processes.main:
+        if processes.main and tracked:
             on_record = stack.enter_context(tracking(config, out, recipe.callbacks.on_record))
             recipe.callbacks = replace(recipe.callbacks, on_record=on_record)
         set_torch(config.train)

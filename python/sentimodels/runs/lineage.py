@@ -1,7 +1,7 @@
 """What the run that weights start from has learned, so that nothing which starts from it forgets that.
 
 `record_of` reads it of a run of any kind; a run that starts there keeps it in its own record, and so on
-from run to run. Not for the weights (`start.py`) nor for teachers (`soft_labels.py`). Of the corpus of a
+from run to run. Not for the weights (`start.py`) nor for teachers (`tables.py`). Of the corpus of a
 language model only the files are known, not the texts.
 """
 

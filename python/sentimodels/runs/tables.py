@@ -6,9 +6,9 @@ What the user should know of them, such as guesses and leaks, is in `notes`.
 import errno
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import DataConfig, RunConfig
+from ..config import DataConfig, DistillationConfig, RunConfig
 from ..data.exclusion import Exclusion
 from ..data.leaks import leaks
-from ..data.normalization import fold
+from ..data.normalization import fold, stands_alone
 from ..data.readers import read_table, training_table
 from ..data.record import TrainingRecord
 from ..data.row_buffer import Blank
@@ -27,13 +27,32 @@ from ..data.split import NEAR_AT_MOST as _NEAR_AT_MOST
 from ..data.split import Units, count_of, divide, folds, labels_not_in_each
 from ..data.table import Labels, Table
 from ..errors import ConfigError, DataError
-from .soft_labels import Taught
 
-__all__ = ["Tables", "check_files", "read_tables"]
+__all__ = ["Tables", "Taught", "check_files", "check_taught", "example_of", "read_tables"]
 
 # Of fewer rows a tenth judges too coarsely: 1,000 rows know a difference to about 3 points.
 _TEST_OF_ROWS = 10_000
 _TEST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Taught:
+    """The answers of a teacher, `(n, n_classes)` probabilities of the rows of each part.
+
+    A student knows the training texts of its teacher through the answers, so its record names them too:
+    scores on them would be as good as scores on its own.
+
+    Attributes:
+        train: of the training texts.
+        valid: of the validation texts, or `None` without them.
+        test: of the test texts, or `None` without them.
+        records: what the teacher, or each run of an ensemble, was trained on.
+    """
+
+    train: NDArray[np.float32]
+    valid: NDArray[np.float32] | None
+    test: NDArray[np.float32] | None
+    records: tuple[TrainingRecord, ...]
 
 
 class Tables:
@@ -410,3 +429,52 @@ def check_files(config: RunConfig) -> None:
 def read_tables(config: RunConfig) -> Tables:
     """Reads the tables that a configuration names."""
     return Tables(config.data)
+
+
+# Words to try a classifier with, in the language of its data.
+#
+# They are the commonest run of words among the training texts, so that no text of one person is shown in
+# a summary or in a card.
+
+# Texts that are looked at, and texts that must share the words.
+_TEXTS, _SHARED = 2_000, 3
+_LONGEST = 40
+
+
+def example_of(texts: Sequence[str]) -> str:
+    """Returns up to three words, or four characters of a script without spaces, that texts have in common."""
+    rows = np.linspace(0, len(texts) - 1, min(len(texts), _TEXTS)).astype(int)
+    some = [texts[row] for row in rows]
+    for size in (3, 2, 1):
+        counts: Counter[str] = Counter()
+        for text in some:
+            counts.update(_runs(text, size))
+        if counts:
+            n, example = max((n, run) for run, n in counts.items())
+            if n >= _SHARED or size == 1:
+                return example
+    return "great fun"
+
+
+def _runs(text: str, size: int) -> set[str]:
+    """Returns the runs of so many words of a text, which a shell takes between double quotes."""
+    if stands_alone(text):
+        words, joined = [char for char in text if not char.isspace()], ""
+        size += 1
+    else:
+        words, joined = text.split(), " "
+    runs = (joined.join(words[i : i + size]) for i in range(len(words) - size + 1))
+    return {run for run in runs if len(run) <= _LONGEST and all(c.isalnum() or c == " " for c in run)}
+
+
+def check_taught(config: RunConfig, taught: Taught | None) -> None:
+    """Refuses a distillation without the answers of its teacher.
+
+    Raises:
+        ConfigError: saying which command has them.
+    """
+    if isinstance(config.task, DistillationConfig) and taught is None:
+        teacher = config.task.teacher or "TEACHER"
+        raise ConfigError(
+            f"task.kind distillation: senti distill {teacher} trains such a run; with --resume DIR it goes on"
+        )

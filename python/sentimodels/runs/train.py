@@ -8,8 +8,7 @@ from .baselines import with_baseline
 from .directory import FIRST
 from .execute import Callbacks, execute, recipe_of
 from .families import CLASSIFIER, check_command
-from .soft_labels import check_taught
-from .tables import Tables
+from .tables import Tables, check_taught
 
 __all__ = ["resume", "train"]
 

@@ -24,10 +24,9 @@ from ..data.opening import open_text
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, DataError
 from .hashed_ngrams import HashedNgrams
-from .inputs import Inputs
 from .ngrams import NgramIndex
 from .open_vocabulary import OpenVocabulary
-from .vocabulary import Subwords, Vocabulary, as_saved
+from .vocabulary import Inputs, Subwords, Vocabulary, as_saved
 from .words import WordNgrams
 
 __all__ = [

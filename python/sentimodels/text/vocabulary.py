@@ -8,17 +8,22 @@ one is padding, which are special, what each token reads. Not for lengths and lo
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from torch import Tensor
+
 from sentitok import Tokenizer
+
+from .ngrams import NgramTable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Subwords", "TextReader", "Vocabulary", "as_saved"]
+__all__ = ["Inputs", "Subwords", "TextReader", "Vocabulary", "as_saved"]
 
 # What padding is called: BERT's, SentencePiece's and Llama's, GPT-NeoX's.
 _PADDING = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
@@ -137,3 +142,31 @@ def as_saved(tokenizer: Tokenizer) -> Tokenizer:
         path = Path(folder) / "tokenizer.json"
         tokenizer.save(path)
         return Tokenizer.from_file(path)
+
+
+# What a model needs to know of its texts and classes.
+#
+# Not the texts themselves: an encoder (`encoder.py`) gives these facts once, before the first step.
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model is built for.
+
+    Attributes:
+        vocab_size: ids run below this.
+        n_classes: classes, for a head of classes.
+        pad_id: the id of padding, whose vector is zero; `None`: none.
+        n_ngrams: rows of the table of character n-grams; 0: tokens have none.
+        vectors: a vector for each id (V, D) to start from, rows of zeros where there is none.
+        grams: for a bag of n-grams, the ids that each id is also made of.
+        n_words: for a bag of n-grams, where words end: ids from here on are n-grams.
+    """
+
+    vocab_size: int
+    n_classes: int
+    pad_id: int | None = None
+    n_ngrams: int = 0
+    vectors: Tensor | None = None
+    grams: NgramTable | None = None
+    n_words: int | None = None
