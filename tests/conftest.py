@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import sentitok
+from sampled_cases import THOROUGH
 
 
 def _installed(name: str) -> bool:
@@ -36,17 +37,16 @@ CORPUS = ROOT / "tests" / "data" / "corpus"
 LONGEST = (
     "test_docs.py",
     "test_sharded.py",
-    "test_run.py",
+    "test_distillation.py",
     "test_torchrun.py",
     "test_acceleration_of_4.py",
-    "test_parity_data.py",
-    "test_benchmark.py",
-    "test_parity_unigram.py",
-    "test_acceleration.py",
-    "test_parity_training.py",
+    "test_options_act.py",
+    "test_run.py",
+    "test_trainer.py",
+    "test_page.py",
+    "test_page_runs.py",
+    "test_site.py",
     "test_cli.py",
-    "test_cli_training.py",
-    "test_cli_texts.py",
     "test_tour.py",
 )
 
@@ -60,10 +60,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A sanitised or loaded machine is slow; a slow example is no failure.
 settings.register_profile(
-    "sentitok", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+    "sentitok", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("thorough", parent=settings.get_profile("sentitok"), max_examples=5000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sentitok"))
+settings.register_profile("thorough", parent=settings.get_profile("sentitok"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thorough" if THOROUGH else "sentitok"))
 
 
 def pytest_report_header() -> list[str]:

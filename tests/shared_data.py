@@ -10,12 +10,15 @@ import lzma
 import os
 import sysconfig
 import zipfile
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# A comparison of an ordinary run reads one document of so many.
+_STEP = 64
 
 
 def folder() -> Path:
@@ -59,16 +62,23 @@ def python_code() -> list[str]:
     return [path.read_text("utf-8", errors="replace") for path in sorted(paths)]
 
 
+def collections(*, whole: bool = False) -> Iterable[tuple[str, list[str]]]:
+    """The texts of the data sets, as (name, documents): all 89 MB, or every 64th document."""
+    return _whole() if whole else _sample()
+
+
 @cache
-def collections() -> list[tuple[str, list[str]]]:
-    """Every text of the data sets, as (name, documents): read once, and kept (89 MB of text)."""
-    root = folder()
-    corpora = [(path.name, text("corpora", path.name)) for path in sorted((root / "corpora").glob("*.xz"))]
-    mixed = [(name, text("tokenizer-conformance", name)) for name in ("mixed_input.txt", "small_input.txt")]
-    news = [("zh-news", text("zh-news", "peoples-daily-1998-01.txt.xz"))]
-    return [
-        *((name, lines.splitlines(keepends=True)) for name, lines in [*corpora, *mixed, *news]),
-        ("udhr", declarations()),
-        ("python", python_code()),
-        ("imdb", imdb()),
-    ]
+def _sample() -> list[tuple[str, list[str]]]:
+    return [(name, documents[::_STEP]) for name, documents in _whole()]
+
+
+def _whole() -> Iterator[tuple[str, list[str]]]:
+    """Yields the collections one by one, so that one is in memory at a time."""
+    for path in sorted((folder() / "corpora").glob("*.xz")):
+        yield path.name, text("corpora", path.name).splitlines(keepends=True)
+    for name in ("mixed_input.txt", "small_input.txt"):
+        yield name, text("tokenizer-conformance", name).splitlines(keepends=True)
+    yield "zh-news", text("zh-news", "peoples-daily-1998-01.txt.xz").splitlines(keepends=True)
+    yield "udhr", declarations()
+    yield "python", python_code()
+    yield "imdb", imdb()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import tiktoken.registry
 
 import shared_data
 from sentitok import names
@@ -43,4 +44,6 @@ def filled(folder: Path) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
         patch.setattr(names, "_found", {})
+        # Encodings of both libraries take 100 MB each: none stays after the tests that ask for them.
+        patch.setattr(tiktoken.registry, "ENCODINGS", {})
         yield folder

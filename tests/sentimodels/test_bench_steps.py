@@ -21,6 +21,7 @@ from sentimodels.config import LanguageConfig
 from sentimodels.data import Table
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
 
+pytestmark = pytest.mark.slow  # a program of benches/, not of the package
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -77,7 +77,7 @@ class LanguageModel(nn.Module):
         return ids
 
 
-@pytest.mark.parametrize("name", ["gpt", "mamba", "lstm"])
+@pytest.mark.parametrize("name", ["gpt", pytest.param("mamba", marks=pytest.mark.slow), "lstm"])
 def test_a_causal_language_model(name: str) -> None:
     more = {"bidirectional": False} if name != "gpt" else CAUSAL
     model = LanguageModel(backbone_of(name, **more, d_hidden=32, d_head=8))

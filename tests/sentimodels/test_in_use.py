@@ -9,6 +9,7 @@ import pytest
 import shared_data
 from sentimodels.data import read_table
 
+pytestmark = pytest.mark.slow  # a program of benches/, not of the package
 BENCHES = Path(__file__).resolve().parents[2] / "benches" / "models"
 
 

@@ -17,6 +17,7 @@ assert SPEC is not None
 assert SPEC.loader is not None
 joint: Any = module_from_spec(SPEC)
 SPEC.loader.exec_module(joint)
+pytestmark = pytest.mark.slow  # a program of benches/, not of the package
 GROUPS, SIZE = 150, 4
 
 

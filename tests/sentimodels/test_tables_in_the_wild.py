@@ -221,7 +221,7 @@ def _check_written(seeds: range, folder: Path) -> None:
 
 
 def test_written_tables_read_back_equal(tmp_path: Path) -> None:
-    _check_written(range(600), tmp_path)
+    _check_written(range(200), tmp_path)
 
 
 @pytest.mark.slow

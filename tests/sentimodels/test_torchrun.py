@@ -101,6 +101,7 @@ def test_two_processes_pre_train_as_one_does(tmp_path: Path) -> None:
     assert abouts[0]["fit"]["tokens"] == abouts[1]["fit"]["tokens"] == 6 * 4 * 16
 
 
+@pytest.mark.slow
 def test_two_processes_translate_as_one_does(tmp_path: Path) -> None:
     """A batch has so many tokens of each process. `--set` is for names that torchrun takes for its own."""
     import sentimodels

@@ -23,7 +23,7 @@ from oracles.random_pipelines import KINDS, Pipeline, pipeline, text  # noqa: E4
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 #: Tokenizers of each kind in an ordinary run, and in a long one.
-FEW = 40
+FEW = 15
 MANY = 12_500
 CALLS = 6
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -67,6 +68,11 @@ def test_examples(name: str, line: str, prepared: Path) -> None:
     if "train-" in line:
         # The folder may hold a tokenizer of another size by that name.
         (prepared / (line.split(" -o ")[1] if " -o " in line else "tokenizer.json")).unlink(missing_ok=True)
+    if not set(line) & set("|><&;*$"):
+        done_here = run(*shlex.split(line)[1:], cwd=prepared)
+        assert done_here.code == 0, done_here.err
+        assert done_here.out
+        return
     command = prepared / "bin" / "sentitok"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sentitok.cli "$@"\n')

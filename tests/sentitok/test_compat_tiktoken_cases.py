@@ -24,7 +24,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("lib", [ours, theirs], ids=["ours", "theirs"])
+# That the cases hold for the library itself is looked at where they change.
+@pytest.mark.parametrize("lib", [ours, pytest.param(theirs, marks=pytest.mark.slow)], ids=["ours", "theirs"])
 def test_case(lib: ModuleType, name: str, cache: Path) -> None:
     CASES[name](lib)
 

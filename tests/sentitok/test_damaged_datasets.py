@@ -17,7 +17,7 @@ from sentitok.datasets import TokenDataset
 from sentitok.messages import shown, told
 
 # Damaged folders that run by default, and those of the slow variant.
-DAMAGES = 600
+DAMAGES = 200
 MANY_DAMAGES = 20_000
 
 

@@ -23,7 +23,7 @@ import tokenizers
 from oracles.random_pipelines import KINDS, pipeline, text
 from sentitok import EncodeError, Encoding, FormatError, SentitokError, Tokenizer
 
-FEW = 60
+FEW = 20
 MANY = 6_000
 N_THREADS = 8
 UNITS: tuple[Any, ...] = ("bytes", "chars")

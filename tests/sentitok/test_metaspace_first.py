@@ -7,6 +7,7 @@ normalizers that take away or replace the beginning decide of it. Not for the ot
 
 import json
 import random
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import tokenizers
 
 from oracles.normalizer_texts import odd_texts
+from sampled_cases import sample
 from sentitok import Tokenizer
 
 Json = dict[str, Any]
@@ -104,12 +106,10 @@ def test_marks_at_the_start(normalizer: str, pre_tokenizer: str) -> None:
         assert ours.count(text, specials="all") == len(ids), text
 
 
-SLOW_STARTS = [pytest.param(start, marks=pytest.mark.slow) for start in (" ", "``")]
-
-
-@pytest.mark.parametrize("start", ["", "  ", "\u0301", *SLOW_STARTS])
-@pytest.mark.parametrize("pre_tokenizer", PRE_TOKENIZERS)
-@pytest.mark.parametrize("normalizer", ["Strip", "albert", "NFKC"])
+@pytest.mark.parametrize(
+    ("normalizer", "pre_tokenizer", "start"),
+    sample(10, product(["Strip", "albert", "NFKC"], PRE_TOKENIZERS, ["", "  ", "\u0301", " ", "``"])),
+)
 def test_long_texts(normalizer: str, pre_tokenizer: str, start: str) -> None:
     """Texts that threads share begin as short ones do."""
     file = tokenizer_json(NORMALIZERS[normalizer], PRE_TOKENIZERS[pre_tokenizer])

@@ -67,7 +67,7 @@ def agree(saved: Path, name: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("name", NORMALIZERS)
 def test_code_points_and_odd_texts(saved: Path, name: str) -> None:
-    agree(saved, name, [*code_points(211), *odd_texts(1500)])
+    agree(saved, name, [*code_points(811), *odd_texts(400)])
 
 
 @pytest.mark.slow

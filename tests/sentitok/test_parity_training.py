@@ -81,7 +81,7 @@ CORPORA = [
 
 
 #: Characters of a text by default; the whole texts are a larger run of the same.
-SOME = 1_000_000
+SOME = 300_000
 
 
 def documents_of(name: str) -> str:

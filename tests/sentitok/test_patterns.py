@@ -196,7 +196,7 @@ def agree_on_random_patterns(n: int) -> None:
 
 
 def test_random_patterns_split_as_theirs() -> None:
-    agree_on_random_patterns(1500)
+    agree_on_random_patterns(500)
 
 
 @pytest.mark.slow

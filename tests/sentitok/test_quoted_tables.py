@@ -69,10 +69,10 @@ def test_separators_are_recognised(kind: str, separator: str, first_line: str, t
 def test_errors_count_the_line_that_sets_the_separator(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("sep=;\na;b\n1;2;3\n")
-    with pytest.raises(FormatError, match="line 3 .*row of 3 fields under a header of 2"):
+    with pytest.raises(FormatError, match=r"line 3 .*row of 3 fields under a header of 2"):
         read(path, "csv:a")
     path.write_text("sep=;\na;b\n1;2\n")
-    with pytest.raises(FormatError, match='line 2 .*columns are "a", "b"'):
+    with pytest.raises(FormatError, match=r'line 2 .*columns are "a", "b"'):
         read(path, "csv:text")
 
 

@@ -28,7 +28,7 @@ from sentitok import FormatError, Tokenizer
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 # Models of each order: enough for every run, and those of `make test-slow`.
-FEW, MANY = 60, 20_000
+FEW, MANY = 20, 20_000
 # How often a text of a model is drawn with dropout.
 DRAWS = 300
 # The longest such text in bytes: the outcomes of more than that are millions.

@@ -18,7 +18,7 @@ from oracles.random_pipelines import BYTE_CHARS, KINDS, Pipeline, barred, pipeli
 from sentitok import EncodeError, Encoding, FormatError, SentitokError, Tokenizer
 
 #: Models of each kind in an ordinary run, and in a long one.
-FEW = 100
+FEW = 30
 MANY = 20_000
 TEXTS = 5
 #: How tokenizers is called ends in one of these where a file or a text is beyond it.

@@ -18,7 +18,7 @@ from oracles.unigram_models import Model
 from sentitok import FormatError, Tokenizer
 
 #: How many models a run makes, and how many the thorough one.
-MODELS = 150
+MODELS = 50
 MANY = 20_000
 
 

@@ -17,7 +17,7 @@ from oracles import wordpiece
 from sentitok import FormatError, Tokenizer
 
 #: How many models a run makes, and how many the thorough one.
-MODELS = 150
+MODELS = 50
 MANY = 20_000
 BERT = {
     "type": "BertNormalizer",

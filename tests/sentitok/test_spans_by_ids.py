@@ -160,7 +160,7 @@ def test_hostile_texts(name: str, n_bytes: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_text_of_the_data(name: str) -> None:
-    for _, documents in shared_data.collections():
+    for _, documents in shared_data.collections(whole=True):
         joined = "".join(documents)
         check(model(name), joined[: 1 << 20])
 
