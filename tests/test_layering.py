@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from source_files import MODULES, PYTHON, SOURCES, each, in_folder, name_of
-
-ROOMED = [path for path in MODULES if path.is_relative_to(PYTHON / "sentimodels")]
+from source_files import MODULES, PYTHON, ROOT, SOURCES, each, in_folder, name_of
 
 
 @cache
@@ -59,54 +57,6 @@ TENSORS = {"python/sentitok/datasets.py"}
 # What opens a socket: the page's server, to be asked, and processes that train together.
 SOCKETS = {"python/sentitok/web/server.py"}
 
-# Room of python/sentimodels: the rooms it may import. Each names rooms above it only, so arrows
-# point one way; a new room is a new row.
-ROOMS: dict[str, set[str]] = {
-    "errors": set(),
-    "arguments": {"errors"},  # what calls in Python are given
-    "config": set(),  # sections know values
-    "data": {"errors"},  # files and tables, never ids of a model
-    "text": {"errors", "config", "data"},  # from texts to ids: encoders, and corpora of tokens
-    "nn": {"errors", "config", "text"},  # tensors, never files
-    "models": {"errors", "config", "text", "nn"},
-    "generation": {"errors", "arguments", "text", "nn", "models"},
-    "inference": {"data"},
-    "evaluation": {"errors", "data"},  # predictions, whoever made them
-    "training": {"errors", "config"},  # the loop: no architecture, no task
-    "tasks": {"errors", "config", "data", "text", "nn", "models", "generation", "inference", "training"},
-    "plots": {"errors", "data", "evaluation"},  # what is there already, drawn
-    "runs": {
-        "errors", "config", "data", "text", "models", "inference", "evaluation", "training", "tasks",
-    },
-    "language_model": {"errors", "arguments", "config", "text", "models", "generation", "training", "runs"},
-    "translator": {
-        "errors", "arguments", "config", "text", "models", "generation", "training", "tasks", "runs",
-    },
-    "classifier": {"arguments", "config", "data", "text", "inference", "training", "runs"},
-    "predictor": {"errors", "evaluation", "runs", "classifier"},
-    "alignment": {
-        "errors", "config", "data", "models", "generation", "evaluation", "training", "runs", "predictor",
-    },  # a language model that learns, and a classifier that rewards: data and losses
-    "recipes": {
-        "errors", "config", "data", "text", "nn", "models", "generation", "inference", "evaluation",
-        "training", "tasks", "runs", "translator", "predictor", "alignment",
-    },  # what a run of each kind needs to say
-    "explain": {"errors", "data", "text", "nn", "models", "evaluation", "classifier"},
-    # files for other programs; the reader of ONNX folders needs no torch
-    "export": {"config", "errors", "data", "text", "nn", "models", "runs", "classifier"},
-    # what runs answer on the page; the page itself is sentitok's
-    "web": {
-        "errors", "text", "generation", "evaluation", "runs", "language_model", "classifier", "predictor",
-        "explain",
-    },
-    "cli": {
-        "errors", "config", "data", "models", "generation", "training", "tasks", "evaluation", "plots",
-        "runs", "language_model", "translator", "recipes", "classifier", "predictor", "alignment",
-        "explain", "export", "web",
-    },
-    "__main__": {"cli"},
-}  # fmt: skip
-
 
 @each(MODULES)
 def test_python_imports(path: Path) -> None:
@@ -145,54 +95,12 @@ def test_the_library_knows_neither_page_nor_command(path: Path) -> None:
                 assert not (room[0] == "sentitok" and set(room[1:]) & above), f"line {node.lineno}"
 
 
-def checked_only(path: Path) -> set[int]:
-    """Lines of a file that only type checkers read."""
-    blocks = [
-        n for n in tree(path).body if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING"
-    ]
-    return {line for n in blocks for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
-
-
-def room_of(path: Path) -> str:
-    return path.relative_to(PYTHON / "sentimodels").with_suffix("").parts[0]
-
-
-def rooms_named(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and room of each import from the package, but those that only type checkers read."""
-    package = path.relative_to(PYTHON).parts[:-1]
-    skipped = checked_only(path)
-    for node in nodes(path):
-        if getattr(node, "lineno", 0) in skipped:
-            continue
-        if isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            module = [*above, *(node.module.split(".") if node.module else [])]
-            names = [[*module, alias.name] for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-        else:
-            continue
-        yield from ((node.lineno, name[1]) for name in names if name[0] == "sentimodels" and len(name) > 1)
-
-
-def test_rooms_point_one_way() -> None:
-    assert set(ROOMS) == {room_of(path) for path in ROOMED} - {"__init__"}
-    names = list(ROOMS)
-    for place, room in enumerate(names):
-        assert ROOMS[room] <= set(names[:place]), room
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_rooms_of_sentimodels(room: str) -> None:
-    """Each room names only those it may, and names each of them."""
-    paths = [path for path in ROOMED if room_of(path) == room]
-    assert paths
-    used = set()
-    for path in paths:
-        for line, named in rooms_named(path):
-            assert named == room or named in ROOMS[room], f"{name_of(path)}:{line} imports {named}"
-            used.add(named)
-    assert ROOMS[room] <= used, "allowed, but not needed"
+def test_rooms_of_sentimodels_import_lower_rooms_only() -> None:
+    """The order of the rooms is in pyproject.toml, `[tool.importlinter]`."""
+    pytest.importorskip("importlinter", reason="import-linter, of the extra `dev`, is not installed")
+    code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_parts_of_the_treebank_do_not_read_files_by_guess() -> None:
