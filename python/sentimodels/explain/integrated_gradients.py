@@ -5,7 +5,8 @@ stand for unknown words, to the vectors of the tokens; special tokens and positi
 stretch of the path the parts must sum up to the difference of the scores at its ends, so what a
 stretch misses is known, and those that miss most are halved (`quadrature.py`) until all together miss
 less than the tolerance, or the gradients are used up. The model itself is left alone: gradients are
-taken on a copy that shares its weights, so threads do not see each other.
+taken on a copy that shares its weights, so threads do not see each other. Our own instead of captum, which
+takes a fixed number of steps: here the steps go where the sum misses most, until it is met.
 """
 
 import copy
