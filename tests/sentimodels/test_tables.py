@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from sentimodels.config import TASKS, DistillationConfig, OptimConfig, Section
+from sentimodels.config import SCHEDULES, TASKS, DistillationConfig, OptimConfig, Section
 from sentimodels.data.readers import READERS, recognise
 from sentimodels.explain import EXPLAINERS
 from sentimodels.nn.class_head import POOLINGS, Pooling, PoolingKind
@@ -15,7 +15,7 @@ from sentimodels.runs.execute import RECIPES
 from sentimodels.runs.families import FAMILIES
 from sentimodels.runs.tasks import CLASSIFIER_TASKS
 from sentimodels.tasks.distillation import DISTANCES
-from sentimodels.training.optimizer import OPTIMIZERS, SCHEDULES, Optimizers, rate
+from sentimodels.training.optimizer import OPTIMIZERS, Optimizers, rate
 
 
 def choices(section: type[Section], key: str) -> set[str]:

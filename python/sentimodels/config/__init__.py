@@ -26,7 +26,7 @@ from .language import (
 from .run import AUTO, SECTIONS, RunConfig, Written
 from .section import CharNgrams, NgramRange, Section, flag
 from .task import DEFAULT_TASK, TASKS, ClassificationConfig, DistillationConfig, TaskConfig
-from .train import LoopConfig, OptimConfig, TrainConfig, TrainingPlan
+from .train import SCHEDULES, LoopConfig, OptimConfig, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "AUTO",
     "DEFAULT_TASK",
     "LANGUAGE_TASKS",
+    "SCHEDULES",
     "SECTIONS",
     "TASKS",
     "AlignConfig",

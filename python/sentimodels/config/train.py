@@ -4,6 +4,8 @@
 weights start. Not for the loss or the order of rows: those are the task's (`task.py`).
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from .section import Section, flag
 
-__all__ = ["LoopConfig", "OptimConfig", "StartConfig", "TrainConfig", "TrainingPlan"]
+__all__ = ["SCHEDULES", "LoopConfig", "OptimConfig", "StartConfig", "TrainConfig", "TrainingPlan"]
 
 
 class LoopConfig(Section):
@@ -158,6 +160,15 @@ class TrainingPlan:
 
 
 # `OptimConfig`, the section `[optim]`: how weights move.
+
+
+# By the name of `optim.schedule`: the factor of the highest rate, given the share of the steps after warm-up
+# that are done, and the factor of the last step (`min_lr_ratio`).
+SCHEDULES: dict[str, Callable[[float, float], float]] = {
+    "constant": lambda _, __: 1.0,
+    "linear": lambda done, last: last + (1 - last) * (1 - done),
+    "cosine": lambda done, last: last + (1 - last) * ((1 + math.cos(math.pi * done)) / 2),
+}
 
 
 class OptimConfig(Section):

@@ -6,7 +6,6 @@ positions, norms or biases. `layer_decay` lowers the rate of each layer further 
 Ruder 2018).
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
@@ -16,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import OptimConfig
+from ..config import SCHEDULES, OptimConfig
 from ..errors import ConfigError
 
 __all__ = [
@@ -297,15 +296,6 @@ def put(table: Tensor, rows: Tensor, values: Tensor) -> None:
         table.detach().numpy()[rows.numpy()] = values.numpy()
     else:
         table.detach().index_copy_(0, rows, values)
-
-
-# By the name of `optim.schedule`: the factor of the highest rate, given the share of the steps after warm-up
-# that are done, and the factor of the last step (`min_lr_ratio`).
-SCHEDULES: dict[str, Callable[[float, float], float]] = {
-    "constant": lambda _, __: 1.0,
-    "linear": lambda done, last: last + (1 - last) * (1 - done),
-    "cosine": lambda done, last: last + (1 - last) * ((1 + math.cos(math.pi * done)) / 2),
-}
 
 
 def rate(step: int, total: int, config: OptimConfig) -> float:
