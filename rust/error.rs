@@ -7,8 +7,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::vocab::TokenId;
-
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -122,7 +120,7 @@ pub enum Error {
         /// The id.
         id: u64,
         /// The greatest id there is.
-        max: TokenId,
+        max: u32,
     },
     /// Ids cannot be decoded as asked.
     Decode(String),

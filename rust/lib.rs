@@ -53,6 +53,7 @@
 //! The Python module in `py` is glue over these and holds no logic.
 
 mod atomic;
+mod cache;
 #[cfg(feature = "corpus")]
 pub mod corpus;
 #[cfg(feature = "corpus")]
@@ -65,14 +66,12 @@ mod memory;
 pub mod models;
 pub mod normalizer;
 pub mod parallel;
-mod piece_table;
 pub mod pipeline;
 pub mod pre_tokenizer;
 pub mod progress;
 #[cfg(feature = "python")]
 mod py;
 mod random;
-mod scratch_pool;
 #[cfg(feature = "train")]
 mod sentencepiece_rules;
 mod step_counter;

@@ -1,7 +1,8 @@
 //! Memory whose size input decides: an error where the system refuses it.
 //!
-//! Vectors and maps of the standard library end the process where they cannot grow. These
-//! functions grow them with `try_reserve` and return [`Error::Memory`].
+//! Vectors and maps of the standard library end the process where they cannot grow. [`MakeRoom`] and the
+//! functions here grow them with `try_reserve` and return [`Error::Memory`]. They are for buffers whose size
+//! a text, a file or a number of the caller decides; a few kilobytes are allocated as usual.
 
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher, Hash};
@@ -13,24 +14,77 @@ pub(crate) fn missing<T>(n: usize) -> Error {
     Error::Memory { n, size: size_of::<T>() }
 }
 
-/// Makes room for `more` values beside those that are there.
+/// A collection that grows where input decides.
+pub(crate) trait MakeRoom {
+    /// Makes room for `more` values beyond those it holds.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where the system refuses it.
+    fn make_room(&mut self, more: usize) -> Result<()>;
+}
+
+impl<T> MakeRoom for Vec<T> {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        if self.capacity() - self.len() >= more {
+            return Ok(());
+        }
+        let n = self.len().saturating_add(more);
+        self.try_reserve(more).map_err(|_| missing::<T>(n))
+    }
+}
+
+impl MakeRoom for String {
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let n = self.len().saturating_add(more);
+        if n > self.capacity() {
+            self.try_reserve(more).map_err(|_| missing::<u8>(n))?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: Ord> MakeRoom for BinaryHeap<T> {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let n = self.len().saturating_add(more);
+        if n > self.capacity() {
+            self.try_reserve(more).map_err(|_| missing::<T>(n))?;
+        }
+        Ok(())
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for HashMap<K, V, S> {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let n = self.len().saturating_add(more);
+        if n > self.capacity() {
+            self.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
+        }
+        Ok(())
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for hashbrown::HashMap<K, V, S> {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let n = self.len().saturating_add(more);
+        if n > self.capacity() {
+            self.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
+        }
+        Ok(())
+    }
+}
+
+/// Appends a value.
 ///
 /// # Errors
 /// [`Error::Memory`] where there is not enough, as for all of these.
 #[inline]
-pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
-    if values.capacity() - values.len() >= more {
-        return Ok(());
-    }
-    let n = values.len().saturating_add(more);
-    values.try_reserve(more).map_err(|_| missing::<T>(n))
-}
-
-/// Appends a value.
-#[inline]
 pub(crate) fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
     if values.len() == values.capacity() {
-        reserve(values, 1)?;
+        values.make_room(1)?;
     }
     values.push(value);
     Ok(())
@@ -39,7 +93,7 @@ pub(crate) fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
 /// Appends values.
 #[inline]
 pub(crate) fn extend<T: Clone>(values: &mut Vec<T>, more: &[T]) -> Result<()> {
-    reserve(values, more.len())?;
+    values.make_room(more.len())?;
     values.extend_from_slice(more);
     Ok(())
 }
@@ -85,79 +139,9 @@ pub(crate) fn collected<T>(values: impl ExactSizeIterator<Item = T>) -> Result<V
 
 /// Makes a vector of `n` values longer, where it is shorter.
 pub(crate) fn resize<T: Clone>(values: &mut Vec<T>, n: usize, value: T) -> Result<()> {
-    reserve(values, n.saturating_sub(values.len()))?;
+    values.make_room(n.saturating_sub(values.len()))?;
     values.resize(n, value);
     Ok(())
-}
-
-/// Appends to a text.
-pub(crate) fn extend_text(text: &mut String, more: &str) -> Result<()> {
-    reserve_text(text, more.len())?;
-    text.push_str(more);
-    Ok(())
-}
-
-/// Makes room for so many bytes of text more.
-pub(crate) fn reserve_text(text: &mut String, more: usize) -> Result<()> {
-    if text.capacity() - text.len() < more {
-        text.try_reserve(more).map_err(|_| missing::<u8>(text.len().saturating_add(more)))?;
-    }
-    Ok(())
-}
-
-/// Bytes that are written to, for writers that know no [`Error`].
-pub(crate) struct Written<'a>(pub(crate) &'a mut Vec<u8>);
-
-impl std::io::Write for Written<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        extend(self.0, bytes).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Adds a value to a heap.
-#[inline]
-pub(crate) fn push_heap<T: Ord>(heap: &mut BinaryHeap<T>, value: T) -> Result<()> {
-    if heap.len() == heap.capacity() {
-        heap.try_reserve(1).map_err(|_| missing::<T>(heap.len() + 1))?;
-    }
-    heap.push(value);
-    Ok(())
-}
-
-/// A collection that grows where input decides.
-pub(crate) trait MakeRoom {
-    /// Makes room for `more` values beyond those it holds.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] where the system refuses it.
-    fn make_room(&mut self, more: usize) -> Result<()>;
-}
-
-impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for HashMap<K, V, S> {
-    #[inline]
-    fn make_room(&mut self, more: usize) -> Result<()> {
-        let n = self.len().saturating_add(more);
-        if n > self.capacity() {
-            self.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
-        }
-        Ok(())
-    }
-}
-
-impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for hashbrown::HashMap<K, V, S> {
-    #[inline]
-    fn make_room(&mut self, more: usize) -> Result<()> {
-        let n = self.len().saturating_add(more);
-        if n > self.capacity() {
-            self.try_reserve(more).map_err(|_| missing::<(K, V)>(n))?;
-        }
-        Ok(())
-    }
 }
 
 /// A vector of `n` values that are alike.
@@ -176,7 +160,7 @@ mod tests {
         let n = usize::MAX / 8;
         let mut values = vec![1_u64];
         for error in [
-            reserve(&mut values, n - 1).unwrap_err(),
+            values.make_room(n - 1).unwrap_err(),
             reserved::<u64>(n).unwrap_err(),
             filled(n, 0_u64).unwrap_err(),
             collected(vec![(); n].into_iter().map(|()| 0_u64)).unwrap_err(),
@@ -193,8 +177,10 @@ mod tests {
         assert_eq!(values, [1, 2, 3, 4, 9, 9]);
         let (mut text, mut heap, mut map) = ("a".to_owned(), BinaryHeap::new(), HashMap::new());
         for n in 0..100 {
-            extend_text(&mut text, "bc").unwrap();
-            push_heap(&mut heap, n).unwrap();
+            text.make_room(2).unwrap();
+            text.push_str("bc");
+            heap.make_room(1).unwrap();
+            heap.push(n);
             map.make_room(1).unwrap();
             map.insert(n, ());
         }

@@ -5,13 +5,12 @@
 //! only one of them can do is asked for by [`Model::bpe`] and its like.
 
 pub mod bpe;
-pub(crate) mod cache;
 pub mod unigram;
 pub mod wordpiece;
 
+use crate::cache::pretoken_cache::PretokenCache;
 use crate::error::{Error, Result};
 use crate::models::bpe::{Bpe, Dropout, Unit};
-use crate::models::cache::PretokenCache;
 use crate::models::unigram::{Draft, Unigram};
 use crate::models::wordpiece::{RawWords, WordPiece};
 use crate::normalizer::Normalizer;

@@ -10,7 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 
 /// Reading, writing, pruning and checking a vocabulary take up to [`WORK`] bytes for each of its
 /// bytes, and as many for each of [`WORK_TOKEN`] bytes a token: three times what vocabularies of
@@ -225,9 +225,9 @@ impl VocabBuilder {
     fn with_capacity(n_tokens: usize) -> Result<Self> {
         let mut vocab = Vocab::default();
         reserve_index(&mut vocab.index, n_tokens, |_| 0)?;
-        memory::reserve(&mut vocab.slab, n_tokens * 8)?;
-        memory::reserve(&mut vocab.starts, n_tokens + 1)?;
-        memory::reserve(&mut vocab.present, n_tokens)?;
+        vocab.slab.make_room(n_tokens * 8)?;
+        vocab.starts.make_room(n_tokens + 1)?;
+        vocab.present.make_room(n_tokens)?;
         Ok(Self { vocab })
     }
 

@@ -26,7 +26,7 @@ pub use totals::Totals;
 
 use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 use run::SortedRun;
@@ -111,7 +111,7 @@ impl WordCounts {
         same_pipeline(&self.pipeline, &other.pipeline)?;
         let totals = self.totals.add(&other.totals)?;
         let mut sum = Self::empty(self.pipeline.clone());
-        memory::reserve(&mut sum.bytes, self.bytes.len().max(other.bytes.len()))?;
+        sum.bytes.make_room(self.bytes.len().max(other.bytes.len()))?;
         let runs = vec![SortedRun::of_words(self), SortedRun::of_words(other)];
         run::merge(runs, Path::new(""), &mut Progress::silent(), |piece, count| sum.push(piece, count))?;
         sum.totals = totals;

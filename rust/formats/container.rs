@@ -7,15 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tokenizer_json::{self, Header};
+use super::tokenizer_json::{self, Header, ModelExtras};
 use crate::error::{Error, Result};
-use crate::models::Model;
-use crate::models::bpe::{MergeOrder, Unit};
-use crate::models::unigram::{PieceKind, Precision};
+use crate::models::bpe::Unit;
 use crate::pipeline::Pipeline;
 use crate::tokenizer::decoder::Decoder;
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
-use crate::vocab::TokenId;
 
 /// How the file begins.
 pub(super) const MAGIC: &str = "#sentitok-tokenizer ";
@@ -28,72 +25,10 @@ enum WrittenUnit {
     Chars,
 }
 
-/// What a model is beside what tokenizer.json says of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", deny_unknown_fields)]
-pub(super) enum Beside {
-    /// BPE by a list of merges.
-    Merges,
-    /// BPE by rank: the merges follow from the vocabulary.
-    Ranks,
-    /// BPE by scores.
-    Scores {
-        /// The score of each token, by id.
-        scores: Vec<f32>,
-        /// Tokens that no text becomes, ids ascending.
-        control: Vec<TokenId>,
-        /// Tokens of the user's, found before all merging, ids ascending.
-        user_defined: Vec<TokenId>,
-        /// Tokens that are taken apart again, ids ascending.
-        unused: Vec<TokenId>,
-    },
-    /// WordPiece: nothing.
-    WordPiece,
-    /// Unigram.
-    Unigram {
-        /// How scores are summed.
-        precision: Precision,
-        /// Whether a run of unknown characters is one token.
-        fuse_unk: bool,
-        /// What the pieces are by id: kinds and how many ids they have in a row.
-        kinds: Vec<(PieceKind, usize)>,
-    },
-}
-
-impl Beside {
-    fn of(model: &Model) -> Self {
-        match model {
-            Model::Bpe(model) => match model.order() {
-                MergeOrder::Ranks => Self::Ranks,
-                MergeOrder::List(_) => Self::Merges,
-                MergeOrder::Scores(scores) => {
-                    let options = model.options();
-                    Self::Scores {
-                        scores: scores.clone(),
-                        control: options.control.clone(),
-                        user_defined: options.user_defined.clone(),
-                        unused: options.unused.clone(),
-                    }
-                }
-            },
-            Model::WordPiece(_) => Self::WordPiece,
-            Model::Unigram(model) => {
-                let options = model.options();
-                let runs = options.kinds.chunk_by(|a, b| a == b);
-                Self::Unigram {
-                    precision: options.precision,
-                    fuse_unk: options.fuse_unk,
-                    kinds: runs.map(|run| (run[0], run.len())).collect(),
-                }
-            }
-        }
-    }
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenHeader {
-    model: Beside,
+    model: ModelExtras,
     unit: WrittenUnit,
     pipeline: Pipeline,
     decoder: Decoder,
@@ -103,7 +38,7 @@ struct WrittenHeader {
 pub(super) fn write(tokenizer: &Tokenizer, defaults: &CallDefaults) -> Result<Vec<u8>> {
     let model = tokenizer.model();
     let header = WrittenHeader {
-        model: Beside::of(model),
+        model: ModelExtras::of(model),
         unit: match model.unit() {
             Unit::Bytes => WrittenUnit::Bytes,
             Unit::Chars => WrittenUnit::Chars,

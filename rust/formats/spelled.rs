@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::bpe::Unit;
 use crate::parallel;
 use crate::text::byte_level;
@@ -75,7 +75,7 @@ pub(super) fn vocab(spelled: &[(Cow<'_, str>, TokenId)], unit: Unit, place: &str
     let (mut unreachable, mut texts) = (Vec::new(), HashSet::new());
     let mut is_twice = false;
     for (spelling, id) in spelled {
-        memory::reserve(&mut slab, spelling.len())?;
+        slab.make_room(spelling.len())?;
         if !push_token(spelling, unit, &mut slab) {
             unreachable.push(*id);
             is_twice |= !texts.insert(&**spelling);

@@ -27,14 +27,14 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Map
 use serde_json::Value;
 
 use self::entries::{Place, TextSeed};
+pub(super) use self::model::ModelExtras;
 use self::model::{ModelSeed, RawModel};
 use self::node::Node;
 pub(super) use self::write::Reader;
 pub use self::write::spelling;
 pub use self::write_stages::differences;
-use super::container::Beside;
 use crate::error::{Error, Result};
-use crate::memory::{Written, missing};
+use crate::memory;
 use crate::models::bpe::Unit;
 use crate::pipeline::Pipeline;
 use crate::tokenizer::decoder::Decoder;
@@ -47,7 +47,7 @@ pub(super) const NAME: &str = "tokenizer.json";
 
 /// What a header says about a file that the file itself has no words for.
 pub(super) struct Header {
-    pub(super) model: Beside,
+    pub(super) model: ModelExtras,
     pub(super) unit: Unit,
     pub(super) pipeline: Pipeline,
     pub(super) decoder: Decoder,
@@ -79,9 +79,23 @@ pub(super) fn write_compact(tokenizer: &Tokenizer, defaults: &CallDefaults, out:
     serde_json::to_writer(Written(out), &document).map_err(unwritten)
 }
 
+/// Writes JSON into memory; a refusal is an error of the kind `OutOfMemory`.
+struct Written<'a>(&'a mut Vec<u8>);
+
+impl std::io::Write for Written<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        memory::extend(self.0, bytes).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What hinders writing: that there is no memory, or a bug of ours.
 fn unwritten(error: serde_json::Error) -> Error {
-    if error.is_io() { missing::<u8>(1) } else { Error::Internal(error.to_string()) }
+    if error.is_io() { memory::missing::<u8>(1) } else { Error::Internal(error.to_string()) }
 }
 
 /// Reads a tokenizer; a header goes before what the file says.
@@ -178,7 +192,7 @@ impl Document<'_> {
                     split::read(self.part("pre_tokenizer").as_ref(), is_spelled, model.is_bpe())?;
                 let decoder = decoders::read(self.part("decoder").as_ref(), unit)?;
                 Header {
-                    model: Beside::Merges,
+                    model: ModelExtras::Merges,
                     unit,
                     pipeline: Pipeline { normalizer, pre_tokenizer },
                     decoder,

@@ -7,7 +7,7 @@
 //! sorting of marks between two starters.
 
 use super::rewrite::Rewrite;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 
 /// The bytes that a character becomes, at most: three characters.
 const MOST_IMAGE: usize = 12;
@@ -127,7 +127,7 @@ impl Reordering {
         ends.clear();
         if *is_short
             || images.try_reserve(MOST_IMAGE * items.len()).is_err()
-            || memory::reserve(ends, sources.len()).is_err()
+            || ends.make_room(sources.len()).is_err()
         {
             return out.give_up();
         }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::{PreTokenizer, sequence};
 use crate::error::Error;
-use crate::memory;
+use crate::memory::MakeRoom;
 use crate::text::byte_level::BYTE_TO_CHAR;
 use crate::text::pattern::Work;
 
@@ -20,7 +20,7 @@ pub(super) fn walk<E: From<Error>>(
     f: &mut dyn FnMut(Range<usize>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut spelled = String::new();
-    memory::reserve_text(&mut spelled, 2 * text.len())?;
+    spelled.make_room(2 * text.len())?;
     spelled.extend(text.bytes().map(|byte| BYTE_TO_CHAR[usize::from(byte)]));
     // Where the last piece ended, in the text as it is spelled and as it is.
     let (mut spelled_end, mut end) = (0, 0);

@@ -12,7 +12,7 @@ use super::output::{Keeps, Output};
 use super::walk::finished;
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
 use crate::normalizer::Rewritten;
 use crate::parallel;
@@ -345,7 +345,7 @@ impl Settings<'_> {
         }
         if self.options.spans {
             let more = made.ids.len() - made.spans.len();
-            memory::reserve(&mut made.spans, more)?;
+            made.spans.make_room(more)?;
             made.spans.resize(made.ids.len(), span);
         }
         Ok(())

@@ -8,7 +8,7 @@ use super::repeats::Repeats;
 use super::walk::{Walk, finished};
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::MakeRoom;
 use crate::models::Worker;
 use crate::models::bpe::Dropout;
 use crate::normalizer::Rewritten;
@@ -332,7 +332,7 @@ fn encode_stretch(
             let n_bytes = (last.end - first.start) as usize;
             output.reserve(n_bytes.min(MOST_RESERVED))?;
             // A long piece may be pushed id by id.
-            memory::reserve(&mut output.ids, n_bytes)?;
+            output.ids.make_room(n_bytes)?;
         }
         output.encode_chunk(finder, text.as_bytes(), pieces, &mut origin, worker)?;
         output.room_left()

@@ -185,8 +185,8 @@ impl<'a> Rows<'a> {
     /// to a multiple.
     ///
     /// # Errors
-    /// [`Error::Encode`] for a row longer than `length`, a multiple of 0, or more
-    /// than there is memory for.
+    /// [`Error::Encode`] for a row longer than `length` or a multiple of 0; [`Error::Memory`] for
+    /// more cells than there is memory for.
     pub fn columns(&self, length: Option<usize>, multiple_of: Option<usize>) -> Result<usize> {
         let longest = self.iter().map(<[TokenId]>::len).max().unwrap_or(0);
         if let Some(length) = length
@@ -201,13 +201,12 @@ impl<'a> Rows<'a> {
             Some(multiple) => length.unwrap_or(longest).div_ceil(multiple).saturating_mul(multiple),
             None => length.unwrap_or(longest),
         };
-        // Asked for before it is filled: to run out of memory here is no reason to abort.
-        let cells = columns.checked_mul(self.len()).and_then(|n| n.checked_mul(size_of::<i64>() + 1));
-        let fits = cells.is_some_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
-        if fits {
-            return Ok(columns);
+        // Checked before the rectangle is made, by libraries that end the process where memory is refused.
+        let cells = columns.saturating_mul(self.len());
+        match memory::has_room(cells.saturating_mul(size_of::<i64>() + 1)) {
+            true => Ok(columns),
+            false => Err(memory::missing::<i64>(cells)),
         }
-        Err(Error::Encode(format!("{} rows of {columns} columns do not fit in memory", self.len())))
     }
 
     /// Fills a rectangle of so many `columns` and as many rows as there are with a value for each

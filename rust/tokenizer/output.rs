@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::walk::{Ended, Walk};
 use super::words::WordOfIds;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
 use crate::text::pattern::Work;
 use crate::tokenizer::added_tokens::AddedToken;
@@ -137,7 +137,7 @@ impl<'a> Output<'a> {
                 n
             }
             None => {
-                memory::reserve(&mut self.ids, n)?;
+                self.ids.make_room(n)?;
                 self.ids.extend_from_within(place.id..place.id + n);
                 n
             }
@@ -146,7 +146,7 @@ impl<'a> Output<'a> {
             if let Some(surfaces) = &mut self.surfaces {
                 surfaces.repeat(place.surface, place.id..place.id + n, spans.len())?;
             }
-            memory::reserve(spans, n)?;
+            spans.make_room(n)?;
             for at in place.id..place.id + n {
                 spans.push(spans[at].map(|end| end + further));
             }
@@ -163,8 +163,8 @@ impl<'a> Output<'a> {
         if self.known.is_some() {
             return Ok(());
         }
-        memory::reserve(&mut self.ids, n_bytes)?;
-        self.spans.as_mut().map_or(Ok(()), |spans| memory::reserve(spans, n_bytes))
+        self.ids.make_room(n_bytes)?;
+        self.spans.as_mut().map_or(Ok(()), |spans| spans.make_room(n_bytes))
     }
 
     /// Encodes something that has no spans; where ids are counted, most are never put out.

@@ -10,7 +10,7 @@ use super::origin::Origin;
 use super::output::Output;
 use super::spans::Traces;
 use super::walk::Walk;
-use crate::memory;
+use crate::memory::MakeRoom;
 use crate::models::Worker;
 use crate::models::wordpiece::RawWords;
 use crate::normalizer::Aligned;
@@ -74,7 +74,7 @@ impl Output<'_> {
         let all = known.unwrap_or(&ids[new..]);
         let to_come = &mut &*all;
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(()) };
-        memory::reserve(spans, to_come.len().min((last.end - first.start) as usize))?;
+        spans.make_room(to_come.len().min((last.end - first.start) as usize))?;
         let are_plain = is_plain(&section.as_bytes()[first.start as usize..last.end as usize]);
         let mut pieces = pieces;
         loop {

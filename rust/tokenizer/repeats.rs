@@ -7,8 +7,8 @@
 //! that nothing depends on the texts before. Not for tokens that are drawn by chance.
 
 use super::output::{Output, Place};
+use crate::cache::piece_table::{Key, MAX_KEY, PieceTable, hash, key};
 use crate::error::Result;
-use crate::piece_table::{Key, MAX_KEY, PieceTable, hash, key};
 use crate::text::utf8_runs::Stretch;
 
 /// The sets of the table, at most: 2 MiB.

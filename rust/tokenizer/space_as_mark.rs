@@ -10,7 +10,7 @@ use super::Tokenizer;
 use super::encode::MOST_RESERVED;
 use super::output::{Keeps, Output};
 use super::walk::Walk;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::pre_tokenizer::simd::Tiles;
@@ -131,7 +131,7 @@ fn encode_pieces(text: &[u8], pieces: &[Piece], worker: &mut Worker<'_>, output:
         let n_bytes = (last.end - first.start) as usize;
         output.reserve(n_bytes.min(MOST_RESERVED))?;
         // A long piece may be pushed id by id.
-        memory::reserve(&mut output.ids, n_bytes)?;
+        output.ids.make_room(n_bytes)?;
     }
     output.count_or_keep(worker, |worker, ids| worker.encode_spaced(text, pieces, ids))?;
     worker.check()?;

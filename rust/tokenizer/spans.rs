@@ -9,7 +9,7 @@ use super::origin::Origin;
 use super::output::{Keeps, Output, other_ids};
 use super::walk::Walk;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::token_lengths::Extents;
@@ -91,11 +91,11 @@ impl Traces<'_, '_> {
         ids.clear();
         lens.clear();
         let n_bytes = piece.range().len();
-        memory::reserve(ids, n_bytes)?;
-        memory::reserve(lens, n_bytes)?;
+        ids.make_room(n_bytes)?;
+        lens.make_room(n_bytes)?;
         worker.encode_with_lens(&self.text[piece.range()], ids, lens);
         worker.check()?;
-        memory::reserve(self.spans, ids.len())?;
+        self.spans.make_room(ids.len())?;
         let mut start = piece.start as usize;
         for (&id, &len) in ids.iter().zip(&*lens) {
             let end = start + len as usize;
@@ -147,7 +147,7 @@ impl Output<'_> {
         }
         let all = known.unwrap_or(&ids[new..]);
         let to_come = &mut &*all;
-        memory::reserve(traces.spans, to_come.len())?;
+        traces.spans.make_room(to_come.len())?;
         for &piece in pieces {
             traces.push_piece(piece, to_come, extents, of_piece, worker)?;
         }

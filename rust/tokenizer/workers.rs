@@ -4,9 +4,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::cache::scratch_pool::{Owner, Resting};
 use crate::models::{Model, Scratch, Worker};
 use crate::parallel;
-use crate::scratch_pool::{Owner, Resting};
 use crate::token_lengths::Extents;
 
 /// A model and what its workers left behind: their caches live on between calls.

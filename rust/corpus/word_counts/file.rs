@@ -19,7 +19,7 @@ use super::run::{self, SortedRun};
 use super::{Totals, WordCounts, same_pipeline};
 use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 
@@ -171,7 +171,7 @@ impl<R: BufRead> CountsReader<R> {
         };
         std::mem::swap(&mut self.piece, &mut self.before);
         self.piece.clear();
-        memory::reserve(&mut self.piece, space)?;
+        self.piece.make_room(space)?;
         if let Err(error) = STANDARD.decode_vec(&self.line[..space], &mut self.piece) {
             return Err(self.error(format!("the piece is no base64: {error}")));
         }
@@ -289,7 +289,7 @@ fn push_header(out: &mut String, header: &Header) -> Result<()> {
 
 fn push_piece(out: &mut String, piece: &[u8], count: u64) -> Result<()> {
     // Four characters for three bytes, and a count of at most 20 digits.
-    memory::reserve_text(out, piece.len().div_ceil(3).saturating_mul(4).saturating_add(24))?;
+    out.make_room(piece.len().div_ceil(3).saturating_mul(4).saturating_add(24))?;
     STANDARD.encode_string(piece, out);
     // Writing to a String cannot fail.
     let _ = writeln!(out, " {count}");

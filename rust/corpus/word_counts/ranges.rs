@@ -9,7 +9,7 @@ use super::WordCounts;
 use super::run::{self, SortedRun};
 use super::table::CountTable;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::parallel;
 use crate::progress::Progress;
 
@@ -51,7 +51,7 @@ pub(super) fn merge(
             continue;
         }
         memory::extend(&mut words.bytes, &range.bytes)?;
-        memory::reserve(&mut words.ends, range.ends.len())?;
+        words.ends.make_room(range.ends.len())?;
         words.ends.extend(range.ends.iter().map(|end| base + end));
         memory::extend(&mut words.counts, &range.counts)?;
     }

@@ -1,7 +1,7 @@
 //! `Table`: one worker's counts, the inner loop of counting.
 //!
 //! A piece of up to 15 bytes is kept inside its slot, as the key that all tables
-//! of pieces have ([`crate::piece_table`]). Longer pieces lie in one arena. Both
+//! of pieces have ([`crate::cache::piece_table`]). Longer pieces lie in one arena. Both
 //! tables probe linearly from a seeded hash, so that no text can be made to
 //! collide; hash order never reaches a result, since a table leaves as a sorted
 //! run ([`Sorted`]), or for sums. A chunk of pieces is counted in two short loops, keys and places,
@@ -14,9 +14,9 @@ use std::hash::BuildHasher;
 use hashbrown::DefaultHashBuilder;
 
 pub(crate) use self::sorted::Sorted;
+use crate::cache::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
 use crate::error::{Error, Result};
-use crate::memory;
-use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
+use crate::memory::{self, MakeRoom};
 use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
 use crate::pre_tokenizer::simd::prefetch;
 
@@ -199,10 +199,10 @@ impl CountTable {
             return Ok(());
         }
         let more = piece.len().max(self.arena.len());
-        memory::reserve(&mut self.arena, more)?;
+        self.arena.make_room(more)?;
         if self.entries.len() == self.entries.capacity() {
             let more = self.entries.len().max(FIRST_SLOTS / 2);
-            memory::reserve(&mut self.entries, more)?;
+            self.entries.make_room(more)?;
         }
         if (self.entries.len() + 1) * 4 > self.index.len() * 3 {
             self.index = memory::filled(self.index.len() * 2, 0)?;

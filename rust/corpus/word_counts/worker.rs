@@ -6,9 +6,9 @@ use super::count::LINE_END;
 use super::options::CountOptions;
 use super::run::{self, SortedRun, SpillWriter, Spilled};
 use super::table::CountTable;
+use crate::cache::piece_table::MAX_KEY;
 use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
 use crate::error::{Error, Result};
-use crate::piece_table::MAX_KEY;
 use crate::pipeline::{Pieces, Pipeline};
 use crate::progress::Progress;
 

@@ -6,18 +6,80 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use super::entries::{Entries, EntriesSeed, MergesSeed, Place, TextSeed};
 use crate::error::{Error, Result};
-use crate::formats::container::Beside;
 use crate::formats::spelled::{id_of, merges, vocab};
 use crate::models::Model;
 use crate::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
-use crate::models::unigram::{Precision, Unigram, UnigramOptions};
+use crate::models::unigram::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::models::wordpiece::{WordPiece, WordPieceOptions};
 use crate::text::byte_level;
 use crate::vocab::{TokenId, Vocab};
+
+/// What tokenizer.json has no words for in a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
+pub(in crate::formats) enum ModelExtras {
+    /// BPE by a list of merges.
+    Merges,
+    /// BPE by rank: the merges follow from the vocabulary.
+    Ranks,
+    /// BPE by scores.
+    Scores {
+        /// The score of each token, by id.
+        scores: Vec<f32>,
+        /// Tokens that no text becomes, ids ascending.
+        control: Vec<TokenId>,
+        /// Tokens of the user's, found before all merging, ids ascending.
+        user_defined: Vec<TokenId>,
+        /// Tokens that are taken apart again, ids ascending.
+        unused: Vec<TokenId>,
+    },
+    /// WordPiece: nothing.
+    WordPiece,
+    /// Unigram.
+    Unigram {
+        /// How scores are summed.
+        precision: Precision,
+        /// Whether a run of unknown characters is one token.
+        fuse_unk: bool,
+        /// What the pieces are by id: kinds and how many ids they have in a row.
+        kinds: Vec<(PieceKind, usize)>,
+    },
+}
+
+impl ModelExtras {
+    pub(in crate::formats) fn of(model: &Model) -> Self {
+        match model {
+            Model::Bpe(model) => match model.order() {
+                MergeOrder::Ranks => Self::Ranks,
+                MergeOrder::List(_) => Self::Merges,
+                MergeOrder::Scores(scores) => {
+                    let options = model.options();
+                    Self::Scores {
+                        scores: scores.clone(),
+                        control: options.control.clone(),
+                        user_defined: options.user_defined.clone(),
+                        unused: options.unused.clone(),
+                    }
+                }
+            },
+            Model::WordPiece(_) => Self::WordPiece,
+            Model::Unigram(model) => {
+                let options = model.options();
+                let runs = options.kinds.chunk_by(|a, b| a == b);
+                Self::Unigram {
+                    precision: options.precision,
+                    fuse_unk: options.fuse_unk,
+                    kinds: runs.map(|run| (run[0], run.len())).collect(),
+                }
+            }
+        }
+    }
+}
 
 /// The algorithms, by their names in files.
 const KINDS: [&str; 4] = [BPE, WORD_PIECE, UNIGRAM, WORD_LEVEL];
@@ -172,7 +234,7 @@ impl RawModel<'_> {
     }
 
     /// Checks the model and builds its tables; `beside` is what a header says.
-    pub(super) fn build(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Model> {
+    pub(super) fn build(self, vocab: Vocab, unit: Unit, beside: Option<ModelExtras>) -> Result<Model> {
         match self.kind {
             Some(kind) if kind != BPE && unit == Unit::Bytes => {
                 Err(Error::format("unit", format!("bytes are the unit of BPE, not of {kind}")))
@@ -206,7 +268,7 @@ impl RawModel<'_> {
         WordPiece::new(vocab, options)
     }
 
-    fn unigram(self, vocab: Vocab, beside: Option<Beside>) -> Result<Unigram> {
+    fn unigram(self, vocab: Vocab, beside: Option<ModelExtras>) -> Result<Unigram> {
         if self.scores.is_empty() {
             return Err(Error::format("$.model.vocab", "expected an array of tokens and scores"));
         }
@@ -216,7 +278,7 @@ impl RawModel<'_> {
             precision: Precision::F64,
             ..UnigramOptions::default()
         };
-        if let Some(Beside::Unigram { precision, fuse_unk, kinds }) = beside {
+        if let Some(ModelExtras::Unigram { precision, fuse_unk, kinds }) = beside {
             options.precision = precision;
             options.fuse_unk = fuse_unk;
             let n_kinds = kinds.iter().try_fold(0_usize, |n, (_, run)| n.checked_add(*run));
@@ -229,16 +291,16 @@ impl RawModel<'_> {
         Unigram::new(vocab, self.scores, options)
     }
 
-    fn bpe(self, vocab: Vocab, unit: Unit, beside: Option<Beside>) -> Result<Bpe> {
+    fn bpe(self, vocab: Vocab, unit: Unit, beside: Option<ModelExtras>) -> Result<Bpe> {
         let mut options = BpeOptions { unit, ..self.options };
         if unit == Unit::Bytes {
             check_byte_level(&options, &vocab)?;
         }
-        if beside == Some(Beside::Ranks) {
+        if beside == Some(ModelExtras::Ranks) {
             options.ignore_merges = false;
             return Bpe::new(vocab, MergeOrder::Ranks, options);
         }
-        if let Some(Beside::Scores { scores, control, user_defined, unused }) = beside {
+        if let Some(ModelExtras::Scores { scores, control, user_defined, unused }) = beside {
             let options = BpeOptions { control, user_defined, unused, ..options };
             return Bpe::new(vocab, MergeOrder::Scores(scores), options);
         }

@@ -2,21 +2,21 @@
 //!
 //! Short pieces are asked for together: memory is waited for once, not once a piece. Long
 //! pieces are cut into runs, which have keys of their own, as they are merged, never taken
-//! whole. Not for what is kept (`crate::models::cache`).
+//! whole. Not for what is kept (`crate::cache`).
 
 use std::ops::Range;
 
 use super::Bpe;
 use super::merge::Symbols;
 use super::short_merge::{Bytes, Chars, FewUnits, Units};
+use crate::cache::long_pieces::LongPieces;
+use crate::cache::piece_table::{Key, MAX_KEY, key, key_of_piece};
+use crate::cache::pretoken_cache::{self, PretokenCache};
 use crate::models::bpe::merge_boundaries::Run;
-use crate::models::cache::long_pieces::LongPieces;
-use crate::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pre_tokenizer::simd::{Level, Work};
 use crate::vocab::TokenId;
 use crate::{models::bpe::short_merge, models::bpe::short_merge::Few};
-use crate::{models::cache, models::cache::PretokenCache};
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole, as no token's key
 /// has this bit.
@@ -30,7 +30,7 @@ pub(super) struct Misses<'a> {
     pub(super) runs: &'a mut Vec<Run>,
 }
 
-impl cache::Misses for Misses<'_> {
+impl pretoken_cache::Misses for Misses<'_> {
     fn short(&mut self, key: Key, ids: &mut Vec<TokenId>) {
         let bytes = (key & !RUN).to_le_bytes();
         self.bpe.encode_piece(&bytes[..usize::from(bytes[MAX_KEY])], key & RUN != 0, self.symbols);
@@ -167,7 +167,7 @@ impl Misses<'_> {
         let from = ids.len();
         match self.bpe.whole_token_of(key) {
             Some(id) => ids.push(id),
-            None => cache::Misses::short(self, key, ids),
+            None => pretoken_cache::Misses::short(self, key, ids),
         }
         cache.insert(key, &ids[from..]);
     }
@@ -184,7 +184,7 @@ impl Misses<'_> {
         Few::merge_each(&mut self.symbols.side_by_side, &bpe.pairs, &mut pieces);
         let others = pieces.others;
         if !others.is_empty() {
-            cache::Misses::learn_each(self, cache, others);
+            pretoken_cache::Misses::learn_each(self, cache, others);
         }
     }
 

@@ -17,7 +17,7 @@ use std::alloc::{Layout, handle_alloc_error};
 
 use super::pairs::{Merged, PairTable};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::bpe::merge_queue::Agenda;
 use crate::models::bpe::windowed_merge::Windows;
 use crate::vocab::TokenId;
@@ -110,7 +110,7 @@ impl Symbols {
             lens.reserve(1);
             return true;
         }
-        *missing = memory::reserve(ids, 1).and_then(|()| memory::reserve(lens, 1)).err();
+        *missing = ids.make_room(1).and_then(|()| lens.make_room(1)).err();
         missing.is_none()
     }
 
@@ -196,10 +196,10 @@ impl Symbols {
         let Self { ids, lens, next, prev, agenda, skipped, .. } = self;
         let n = ids.len() as u32;
         next.clear();
-        memory::reserve(next, ids.len().max(1))?;
+        next.make_room(ids.len().max(1))?;
         next.extend((1..n).chain([NONE]));
         prev.clear();
-        memory::reserve(prev, ids.len().max(1))?;
+        prev.make_room(ids.len().max(1))?;
         prev.extend([NONE].into_iter().chain(0..n.saturating_sub(1)));
         agenda.clear();
         for (at, pair) in ids.windows(2).enumerate() {

@@ -32,7 +32,9 @@ impl Bucket {
         if self.sorted.last().is_none_or(|&last| last <= at) {
             memory::push(&mut self.sorted, at)
         } else {
-            memory::push_heap(&mut self.unsorted, Reverse(at))
+            self.unsorted.make_room(1)?;
+            self.unsorted.push(Reverse(at));
+            Ok(())
         }
     }
 
@@ -100,7 +102,8 @@ impl Agenda {
         };
         self.buckets[number as usize].push(at)?;
         if !std::mem::replace(&mut self.is_waiting[number as usize], true) {
-            memory::push_heap(&mut self.waiting, Reverse((rank, number)))?;
+            self.waiting.make_room(1)?;
+            self.waiting.push(Reverse((rank, number)));
         }
         Ok(())
     }

@@ -39,7 +39,8 @@ impl Text<'_> {
         let merged = self.pairs.get(self.ids[at], right);
         if merged != Merged::NEVER {
             let whole = self.spans[at] + self.spans[next];
-            memory::push_heap(&mut self.queue, Reverse((merged.rank, at as u32, whole)))?;
+            self.queue.make_room(1)?;
+            self.queue.push(Reverse((merged.rank, at as u32, whole)));
             if self.unused.contains(&merged.id) {
                 self.parts.make_room(1)?;
                 self.parts.insert(merged.id, (self.ids[at], right, self.spans[at]));

@@ -24,7 +24,7 @@
 use super::merge::Symbols;
 use super::pairs::PairTable;
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::models::bpe::array_merge;
 use crate::vocab::TokenId;
 
@@ -103,7 +103,7 @@ impl Symbols {
         tokens.clear();
         let from = from as u32;
         if ids.len() <= array_merge::MOST {
-            memory::reserve(tokens, array_merge::MOST)?;
+            tokens.make_room(array_merge::MOST)?;
             self.scan.run(pairs, ids);
             let token = |(start, end, id)| Token { start: from + start as u32, end: from + end as u32, id };
             tokens.extend(self.scan.tokens().map(token));
@@ -114,7 +114,7 @@ impl Symbols {
         // Here what is missing must not be passed over: windows would never agree.
         self.missing.take().map_or(Ok(()), Err)?;
         self.merge_down_to(1, pairs)?;
-        memory::reserve(tokens, self.ids.len())?;
+        tokens.make_room(self.ids.len())?;
         let mut start = from;
         for (&id, &len) in self.ids.iter().zip(&self.lens) {
             tokens.push(Token { start, end: start + len, id });

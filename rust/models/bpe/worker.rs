@@ -5,13 +5,13 @@
 
 use super::Bpe;
 use super::merge::Symbols;
+use crate::cache::long_pieces::LongPieces;
+use crate::cache::piece_table::{MAX_KEY, key};
+use crate::cache::pretoken_cache::PretokenCache;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::bpe::cache_fill::Misses;
 use crate::models::bpe::merge_boundaries::{Run, word_ends};
-use crate::models::cache::PretokenCache;
-use crate::models::cache::long_pieces::LongPieces;
-use crate::piece_table::{MAX_KEY, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::random::Random;
 use crate::vocab::TokenId;

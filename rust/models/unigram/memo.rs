@@ -1,13 +1,13 @@
 //! What the memo keeps of a unit: the ids of its path, and up to which sum before it they are these.
 //!
-//! Not the memo itself, which is a [`PieceTable`](crate::piece_table::PieceTable), nor when it is
+//! Not the memo itself, which is a [`PieceTable`](crate::cache::piece_table::PieceTable), nor when it is
 //! asked: see [`super::worker`].
 
 use super::Unigram;
 use super::viterbi::{Margin, kept};
 use super::worker::Scratch;
-use crate::memory;
-use crate::piece_table::{Key, Value};
+use crate::cache::piece_table::{Key, Value};
+use crate::memory::MakeRoom;
 use crate::vocab::TokenId;
 
 /// How many ids of longer paths are kept: 4 MiB; then all is forgotten.
@@ -49,7 +49,7 @@ impl Scratch {
             self.memo.clear();
         }
         // What there is no memory to keep is not kept.
-        if memory::reserve(&mut self.long, 2 * path.len()).is_err() {
+        if self.long.make_room(2 * path.len()).is_err() {
             return;
         }
         let count = if has_unknown { WITH_UNKNOWN } else { path.len() as u32 };

@@ -21,7 +21,7 @@ use std::collections::binary_heap::PeekMut;
 use super::lattice::{Arc, Lattice, UNKNOWN};
 use super::viterbi::char_len;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::vocab::TokenId;
 
 /// The most ways that are kept to all places together: 64 MiB.
@@ -130,7 +130,7 @@ impl Lattice<'_> {
         let mut heads = Vec::new();
         self.for_each_end(|end, arcs| {
             heads.clear();
-            memory::reserve(&mut heads, arcs.len())?;
+            heads.make_room(arcs.len())?;
             heads.extend(arcs.iter().enumerate().filter_map(|(number, arc)| {
                 let before = ways.to(end - arc.len as usize).next()?;
                 Some(self.head(&ways, number, *arc, before))

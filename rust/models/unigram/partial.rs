@@ -12,9 +12,9 @@ use super::output::Output;
 use super::viterbi::{Margin, or_reset};
 use super::worker::{Scratch, Units, WAITING, WaitingUnit, Worker, key};
 use super::{Precision, Unigram};
+use crate::cache::piece_table::NO_KEY;
 use crate::error::Result;
-use crate::memory;
-use crate::piece_table::NO_KEY;
+use crate::memory::{self, MakeRoom};
 use crate::vocab::TokenId;
 
 /// A part of a piece, which begins with a unit, and the ways through its units.
@@ -91,15 +91,15 @@ impl Scratch {
         draft.text = text;
         let end = draft.text.len();
         // In English a unit has five to six bytes, and a third of an id more.
-        memory::reserve(&mut draft.units, end / 5)?;
-        memory::reserve(&mut draft.ids, end / 4)?;
+        draft.units.make_room(end / 5)?;
+        draft.ids.make_room(end / 4)?;
         let mut units = Units { pieces: std::iter::empty(), piece: 0..end };
         loop {
             let n_waiting = self.wait(model, &draft.text, &mut units);
             for next in 0..n_waiting {
                 let unit = self.waiting[next];
                 // A piece has a byte or more, and what lies in the memo is copied as so many.
-                memory::reserve(&mut draft.ids, (unit.end - unit.start).max(LIMIT))?;
+                draft.ids.make_room((unit.end - unit.start).max(LIMIT))?;
                 self.draft_unit::<SINGLE>(model, unit, &mut draft)?;
             }
             if n_waiting < WAITING {
@@ -124,7 +124,7 @@ impl Scratch {
         if has_unknown {
             let kept = kept_steps(&self.long, value);
             n = kept.len() / 2;
-            memory::reserve(&mut draft.steps, n)?;
+            draft.steps.make_room(n)?;
             draft.steps.extend(steps(kept));
         } else if n <= LIMIT {
             // So many always: their number is known where this is compiled.
@@ -163,7 +163,7 @@ impl Scratch {
             if has_unknown {
                 memory::extend(steps, way)?;
             } else {
-                memory::reserve(ids, way.len())?;
+                ids.make_room(way.len())?;
                 ids.extend(way.iter().map(|(id, _)| id));
             }
             let limit = Margin::new::<SINGLE>(model, bytes.len()).limit(part.lead, 0.0);
@@ -189,7 +189,7 @@ impl Scratch {
         let (mut start, mut from, mut from_step, mut copied) = (0, 0, 0, 0);
         let mut sum = S::of(total);
         // As many bytes as a text of its own would have reserved.
-        if let Err(error) = memory::reserve(output.ids, draft.text.len()) {
+        if let Err(error) = output.ids.make_room(draft.text.len()) {
             self.missing = Some(error);
             return total;
         }

@@ -11,7 +11,7 @@
 
 use super::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::error::Result;
-use crate::memory;
+use crate::memory::MakeRoom;
 use crate::vocab::{TokenId, Vocab};
 
 /// How much less probable an unknown character is than the rarest piece.
@@ -160,8 +160,8 @@ impl Viterbi {
     pub(super) fn make_room(&mut self, len: usize) -> Result<()> {
         self.nodes.clear();
         self.path.clear();
-        memory::reserve(&mut self.nodes, len + 1)?;
-        memory::reserve(&mut self.path, len)
+        self.nodes.make_room(len + 1)?;
+        self.path.make_room(len)
     }
 
     /// Fills `path`; `total` is the score of all before the text. Returns the

@@ -15,10 +15,10 @@ use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_score, kept_steps, steps, tot
 use super::output::Output;
 use super::viterbi::{Viterbi, kept, or_reset};
 use super::{Precision, Unigram};
+use crate::cache::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, hash};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::MakeRoom;
 use crate::models::unigram::partial::Draft;
-use crate::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, hash};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
@@ -290,8 +290,8 @@ impl Scratch {
 
     fn make_room(&mut self, len: usize, output: &mut Output<'_>) -> Result<()> {
         self.viterbi.make_room(len)?;
-        memory::reserve(output.ids, len)?;
-        output.lens.as_mut().map_or(Ok(()), |lens| memory::reserve(lens, len))
+        output.ids.make_room(len)?;
+        output.lens.as_mut().map_or(Ok(()), |lens| lens.make_room(len))
     }
 }
 

@@ -9,12 +9,12 @@
 
 use super::worker::Scratch;
 use super::{WordPiece, ideograph};
+use crate::cache::long_pieces::LongPieces;
+use crate::cache::piece_table::{Key, MAX_KEY, NO_KEY, key};
+use crate::cache::pretoken_cache::{Misses, PretokenCache};
 use crate::error::{Error, Result};
-use crate::models::cache::long_pieces::LongPieces;
-use crate::models::cache::{Misses, PretokenCache};
 use crate::normalizer::bert::{ALONE, BLANK, CleaningTable, rewrite, rewrite_word};
 use crate::normalizer::{Aligned, Bert, Plain};
-use crate::piece_table::{Key, MAX_KEY, NO_KEY, key};
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pre_tokenizer::simd::{Block, ByLead, Level, Places, Window, Words, long_by_lead};

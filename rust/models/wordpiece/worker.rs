@@ -1,11 +1,11 @@
 //! `Worker`: a model and what one thread needs to encode words, with a cache.
 
 use super::{RawWords, WordPiece};
+use crate::cache::long_pieces::LongPieces;
+use crate::cache::piece_table::{Key, MAX_KEY, key};
+use crate::cache::pretoken_cache::{Misses, PretokenCache};
 use crate::error::{Error, Result};
-use crate::models::cache::long_pieces::LongPieces;
-use crate::models::cache::{Misses, PretokenCache};
 use crate::normalizer::{Bert, Plain};
-use crate::piece_table::{Key, MAX_KEY, key};
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::vocab::TokenId;
 

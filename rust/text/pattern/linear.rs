@@ -29,8 +29,8 @@ use regex_automata::{Anchored, Input, MatchKind};
 use self::failures::Failures;
 use self::firsts::Firsts;
 use super::{PROGRAM_BYTES, Stop, Work};
+use crate::cache::scratch_pool::{Owner, Resting};
 use crate::parallel;
-use crate::scratch_pool::{Owner, Resting};
 use crate::text::unicode::properties::spell_out;
 
 /// Looks at each byte, and bytes more, that are not counted.

@@ -1,7 +1,7 @@
 //! `Surfaces`: what stood in a text where an id alone does not say it.
 
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 
 /// Texts by place: those of unknown tokens, and of added tokens that are not
 /// spelled as they were found. All in one string, for there may be many.
@@ -20,8 +20,11 @@ impl Surfaces {
     pub fn push(&mut self, place: usize, text: &[u8]) -> Result<()> {
         let n = self.text.len();
         let done = text.utf8_chunks().try_for_each(|chunk| {
-            memory::extend_text(&mut self.text, chunk.valid())?;
-            memory::extend_text(&mut self.text, if chunk.invalid().is_empty() { "" } else { "\u{FFFD}" })
+            let unreadable = if chunk.invalid().is_empty() { "" } else { "\u{FFFD}" };
+            self.text.make_room(chunk.valid().len() + unreadable.len())?;
+            self.text.push_str(chunk.valid());
+            self.text.push_str(unreadable);
+            Ok(())
         });
         let done = done.and_then(|()| memory::push(&mut self.places, (place, self.text.len())));
         // Without its place a text would be taken for that of the next one.
@@ -66,8 +69,8 @@ impl Surfaces {
             if place >= places.end {
                 break;
             }
-            memory::reserve(&mut self.places, 1)?;
-            memory::reserve_text(&mut self.text, end - start)?;
+            self.places.make_room(1)?;
+            self.text.make_room(end - start)?;
             self.text.extend_from_within(start..end);
             self.places.push((first + place - places.start, self.text.len()));
             start = end;

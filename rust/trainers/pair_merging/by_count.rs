@@ -12,7 +12,7 @@ use super::pairs::{Candidate, Pairs};
 use super::tokens::Tokens;
 use super::window::{Next, Order};
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 
 /// Which pair is merged first. All begin with the greatest count, and all
 /// count each place where the pair stands: `aaa` holds `a a` twice.
@@ -102,7 +102,7 @@ impl Order for ByCount {
     fn fill(&mut self, tokens: &Tokens, pairs: &Pairs) -> Result<()> {
         self.heap.clear();
         let pairs = pairs.iter();
-        memory::reserve(&mut self.heap, pairs.len())?;
+        self.heap.make_room(pairs.len())?;
         self.heap.extend(pairs);
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(tokens, at);

@@ -58,7 +58,7 @@ impl Books {
 
     fn born(&mut self, pair: Pair, word: u32) -> Result<()> {
         self.birth_index.make_room(1)?;
-        memory::reserve(&mut self.births, 1)?;
+        self.births.make_room(1)?;
         let at = *self.birth_index.entry(pair).or_insert_with(|| {
             self.births.push((pair, Vec::new()));
             self.births.len() - 1
@@ -82,10 +82,8 @@ impl Books {
         for (pair, words) in self.births.drain(..) {
             let count = self.counts[&pair];
             if count > 0 {
-                memory::push_heap(
-                    &mut self.queue,
-                    (count as u64, Reverse(pair), Reverse(self.carried.len())),
-                )?;
+                self.queue.make_room(1)?;
+                self.queue.push((count as u64, Reverse(pair), Reverse(self.carried.len())));
                 memory::push(&mut self.carried, words)?;
             }
         }

@@ -119,7 +119,7 @@ impl Pairs {
     pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> Result<&mut FrequentPair> {
         let Self { list, index } = self;
         index.make_room(1)?;
-        memory::reserve(list, 1)?;
+        list.make_room(1)?;
         let at = *index.entry(key(left, right)).or_insert_with(|| {
             list.push(FrequentPair::default());
             list.len() as u32 - 1

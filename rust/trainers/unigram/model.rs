@@ -7,7 +7,7 @@
 use super::lattices::GONE;
 use super::logarithm::digamma;
 use crate::error::Result;
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 
 /// A piece is dropped when it is expected more rarely than this.
 const LEAST_EXPECTED: f64 = 0.5;
@@ -28,7 +28,8 @@ impl Model {
     /// Adds a seed.
     pub(super) fn push(&mut self, text: &str, score: f64) -> Result<()> {
         memory::push(&mut self.texts, self.ends.len() as u32)?;
-        memory::extend_text(&mut self.bytes, text)?;
+        self.bytes.make_room(text.len())?;
+        self.bytes.push_str(text);
         memory::push(&mut self.ends, self.bytes.len())?;
         memory::push(&mut self.scores, score)
     }

@@ -21,7 +21,7 @@ use super::model::Model;
 use super::team;
 use super::{Method, UnigramTrainer};
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 use crate::progress::{Progress, Stage};
 use crate::sentencepiece_rules::characters::Characters;
 use crate::sentencepiece_rules::rules::{Class, Rules};
@@ -199,13 +199,13 @@ impl<'a> Text<'a> {
                     self.chars[position..].iter().take_while(|c| **c != END).take(rules.max_length + 1);
                 let rest = rest.count();
                 if rest >= len.max(2) && rest <= rules.max_length && self.follower(position + rest) == MANY {
-                    memory::reserve(found, 1)?;
+                    found.make_room(1)?;
                     found.extend(self.candidate(rules, group, start + from, rest));
                 }
                 continue;
             }
             keys.clear();
-            memory::reserve(&mut keys, group.len())?;
+            keys.make_room(group.len())?;
             let next = |position: u32| u64::from(self.chars[position as usize + len]) << 32;
             keys.extend(group.iter().map(|&position| next(position) | u64::from(position)));
             keys.sort_unstable();
@@ -230,7 +230,7 @@ impl<'a> Text<'a> {
                 *suffix = *key as u32;
             }
             if len >= 2 && differs {
-                memory::reserve(found, 1)?;
+                found.make_room(1)?;
                 found.extend(self.candidate(rules, group, start + from, len));
             }
         }

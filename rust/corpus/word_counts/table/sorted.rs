@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{CountTable, Entry, Slot};
-use crate::piece_table::MAX_KEY;
+use crate::cache::piece_table::MAX_KEY;
 
 impl CountTable {
     /// The pieces of a sorted table, in order.

@@ -1,7 +1,7 @@
 //! Chunks against pieces one at a time, and a cache that forgets.
 
 use super::*;
-use crate::piece_table::{key, key_of_piece};
+use crate::cache::piece_table::{key, key_of_piece};
 
 /// The ids of a piece: its bytes, as often as the first says.
 fn ids_of(piece: &[u8]) -> Vec<TokenId> {

@@ -6,13 +6,9 @@
 //! after the other: keys, then places, then ids; those that are not known are asked for
 //! together, out of line, so that the model can wait for the memory of all at once.
 
-mod fill;
-pub(crate) mod long_pieces;
-
+use crate::cache::piece_table::{Key, MAX_KEY, NO_KEY, PieceTable, Value, hash, key};
 use crate::error::{Error, Result};
-use crate::memory;
-pub(crate) use crate::models::cache::fill::Misses;
-use crate::piece_table::{Key, MAX_KEY, NO_KEY, PieceTable, Value, hash};
+use crate::memory::MakeRoom;
 use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
 use crate::vocab::TokenId;
 
@@ -27,6 +23,48 @@ const IN_ENTRY: usize = 3;
 /// The ids that are copied at once from the arena, whatever their number: a
 /// piece with a key has no more where each id stands for a byte or more.
 const AT_ONCE: usize = 16;
+
+/// What the cache asks when it does not know a piece.
+pub(crate) trait Misses {
+    /// The key of a piece of up to [`MAX_KEY`](crate::cache::piece_table::MAX_KEY) bytes.
+    #[inline(always)]
+    fn key(&self, text: &[u8], start: usize, len: usize) -> Key {
+        key(text, start, len)
+    }
+
+    /// Appends the ids of the piece that a key spells.
+    fn short(&mut self, key: Key, ids: &mut Vec<TokenId>);
+
+    /// Says that the piece of a key is not known, and will be asked for soon.
+    #[inline(always)]
+    fn announce(&self, _key: Key) {}
+
+    /// Tells the cache the ids of its first `n` unknown pieces ([`PretokenCache::unknown`]),
+    /// each by [`PretokenCache::tell`].
+    #[inline(always)]
+    fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
+        self.learn_each(cache, 0..n);
+    }
+
+    /// The same for some of them, each by [`Misses::short`].
+    #[inline(always)]
+    fn learn_each(&mut self, cache: &mut PretokenCache, unknown: impl IntoIterator<Item = usize>) {
+        let mut ids = std::mem::take(&mut cache.new);
+        for at in unknown {
+            ids.clear();
+            self.short(cache.unknown(at), &mut ids);
+            cache.tell(at, &ids);
+        }
+        cache.new = ids;
+    }
+
+    /// Appends the ids of a piece that is too long for a key: at once, or by its
+    /// parts ([`PretokenCache::encode_parts`]).
+    fn long(&mut self, cache: &mut PretokenCache, text: &[u8], piece: Piece, ids: &mut Vec<TokenId>);
+
+    /// Appends the ids of a part that has no key.
+    fn keyless(&mut self, text: &[u8], part: Piece, ids: &mut Vec<TokenId>);
+}
 
 /// The pieces of a chunk, and the parts of one that is long: some wait to be looked
 /// up, of the others it is known what they are.
@@ -375,7 +413,7 @@ impl PretokenCache {
             None => {
                 value[0] = self.n_long as u32;
                 self.long.truncate(self.n_long);
-                if let Err(error) = memory::reserve(&mut self.long, ids.len() + AT_ONCE) {
+                if let Err(error) = self.long.make_room(ids.len() + AT_ONCE) {
                     self.missing = Some(error);
                     return [0; 4];
                 }

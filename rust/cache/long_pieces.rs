@@ -3,13 +3,13 @@
 //! Indentation, rules of `=`, words of other scripts: few, but each merge of one
 //! costs as much as a hundred look-ups. Bounded: when it is full, all is
 //! forgotten. Filled only by running the model. Not for pieces with a key, which
-//! [`PretokenCache`](crate::models::cache::PretokenCache) has.
+//! [`PretokenCache`](crate::cache::pretoken_cache::PretokenCache) has.
 
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::memory;
+use crate::memory::MakeRoom;
 use crate::vocab::TokenId;
 
 /// The longest piece that is kept.
@@ -78,8 +78,8 @@ impl LongPieces {
         let entry = Entry { hash, bytes: bytes.len() as u32, ids: known.len() as u32, len, n_ids };
         // What there is no memory to keep is not kept.
         let has_room = index.try_reserve(1, |entry| entry.hash).is_ok()
-            && memory::reserve(bytes, piece.len()).is_ok()
-            && memory::reserve(known, new.len()).is_ok();
+            && bytes.make_room(piece.len()).is_ok()
+            && known.make_room(new.len()).is_ok();
         if !has_room {
             return;
         }
