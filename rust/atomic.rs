@@ -50,7 +50,7 @@ impl AtomicFile {
         self.file.write_all(bytes).map_err(|error| Error::io(&self.path, error))
     }
 
-    /// Writes over the first bytes, then goes on at the end.
+    /// Writes over the first bytes, then continues at the end.
     #[cfg(feature = "corpus")]
     pub(crate) fn write_at_start(&mut self, bytes: &[u8]) -> Result<()> {
         use std::io::{Seek, SeekFrom};

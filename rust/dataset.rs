@@ -87,11 +87,11 @@ pub struct DatasetOptions<'a> {
     /// The most tokens of a shard; a longer document is a shard of its own. For
     /// nanoGPT's one file, how often a place to resume from is kept.
     pub shard_tokens: u64,
-    /// Whether to go on with what lies in the directory.
+    /// Whether to continue what lies in the directory.
     pub resume: bool,
     /// How texts are encoded.
     pub encode: EncodeOptions<'a>,
-    /// What the corpus is, so that a run goes on only with the same.
+    /// What the corpus is, so that a run continues only with the same.
     pub sources: Vec<SourceFile>,
 }
 
@@ -165,7 +165,7 @@ pub fn encode_files(
     let shared = Mutex::new(&mut reader);
     let next = || shared.lock().unwrap_or_else(PoisonError::into_inner).next();
     // One batch is read, unpacked and parsed while the one before it is encoded.
-    // Reading may wait for a pipe; whoever asks to stop should not.
+    // Reading may wait for a pipe; a caller that asks to stop should not.
     let (sender, batches) = mpsc::sync_channel(1);
     std::thread::scope(|scope| {
         let ahead = parallel::spawn(scope, move || {

@@ -220,7 +220,7 @@ impl Tokenizer {
     /// All of a tokenizer in bytes that equal tokenizers have in common.
     ///
     /// # Errors
-    /// [`Error::NotRepresentable`] for tokens of characters that are no UTF-8.
+    /// [`Error::NotRepresentable`] for tokens of characters that are not UTF-8.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.model().vocab().check_room()?;
         container::write(self, self.call_defaults())

@@ -219,7 +219,7 @@ impl Model {
         })
     }
 
-    /// Encodes one piece without a cache: the definition of every fast path.
+    /// Encodes one piece without a cache: the reference implementation of every fast path.
     pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
         match self {
             Self::Bpe(model) => model.encode(piece),
@@ -237,7 +237,7 @@ impl Model {
         }
     }
 
-    /// A worker that goes on with what another one of this model left behind.
+    /// A worker that continues what another one of this model left behind.
     pub(crate) fn worker_with(&self, scratch: Scratch) -> Worker<'_> {
         match (self, scratch) {
             (Self::Bpe(model), Scratch::Bpe(scratch)) => Worker::Bpe(model.worker_with(scratch)),

@@ -201,7 +201,7 @@ impl Normalizer {
         self.normalize_text_within(text, Growth::of(text.len()))
     }
 
-    /// [`Normalizer::normalize_part`] without the way back.
+    /// [`Normalizer::normalize_part`] without the alignment.
     ///
     /// # Errors
     /// As there.
@@ -224,7 +224,7 @@ impl Normalizer {
         Ok(result)
     }
 
-    /// Calls `each` with every step that is no sequence, in order.
+    /// Calls `each` with every step that is not a sequence, in order.
     fn for_each_step(&self, each: &mut impl FnMut(&Self) -> Result<()>) -> Result<()> {
         match self {
             Self::Sequence { normalizers } => {

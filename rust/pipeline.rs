@@ -123,13 +123,13 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// What the normalizer makes of a text, with the way back where it is wanted.
+    /// What the normalizer makes of a text, with the alignment where it is wanted.
     pub(crate) fn normalize(&self, text: &str, with_way_back: bool) -> Result<Rewritten> {
         let Some(normalizer) = &self.normalizer else { return Ok(Rewritten::Unchanged) };
         Rewritten::new(with_way_back, || normalizer.normalize(text), || normalizer.normalize_text(text))
     }
 
-    /// Whether pieces depend on the way back of what the normalizer makes.
+    /// Whether pieces depend on the alignment of what the normalizer makes.
     pub(crate) fn looks_at_origin(&self) -> bool {
         self.normalizer.is_some() && self.pre_tokenizer.looks_at_origin()
     }
@@ -163,7 +163,7 @@ pub(crate) enum Pieces<'a> {
     /// Up to [`CHUNK`](crate::pre_tokenizer::chunks::CHUNK) pieces of these bytes.
     Chunk(&'a [u8], &'a [Piece]),
     /// One piece: of a text so long that a chunk cannot name its places, or of
-    /// bytes that are no text.
+    /// bytes that are not text.
     One(&'a [u8]),
 }
 

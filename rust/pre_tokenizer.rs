@@ -214,7 +214,7 @@ impl PreTokenizer {
     ///
     /// A section is what lies between two added tokens; `at_start` tells that
     /// its first character comes from the start of the text. A `String` is the text alone, an
-    /// [`Aligned`] keeps the way back.
+    /// [`Aligned`] keeps the alignment.
     pub fn rewrite<R: Rewrite + Default>(&self, section: &str, at_start: bool) -> Option<R> {
         match self {
             Self::Gpt2 { add_prefix_space: true } | Self::PrefixSpace
@@ -244,7 +244,7 @@ impl PreTokenizer {
         self.rewrite(section, at_start).map(Plain::checked).transpose()
     }
 
-    /// The text of [`PreTokenizer::rewrite`] with the way back.
+    /// The text of [`PreTokenizer::rewrite`] with the alignment.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is no memory for it.

@@ -44,7 +44,7 @@ pub(crate) enum Unknown {
 pub(crate) struct Extents {
     /// By id: the bytes of its text, or one of the marks above.
     lens: Vec<u32>,
-    /// By how much shorter are tokens that go on with a piece: a prefix of them.
+    /// By how much shorter are tokens that continue a piece: a prefix of them.
     prefix: u32,
     unknown: Unknown,
     /// The text of the unknown token, which may also be found as a token.
@@ -61,7 +61,7 @@ impl Extents {
         Self { lens, prefix: 0, unknown: Unknown::Never, unknown_text: Box::default() }
     }
 
-    /// As before, but for tokens that stand for a byte each.
+    /// As before, except for tokens that stand for a byte each.
     pub(crate) fn with_bytes(mut self, ids: impl IntoIterator<Item = TokenId>) -> Self {
         for id in ids {
             if let Some(len) = self.lens.get_mut(id as usize) {
@@ -71,7 +71,7 @@ impl Extents {
         self
     }
 
-    /// As before, but for the token that stands for what is unknown.
+    /// As before, except for the token that stands for what is unknown.
     pub(crate) fn with_unknown(mut self, id: TokenId, unknown: Unknown, vocab: &Vocab) -> Self {
         if let Some(len) = self.lens.get_mut(id as usize) {
             *len = UNKNOWN;
@@ -80,7 +80,7 @@ impl Extents {
         Self { unknown, ..self }
     }
 
-    /// As before, but for a prefix of tokens that go on with a piece.
+    /// As before, except for a prefix of tokens that continue a piece.
     pub(crate) fn with_prefix(self, len: usize) -> Self {
         Self { prefix: len as u32, ..self }
     }
@@ -183,7 +183,7 @@ impl Extents {
                     if *fused && self.begins_unknown(&rest[len..]) {
                         return None;
                     }
-                    // Bytes that are no text are left to the model.
+                    // Bytes that are not text are left to the model.
                     let c = first_char(&rest[len..])?;
                     if known.contains(c) || !*fused && len > 0 {
                         break;

@@ -267,7 +267,7 @@ impl PretokenCache {
         n_unknown
     }
 
-    /// Finds out what those are of which first sets know nothing, but for those without a
+    /// Finds out what those are of which first sets know nothing, except for those without a
     /// key; returns how many these are.
     #[inline(never)]
     fn learn(&mut self, n_unknown: usize, misses: &mut impl Misses) -> usize {
@@ -331,7 +331,7 @@ impl PretokenCache {
         let mut n_new = 0;
         for value in &values[start..end] {
             let n = value[IN_ENTRY] as usize;
-            // All words are written whatever the number, which then says where to go on.
+            // All words are written whatever the number, which then says where to continue.
             let place = new.get_mut(n_new..).and_then(<[TokenId]>::first_chunk_mut::<AT_ONCE>);
             let Some(place) = place else { break };
             if n <= IN_ENTRY {

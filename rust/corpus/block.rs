@@ -158,7 +158,7 @@ pub struct Block {
     pub(super) places: Vec<Place>,
     pub(super) origin: BlockStart,
     pub(super) invalid_utf8: InvalidUtf8,
-    /// The last document goes on in the next block.
+    /// The last document continues in the next block.
     pub(super) continues: bool,
     pub(super) byte_order_marks: u64,
     /// The longest line there may be.

@@ -1,6 +1,6 @@
 //! `Compression`: what a file is compressed with, and its decoder.
 //!
-//! Content decides: the magic bytes of gzip, zstd and xz are no UTF-8 text,
+//! Content decides: the magic bytes of gzip, zstd and xz are not UTF-8 text,
 //! and those of bzip2 no likely one. A suffix that promises compression while
 //! the content has none is an error, so that a damaged file is not read as
 //! text. Members after the first are read on; a truncated one is an error.
@@ -143,7 +143,7 @@ mod tests {
             let (one, two) = (&b"some text\n"[..], &b"more text\n"[..]);
             let between = compress(kind, &[one]).len();
             let both = compress(kind, &[one, two]);
-            // A cut exactly between members is no damage; anywhere else it is, once the magic bytes are whole.
+            // A cut exactly between members is not damage; anywhere else it is, once the magic bytes are whole.
             for cut in 6..both.len() {
                 let text = read(kind, &both[..cut]);
                 assert_eq!(text.is_ok(), cut == between, "{} cut at {cut} of {}", kind.name(), both.len());

@@ -36,7 +36,7 @@ pub struct FileOptions {
     /// About how many bytes a block holds.
     pub block_bytes: usize,
     /// A line or row that is longer is an error, and so is a whole document of
-    /// unknown size; but for lines that can be read in parts, see
+    /// unknown size; except for lines that can be read in parts, see
     /// [`Source::cut_for`].
     pub max_line_bytes: usize,
 }
@@ -346,7 +346,7 @@ fn peek(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
 /// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Takes a UTF-8 mark off `start`, and refuses what is no text; returns how many marks there were.
+/// Takes a UTF-8 mark off `start`, and refuses what is not text; returns how many marks there were.
 fn text_start(input: &Input, start: &mut Vec<u8>) -> Result<u64> {
     let marks = byte_order_mark(&input.path, start)?;
     match file_sniffing::lines(&input.path, start) {

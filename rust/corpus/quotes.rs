@@ -1,7 +1,7 @@
 //! `Rows`: the bytes of a table on their way to the parser, watched for rows
 //! without an end.
 //!
-//! The parser takes a quote that never closes for a field that goes on to the
+//! The parser takes a quote that never closes for a field that continues to the
 //! end of the file. Here the same bytes are followed by the parser's own rules,
 //! so that the quote is found, with its place, and no row is held that is
 //! longer than the limit, and every row has as many fields as the header. Nothing is changed and
@@ -318,7 +318,7 @@ mod tests {
                         letter
                     })
                     .collect();
-                // Inside a quoted field a line end is text, so what follows is no new record.
+                // Inside a quoted field a line end is text, so what follows is not a new record.
                 let inside = records(&[&text[..], b"\nb\nb\n"].concat());
                 let is_open = !inside.iter().any(|record| *record == [b"b".to_vec()]);
                 let found = flaw(&text, 100, 3);

@@ -14,7 +14,7 @@ use super::{InvalidUtf8, Meter};
 use crate::error::{Error, Result};
 use crate::pre_tokenizer::PreTokenizer;
 
-/// Where a text may be cut, however it goes on.
+/// Where a text may be cut, however it continues.
 pub(super) type Cut = dyn Fn(&str) -> Option<usize> + Send;
 
 /// One stream being read.
@@ -107,7 +107,7 @@ impl Stream {
     }
 }
 
-/// Where `text` may be cut however it goes on; late in it, if anywhere.
+/// Where `text` may be cut however it continues; late in it, if anywhere.
 ///
 /// What rewrites a text before the split (a space in front) would do so to
 /// each part, so there is no cut.
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::corpus::Tally;
 
-    /// What comes out: for each block its documents, and whether it goes on.
+    /// What comes out: for each block its documents, and whether it continues.
     fn blocks(
         text: &[u8],
         division: Division,

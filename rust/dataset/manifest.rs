@@ -1,6 +1,6 @@
 //! `manifest.json`: what a dataset is, and how far it has come.
 //!
-//! Written again after each shard, whole or not at all; a run goes on from what
+//! Written again after each shard, whole or not at all; a run continues from what
 //! it says. It holds nothing that differs between two runs over the same data:
 //! no times, no paths of machines but the sources' names.
 
@@ -135,7 +135,7 @@ impl Manifest {
     /// Reads the manifest of a directory; `None` if it has none.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for what is no manifest of ours.
+    /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for what is not a manifest of ours.
     pub fn load(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(FILE);
         let read = File::open(&path).and_then(|file| {
@@ -218,7 +218,7 @@ impl Manifest {
         })
     }
 
-    /// Refuses to go on from shards that are not as the manifest says.
+    /// Refuses to continue from shards that are not as the manifest says.
     pub(super) fn check_files(&self, dir: &Path) -> Result<()> {
         for shard in &self.shards {
             let files =
@@ -255,7 +255,7 @@ impl Manifest {
         atomic::write(&dir.join(FILE), &bytes)
     }
 
-    /// Refuses to go on with a dataset made otherwise, naming the difference.
+    /// Refuses to continue a dataset made otherwise, naming the difference.
     pub(super) fn check_same(&self, wanted: &Self, dir: &Path) -> Result<()> {
         let fields = |manifest: &Self| {
             [

@@ -22,12 +22,12 @@ pub struct DatasetWriter {
 }
 
 impl DatasetWriter {
-    /// Starts in `dir`, or goes on after the shards that are there.
+    /// Starts in `dir`, or continues after the shards that are there.
     ///
     /// # Errors
     /// [`Error::Option`] for a shard size of 0, a missing separator, or another
     /// dataset in the directory; [`Error::NotRepresentable`] for ids too large
-    /// for the layout; [`Error::UnknownId`] for a separator that is no token;
+    /// for the layout; [`Error::UnknownId`] for a separator that is not a token;
     /// [`Error::Io`].
     pub fn create(dir: &Path, tokenizer: &Tokenizer, options: &DatasetOptions<'_>) -> Result<Self> {
         let refuse = |option, value: &str, reason: &str| {
@@ -67,7 +67,7 @@ impl DatasetWriter {
         }
         atomic::remove_leftovers(dir, is_of_dataset);
         if options.layout == Layout::NanoGpt && !manifest.complete && !manifest.shards.is_empty() {
-            // Killed between naming the file and saying so: it goes on growing.
+            // Killed between naming the file and saying so: it continues growing.
             let (part, path) = (dir.join(NANO_GPT_PART), dir.join(NANO_GPT));
             if path.exists() && !part.exists() {
                 atomic::rename(&path, &part)?;

@@ -2,7 +2,7 @@
 //!
 //! The file holds nothing else, so reading takes what BERT is: its clean-up,
 //! its special tokens by name, `[CLS] text [SEP]`. Lines are read as
-//! tokenizers 0.23 reads them: white space at their end is no part of a token,
+//! tokenizers 0.23 reads them: white space at their end is not a part of a token,
 //! and of a token that stands twice the last line counts.
 
 use std::collections::HashMap;
@@ -155,7 +155,7 @@ pub struct Written {
 /// Writes a tokenizer.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] if whoever reads it as BERT's would get other ids.
+/// [`Error::NotRepresentable`] if readers of BERT's files would get different ids.
 pub fn write_tokenizer(tokenizer: &Tokenizer) -> Result<Written> {
     let refuse = |reason: String| Err(Error::NotRepresentable { format: NAME, reason });
     let Model::WordPiece(model) = &**tokenizer.model() else {

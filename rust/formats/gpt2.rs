@@ -122,7 +122,7 @@ pub struct Written {
 /// Writes both files.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] if they would give other ids for plain text.
+/// [`Error::NotRepresentable`] if they would give different ids for plain text.
 pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
     let refuse = |reason: &str| Err(Error::NotRepresentable { format: NAME, reason: reason.into() });
     let model = tokenizer.model().bpe_for(NAME)?;

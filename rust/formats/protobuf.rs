@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
     /// The next field: its number and value; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Format`] with the place, for what is no field.
+    /// [`Error::Format`] with the place, for what is not a field.
     #[allow(
         clippy::should_implement_trait,
         reason = "2026-11: an iterator could not borrow and fail so plainly"

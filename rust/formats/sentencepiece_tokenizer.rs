@@ -131,7 +131,7 @@ fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
     };
     match &pipeline.pre_tokenizer {
         PreTokenizer::Bytes => {}
-        // Sums begin anew at each `▁`, which is no difference if no piece goes on over one.
+        // Sums begin again at each `▁`, which is not a difference if no piece continues over one.
         PreTokenizer::Metaspace { prepend: Prepend::Never, split: true } => {
             let inner = |bytes: &[u8]| memchr::memmem::rfind(bytes, "▁".as_bytes()).is_some_and(|at| at > 0);
             if let Some((id, _)) = tokenizer.model().vocab().iter().find(|(_, bytes)| inner(bytes)) {

@@ -310,7 +310,7 @@ pub(super) struct Written {
 /// Writes a tokenizer.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] if the file would give other ids.
+/// [`Error::NotRepresentable`] if the file would give different ids.
 pub(super) fn write(tokenizer: &Tokenizer) -> Result<Written> {
     let refuse = |reason: String| Err(Error::NotRepresentable { format: NAME, reason });
     let vocab = tiktoken::ranks(tokenizer, NAME)?;

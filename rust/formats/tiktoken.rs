@@ -168,7 +168,7 @@ fn missing_byte(vocab: &Vocab) -> Option<u8> {
 /// Writes the ranks of a tokenizer.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] saying why ranks alone would give other ids.
+/// [`Error::NotRepresentable`] saying why ranks alone would give different ids.
 pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     let vocab = ranks(tokenizer, NAME)?;
     let mut text = String::with_capacity(vocab.len() * 16);

@@ -118,7 +118,7 @@ pub struct Bpe {
     /// The id of each single byte; `TokenId::MAX` where there is none.
     byte_ids: Box<[TokenId; 256]>,
     /// The ids of `<0xNN>`, when there is byte fallback; `TokenId::MAX` for one
-    /// that is no token.
+    /// that is not a token.
     fallback_ids: Option<Box<[TokenId; 256]>>,
     unk_id: Option<TokenId>,
     atoms: Atoms,
@@ -337,7 +337,7 @@ impl Bpe {
         self.plain_bytes
     }
 
-    /// Encodes one piece without a cache: the definition of every fast path.
+    /// Encodes one piece without a cache: the reference implementation of every fast path.
     pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
         let mut symbols = Symbols::default();
         self.encode_symbols(piece, &mut symbols, &mut None);

@@ -138,7 +138,7 @@ impl Unigram {
     ///
     /// # Errors
     /// [`Error::Format`] for an empty vocabulary, gaps, scores or kinds that
-    /// are not as many, a score that is no finite number, a piece that is
+    /// are not as many, a score that is not a finite number, a piece that is
     /// empty or longer than [`MAX_PIECE_BYTES`], an unknown id that is none.
     pub fn new(vocab: Vocab, scores: Vec<f64>, options: UnigramOptions) -> Result<Self> {
         check(&vocab, &scores, &options)?;
@@ -232,7 +232,7 @@ impl Unigram {
         ids.iter().position(|&other| other == id).map(|byte| byte as u8)
     }
 
-    /// Encodes one piece in one search: the definition of every fast path.
+    /// Encodes one piece in one search: the reference implementation of every fast path.
     pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
         let mut ids = Vec::new();
         self.for_ids_of(piece, &self.searched(piece, Viterbi::default()), |id| ids.push(id));

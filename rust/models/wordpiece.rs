@@ -29,11 +29,11 @@ use crate::vocab::{TokenId, Vocab};
 pub struct WordPieceOptions {
     /// The token that a word becomes which the others do not make up.
     pub unk_token: String,
-    /// What tokens begin with that go on with a word; any text, or none.
+    /// What tokens begin with that continue a word; any text, or none.
     pub continuing_subword_prefix: String,
     /// The most characters of a word that is not unknown.
     pub max_input_chars_per_word: usize,
-    /// Whether tokens are whole words alone, so that none goes on with a word: Hugging
+    /// Whether tokens are whole words alone, so that none continues a word: Hugging
     /// Face's `WordLevel`.
     pub whole_words: bool,
 }
@@ -49,7 +49,7 @@ impl WordPieceOptions {
         }
     }
 
-    /// What tokens begin with that go on with a word; no token begins with a byte that is
+    /// What tokens begin with that continue a word; no token begins with a byte that is
     /// in no character.
     fn prefix(&self) -> &[u8] {
         if self.whole_words { b"\xFF" } else { self.continuing_subword_prefix.as_bytes() }
@@ -186,7 +186,7 @@ impl WordPiece {
         let max = self.options.max_input_chars_per_word;
         let n_chars = |text: &[u8]| String::from_utf8_lossy(text).chars().count();
         let is_too_long = |token: &[u8]| {
-            // After at least one other character, the prefix is no text.
+            // After at least one other character, the prefix is not text.
             let inside = token.strip_prefix(prefix).map_or(usize::MAX, |rest| n_chars(rest) + 1);
             token.is_empty() || n_chars(token).min(inside) > max
         };
@@ -194,8 +194,8 @@ impl WordPiece {
         others.filter(|(_, token)| is_too_long(token)).map(|(id, _)| id).collect()
     }
 
-    /// Encodes one word without a cache: the definition of every fast path.
-    /// Bytes that are no UTF-8 are unknown.
+    /// Encodes one word without a cache: the reference implementation of every fast path.
+    /// Bytes that are not UTF-8 are unknown.
     pub fn encode(&self, piece: &[u8]) -> Vec<TokenId> {
         let mut ids = Vec::new();
         self.push_ids(piece, &mut ids);

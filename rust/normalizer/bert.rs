@@ -5,7 +5,7 @@
 //! so that words differ (`ΟΔΟΣ` is `οδοσ` here and `οδος` there). One walk does
 //! all steps, from one table per choice of steps; plain ASCII is copied in bulk.
 //! Source of the second: Devlin et al. 2019, `tokenization.py`, by its
-//! documentation; its Unicode is frozen at 16.0. Linear in the text, but for
+//! documentation; its Unicode is frozen at 16.0. Linear in the text, except for
 //! the sorting of marks on one letter.
 
 mod sigma;
@@ -147,7 +147,7 @@ fn rewrite_char<R: Rewrite>(table: &CleaningTable, text: &str, at: usize, c: cha
     let len = c.len_utf8();
     let mut buffer = [0; 12];
     let image = if let Some((jamo, n)) = jamo(c).filter(|_| entry.is_syllable()) {
-        // Jamo have no case and are no marks.
+        // Jamo have no case and are not marks.
         let mut end = 0;
         for jamo in &jamo[..n] {
             end += jamo.encode_utf8(&mut buffer[end..]).len();

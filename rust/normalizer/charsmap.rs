@@ -81,7 +81,7 @@ impl Charsmap {
     ///
     /// # Errors
     /// [`Error::Format`] for a size beyond the end, a unit that leads outside,
-    /// or a replacement that is no text with a NUL after it.
+    /// or a replacement that is not text with a NUL after it.
     pub fn new(bytes: Vec<u8>) -> Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::default());
@@ -115,7 +115,7 @@ impl Charsmap {
     /// Reads rules from base64, as files of Hugging Face hold them.
     ///
     /// # Errors
-    /// As [`Charsmap::new`], and for what is no base64.
+    /// As [`Charsmap::new`], and for what is not base64.
     pub fn from_base64(text: &str) -> Result<Self> {
         let bytes = STANDARD
             .decode(text)
@@ -139,7 +139,7 @@ impl Charsmap {
     pub fn longest(&self, text: &[u8]) -> Option<(usize, &str)> {
         let mut longest = None;
         self.inner.search(text, |len, value| {
-            // Half a character is no match, whatever the file says.
+            // Half a character is not a match, whatever the file says.
             if text.get(len).is_none_or(|byte| byte & 0xC0 != 0x80) {
                 longest = Some((len, value));
             }

@@ -19,7 +19,7 @@ pub(super) static MARKS: LazyLock<PointMap> = LazyLock::new(|| PointMap::from_se
 pub(super) static CLASSES: LazyLock<PointMap> =
     LazyLock::new(|| PointMap::from_runs(tables::CLASSES.iter().copied()));
 
-/// Canonical decompositions, but for those of Hangul.
+/// Canonical decompositions, except for those of Hangul.
 pub(super) static CANONICAL: LazyLock<Images> =
     LazyLock::new(|| Images::new(&tables::CANONICAL, tables::CANONICAL_TEXT));
 

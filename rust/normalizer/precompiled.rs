@@ -42,7 +42,7 @@ impl Precompiled {
                 at = run_end;
                 continue;
             }
-            // ASCII characters are graphemes of their own, but for CR LF.
+            // ASCII characters are graphemes of their own, except for CR LF.
             let end = stretch_end(text.as_bytes(), at);
             if end - at == 1 {
                 changed |= self.grapheme(&text[at..end], out);

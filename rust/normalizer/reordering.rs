@@ -3,7 +3,7 @@
 //! Decomposes, sorts and composes as Unicode's normal forms do (UAX #15), and
 //! keeps from which character each result came by the rule of the reference,
 //! tokenizers 0.23: results take the characters of the stretch in order, a
-//! composite as many as went into it, whichever those are. Linear but for the
+//! composite as many as went into it, whichever those are. Linear except for the
 //! sorting of marks between two starters.
 
 use super::rewrite::Rewrite;

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// Where a rewritten text goes, step by step through the old one.
 ///
-/// A rewriter is written once against this; whether it keeps the way back is
+/// A rewriter is written once against this; whether it keeps the alignment is
 /// the choice of the caller: [`Aligned`](super::Aligned) does, `Plain` does not.
 pub trait Rewrite {
     /// Whether it is kept which bytes of the old text each byte comes from.
@@ -54,7 +54,7 @@ pub trait Rewrite {
     fn give_up(&mut self);
 }
 
-/// A text built from an old one that may grow so far, without the way back.
+/// A text built from an old one that may grow so far, without the alignment.
 #[derive(Default)]
 pub(crate) struct Plain {
     text: String,

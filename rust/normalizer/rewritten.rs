@@ -1,9 +1,9 @@
-//! `Rewritten`: a text as a step left or changed it, with the way back where it is wanted.
+//! `Rewritten`: a text as a step left or changed it, with the alignment where it is wanted.
 
 use super::{Aligned, WayBack};
 use crate::error::Result;
 
-/// A text as a step rewrote it, with the way back if spans are wanted.
+/// A text as a step rewrote it, with the alignment if spans are wanted.
 pub(crate) enum Rewritten {
     Unchanged,
     Plain(String),
@@ -47,7 +47,7 @@ impl Rewritten {
             Self::Unchanged | Self::Plain(_) => None,
         }
     }
-    /// Where a place comes from, if the way back was wanted.
+    /// Where a place comes from, if the alignment was wanted.
     pub(crate) fn origin(&self, place: usize) -> usize {
         self.way_back().map_or(place, |mut way_back| way_back.to_original(place..place + 1).start)
     }

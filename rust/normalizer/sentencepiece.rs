@@ -134,7 +134,7 @@ impl SentencePiece {
     }
 
     /// The bytes that are copied as they are if ASCII follows, whatever stands before
-    /// them: no rule, and no string of the user's, begins with one or goes on with one.
+    /// them: no rule, and no string of the user's, begins with one or continues one.
     pub(super) fn copied_by_themselves(&self) -> AsciiSet {
         let inner = self.options.charsmap.inner();
         let mut copied = std::array::from_fn(|byte| self.plain[byte] && !inner[byte]);
@@ -148,7 +148,7 @@ impl SentencePiece {
         &self.options
     }
 
-    /// The normalized form of bytes: each that is no UTF-8 becomes U+FFFD, to
+    /// The normalized form of bytes: each that is not UTF-8 becomes U+FFFD, to
     /// which no rule applies.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl SentencePiece {
         aligned.checked()
     }
 
-    /// [`SentencePiece::normalize_bytes`] without the way back.
+    /// [`SentencePiece::normalize_bytes`] without the alignment.
     ///
     /// # Errors
     /// As there.

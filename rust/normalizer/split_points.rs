@@ -44,7 +44,7 @@ impl Surroundings {
     }
 
     /// Takes note that a step puts `content` in the place of the blank; `None` where that
-    /// is no blank.
+    /// is not a blank.
     fn replace_blank(&mut self, content: &str) -> Option<()> {
         self.blank = match content {
             " " => ' ',
@@ -141,7 +141,7 @@ fn replace_at_seams(pattern: &str, content: &str, window: &mut Surroundings) -> 
     (!pattern.contains(is_there)).then_some(())
 }
 
-/// A letter that begins no rule which ASCII may go on and stands inside none is copied
+/// A letter that begins no rule which ASCII may continue and stands inside none is copied
 /// by itself, whatever was before it; the pass is then where `SentencePiece::inside` begins.
 fn sentencepiece_at_seams(
     whole: &SentencePiece,

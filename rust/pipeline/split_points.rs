@@ -31,7 +31,7 @@ pub(crate) struct Seams {
     letters: [bool; 256],
     /// The steps for each [`Part`].
     steps: [Option<Normalizer>; 3],
-    /// Whether a piece goes on over a seam, which it holds as `▁`.
+    /// Whether a piece continues over a seam, which it holds as `▁`.
     pub(crate) joined: bool,
 }
 
@@ -84,7 +84,7 @@ impl Seams {
         self.steps(part).map_or(Ok(None), |steps| steps.normalize_part(text, times))
     }
 
-    /// [`Seams::normalize`] without the way back.
+    /// [`Seams::normalize`] without the alignment.
     ///
     /// # Errors
     /// As there.
@@ -93,7 +93,7 @@ impl Seams {
     }
 }
 
-/// Whether a piece goes on over a seam; `None` where nothing is known of it.
+/// Whether a piece continues over a seam; `None` where nothing is known of it.
 ///
 /// What a section begins with decides what is put in front of it: nothing, before a blank
 /// or its mark.

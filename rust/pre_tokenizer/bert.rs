@@ -30,7 +30,7 @@ pub(super) fn places<B: Block>(window: &Window<'_, B>, look_up: impl Fn(&[u8], u
     Places::of_words(spaces, punctuation, shape)
 }
 
-/// End of the piece that starts at `start`, which is no white space.
+/// End of the piece that starts at `start`, which is not white space.
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     match flags_at(bytes, start) {

@@ -98,7 +98,7 @@ pub(super) struct Places {
 /// `\s*[\r\n]+|\s+(?!\S)|\s+`, and the `tail` after others: `[\r\n]*`, `[\r\n/]*`.
 ///
 /// White space starts a piece where it begins, unless others took it; behind
-/// its last newline; and at its last character, if that is no newline. What
+/// its last newline; and at its last character, if that is not a newline. What
 /// reaches the end of the window is left undecided by it. Before a character of
 /// `closing`, as at the end of a text, all of it stays together.
 #[inline(always)]

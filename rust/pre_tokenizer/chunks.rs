@@ -1,6 +1,6 @@
 //! Pieces in chunks: what encoding and counting loop over.
 //!
-//! One call per chunk in place of one per piece lets what comes after run as
+//! One call per chunk instead of one per piece lets what comes after run as
 //! short loops of its own: keys, then look-ups, then output. The families of
 //! hand-written splitters fill chunks by vectors; the rest walks.
 

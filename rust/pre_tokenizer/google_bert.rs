@@ -27,7 +27,7 @@ impl Words for GoogleBert {
     }
 }
 
-/// End of the piece that starts at `start`, which is no white space.
+/// End of the piece that starts at `start`, which is not white space.
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some((flags, len)) = flags_at(bytes, at) {

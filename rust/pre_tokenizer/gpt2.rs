@@ -36,7 +36,7 @@ impl Tiles for Gpt2 {
             }
         }
         let decided = window.decided(spaces, apostrophes);
-        // A run of one class, but for an apostrophe, ends alike from each character.
+        // A run of one class, except for an apostrophe, ends alike from each character.
         let is_open = decided == WINDOW && spaces >> (WINDOW - 1) == 0;
         let resume = shape.resume(places, is_open);
         Starts { places, decided, resume }

@@ -4,7 +4,7 @@ use super::PreTokenizer;
 use crate::pre_tokenizer::simd::Level;
 use crate::step_counter;
 
-/// What runs of one sort, and of two in turns, are made of.
+/// What runs of one sort, and of two alternately, are made of.
 const UNITS: [&str; 18] = [
     " ",
     "\n",

@@ -138,7 +138,7 @@ mod tests {
     use crate::normalizer::{Aligned, Plain};
 
     proptest! {
-        /// The quick way and the one that keeps the way back write what the words say.
+        /// The quick way and the one that keeps the alignment write what the words say.
         #[test]
         fn words_are_written_with_marks(
             parts in prop::collection::vec("[a-z.]{1,9}|[ ]{1,3}|[\n\t\u{a0}\u{3000}é▁中\u{1c}]|[!-~]{40,90}", 0..90),

@@ -27,7 +27,7 @@ pub(super) struct O200k {
 }
 
 impl Tiles for O200k {
-    /// As for cl100k, with words in place of letters: U and D together.
+    /// As for cl100k, with words instead of letters: U and D together.
     ///
     /// Within a word a piece starts where a capital follows what is in D alone.
     /// Two places are left to the scalar rule: a capital behind what is in
@@ -60,7 +60,7 @@ impl Tiles for O200k {
             apostrophes = block.eq(b'\'');
             let mut behind = 0;
             for place in bits(apostrophes & EARLY & words << 1 & words >> 1) {
-                // What ends here may be a contraction, which is no word.
+                // What ends here may be a contraction, which is not a word.
                 if place != behind
                     && let Some(end) = contraction::end_of_any_case(window.bytes, window.at + place)
                 {
@@ -184,9 +184,9 @@ fn end_of_others(bytes: &[u8], at: usize) -> usize {
 
 /// Whether a text may be cut between these two characters.
 ///
-/// As for cl100k, with three exceptions. A mark may go on a word, so a letter
+/// As for cl100k, with three exceptions. A mark may continue a word, so a letter
 /// must be followed by neither. An apostrophe may open a contraction that
-/// belongs to the word before. A slash goes on after a newline. For the rest a
+/// belongs to the word before. A slash continues after a newline. For the rest a
 /// word is a stretch of letters and marks, cut somewhere; one that ends here
 /// is cut the same way when the text ends here, since neither U nor D reaches
 /// past it.

@@ -86,7 +86,7 @@ impl SplitPattern {
 
     /// Calls `f` with each match and each stretch between two, in order.
     ///
-    /// An empty match cuts the text and is no piece.
+    /// An empty match cuts the text and is not a piece.
     ///
     /// # Errors
     /// What `f` returns; [`Error::Pattern`] for a text that is too much work.

@@ -1,6 +1,6 @@
 //! Pieces that begin at spaces, for text in which a space is read as `▁`.
 //!
-//! What [`super::metaspace`] does to text that was written anew. Not a pre-tokenizer of its own: the
+//! What [`super::metaspace`] does to text that was rewritten. Not a pre-tokenizer of its own: the
 //! caller knows that a space is a mark.
 
 use crate::pre_tokenizer::simd::{Block, Level, Piece, Starts, Tiles, WINDOW, Window};
@@ -19,7 +19,7 @@ impl Spaces {
 }
 
 impl Tiles for Spaces {
-    /// A window can go on at any byte: one that is no start has a piece that ends where that of its
+    /// A window can continue at any byte: one that is not a start has a piece that ends where that of its
     /// neighbours does.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {

@@ -59,9 +59,9 @@ pub enum Behavior {
     Removed,
     /// It is a piece of its own.
     Isolated,
-    /// It ends the piece before it, if that is no delimiter.
+    /// It ends the piece before it, if that is not a delimiter.
     MergedWithPrevious,
-    /// It begins the piece after it, if that is no delimiter.
+    /// It begins the piece after it, if that is not a delimiter.
     MergedWithNext,
     /// All that stand together are one piece.
     Contiguous,
@@ -171,7 +171,7 @@ struct Pieces<F> {
 
 impl<E, F: FnMut(Range<usize>) -> Result<(), E>> Pieces<F> {
     /// Takes the next stretch, a delimiter or not. One of nothing counts among the
-    /// neighbours, and is no piece.
+    /// neighbours, and is not a piece.
     fn push(&mut self, stretch: Range<usize>, is_delimiter: bool) -> Result<(), E> {
         match (self.behavior, self.held.take()) {
             (Behavior::Removed, _) if is_delimiter => Ok(()),

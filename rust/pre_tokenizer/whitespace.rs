@@ -40,7 +40,7 @@ impl Words for WhitespaceSplit {
     }
 }
 
-/// End of `\w+|[^\w\s]+` from `start`, which is no white space.
+/// End of `\w+|[^\w\s]+` from `start`, which is not white space.
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     match flags_at(bytes, start) {
@@ -50,7 +50,7 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// End of `\S+` from `start`, which is no white space.
+/// End of `\S+` from `start`, which is not white space.
 #[inline]
 pub(super) fn blank_free_end(bytes: &[u8], start: usize) -> usize {
     end_of_run_without(bytes, start, SPACE)

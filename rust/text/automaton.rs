@@ -209,7 +209,7 @@ fn walk(automaton: &NFA, prefixes: &Prefixes, text: &[u8], mut at: usize) -> Opt
     let mut found = None;
     while at < text.len() {
         if state == start {
-            // With a match in hand the automaton dies in place of starting anew.
+            // With a match in hand the automaton dies instead of starting again.
             let Some(next) = prefixes.next(text, at) else { break };
             at = next;
         }

@@ -33,7 +33,7 @@ pub(crate) fn begins_with(name: &str, beginning: &str) -> bool {
     asked.len() <= MOST_LETTERS && beginning.chars().eq(asked.into_iter().take(beginning.len()))
 }
 
-/// A name longer than this is no slip of the pen.
+/// A name longer than this is not a slip of the pen.
 const MOST_LETTERS: usize = 64;
 
 fn letters(name: &str) -> Vec<char> {

@@ -148,7 +148,7 @@ impl Builder {
             if let Some((key, value)) = keys.get(start)
                 && key.len() == node.depth
             {
-                // The shortest key sorts first; the empty one is no piece.
+                // The shortest key sorts first; the empty one is not a piece.
                 if let Some(unit) = node.unit {
                     self.units[unit] |= (u64::from(*value) + 1) << VALUE_SHIFT;
                 }

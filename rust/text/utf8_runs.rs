@@ -1,4 +1,4 @@
-//! Bytes as stretches of text, and of bytes that are no text, in turns.
+//! Bytes as stretches of text, and of bytes that are not text, alternately.
 //!
 //! Counting and encoding both go by them, so that what is learnt from invalid
 //! bytes is what they are encoded with: each longest run of them is one piece.

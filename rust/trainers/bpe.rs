@@ -67,7 +67,7 @@ pub struct BpeTrainer {
     pub byte_fallback: bool,
     /// Which of two pairs is merged first.
     pub tie_break: TieBreak,
-    /// A vocabulary to go on from: its ids stay.
+    /// A vocabulary to continue from: its ids stay.
     pub extend: Option<Base>,
     /// Threads to count with; the result is the same for any number.
     pub threads: Option<usize>,
@@ -104,11 +104,11 @@ pub enum Alphabet {
     Chars(Vec<char>),
 }
 
-/// A trained vocabulary to go on from.
+/// A trained vocabulary to continue from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
     /// The tokens by id; `None` for an id no merge can reach (a gap, or a
-    /// special token that is no byte string of the model).
+    /// special token that is not a byte string of the model).
     pub tokens: Vec<Option<Vec<u8>>>,
     /// Left, right and resulting id of each merge, in order of rank.
     pub merges: Vec<(TokenId, TokenId, TokenId)>,

@@ -56,7 +56,7 @@ pub struct Merge {
 pub enum MergeStop {
     /// The vocabulary has the size asked for.
     VocabFull,
-    /// No two symbols stand side by side any more that may be merged.
+    /// No two symbols are adjacent any more that may be merged.
     NoPairs,
     /// The most frequent pair is rarer than `min_frequency`.
     BelowMinFrequency {

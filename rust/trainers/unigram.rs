@@ -37,7 +37,7 @@ use crate::vocab::TokenId;
 
 use lattices::GONE;
 
-/// The options of training. The defaults are SentencePiece's, but for
+/// The options of training. The defaults are SentencePiece's, except for
 /// `hard_vocab_limit`.
 ///
 /// ```
@@ -98,7 +98,7 @@ pub enum Method {
     /// What SentencePiece 0.2.3 does. Its seeds are the inner nodes of a suffix
     /// tree of bytes, so that strings always followed by a space, or by letters
     /// with the same first byte, are not among them; and it takes characters
-    /// that are no piece for the most frequent one. Its nodes also see where
+    /// that are not a piece for the most frequent one. Its nodes also see where
     /// lines end: count with [`line_ends`](crate::corpus::word_counts::CountOptions), or
     /// a tenth of the pieces differs.
     SentencePiece,

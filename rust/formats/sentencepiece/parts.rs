@@ -1,7 +1,7 @@
 //! The parts of a tokenizer that a `.model` describes: normalizer, pieces,
 //! special tokens, decoder, and the model itself if it is a Unigram model.
 //!
-//! Text is never split before the model: sums of scores go on over the whole of
+//! Text is never split before the model: sums of scores continue over the whole of
 //! it, and so does their rounding. Special tokens are never found in a text
 //! unless the caller asks for it, as SentencePiece never finds them.
 
@@ -35,7 +35,7 @@ impl SpModel {
         })
     }
 
-    /// What turns a text into pieces: nothing is cut, as sums go on over a
+    /// What turns a text into pieces: nothing is cut, as sums continue over a
     /// whole text.
     ///
     /// # Errors

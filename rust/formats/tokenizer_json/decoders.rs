@@ -26,7 +26,7 @@ const DECODERS: &[&str] = &[
 pub(super) fn read(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
     let Some(node) = node else {
         // Byte-level tokens without a decoder: tokenizers shows their spelling,
-        // which is no text; the bytes are.
+        // which is not text; the bytes are.
         return Ok(if unit == Unit::Bytes { Decoder::Bytes } else { Decoder::Spaced });
     };
     let mut steps = Vec::new();

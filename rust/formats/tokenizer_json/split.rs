@@ -1,7 +1,7 @@
 //! Pre-tokenizers of tokenizer.json: splitters, perhaps ByteLevel, and splitters of what
 //! it spells.
 //!
-//! Both directions side by side, because each must undo the other. A pattern is
+//! Both directions in one file, because each must undo the other. A pattern is
 //! read in Oniguruma's dialect, the one tokenizers runs, and written only if it
 //! means the same there.
 

@@ -96,7 +96,7 @@ impl pretoken_cache::Misses for Misses<'_> {
     }
 }
 
-/// The unknown pieces of a chunk that are no tokens, by their numbers.
+/// The unknown pieces of a chunk that are not tokens, by their numbers.
 struct Unknown<'a, U> {
     bpe: &'a Bpe,
     cache: &'a mut PretokenCache,
@@ -173,7 +173,7 @@ impl Misses<'_> {
     }
 
     /// Tells the cache the ids of its first `n` unknown pieces: those that are tokens, then
-    /// the others side by side, then those with symbols that are no tokens.
+    /// the others side by side, then those with symbols that are not tokens.
     #[inline(always)]
     fn learn_together(&mut self, cache: &mut PretokenCache, n: usize, units: impl Units) {
         let bpe = self.bpe;

@@ -25,7 +25,7 @@ impl Bpe {
 
     /// The last merge of each token when its bytes are merged alone, by id;
     /// `None` where merging does not make the token, or makes it of a character
-    /// that is no token.
+    /// that is not a token.
     ///
     /// Prefix and suffix of the options are not put on.
     pub fn last_merges(&self) -> Vec<Option<(TokenId, TokenId)>> {
@@ -35,7 +35,7 @@ impl Bpe {
     }
 
     /// As [`Bpe::last_merges`]; ids from the limit of the vocabulary on are
-    /// characters that are no tokens.
+    /// characters that are not tokens.
     pub(crate) fn last_pairs(&self) -> Vec<Option<(TokenId, TokenId)>> {
         let mut last = vec![None; self.vocab.id_limit()];
         let mut symbols = Symbols::default();

@@ -84,7 +84,7 @@ impl Symbols {
     }
 
     /// Ends the process where there was no memory, as a vector that grows by itself does:
-    /// for work that gives no error, which must not go on without some symbols.
+    /// for work that gives no error, which must not continue without some symbols.
     pub(super) fn insist(&self) {
         if self.missing.is_some() {
             handle_alloc_error(Layout::new::<TokenId>());

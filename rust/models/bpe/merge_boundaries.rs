@@ -172,7 +172,7 @@ impl Cuts {
     }
 
     /// Fills `runs` with those of a piece from the start of one on: one or more, in
-    /// order, the last of them the end of the piece or where to go on. Returns how
+    /// order, the last of them the end of the piece or where to continue. Returns how
     /// many, `None` if the piece is not made of characters, which the first call tells.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl Cuts {
             if at == piece.len() {
                 return Ok(Some(n));
             }
-            // The last run may go on.
+            // The last run may continue.
             if n > 1 {
                 return Ok(Some(n - 1));
             }
@@ -303,7 +303,7 @@ impl Character {
             1 => (self.bytes, 0),
             _ => return None,
         };
-        // An overlong form has not the bytes of its code point.
+        // An overlong form does not have the bytes of its code point.
         (c >= least).then_some(c)
     }
 

@@ -45,7 +45,7 @@ impl Bucket {
                 self.unsorted.pop().map(|Reverse(at)| at)
             }
             (None, _) => {
-                // Empty until the next push: the array can start anew.
+                // Empty until the next push: the array can start again.
                 self.sorted.clear();
                 self.front = 0;
                 self.unsorted.pop().map(|Reverse(at)| at)

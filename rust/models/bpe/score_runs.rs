@@ -10,8 +10,8 @@
 //!
 //! It holds where the lengths from 2 to a power of two allow it, which is tried
 //! out on every run shorter than twice that; longer ones begin with a piece of
-//! that length in either order, and go on as the rest alone would. No other piece
-//! may have two of the character side by side, and no other pair merge as late:
+//! that length in either order, and continue as the rest alone would. No other piece
+//! may have two of the character next to each other, and no other pair merge as late:
 //! then a run meets nothing but itself.
 
 use std::collections::BTreeSet;

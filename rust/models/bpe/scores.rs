@@ -5,7 +5,7 @@
 //! leftmost among equals; there is no list of merges. Scores become dense ranks,
 //! equal scores one rank, so that the merge loop is that of the other orders.
 //!
-//! What differs from them: a character that is no piece may still merge into
+//! What differs from them: a character that is not a piece may still merge into
 //! one, so it gets an id of its own beyond the vocabulary for the while; pieces
 //! of the user's are found first, the longest, and never merge; `unused` pieces
 //! merge, but are taken apart again (`resegment`). Source: the model format and
@@ -33,7 +33,7 @@ const BASIC_PLANE: usize = 1 << 16;
 /// What merging by scores needs beside the table of pairs.
 #[derive(Clone)]
 pub(super) struct Scored {
-    /// Ids from here on are characters that are no pieces.
+    /// Ids from here on are characters that are not pieces.
     limit: TokenId,
     /// The symbol of each character of the Basic Multilingual Plane.
     basic: Vec<TokenId>,
@@ -84,7 +84,7 @@ impl Scored {
         let mut pairs = PairTable::with_capacity(by_id.len());
         for (left, right, Merged { id, .. }) in by_id.iter() {
             // Characters beside each other that spell a piece of the user's
-            // were found as such, so such a piece is no result and no part.
+            // were found as such, so such a piece is neither a result nor a part.
             if ![left, right, id].iter().any(|id| user.contains(id)) {
                 pairs.insert(left, right, Merged { rank: ranks[id as usize], id });
             }

@@ -5,7 +5,7 @@
 //! number, so the lowest rank, leftmost among equals, is the least of them.
 //!
 //! Each merge asks for the pairs around its result and waits for the memory, so
-//! several pieces are merged side by side, a merge of each in turn; where one ends,
+//! several pieces are merged in parallel, a merge of each in turn; where one ends,
 //! the next begins. So vectors can compare the numbers: those that a turn writes were
 //! written long before the piece's next turn reads them.
 
@@ -16,7 +16,7 @@ use crate::vocab::TokenId;
 /// The most symbols.
 pub(super) const MOST: usize = 16;
 
-/// The pieces that are merged side by side.
+/// The pieces that are merged in parallel.
 pub(super) const AT_ONCE: usize = 8;
 
 /// The greatest rank that fits beside a place.
@@ -43,7 +43,7 @@ pub(super) struct Few {
     pub(super) number: usize,
 }
 
-/// The pieces that are merged side by side.
+/// The pieces that are merged in parallel.
 pub(super) trait Pieces {
     /// Puts the next one in a place; `false` if there is none left.
     fn next(&mut self, place: &mut Few) -> bool;
@@ -250,7 +250,7 @@ pub(super) enum FewUnits {
 
 /// Takes pieces apart.
 pub(super) trait Units {
-    /// Takes in a piece of at most [`MOST`] bytes; `false` if a symbol is no token.
+    /// Takes in a piece of at most [`MOST`] bytes; `false` if a symbol is not a token.
     fn push(&self, bpe: &Bpe, piece: &[u8], few: &mut Few) -> bool;
 }
 
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Pieces side by side, for any form.
+    /// Pieces in parallel, for any form.
     struct Merging<'a> {
         places: &'a mut [Few; AT_ONCE],
         pairs: &'a PairTable,

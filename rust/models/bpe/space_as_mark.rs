@@ -2,7 +2,7 @@
 //!
 //! A model over characters knows a text by the symbols of its characters. Where a space has the symbol
 //! of `▁`, a text becomes the ids of the same text with a `▁` for each space: the two differ in how one
-//! character is spelled. So a text need not be written anew, and its words have keys that are shorter by
+//! character is spelled. So a text need not be rewritten, and its words have keys that are shorter by
 //! two bytes. Nothing is said of texts that hold a `▁`.
 
 use std::sync::OnceLock;
@@ -118,7 +118,7 @@ mod tests {
             let bpe = bpe.barring(&barred).unwrap_or(bpe);
             let expected = bpe.encode(text.replace(' ', "▁").as_bytes());
             let Some(spaced) = bpe.spaced() else {
-                // A mark that is no token is spelled by its own bytes.
+                // A mark that is not a token is spelled by its own bytes.
                 prop_assert!(bpe.encode("▁".as_bytes()) != [1]);
                 return Ok(());
             };

@@ -200,7 +200,7 @@ impl TokensByKey {
 }
 
 impl Bpe {
-    /// The ids of a character, and their number; `None` of 0, of what is no character,
+    /// The ids of a character, and their number; `None` of 0, of what is not a character,
     /// and where symbols are not bytes.
     #[inline(always)]
     pub(super) fn merged_char(&self, c: u32) -> Option<Value> {

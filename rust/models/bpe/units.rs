@@ -38,7 +38,7 @@ impl Bpe {
                 }
                 symbols.push(id, len);
             } else if let Some(ids) = self.fallback_ids.as_deref().filter(|ids| spell(ids, &key)) {
-                // An unknown before goes on behind it, and prefix and suffix are
+                // An unknown before continues behind it, and prefix and suffix are
                 // spelled, too, as in Hugging Face. They cover nothing.
                 let n_before = if at > unit.len() { prefix.len() } else { 0 };
                 let covered = n_before..n_before + unit.len();
@@ -120,7 +120,7 @@ impl Bpe {
         let is_control = |id: &TokenId| *id == unk || self.options.control.contains(id);
         let tokens = || self.vocab.iter().filter(|(id, _)| !is_control(id));
         let known = CharSet::of_tokens(tokens().map(|(_, token)| token).filter(|token| self.is_known(token)));
-        // Without scores a character that is no token is in none either.
+        // Without scores a character that is not a token is in none either.
         let ending = if self.scored.is_some() { known.others(tokens()) } else { Vec::new() };
         let unknown = Unknown::Character { known, fused: self.options.fuse_unk, ending };
         Some(extents.with_unknown(unk, unknown, &self.vocab))
@@ -155,7 +155,7 @@ fn spell(ids: &[TokenId; 256], text: &[u8]) -> bool {
     text.iter().all(|&byte| ids[usize::from(byte)] != NONE)
 }
 
-/// The characters of a piece as byte slices; a byte that is no character is
+/// The characters of a piece as byte slices; a byte that is not a character is
 /// its own.
 pub(super) fn chars(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
     piece.utf8_chunks().flat_map(|chunk| {

@@ -64,7 +64,7 @@ impl Bpe {
         self.worker_with(Box::default())
     }
 
-    /// A worker that goes on with what another one of this model left behind.
+    /// A worker that continues what another one of this model left behind.
     pub(crate) fn worker_with(&self, scratch: Box<Scratch>) -> Worker<'_> {
         Worker { bpe: self, scratch }
     }

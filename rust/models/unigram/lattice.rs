@@ -16,7 +16,7 @@ use crate::vocab::TokenId;
 pub(super) struct Arc {
     /// Its bytes.
     pub(super) len: u32,
-    /// [`UNKNOWN`] for a character that is no piece.
+    /// [`UNKNOWN`] for a character that is not a piece.
     pub(super) id: TokenId,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Arc {
 /// token as a piece with a score of its own.
 pub(super) const UNKNOWN: TokenId = TokenId::MAX;
 
-/// The fewest places whose arcs are looked up at once on the way back.
+/// The fewest places whose arcs are looked up at once backward.
 const BLOCK: usize = 1 << 10;
 
 /// All ways to cut one text.

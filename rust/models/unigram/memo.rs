@@ -14,7 +14,7 @@ use crate::vocab::TokenId;
 const MAX_LONG: usize = 1 << 20;
 /// The bits of an entry's limit that hold the number of ids.
 pub(super) const COUNT: u32 = 15;
-/// In place of that number: the path holds what is unknown, and is in [`Scratch::long`] with
+/// Instead of that number: the path holds what is unknown, and is in [`Scratch::long`] with
 /// the lengths of its steps.
 pub(super) const WITH_UNKNOWN: u32 = 0;
 

@@ -2,7 +2,7 @@
 //!
 //! Each place keeps its best ways, no more than are asked for, each as its last
 //! arc and the way before it: of the arcs that end there the best, then the next
-//! best of the ways that one goes on, by a heap (algorithm 2 of Huang & Chiang
+//! best of the ways that one continues, by a heap (algorithm 2 of Huang & Chiang
 //! 2005, "Better k-best Parsing"). Time is that of the arcs, and of a look into
 //! the heap for each way kept; memory is 16 bytes for each way kept, of which
 //! there are at most [`MOST_KEPT`].
@@ -44,7 +44,7 @@ struct Way {
     score: f64,
     /// Of its last arc.
     id: TokenId,
-    /// The number of the way that the arc goes on.
+    /// The number of the way that the arc continues.
     before: u32,
 }
 

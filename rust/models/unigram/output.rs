@@ -8,7 +8,7 @@ pub(super) struct Output<'a> {
     pub(super) ids: &'a mut Vec<TokenId>,
     /// The bytes each id covers, if asked for.
     pub(super) lens: Option<&'a mut Vec<u32>>,
-    /// Where the run of unknown characters begins that goes on here.
+    /// Where the run of unknown characters begins that continues here.
     pub(super) unknown: Option<usize>,
     /// Bytes that no id covers, as there is none for what is unknown.
     pub(super) uncovered: u32,

@@ -51,7 +51,7 @@ const LONG_UNIT: usize = 128;
 
 impl Unigram {
     /// Whether a piece may be cut before a `▁` that stands behind this byte: a unit ends
-    /// there, and no run of unknown characters goes on.
+    /// there, and no run of unknown characters continues.
     pub(crate) fn may_cut_behind(&self, byte: u8) -> bool {
         !self.before_inner_mark[usize::from(byte)] && self.knows_mark()
     }
@@ -201,7 +201,7 @@ impl Scratch {
             };
             let is_certain = sum.is_within(unit.limit);
             if is_certain && !unit.has_unknown {
-                // A run that goes on to here was put out at once, and all ids before it.
+                // A run that continues to here was put out at once, and all ids before it.
                 if output.unknown.is_some() {
                     output.end_unknown(model, &draft.text, start);
                 }

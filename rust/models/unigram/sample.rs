@@ -52,7 +52,7 @@ impl Lattice<'_> {
             let weight =
                 |arc: Arc| (sums[end - arc.len as usize] + alpha * self.score(arc) - sums[end]).exp();
             let mut left = random.next_f64();
-            // The weights sum to 1 but for rounding, which the last arc takes.
+            // The weights sum to 1 except for rounding, which the last arc takes.
             let drawn = arcs.iter().find(|&&arc| {
                 left -= weight(arc);
                 left < 0.0

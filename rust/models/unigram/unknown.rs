@@ -52,7 +52,7 @@ impl Unigram {
         {
             // Hugging Face looks the text of a run up, so that of the unknown
             // token itself, found in a text, is that token. So is that of a byte,
-            // but for a model that knows it as one (trained here).
+            // except for a model that knows it as one (trained here).
             return push(id, run.len() as u32);
         }
         if let Some(ids) = &self.fallback_ids

@@ -99,7 +99,7 @@ pub(super) fn kept<const SINGLE: bool>(sum: f64) -> f64 {
     if SINGLE { f64::from(sum as f32) } else { sum }
 }
 
-/// The sum with which a search goes on.
+/// The sum with which a search continues.
 #[inline]
 pub(super) fn or_reset<const SINGLE: bool>(sum: f64) -> f64 {
     if SINGLE && sum.abs() > RESET { 0.0 } else { sum }

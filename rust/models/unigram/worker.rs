@@ -89,7 +89,7 @@ impl Unigram {
         self.worker_with(Box::default())
     }
 
-    /// A worker that goes on with what another one of this model left behind.
+    /// A worker that continues what another one of this model left behind.
     pub(crate) fn worker_with(&self, scratch: Box<Scratch>) -> Worker<'_> {
         Worker { model: self, scratch }
     }

@@ -54,7 +54,7 @@ impl RawWords {
         raw_word.chars().all(|c| self.table.keeps_places(c))
     }
 
-    /// Writes what a raw word becomes, with the way back; `false` if it stays as it is.
+    /// Writes what a raw word becomes, with the alignment; `false` if it stays as it is.
     pub(crate) fn rewrite(&self, raw_word: &str, out: &mut Aligned) -> bool {
         out.clear();
         rewrite(self.table, raw_word, out)
@@ -143,7 +143,7 @@ impl Scratch {
 #[inline(always)]
 fn key_of<const LOWER: bool>(text: &[u8], start: usize, len: usize) -> Key {
     let key = key(text, start, len);
-    // The top byte, a length, is no letter.
+    // The top byte, a length, is not a letter.
     let [low, high] = [key as u64, (key >> 64) as u64].map(|half| if LOWER { lower(half) } else { half });
     Key::from(low) | Key::from(high) << 64 | AS_IT_STANDS
 }
@@ -288,7 +288,7 @@ mod tests {
                 let n = raw_words.fill(&text, &mut at, &mut chunk);
                 let normalized = Normalizer::Bert(bert).normalize_text(&text).unwrap();
                 let n_words = PreTokenizer::Bert.split(normalized.as_deref().unwrap_or(&text)).unwrap().len();
-                // One word goes on, of two each ends beside a blank, the second of three stands alone.
+                // One word continues, of two each ends beside a blank, the second of three stands alone.
                 assert_eq!(n, n_words, "U+{:04X}", c as u32);
                 assert_eq!(chunk[..n], one_by_one(raw_words.table, &text), "U+{:04X}", c as u32);
             }

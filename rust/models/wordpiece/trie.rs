@@ -1,6 +1,6 @@
 //! `Trie`: longest match first in time linear in the word.
 //!
-//! A trie of the tokens that may start a word and one of those that may go on
+//! A trie of the tokens that may start a word and one of those that may continue
 //! with it, the prefix left out. Where no child fits, a node's link leads to the
 //! longest rest that is still a node, and its pops are the tokens matched on
 //! the way: Song et al. 2021, "Fast WordPiece Tokenization" (LinMaxMatch,
@@ -33,7 +33,7 @@ pub(super) struct Trie {
     labels: Vec<u8>,
     /// The first child of each node; one more than there are nodes.
     first_child: Vec<u32>,
-    /// Where to go on when no child fits; `NONE` where nothing matches.
+    /// Where to continue when no child fits; `NONE` where nothing matches.
     links: Vec<u32>,
     /// The last of the tokens that are matched by taking the link.
     last_pop: Vec<u32>,
@@ -41,7 +41,7 @@ pub(super) struct Trie {
     /// The children of the roots, which have too many to search.
     heads: Box<[u32; 256]>,
     tails: Box<[u32; 256]>,
-    /// The root of what goes on with a word; the same as that of its start, 0,
+    /// The root of what continues a word; the same as that of its start, 0,
     /// where the prefix is empty.
     tail_root: u32,
 }
@@ -90,7 +90,7 @@ impl Trie {
         let mut node = 0;
         while let Some(Pending { mut from, to, depth }) = pending.pop_front() {
             trie.first_child.push(trie.labels.len() as u32);
-            // The node's own token sorts before those that go on.
+            // The node's own token sorts before those that continue.
             if from < to && tokens[from].0.len() == depth {
                 from += 1;
             }

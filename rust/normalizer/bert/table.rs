@@ -1,6 +1,6 @@
 //! `Table`: what BERT's clean-up makes of each code point, all steps in one.
 //!
-//! Each step of the reference sees one character at a time, but for the order
+//! Each step of the reference sees one character at a time, except for the order
 //! of marks and Google's final sigma, so the steps are composed per code point
 //! when a table is made. The exceptions are flags that send the walk elsewhere.
 
@@ -292,7 +292,7 @@ impl CleaningTable {
         self.steps.lower
     }
 
-    /// Whether a character becomes one as long, whatever is around it, but for blanks.
+    /// Whether a character becomes one as long, whatever is around it, except for blanks.
     #[inline]
     pub(crate) fn keeps_places(&self, c: char) -> bool {
         let entry = self.entry(c);

@@ -1,6 +1,6 @@
 //! From rules to a double array, in the layout that [`super::Charsmap`] reads.
 //!
-//! Keys that go on alike share what follows (a minimal automaton, as most rules of NFKC end
+//! Keys that continue alike share what follows (a minimal automaton, as most rules of NFKC end
 //! alike): 225,000 rules take some 60,000 units. Only for writing; what is searched is checked
 //! again when it is read.
 //!

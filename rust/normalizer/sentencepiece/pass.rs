@@ -39,7 +39,7 @@ impl<'a, R: Rewrite> Pass<'a, R> {
         }
     }
 
-    /// One that goes on behind a letter: nothing is held back, and nothing goes in front.
+    /// One that continues behind a letter: nothing is held back, and nothing goes in front.
     pub(super) fn inside(options: &'a SentencePieceOptions, out: &'a mut R) -> Self {
         Self { started: true, ..Self::new(options, out) }
     }

@@ -1,6 +1,6 @@
 //! Blocks as two vectors of 32 bytes.
 //!
-//! The intrinsics used here read and write no memory by address but for one
+//! The intrinsics used here read and write no memory by address except for one
 //! load from an array; all they ask for is a processor with AVX2.
 
 use std::arch::x86_64::{

@@ -50,7 +50,7 @@ impl<B> Window<'_, B> {
     /// How many bytes are decided for splitters that look behind white space
     /// and up to three bytes behind an apostrophe.
     ///
-    /// White space that reaches the end of the window may go on, and how it is
+    /// White space that reaches the end of the window may continue, and how it is
     /// split depends on what follows: only its start is known. The same holds
     /// for an apostrophe in the last three bytes.
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Classes of characters longer than a byte, as masks of all their bytes.
 //!
-//! They are looked up one by one in the tables, but for those whose lead byte
+//! They are looked up one by one in the tables, except for those whose lead byte
 //! says that they are ideographs or Hangul. A window without any pays one test.
 
 use std::hint::select_unpredictable;

@@ -5,7 +5,7 @@
 //! states that led nowhere are kept by their places (Reps 1998, "Maximal munch
 //! tokenization in linear time"): who comes into one of them stops. That, and
 //! what making states costs, is counted once a text takes more than a few looks
-//! at each byte; then all begins anew with an empty cache, so that what is
+//! at each byte; then all begins again with an empty cache, so that what is
 //! counted depends on the text alone, not on the texts before.
 //!
 //! Until then a match is looked for where one may begin, place by place, which

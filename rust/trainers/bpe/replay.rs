@@ -1,7 +1,7 @@
 //! Writes pieces as a base vocabulary would: its merges, lowest rank first,
 //! leftmost among equals.
 //!
-//! Not the encoder: it runs once per distinct piece, before training goes on.
+//! Not the encoder: it runs once per distinct piece, before training continues.
 //! O(n log n) for a piece of n symbols.
 
 use std::cmp::Reverse;

@@ -30,7 +30,7 @@ use crate::{trainers::pair_merging::merger, trainers::pair_merging::merger::Reus
 const MAX_VOCAB: usize = 1 << 24;
 
 /// The options of training. The defaults are SentencePiece's, but that a
-/// vocabulary smaller than asked for is no error.
+/// vocabulary smaller than asked for is not an error.
 ///
 /// ```
 /// use sentitok::Progress;

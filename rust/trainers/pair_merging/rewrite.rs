@@ -149,7 +149,7 @@ impl Rewriter {
         Ok(merged)
     }
 
-    /// Counts the pairs of a token anew, by a scan: needed when the token stood
+    /// Counts the pairs of a token again, by a scan: needed when the token stood
     /// in pieces before it was made, so that its pairs were born before.
     /// Only prefixes, suffixes and a base can bring that about.
     pub(super) fn recount(
@@ -166,7 +166,7 @@ impl Rewriter {
             for &symbol in &side.touched {
                 let change = &mut side.changes[symbol as usize];
                 (change.born, change.n) = (0, 0);
-                // What is counted anew has lost nothing.
+                // What is counted again has lost nothing.
                 if symbol == id || part == id {
                     change.lost = 0;
                 }

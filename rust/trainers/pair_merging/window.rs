@@ -1,7 +1,7 @@
 //! `Window`: the pairs frequent enough to be merged soon, with their places.
 //!
 //! A pair's count only falls after its birth, so a pair below the window's
-//! `least` count is rare until the window is filled anew. Rare pairs are
+//! `least` count is rare until the window is filled again. Rare pairs are
 //! therefore not stored at all; when nothing in the window can be the best pair
 //! any more, the layout is scanned again with a smaller `least`. `least` falls at
 //! least by half, so there are few scans, whatever the corpus.
@@ -140,7 +140,7 @@ impl<O: Order> PairWindow<O> {
         self.order.settle(&self.pairs, pair);
     }
 
-    /// Fills the window anew, with rarer pairs too; why there is none, if so.
+    /// Fills the window again, with rarer pairs too; why there is none, if so.
     ///
     /// # Errors
     /// [`Error::CountOverflow`](crate::Error) when a pair's count passes 2^64 - 1.

@@ -51,7 +51,7 @@ pub(super) fn expected(
 
 struct Probabilities {
     pieces: Vec<f64>,
-    /// Of a character that is no piece.
+    /// Of a character that is not a piece.
     unknown: f64,
 }
 

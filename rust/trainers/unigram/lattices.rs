@@ -102,7 +102,7 @@ impl Lattices {
         }
     }
 
-    /// Numbers the pieces anew; those that become [`GONE`] leave their places.
+    /// Numbers the pieces again; those that become [`GONE`] leave their places.
     pub(super) fn renumber(&mut self, threads: usize, numbers: &[u32]) -> Result<()> {
         let (mut counts, mut pieces, mut lens) =
             (&mut self.counts[..], &mut self.pieces[..], &mut self.piece_lens[..]);

@@ -47,7 +47,7 @@ pub(super) fn exp(x: f64) -> f64 {
 /// The derivative of the logarithm of the gamma function, for a positive number.
 ///
 /// The recurrence to 7 and beyond, then the asymptotic series around x - 1/2
-/// to its fourth term, as SentencePiece has it; within 1e-10.
+/// to its fourth term, as SentencePiece does; within 1e-10.
 pub(super) fn digamma(mut x: f64) -> f64 {
     let mut result = 0.0;
     while x < 7.0 {

@@ -49,7 +49,7 @@ impl Model {
         self.scores.iter().copied().reduce(f64::min).unwrap_or(0.0)
     }
 
-    /// The score of a character that is no piece.
+    /// The score of a character that is not a piece.
     pub(super) fn unknown_score(&self) -> f64 {
         self.min_score() - UNKNOWN_PENALTY
     }

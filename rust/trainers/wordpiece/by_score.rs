@@ -78,7 +78,7 @@ impl<M: Measure> ByScore<M> {
         measure.key(count, symbols[left as usize].count, symbols[right as usize].count)
     }
 
-    /// No count falls below its floor before the key is made anew.
+    /// No count falls below its floor before the key is rebuilt.
     fn bound(&mut self, pair: Candidate) -> Waiting<M::Key> {
         let Self { measure, symbols, .. } = self;
         let Candidate { count, left, right, index } = pair;

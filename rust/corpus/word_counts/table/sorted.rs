@@ -11,7 +11,7 @@ impl CountTable {
         self.sorted_between(None, None)
     }
 
-    /// Those from one piece on, up to another and without it; `None` is no bound.
+    /// Those from one piece on, up to another and without it; `None` means no bound.
     pub fn sorted_between(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Sorted<'_> {
         let (shorts, entries) = (&self.slots[..self.n_short], &self.entries[..]);
         let places = |bound: &[u8]| {
