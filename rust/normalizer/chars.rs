@@ -6,7 +6,7 @@
 use super::ascii_end;
 use super::frozen::{LOWER, MARKS};
 use super::rewrite::Rewrite;
-use crate::{text::unicode::flag::SPACE, text::unicode::flags};
+use crate::text::unicode::{flag::SPACE, flags};
 
 /// Lower case, character by character.
 pub(super) fn lowercase<R: Rewrite>(text: &str, out: &mut R) -> bool {

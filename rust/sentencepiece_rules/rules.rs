@@ -8,7 +8,7 @@
 
 use super::PieceOptions;
 use crate::text::SPACE_MARK;
-use crate::{text::unicode, text::unicode::Script};
+use crate::text::unicode::{self, Script};
 
 /// What the rules know of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 
 use super::entries::{Entries, EntriesSeed, MergesSeed, Place, TextSeed};
 use crate::error::{Error, Result};

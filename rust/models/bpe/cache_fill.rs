@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Bpe;
 use super::merge::Symbols;
-use super::short_merge::{Bytes, Chars, FewUnits, Units};
+use super::short_merge::{self, Bytes, Chars, Few, FewUnits, Units};
 use crate::cache::long_pieces::LongPieces;
 use crate::cache::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::cache::pretoken_cache::{self, PretokenCache};
@@ -16,7 +16,6 @@ use crate::models::bpe::merge_boundaries::Run;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::pre_tokenizer::simd::{Level, Work};
 use crate::vocab::TokenId;
-use crate::{models::bpe::short_merge, models::bpe::short_merge::Few};
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole, as no token's key
 /// has this bit.

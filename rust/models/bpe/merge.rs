@@ -1,12 +1,17 @@
 //! The merge loop: symbols in, tokens out, lowest rank first, leftmost among
 //! equals.
 //!
-//! Four forms with one result. Up to 16 symbols merge by the bits of a word
-//! (`few`); up to 64 scan an array in which nothing moves (`scan`: better for more,
-//! but each look at it waits for what was just written); longer pieces are cut
-//! into windows that do (`windows`). An agenda over a linked list, O(n log n) on
-//! any input, is for what none of them can do: dropout, and pieces of which
-//! windows do not agree.
+//! Every piece is merged by [`Symbols`], in one of four ways with one result:
+//!
+//! | symbols | by | because |
+//! |---|---|---|
+//! | up to 16 | `short_merge` | the symbols that are left are bits of a word; several pieces at once |
+//! | up to 64 | `array_merge` | scans an array in which nothing moves; each scan waits for the last write |
+//! | more | `windowed_merge` | joins windows of 64, so time is linear |
+//! | any number | `merge_queue` | O(n log n); dropout, ranks above 2^25, and windows that do not agree |
+//!
+//! Two others merge for more than ids: `resegment` remembers what each unused piece was made of, and
+//! `trainers::bpe::replay` what each token spans.
 //!
 //! Where results share a rank (equal scores), one place may wait twice with one
 //! rank: for a pair that is gone, and for the one that stands there now. The two
@@ -18,11 +23,11 @@ use std::alloc::{Layout, handle_alloc_error};
 use super::pairs::{Merged, PairTable};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
+use crate::models::bpe::array_merge::{self, Scan};
 use crate::models::bpe::merge_queue::Agenda;
+use crate::models::bpe::short_merge::{self, Few};
 use crate::models::bpe::windowed_merge::Windows;
 use crate::vocab::TokenId;
-use crate::{models::bpe::array_merge, models::bpe::array_merge::Scan};
-use crate::{models::bpe::short_merge, models::bpe::short_merge::Few};
 
 /// A piece of up to so many symbols leaves its memory to the next: about 1 MiB.
 const KEPT_SYMBOLS: usize = 1 << 14;

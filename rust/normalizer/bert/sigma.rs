@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use super::table::CleaningTable;
 use super::tables;
 use crate::normalizer::point_map::PointMap;
-use crate::{text::unicode::flag::SPACE, text::unicode::flags};
+use crate::text::unicode::{flag::SPACE, flags};
 
 static CASED: LazyLock<PointMap> = LazyLock::new(|| PointMap::from_set(&tables::CASED));
 static CASE_IGNORABLE: LazyLock<PointMap> = LazyLock::new(|| PointMap::from_set(&tables::CASE_IGNORABLE));

@@ -46,7 +46,7 @@ const POSIX: [(&str, &str); 14] = [
 
 /// Whether `\b` and `\w` see a word character.
 pub(super) fn is_word(c: char) -> bool {
-    use crate::{text::unicode::flag::WORD, text::unicode::flags};
+    use crate::text::unicode::{flag::WORD, flags};
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
     }
