@@ -7,8 +7,11 @@
 //! for those that leave out what they do not know: these have no extents.
 
 use crate::pre_tokenizer::chunks::Piece;
-use crate::tokenizer::encoding::Span;
 use crate::vocab::{TokenId, Vocab};
+
+/// Where a token's text lies in the original, in bytes; empty for a special
+/// token that a template put in.
+pub type Span = [u64; 2];
 
 /// In [`Extents::lens`]: the id stands for what is unknown.
 const UNKNOWN: u32 = 0;

@@ -63,12 +63,16 @@ def leaves(group: str) -> list[str]:
     return found
 
 
+def code_of(path: Path) -> str:
+    """A file without its tests and its prose, which may speak of what is above."""
+    text = without_tests(path.read_text("utf-8"))
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
+
+
 @each(SOURCES)
 def test_rust_layers(path: Path) -> None:
     place = path.relative_to(RUST).with_suffix("").as_posix()
-    text = without_tests(path.read_text("utf-8"))
-    # Prose may speak of what is above; code may not use it.
-    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
+    code = code_of(path)
     forbidden: set[str] = set()
     for room, above in ABOVE.items():
         if f"{place}/".startswith(f"{room}/"):
@@ -78,6 +82,22 @@ def test_rust_layers(path: Path) -> None:
         assert "pyo3" not in code.replace("use pyo3", "pyo3"), "only rust/py knows Python"
     for named in modules_named(from_root(code, place)):
         assert not any(f"{named}::".startswith(f"{one}::") for one in forbidden), named
+
+
+# Pairs of modules of the crate that name each other: `simd` serves both.
+CIRCLES = {("normalizer", "pre_tokenizer")}
+
+
+def test_modules_do_not_name_each_other() -> None:
+    arrows: set[tuple[str, str]] = set()
+    for path in SOURCES:
+        place = path.relative_to(RUST).with_suffix("").as_posix()
+        room = place.split("/")[0]
+        for named in modules_named(from_root(code_of(path), place)):
+            to = named.split("::")[0]
+            if to != room and room != "lib" and (RUST / f"{to}.rs").is_file():
+                arrows.add((room, to))
+    assert {(a, b) for a, b in arrows if a < b and (b, a) in arrows} == CIRCLES
 
 
 def test_rust_layers_are_there() -> None:

@@ -17,11 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::memory;
+pub use crate::token_lengths::Span;
 use crate::vocab::TokenId;
-
-/// Where a token's text lies in the original, in bytes; empty for a special
-/// token that a template put in.
-pub type Span = [u64; 2];
 
 /// One text (or a pair) as ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
