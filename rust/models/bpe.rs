@@ -33,7 +33,8 @@ mod worker;
 use std::fmt;
 
 use char_table::Atoms;
-use merge::{PassOver, Symbols};
+use merge::PassOver;
+pub(crate) use merge::Symbols;
 use merge_boundaries::Cuts;
 pub use pairs::{Merged, PairTable};
 use scores::Scored;

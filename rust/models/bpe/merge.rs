@@ -10,8 +10,7 @@
 //! | more | `windowed_merge` | joins windows of 64, so time is linear |
 //! | any number | `merge_queue` | O(n log n); dropout, ranks above 2^25, and windows that do not agree |
 //!
-//! Two others merge for more than ids: `resegment` remembers what each unused piece was made of, and
-//! `trainers::bpe::replay` what each token spans.
+//! `resegment` alone merges by itself: it remembers what each unused piece was made of last.
 //!
 //! Where results share a rank (equal scores), one place may wait twice with one
 //! rank: for a pair that is gone, and for the one that stands there now. The two
@@ -94,6 +93,14 @@ impl Symbols {
         if self.missing.is_some() {
             handle_alloc_error(Layout::new::<TokenId>());
         }
+    }
+
+    /// Whether there was memory for all symbols since the last check.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.missing.take().map_or(Ok(()), Err)
     }
 
     /// Appends the ids to others, as far as there is memory.

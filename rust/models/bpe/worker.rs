@@ -105,7 +105,7 @@ impl Worker<'_> {
     #[inline]
     pub fn check(&mut self) -> Result<()> {
         let Scratch { symbols, cache, .. } = &mut *self.scratch;
-        let found = symbols.missing.take().map_or_else(|| cache.check(), Err);
+        let found = symbols.check().and_then(|()| cache.check());
         found.map_err(|error| self.forget(error))
     }
 

@@ -1,16 +1,11 @@
 //! Writes pieces as a base vocabulary would: its merges, lowest rank first,
 //! leftmost among equals.
 //!
-//! Not the encoder: it runs once per distinct piece, before training continues.
-//! O(n log n) for a piece of n symbols.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use rustc_hash::FxHashMap;
+//! Runs once per distinct piece, before training continues, by the merging of the model.
 
 use super::Base;
 use crate::error::{Error, Result};
+use crate::models::bpe::{Merged, PairTable, Symbols};
 use crate::progress::{Progress, Stage};
 use crate::trainers::pair_merging::layout::SymbolLayout;
 use crate::trainers::pair_merging::symbols::FirstSymbols;
@@ -20,9 +15,6 @@ use crate::vocab::TokenId;
 /// Pieces between two looks at the clock; a long piece looks by itself.
 const TICK: usize = 1 << 12;
 
-/// From a pair to its rank and what it becomes.
-type Ranks = FxHashMap<(TokenId, TokenId), (u32, TokenId)>;
-
 /// A layout of the pieces after all merges of the base.
 pub(super) fn replay(
     base: &Base,
@@ -31,7 +23,7 @@ pub(super) fn replay(
     tokens: &mut Tokens,
     progress: &mut Progress,
 ) -> Result<SymbolLayout> {
-    let mut ranks = Ranks::default();
+    let mut pairs = PairTable::with_capacity(base.merges.len());
     for (rank, &(left, right, id)) in base.merges.iter().enumerate() {
         if let Some(unknown) = [left, right, id].into_iter().find(|id| *id as usize >= base.tokens.len()) {
             return Err(Error::UnknownId {
@@ -39,83 +31,32 @@ pub(super) fn replay(
                 max: (base.tokens.len() as TokenId).saturating_sub(1),
             });
         }
-        // Of a pair that stands twice the last counts, as where the base is encoded with.
-        ranks.insert((left, right), (rank as u32, id));
+        // The last of equal pairs counts, as in encoding with the base.
+        pairs.insert(left, right, Merged { rank: rank as u32, id });
     }
     let mut layout = SymbolLayout::with_capacity(pieces)?;
-    let mut run = LinkedRun::default();
+    let mut run = Symbols::default();
     for (at, &(piece, weight)) in pieces.iter().enumerate() {
         if at % TICK == 0 || piece.len() > TICK {
             progress.tick(Stage::Merge, tokens.len() as u64, 0)?;
         }
         symbols.for_each(piece, |id| match id {
-            Some(id) => run.symbols.push(id),
-            None if symbols.unknown_breaks => run.finish(&ranks, &mut layout, tokens, weight),
+            Some(id) => run.push(id, 1),
+            None if symbols.unknown_breaks => finish(&mut run, &pairs, &mut layout, tokens, weight),
             None => {}
         })?;
-        run.finish(&ranks, &mut layout, tokens, weight);
+        finish(&mut run, &pairs, &mut layout, tokens, weight);
+        run.check()?;
     }
     layout.check()
 }
 
-/// A run of symbols as a doubly linked list in arrays.
-#[derive(Default)]
-struct LinkedRun {
-    symbols: Vec<TokenId>,
-    /// Spans of living symbols; 0 for one that was merged into its left neighbour.
-    spans: Vec<u32>,
-    before: Vec<u32>,
-    queue: BinaryHeap<Reverse<(u32, u32)>>,
-}
-
-impl LinkedRun {
-    /// Merges the run, appends it to the layout and empties it.
-    fn finish(&mut self, ranks: &Ranks, layout: &mut SymbolLayout, tokens: &mut Tokens, weight: u64) {
-        let n = self.symbols.len();
-        self.spans.clear();
-        self.spans.resize(n, 1);
-        self.before.clear();
-        self.before.extend((0..n as u32).map(|at| at.wrapping_sub(1)));
-        for at in 0..n {
-            self.queue_pair(ranks, at);
-        }
-        while let Some(Reverse((rank, at))) = self.queue.pop() {
-            let at = at as usize;
-            let Some((live, id, next)) = self.pair(ranks, at) else { continue };
-            if live != rank {
-                continue;
-            }
-            self.symbols[at] = id;
-            self.spans[at] += std::mem::take(&mut self.spans[next]);
-            tokens.set_length(id, self.spans[at] as usize);
-            let after = at + self.spans[at] as usize;
-            if let Some(before) = self.before.get_mut(after) {
-                *before = at as u32;
-            }
-            self.queue_pair(ranks, at);
-            if let Ok(before) = usize::try_from(self.before[at])
-                && before < n
-            {
-                self.queue_pair(ranks, before);
-            }
-        }
-        layout.push_spans(&self.symbols, &self.spans, weight);
-        self.symbols.clear();
+/// Merges a run of symbols, appends it to the layout and empties it; what there is no memory for is noted in `run`.
+fn finish(run: &mut Symbols, pairs: &PairTable, layout: &mut SymbolLayout, tokens: &mut Tokens, weight: u64) {
+    run.merge(pairs);
+    for (&id, &len) in run.ids.iter().zip(&run.lens) {
+        tokens.set_length(id, len as usize);
     }
-
-    /// Rank, result and right half of the pair that begins at `at`.
-    fn pair(&self, ranks: &Ranks, at: usize) -> Option<(u32, TokenId, usize)> {
-        let next = at + *self.spans.get(at)? as usize;
-        if next == at {
-            return None;
-        }
-        let &(rank, id) = ranks.get(&(self.symbols[at], *self.symbols.get(next)?))?;
-        Some((rank, id, next))
-    }
-
-    fn queue_pair(&mut self, ranks: &Ranks, at: usize) {
-        if let Some((rank, _, _)) = self.pair(ranks, at) {
-            self.queue.push(Reverse((rank, at as u32)));
-        }
-    }
+    layout.push_merged(&run.ids, &run.lens, weight);
+    run.clear();
 }

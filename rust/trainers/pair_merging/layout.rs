@@ -86,23 +86,21 @@ impl SymbolLayout {
         run.clear();
     }
 
-    /// Appends a run whose symbols already span slots: what begins at a place
-    /// of span 0 is inside the symbol before.
-    pub(crate) fn push_spans(&mut self, symbols: &[TokenId], spans: &[u32], weight: u64) {
-        if spans.first().is_none_or(|&span| span as usize == symbols.len()) {
+    /// Appends a run whose symbols were merged: each spans so many slots.
+    pub(crate) fn push_merged(&mut self, symbols: &[TokenId], spans: &[u32], weight: u64) {
+        if symbols.len() < 2 {
             return;
         }
         self.begin_weight(weight);
-        let start = self.slots.len();
-        self.slots.extend_from_slice(symbols);
-        self.slots.push(SEPARATOR);
-        for (at, &span) in spans.iter().enumerate() {
-            let span = span as usize;
+        for (&symbol, &span) in symbols.iter().zip(spans) {
+            let (at, span) = (self.slots.len(), span as usize);
+            self.slots.push(symbol);
+            self.slots.resize(at + span, DEAD);
             if span > 1 {
-                self.slots[start + at + 1..start + at + span].fill(DEAD);
-                self.join(start + at, 1, span - 1, symbols[at]);
+                self.join(at, 1, span - 1, symbol);
             }
         }
+        self.slots.push(SEPARATOR);
     }
 
     /// Refuses more slots than a position can name.
