@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use super::Tokenizer;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::tokenizer::decoder::table::TokenTable;
 use crate::tokenizer::decoder::{Decoder, State};
 use crate::tokenizer::encoding::Rows;
@@ -163,5 +164,5 @@ impl Tokenizer {
 }
 
 fn no_memory_after(n_bytes: usize) -> Error {
-    Error::Decode(format!("no memory for more than {n_bytes} bytes of text; decode fewer ids at once"))
+    memory::missing::<u8>(n_bytes.saturating_add(1))
 }
