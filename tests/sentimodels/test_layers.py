@@ -15,7 +15,7 @@ from sentimodels.nn.class_head import Pooling, PoolingKind
 from sentimodels.nn.position import alibi
 from sentimodels.nn.recurrent import Recurrent, reversal, turn
 from sentimodels.nn.ssm import scan_chunked, scan_sequential
-from sentimodels.nn.transformer import Block, FeedForward, Reading, RMSNorm, TransformerConfig
+from sentimodels.nn.transformer import Block, FeedForward, Reading, TransformerConfig
 from sentimodels.text.vocabulary import Inputs
 
 B, H, T, K = 3, 2, 150, 8
@@ -330,34 +330,3 @@ def test_an_encoder_of_one_text_is_that_of_a_batch_in_double() -> None:
     together = model(ids, MASK)
     alone = torch.cat([model(ids[i : i + 1, :n], MASK[i : i + 1, :n]) for i, n in enumerate(LENGTHS)])
     torch.testing.assert_close(together, alone, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("turned", [False, True])
-def test_rms_norm_is_torchs_bit_by_bit(dtype: torch.dtype, turned: bool) -> None:
-    """Values and gradients, of texts and of heads, a view with its axes turned."""
-    x = torch.randn(5, 150, 3, 64, dtype=dtype)
-    own, theirs = (norm(64, eps=1e-5, dtype=dtype) for norm in (RMSNorm, nn.RMSNorm))
-    results = []
-    with torch.no_grad():
-        theirs.weight.copy_(torch.randn(64))
-        own.weight.copy_(theirs.weight)
-    slope = torch.randn(x.transpose(1, 2).shape if turned else x.shape, dtype=dtype)
-    for norm in (own, theirs):
-        leaf = x.clone().requires_grad_()
-        out = norm(leaf.transpose(1, 2) if turned else leaf)
-        assert ("_Scaled" in type(out.grad_fn).__name__) == (norm is own)
-        results.append((out, *torch.autograd.grad(out, (leaf, norm.weight), slope)))
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
-
-
-def test_rms_norm_is_torchs_where_nothing_is_recorded_or_numbers_are_halves() -> None:
-    x, norm = torch.randn(2, 5, 16), RMSNorm(16, eps=1e-5)
-    with torch.no_grad():
-        plain = norm(x)
-    assert plain.grad_fn is None
-    assert torch.equal(plain, norm(x))
-    halves = norm.bfloat16()(x.bfloat16())
-    assert halves.dtype == torch.bfloat16
-    assert "_Scaled" not in type(halves.grad_fn).__name__
