@@ -35,7 +35,7 @@ from .training.device import device_of
 
 __all__ = ["Translation", "Translator", "beam_options", "build_translation_model", "format_of", "search"]
 
-# Places of sources, times beams, that are searched at once.
+# Padded source tokens times beams of one batch.
 _PLACES = 8_192
 
 
@@ -110,7 +110,7 @@ class Translator:
         numbers = [row + first for row in asked]
         found = search(self.module, self.format, rows, self.config, options, numbers)
         for row, best in zip(asked, found, strict=True):
-            translations[row] = [self._told(one) for one in best]
+            translations[row] = [self._translation(one) for one in best]
         return translations
 
     def longer_than_trained(self, texts: Sequence[str]) -> list[int]:
@@ -122,7 +122,7 @@ class Translator:
         rows: list[int] = np.flatnonzero(lengths > self.config.data.max_tokens).tolist()
         return rows
 
-    def _told(self, one: Hypothesis) -> Translation:
+    def _translation(self, one: Hypothesis) -> Translation:
         text = decoded(self.tokenizer, one.tokens).strip()
         return Translation(text, one.log_prob, one.score)
 
@@ -152,7 +152,7 @@ def build_translation_model(config: TranslationConfig, vocab_size: int) -> nn.Mo
     """Builds the model of a run with the weights it starts from.
 
     Raises:
-        ConfigError: if a causal architecture is none.
+        ConfigError: if the architecture cannot be causal.
     """
     if isinstance(config.model, Seq2SeqModelConfig):
         return Seq2SeqModel(config.model, Inputs(vocab_size, 0))

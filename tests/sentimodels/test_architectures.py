@@ -100,9 +100,9 @@ def batch_of(n: int = 5, longest: int = 11, seed: int = 1) -> tuple[Tensor, Tens
     return ids * mask, mask, labels
 
 
-def call(model: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
+def call(model: nn.Module, ids: Tensor, mask: Tensor | None) -> Tensor:
     """Calls a model with all that a batch of these ids would give it."""
-    given = {"input_ids": ids, "mask": mask}
+    given = {"input_ids": ids} if mask is None else {"input_ids": ids, "mask": mask}
     if any(isinstance(part, NgramEmbedding) for part in model.modules()):
         distinct, place = ids.unique(return_inverse=True)
         table = INDEX.table
@@ -312,4 +312,14 @@ def test_an_architecture_is_imported_when_it_is_needed() -> None:
 def test_a_row_says_what_its_module_is(name: str) -> None:
     row = architecture(name)
     assert issubclass(row.config, Section)
-    assert row.fits == issubclass(row.module, Fits) == (not issubclass(row.module, Backbone))
+    assert row.fits == issubclass(row.module, Fits)
+    assert row.fits or issubclass(row.module, Backbone), "a module without `fit` must be a Backbone"
+
+
+@variants
+def test_full_rows_need_no_mask(name: str, options: dict[str, object]) -> None:
+    ids, _, _ = batch_of()
+    full = ids[:1].expand(3, -1).contiguous()
+    model = trained_a_little(model_of(name, options))
+    with torch.no_grad():
+        torch.testing.assert_close(call(model, full, None), call(model, full, torch.ones_like(full) > 0))

@@ -209,9 +209,9 @@ def test_gradients_of_tied_tables_are_dense_and_whole(tied: bool) -> None:
         optimizers = Optimizers(model, OptimConfig(), sparse=tables)
         assert ("rows" in optimizers.all) == (sparse and not tied)
         average = EMA(model, 0.9, {"backbone.embedding.weight"} if sparse and not tied else set())
-        average.before()
+        average.before_step()
         optimizers.step()
-        average.after()
+        average.after_step()
     torch.testing.assert_close(*found)
     # A token that is in no text gets a gradient through the head alone.
     assert found[0][MASK_ID].any() == tied

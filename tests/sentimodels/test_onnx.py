@@ -143,11 +143,8 @@ HELD = {name for name, row in ARCHITECTURES.items() if not row.not_in_onnx}
 
 
 def test_all_that_onnx_holds_is_compared() -> None:
-    """Here, and on the ten thousand real texts of docs/benchmarks.md."""
+    """An architecture without a reason in `not_in_onnx` has a row in `RUNS` or `MORE`."""
     assert {arch for arch, _ in (RUNS | MORE).values()} == HELD
-    lines = (ROOT / "benches" / "models" / "results.jsonl").read_text("utf-8").splitlines()
-    measured = {row.removeprefix("onnx:") for row in (json.loads(line)["row"] for line in lines)}
-    assert measured >= HELD
 
 
 @pytest.mark.parametrize(("arch", "sections", "said"), REFUSED, ids=[said for _, _, said in REFUSED])

@@ -29,6 +29,7 @@ def test_the_configuration_offers_what_the_tables_have() -> None:
     assert set(get_args(PoolingKind)) == set(POOLINGS)
     assert set(CLASSIFIER_TASKS) == set(TASKS)
     assert set(RECIPES) == {kind for family in FAMILIES for kind in family.tasks}
+    assert all(set(family.commands) == set(family.tasks) for family in FAMILIES)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)

@@ -152,9 +152,9 @@ def test_average_of_met_rows_is_that_of_all_rows() -> None:
     for step in range(30):
         ids = torch.tensor([[step % 3, (step * 5) % 4]])  # rows 4 and 5 are never met
         toy(ids).square().sum().backward()
-        average.before()
+        average.before_step()
         optimizers.step()
-        average.after()
+        average.after_step()
         decay = min(0.9, (step + 1) / (10 + step))
         for name, value in toy.named_parameters():
             plain[name] = decay * plain[name] + (1 - decay) * value.detach().double()

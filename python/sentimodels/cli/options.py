@@ -37,7 +37,6 @@ __all__ = [
     "with_options",
 ]
 
-# Options of every command that trains.
 # Options of a tokenizer that is trained.
 _OF_TRAINED = {"vocab_size": "--vocab", "tokenizer_model": "--tokenizer-model"}
 ConfigFile = Annotated[

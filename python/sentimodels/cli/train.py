@@ -321,7 +321,7 @@ def varying_defaults(of_task: str) -> dict[str, str]:
     return {
         f"{section}.{name}": "depends on --arch"
         for row in ARCHITECTURES.values()
-        for section, values in row.suits.get(of_task, {}).items()
+        for section, values in row.settings(of_task).items()
         for name in values
     }
 

@@ -1,7 +1,7 @@
 """The section `[task]`: what a model is trained for, one kind of section for each kind of task.
 
-Not for the tasks (`tasks/`), nor for how long they go on (`train.py`). `kind` says which it is; a new
-task is a section here and a member of `TaskConfig`.
+`kind` says which it is. A new task is a section here, in `TASKS` and in `TaskConfig`; the tasks themselves
+are in `tasks/`, and how long they train in `train.py`.
 """
 
 import math

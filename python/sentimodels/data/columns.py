@@ -366,6 +366,11 @@ def _object(line: str, path: Path, number: int, *, first: bool) -> dict[str, Any
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
+        if first and line.strip() in ("{", "["):
+            made = f"jq -c . {path.name}"
+            raise DataError(
+                f"{path}: JSON on several lines; expected one object a line, as {made} writes"
+            ) from error
         raise DataError(f"{path}: line {number}: not valid JSON ({error})") from error
     if not isinstance(record, dict):
         raise DataError(f"{path}: line {number}: expected an object, found {type(record).__name__}")

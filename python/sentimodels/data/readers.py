@@ -437,8 +437,8 @@ class Reader:
         read: adds the rows of a source; returns the SHA-256 of what it read, and what to say instead of
             `about`, if anything.
         suffixes: of files that are of this format whatever they hold.
-        begins: whether a file is of this format, by its first lines and its suffix; asked in the order of
-            the table.
+        begins: whether a file is of this format, by its first lines and its suffix; asked in the order of the
+            table, where no row has the suffix of the file.
         has_columns: whether rows have named columns.
         separated: whether a separator stands between cells.
     """

@@ -23,7 +23,10 @@ __all__ = ["CellError", "Sample", "allot", "as_label", "as_text", "as_texts"]
 
 
 class Sample:
-    """The reservoirs.
+    """Draws at most `limit` rows of a stream, each label with its share.
+
+    Keeps a reservoir of up to `limit` rows for each label (Vitter 1985, algorithm R), because the shares are
+    known only at the end of the file. Memory is at most `limit` rows for each label, however long the file.
 
     Args:
         limit: rows wanted.
@@ -449,13 +452,6 @@ def as_label(text: str) -> str:
     if _DECIMAL.fullmatch(text):
         return _decimal(text)
     return _TRUTH.get(text, text)
-
-
-# Which rows of a stream are kept when at most `limit` are wanted, each label with its share.
-#
-# Keeps a reservoir of up to `limit` rows for each label (Vitter 1985, algorithm R), because the shares
-# are known only at the end of the file. Memory is at most `limit` rows for each label, whatever the
-# file's size.
 
 
 def without_breaks(text: str) -> str:

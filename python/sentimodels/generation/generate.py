@@ -90,13 +90,13 @@ class Piece:
 
 
 def check_prompts(
-    prompts: Sequence[Sequence[int]], n_words: int, limits: Limits, begin: str | None, first: int = 1
+    prompts: Sequence[Sequence[int]], vocab_size: int, limits: Limits, begin: str | None, first: int = 1
 ) -> None:
     """Refuses what cannot be read.
 
     Args:
         prompts: the ids of each.
-        n_words: ids run below this.
+        vocab_size: ids run below this.
         limits: the context.
         begin: a token that texts begin with, if the tokenizer has one.
         first: number of the first prompt, for messages.
@@ -110,10 +110,10 @@ def check_prompts(
                 f"prompt {number} is empty: there is nothing to go on from; give some text"
                 + ("" if begin is None else f", or begin=True (--begin) to go on from {begin}")
             )
-        unknown = next((id for id in prompt if not 0 <= id < n_words), None)
+        unknown = next((id for id in prompt if not 0 <= id < vocab_size), None)
         if unknown is not None:
             raise DataError(
-                f"prompt {number}: token id {unknown} is unknown to the model, which has {n_words} of them; "
+                f"prompt {number}: token id {unknown} is unknown to the model, which has {vocab_size}; "
                 "encode it with the tokenizer of the run"
             )
         if limits.context is not None and len(prompt) > limits.context and not limits.window:
@@ -144,11 +144,11 @@ def generate(
         prompts: the ids of each.
         limits: when texts end.
         sampling: how a token is taken.
-        seed: what texts are drawn by; the same seed gives the same texts. `None`: another each time.
+        seed: random seed; the same seed gives the same texts. `None`: another one each time.
         batch_size: prompts that are continued together at most.
         begin: for messages: a token that texts begin with.
         watch: called with each step, or `None`.
-        copies: as `Draws` has it, for prompts that are continued in several calls.
+        copies: how often each prompt has been continued before, where several calls continue them.
 
     Raises:
         DataError: as `check_prompts` has it.

@@ -1,11 +1,12 @@
 """The table of architectures, `build` and `build_backbone`.
 
 To add one: write `models/x.py` with a config and a module, and add a row here; `--arch`, `--arch auto`,
-`senti archs`, the exports and the contract tests read this table. A module is a `Backbone`, to which `build`
-adds a head of classes, or gives logits (B, C) itself, as bags of features do; it is built from its config and
-`Inputs`, and called as `model(**batch.inputs())`. A config with `features(texts)` brings its own encoding
-instead of a tokenizer; a module with `fit(encoded, labels, seed)` learns by itself before the first step, if
-any. The file of an architecture is imported when its config or module is needed.
+`senti archs`, the exports and the contract tests read this table. A network is a `Backbone`: `build` adds a
+pooling and a head of classes (`nn/class_head.py`), other tasks their own heads. Only a module with
+`fit(encoded, labels, seed)`, a bag of features, gives logits (B, C) itself; it learns in that call. A module
+is built from its config and `Inputs`, and called as `model(**batch.inputs())`, without `mask` where no row
+of the batch has padding. A config with `features(texts)` brings its own encoding instead of a tokenizer. The
+file of an architecture is imported when its config or module is needed.
 """
 
 from collections.abc import Mapping
@@ -67,14 +68,13 @@ class Architecture:
 
     Attributes:
         file: the file in `models/`.
-        names: of the class of its configuration and of its module there, which is a backbone, or a
-            classifier without one, built from a config and `Inputs`.
+        names: of the class of its configuration and of its module there.
         summary: what it is, in one line.
         presets: sizes by name, as values of the config.
         fits: whether it learns by a fit of n-grams; it then has neither steps nor states of tokens.
-        suits: what suits it, by kind of task: settings below those that are given.
+        suits: settings below those that are given, by kind of task; of bags see `settings`.
         unspaced: what suits it where words have no spaces.
-        rank: when `--arch auto` tries it; by default after those that have a rank.
+        rank: when `--arch auto` tries it; without one it is tried last, where time is left.
         pretrained_by: the task of a language model that names none.
         published: by task, keys of `[model]` that pre-training leaves as they were published.
         not_in_onnx: why the ONNX export does not hold it; "" if it does.
@@ -91,6 +91,10 @@ class Architecture:
     pretrained_by: str = "next-token"
     published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     not_in_onnx: str = ""
+
+    def settings(self, kind: str) -> Tree:
+        """Returns the settings below those that are given, for a kind of task."""
+        return _FITTED if self.fits else self.suits.get(kind, {})
 
     @cached_property
     def config(self) -> type[Section]:
@@ -147,11 +151,11 @@ _CNN = {
     "large": {"d_model": 768, "filters": 500},
 }
 
-# What learns in `fit` needs no steps after it; of a teacher's answers it learns the likeliest labels.
+# A bag learns in `fit` and takes no steps, whatever the task; of a teacher's answers it learns the likeliest
+# labels.
 _FITTED: Tree = {"train": {"epochs": 0, "ema": 0.0}}
 _BAG: Mapping[str, Any] = {
     "fits": True,
-    "suits": {"classification": _FITTED, "distillation": _FITTED},
     "not_in_onnx": "a bag of n-grams has no tensors of tokens",
 }
 _RATE: Tree = {"optim": {"lr": 1e-3}}
@@ -259,8 +263,10 @@ def build_backbone(name: str, config: Section, inputs: "Inputs") -> "Backbone":
     Raises:
         ConfigError: if the architecture has no states.
     """
+    from ..nn.backbone import Backbone
+
     row = architecture(name)
-    if row.fits:
+    if row.fits or not issubclass(row.module, Backbone):
         raise ConfigError(f"{name} is a bag of features: it has no states that a head could read")
     backbone: Backbone = cast("type[Any]", row.module)(config, inputs)
     return backbone

@@ -17,13 +17,7 @@ from .embedding import NgramEmbedding, TokenEmbedding
 
 __all__ = ["Backbone", "Cache", "Entry", "extend", "set_recompute", "through"]
 
-# What a causal backbone keeps of the tokens it has read, so that the next call reads only new ones.
-#
-# One entry a layer: keys and values of softmax attention, the sums of linear attention, the states of a
-# scan or of a recurrent cell. A call changes the cache that it is given, never the module, so each text
-# that is generated has a cache of its own. Texts of unequal length are padded on the left, with
-# `positions` that begin at their first token. For inference: no gradient flows through what is cached.
-
+# What a layer has cached: tensors by name, (B, ...) each.
 Entry = dict[str, Tensor]
 # Tokens that buffers of keys and values have room for at first; they double when they are full.
 _ROOM = 64
@@ -31,7 +25,12 @@ _ROOM = 64
 
 @dataclass
 class Cache:
-    """What the layers keep.
+    """What a causal backbone has computed of the tokens so far, so that the next call reads only new ones.
+
+    One entry a layer: keys and values of softmax attention, the sums of linear attention, the states of a
+    scan or of a recurrent cell. A call changes the cache that it is given, never the module, so each text
+    that is generated has its own cache. Texts of unequal length are padded on the left, with `positions`
+    that begin at their first token. For inference: no gradient flows through what is cached.
 
     Attributes:
         entries: of each layer, tensors by name, (B, ...) each.
@@ -137,7 +136,11 @@ def extend(entry: Entry, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tens
 
 
 def set_recompute(module: nn.Module, on: bool) -> int:
-    """Sets whether the stacks of blocks in a module recompute; returns how many there are."""
+    """Sets whether the stacks of blocks in a module use activation checkpointing; returns how many there are.
+
+    With it, a block keeps its input alone and computes the rest again in the backward pass (`through`). The
+    gradients are the same to the bit, dropout included. A stack that can has an attribute `recompute`.
+    """
     stacks = [part for part in module.modules() if isinstance(getattr(part, "recompute", None), bool)]
     for part in stacks:
         setattr(part, "recompute", on)  # noqa: B010  # 2026-11-23: torch types attributes as parameters
@@ -240,10 +243,3 @@ class Backbone(nn.Module):
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{type(self).__name__} takes no {name}")
-
-
-# Activation checkpointing: blocks keep their input alone, and compute the rest again in the backward
-# pass.
-#
-# A stack of blocks that can has an attribute `recompute`; here it is set, and here a block is called. The
-# gradients are the same to the bit, dropout included.

@@ -317,7 +317,7 @@ def _classifier_defaults(given: Mapping[str, Any], kind: str) -> tuple[dict[str,
         raise ConfigError('arch "auto": needs texts to choose by; name an architecture (senti archs)')
     row = architecture(name)
     size = {"model": _preset(name, row, given.get("preset"))}
-    return merge([row.suits.get(kind, {}), of_folder(name, given), size]), row.config
+    return merge([row.settings(kind), of_folder(name, given), size]), row.config
 
 
 def _language_task(given: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
-"""What the run that weights start from has learned, so that nothing which starts from it forgets that.
+"""What the base of a run was trained on.
 
-`record_of` reads it of a run of any kind; a run that starts there keeps it in its own record, and so on
-from run to run. Not for the weights (`start.py`) nor for teachers (`tables.py`). Of the corpus of a
-language model only the files are known, not the texts.
+A run that starts from the weights of another keeps the record of that run in its own, and so on from run to
+run. `record_of` reads it of a run of any kind. Of the corpus of a language model only the files are known,
+not the texts. The weights themselves are read by `start.py`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ _JUDGE = "judge"
 def record_of(start: Path | str | None) -> TrainingRecord:
     """Returns what a run has learned from, or the run that a file of weights lies in.
 
-    Nothing, where there is no record: of no run, and of weights of another program.
+    Empty without a base, or where the weights have no record.
 
     Raises:
         CheckpointError: if the record is damaged.

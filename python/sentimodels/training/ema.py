@@ -1,6 +1,6 @@
 """`EMA`: the exponential moving average of the weights, which is what is kept and served.
 
-The decay rises with the steps, min(decay, (1 + t) / (10 + t)), so that the start is forgotten.
+The decay rises with the steps, min(decay, t / (9 + t)) at step t, so that the start is forgotten.
 A row of a table that no step has moved is the same as before, so its average needs no work
 until the row moves or the average is asked for: then all missed decays are applied at once.
 The result is that of averaging every row at every step (tests), up to rounding.
@@ -31,9 +31,9 @@ class EMA:
         self.parameters = dict(module.named_parameters())
         self.values = {name: value.detach().clone() for name, value in self.parameters.items()}
         self.lazy = lazy
-        # The logarithm of all decays so far, and where each lazy row last stood in it.
+        # The logarithm of all decays so far, and how much of it each lazy row has had.
         self.log_decay = 0.0
-        self.stands = {
+        self.caught_up_to = {
             name: torch.zeros(len(self.parameters[name]), dtype=torch.float64, device=value.device)
             for name, value in self.values.items()
             if name in lazy
@@ -41,7 +41,7 @@ class EMA:
         self.step = 0
 
     @torch.no_grad()
-    def before(self) -> None:
+    def before_step(self) -> None:
         """Catches up the rows that the next step will move; call it once gradients are there."""
         for name in self.lazy:
             gradient = self.parameters[name].grad
@@ -49,7 +49,7 @@ class EMA:
                 self._catch_up(name, gradient.coalesce().indices()[0] if gradient.is_sparse else None)
 
     @torch.no_grad()
-    def after(self) -> None:
+    def after_step(self) -> None:
         """Takes in the weights after a step."""
         self.step += 1
         decay = min(self.decay, self.step / (9 + self.step))
@@ -59,12 +59,16 @@ class EMA:
         torch._foreach_lerp_(averages, [self.parameters[name].data for name in dense], 1 - decay)
 
     def _catch_up(self, name: str, rows: Tensor | None) -> None:
-        rows = torch.arange(len(self.stands[name]), device=self.stands[name].device) if rows is None else rows
-        missed = self.log_decay - take(self.stands[name], rows)
+        rows = (
+            torch.arange(len(self.caught_up_to[name]), device=self.caught_up_to[name].device)
+            if rows is None
+            else rows
+        )
+        missed = self.log_decay - take(self.caught_up_to[name], rows)
         kept = missed.exp().to(self.values[name].dtype)[:, None]
         now = take(self.parameters[name], rows)
         put(self.values[name], rows, take(self.values[name], rows).sub_(now).mul_(kept).add_(now))
-        put(self.stands[name], rows, torch.full_like(missed, self.log_decay))
+        put(self.caught_up_to[name], rows, torch.full_like(missed, self.log_decay))
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -87,7 +91,7 @@ class EMA:
     def tensors(self) -> dict[str, Tensor]:
         """Returns the state as tensors."""
         out = {f"value/{name}": value for name, value in self.values.items()}
-        out |= {f"stands/{name}": value for name, value in self.stands.items()}
+        out |= {f"stands/{name}": value for name, value in self.caught_up_to.items()}
         out["log_decay"] = torch.tensor(self.log_decay, dtype=torch.float64)
         out["step"] = torch.tensor(self.step)
         return out
@@ -96,7 +100,7 @@ class EMA:
         """Takes over the state that `tensors` returned."""
         for name, value in self.values.items():
             value.copy_(tensors[f"value/{name}"])
-        for name, value in self.stands.items():
+        for name, value in self.caught_up_to.items():
             value.copy_(tensors[f"stands/{name}"])
         self.log_decay = float(tensors["log_decay"])
         self.step = int(tensors["step"])

@@ -83,7 +83,7 @@ class _TensorBoard:
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Takes the values of a step."""
-        if self._writer is None:  # not before: until then the folder of the run is not begun
+        if self._writer is None:  # the run directory does not exist earlier
             # A resumed run takes some steps again: what was said of them is hidden.
             again = step if self._folder.is_dir() else None
             self._writer = self._kind(log_dir=str(self._folder), purge_step=again)

@@ -271,10 +271,10 @@ class _Run:
         elif logged:
             self.norm = norm_of(self.parameters)
         if self.ema is not None:
-            self.ema.before()
+            self.ema.before_step()
         self.optimizers.step()
         if self.ema is not None:
-            self.ema.after()
+            self.ema.after_step()
         at.step += 1
 
     def _gradients(self, window: list[Any]) -> Tensor:

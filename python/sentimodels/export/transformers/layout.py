@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Pair:
-    """One tensor.
+    """A tensor of ours and the tensors of theirs that it is made of, read in both directions.
 
     Attributes:
         ours: its name.
@@ -203,8 +203,3 @@ def check_theirs(given: Mapping[str, Any], fixed: Mapping[str, Any], layout: str
         theirs = given.get(name, value)
         if theirs != value:
             raise ConfigError(f"config.json: {name} {theirs!r} of {layout} is not known here, only {value!r}")
-
-
-# A tensor of ours and those of theirs that it is made of, read in both directions.
-#
-# A layout is a list of pairs.
