@@ -13,8 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor
-
 from sentitok import Tokenizer
 
 from .ngrams import NgramTable
@@ -22,6 +20,7 @@ from .ngrams import NgramTable
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from torch import Tensor
 
 __all__ = ["Inputs", "Subwords", "TextReader", "Vocabulary", "as_saved"]
 
@@ -167,6 +166,6 @@ class Inputs:
     n_classes: int
     pad_id: int | None = None
     n_ngrams: int = 0
-    vectors: Tensor | None = None
+    vectors: "Tensor | None" = None
     grams: NgramTable | None = None
     n_words: int | None = None
