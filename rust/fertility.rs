@@ -59,7 +59,7 @@ impl Fertility {
             }
         }
         let options = EncodeOptions { add_special_tokens: false, spans: true, ..options };
-        let batch = tokenizer.batch_of(texts, options)?;
+        let batch = tokenizer.encode_batch(texts, options)?;
         for &id in &batch.ids {
             if let Some(n) = self.frequency.get_mut(id as usize) {
                 *n += 1;

@@ -10,45 +10,36 @@ mod decode;
 pub mod decoder;
 mod encode;
 pub mod encoding;
-mod ids;
 mod input;
 mod jobs;
 mod malformed;
-mod offsets_by_length;
-mod origin;
-mod output;
-mod overflow;
-mod pair;
-mod pending_parts;
+mod offsets;
 mod prune;
 mod raw_words;
-mod repeats;
 mod rows;
 mod segmentations;
-mod segments;
+mod sink;
 mod space_as_mark;
 mod spans;
 mod special_policy;
 pub mod template;
-mod thread_output;
 #[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]
 mod train_unigram;
 #[cfg(feature = "train")]
 pub(crate) mod train_wordpiece;
-mod trim_widths;
 mod truncation;
 mod vocab_check;
 mod walk;
-mod words;
 mod workers;
 
 pub use call_defaults::{CallDefaults, DefaultPadding, DefaultTruncation, PaddingLength};
+pub use encode::Segment;
 pub use input::Input;
 pub use prune::IdMap;
 pub use rows::{Joined, TextRow};
-pub use segments::Segment;
+
 pub use truncation::{Shortening, Truncation};
 pub use vocab_check::Diagnosis;
 
@@ -146,7 +137,7 @@ pub struct Tokenizer {
     defaults: CallDefaults,
     choices: special_policy::Choices,
     /// Where the tokens of a text, one after the other, are nearly the text.
-    sums: OnceLock<Option<offsets_by_length::Sums>>,
+    sums: OnceLock<Option<offsets::Sums>>,
     /// What decides when it is worth to read spaces as marks.
     seen: space_as_mark::Seen,
     tables: decode::Tables,

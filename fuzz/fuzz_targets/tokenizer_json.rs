@@ -1,5 +1,5 @@
-//! tokenizer.json: any text ends in an error or in a tokenizer that encodes, and
-//! that comes back from our own file.
+//! tokenizer.json: any text ends in an error or in a tokenizer that encodes as the reference
+//! implementation does, and that comes back from our own file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,12 @@ fuzz_target!(|data: &[u8]| {
     let Ok(tokenizer) = Tokenizer::new(parts) else { return };
     for text in [&b"The text, \xC3\xA9 \xE4\xB8\xAD  \xFF"[..], data.get(..200).unwrap_or(data)] {
         // A pattern of the file's own may reach its step limit: an error, too.
-        let _ = tokenizer.encode(text, EncodeOptions::default());
+        let options = EncodeOptions { spans: true, ..EncodeOptions::default() };
+        if let (Ok(fast), Ok(slow)) =
+            (tokenizer.encode(text, options), tokenizer.encode_reference(text, options))
+        {
+            assert_eq!((fast.ids, fast.spans), (slow.ids, slow.spans));
+        }
     }
     if let Ok(bytes) = tokenizer.to_bytes() {
         let back = Tokenizer::from_bytes(&bytes).expect("what was written is read");

@@ -4,7 +4,7 @@
 //! ones are counted and the first is kept whole.
 
 use crate::error::Result;
-use crate::tokenizer::{EncodeOptions, Tokenizer};
+use crate::tokenizer::{EncodeOptions, Input, Tokenizer};
 use crate::vocab::TokenId;
 
 /// What a comparison found so far.
@@ -63,13 +63,16 @@ impl Report {
     ///
     /// # Errors
     /// As [`Tokenizer::encode_batch`].
-    pub fn compare<T: AsRef<[u8]> + Sync>(
+    pub fn compare<'t, T>(
         &mut self,
         left: &Tokenizer,
         right: &Tokenizer,
-        documents: &[T],
+        documents: &'t [T],
         options: EncodeOptions<'_>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        &'t T: Into<Input<'t>>,
+    {
         let options = EncodeOptions { spans: false, ..options };
         let (left, right) = (left.encode_batch(documents, options)?, right.encode_batch(documents, options)?);
         for (number, document) in documents.iter().enumerate() {
@@ -82,7 +85,7 @@ impl Report {
                 self.differing += 1;
                 self.first.get_or_insert_with(|| Difference {
                     document: self.documents,
-                    text: document.as_ref().to_vec(),
+                    text: document.into().bytes().to_vec(),
                     left,
                     right,
                 });

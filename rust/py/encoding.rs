@@ -121,7 +121,7 @@ impl PyEncoding {
             words: PyOnceLock::new(),
         };
         // There was nothing.
-        let _ = made.traces.set(py, (KeptSpans::new(py, spans)?, surfaces));
+        let _ = made.traces.set(py, (KeptSpans::new(py, spans.unwrap_or_default())?, surfaces));
         let _ = made.type_ids.set(py, arrays::whole_numbers(py, type_ids)?.unbind());
         let _ = made.special_mask.set(py, arrays::read_only(py, special_mask)?.unbind());
         Ok(made)
@@ -398,8 +398,14 @@ impl PyEncoding {
             }
             let spans =
                 py.detach(|| memory::collected(spans.chunks_exact(2).map(|span| [span[0], span[1]])))?;
-            let encoding =
-                Encoding { ids, spans, type_ids, special_mask, second: start..end, surfaces: kept };
+            let encoding = Encoding {
+                ids,
+                spans: Some(spans),
+                type_ids,
+                special_mask,
+                second: start..end,
+                surfaces: kept,
+            };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));
             let spelling = Spelling::Tokens(tokens.unbind(), blanks);
             Self::whole(py, encoding, spelling, texts.collect::<PyResult<_>>()?)

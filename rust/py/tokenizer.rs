@@ -70,7 +70,7 @@ impl PyTokenizer {
 
     fn one(&self, py: Python<'_>, text: Text, call: Call) -> PyResult<PyEncoding> {
         let input = text.input(py)?;
-        let ids = off(py, input.len(), |stop| self.tokenizer.encode_ids(input, call.options(stop)))?;
+        let ids = off(py, input.len(), |stop| self.tokenizer.encode_ids(input, &call.options(stop)))?;
         PyEncoding::new(py, ids, None, self.tokenizer.clone(), vec![text], call)
     }
 
@@ -98,7 +98,7 @@ impl PyTokenizer {
         let (first, second) = (texts[0].input(py)?, texts[1].input(py)?);
         let n_bytes = first.len() + second.len();
         let (ids, second) =
-            off(py, n_bytes, |stop| self.tokenizer.encode_pair_ids(first, second, call.options(stop)))?;
+            off(py, n_bytes, |stop| self.tokenizer.encode_pair_ids([first, second], &call.options(stop)))?;
         PyEncoding::new(py, ids, Some(second), self.tokenizer.clone(), texts.into(), call)
     }
 }
@@ -207,7 +207,7 @@ impl PyTokenizer {
             let call = Call { spans: offsets && !are_sums, ..call };
             let inputs = given.texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
-            let batch = off(py, n_bytes, |stop| self.tokenizer.batch_of(&inputs, call.options(stop)))?;
+            let batch = off(py, n_bytes, |stop| self.tokenizer.encode_batch(&inputs, call.options(stop)))?;
             drop(inputs);
             let texts = offsets.then_some(given.texts);
             PyEncodingBatch::whole(py, batch, are_sums, texts, call, self)
@@ -365,7 +365,7 @@ impl PyTokenizer {
             let texts = Texts::new(texts, errors)?;
             let inputs = texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
-            let counts = off(py, n_bytes, |stop| self.tokenizer.counts_of(&inputs, call.options(stop)))?;
+            let counts = off(py, n_bytes, |stop| self.tokenizer.count_batch(&inputs, call.options(stop)))?;
             arrays::read_only(py, counts.into_iter().map(|count| count as i64).collect())
         })
     }

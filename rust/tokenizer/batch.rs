@@ -1,29 +1,32 @@
-//! Many texts to ids: work cut by bytes, shared among threads, put together in
-//! order.
+//! Many texts to ids: jobs cut by bytes, shared among threads, put together in order.
 //!
-//! Threads take jobs by an atomic counter and share nothing else, but for what
-//! parts of a long piece leave to each other ([`Chain`]).
+//! Threads take jobs by an atomic counter and share nothing else, except what parts of a long piece leave
+//! to each other ([`PendingParts`]). Each thread fills a sink of its own. What one thread made is the batch
+//! as it is: nothing is copied. Of more, each copies a part into the one array there is at the end.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::input::Input;
 use super::jobs::{Cutting, Job, Seamed, Stretch};
-use super::output::{Keeps, Output};
-use super::walk::finished;
+use super::sink::{Arrays, Count, Ids, Sink};
+use super::spans::Spans;
+use super::walk::Limits;
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
-use crate::memory::{self, MakeRoom};
+use crate::memory;
 use crate::models::Worker;
+use crate::models::unigram::Draft;
 use crate::normalizer::Rewritten;
 use crate::parallel;
 use crate::pipeline::split_points::Part;
 use crate::progress::{Progress, Stage};
-use crate::tokenizer::encoding::{EncodingBatch, Span};
-use crate::tokenizer::pending_parts::Chain;
+use crate::tokenizer::encoding::{EncodingBatch, Surfaces};
 use crate::tokenizer::special_policy::Finder;
 use crate::tokenizer::template::TrimOffsets;
 use crate::vocab::TokenId;
-use crate::{tokenizer::thread_output, tokenizer::thread_output::Made};
 
 /// Below this many bytes a batch is encoded by the calling thread: starting
 /// threads costs as much as encoding about 10 KiB.
@@ -31,30 +34,31 @@ const INLINE_BYTES: usize = 32 << 10;
 
 /// How the texts of one call are encoded.
 struct Settings<'a> {
-    room: Option<usize>,
+    limits: Limits<'a>,
     finder: Finder<'a>,
     options: EncodeOptions<'a>,
     cutting: Cutting,
-    chain: Chain,
-    /// Whether ids are only counted.
-    counts: bool,
-    /// Whether offsets leave out what only surfaces tell.
-    surfaces: bool,
+    pending: PendingParts,
     /// What the template puts around a text.
     before: Vec<TokenId>,
     after: Vec<TokenId>,
 }
 
+/// What one thread fills.
+struct Thread<S> {
+    sink: S,
+    made: ThreadOutput,
+}
+
 impl Tokenizer {
-    /// Encodes many texts, given as bytes.
+    /// Encodes many texts; spans are kept where `options` asks for them.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`], of the first text at fault.
-    pub fn encode_batch<T: AsRef<[u8]> + Sync>(
-        &self,
-        texts: &[T],
-        options: EncodeOptions<'_>,
-    ) -> Result<EncodingBatch> {
+    pub fn encode_batch<'t, T>(&self, texts: &'t [T], options: EncodeOptions<'_>) -> Result<EncodingBatch>
+    where
+        &'t T: Into<Input<'t>>,
+    {
         self.encode_batch_reporting(texts, options, &mut Progress::silent())
     }
 
@@ -62,132 +66,128 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As there; [`Error::Cancelled`] when `progress` asks to stop.
-    pub fn encode_batch_reporting<T: AsRef<[u8]> + Sync>(
+    pub(crate) fn encode_batch_reporting<'t, T>(
         &self,
-        texts: &[T],
+        texts: &'t [T],
         options: EncodeOptions<'_>,
         progress: &mut Progress<'_>,
-    ) -> Result<EncodingBatch> {
-        let texts = memory::collected(texts.iter().map(|text| Input::Bytes(text.as_ref())))?;
-        self.batch_reporting(&texts, options, progress)
+    ) -> Result<EncodingBatch>
+    where
+        &'t T: Into<Input<'t>>,
+    {
+        let texts = memory::collected(texts.iter().map(Into::into))?;
+        if self.template.is_framed() {
+            return self.bare_batch(&texts, options, progress);
+        }
+        let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
+        let bare = self.bare_batch(&texts, bare, progress)?;
+        self.join_texts(&bare, options)
     }
 
-    /// As [`Tokenizer::encode_batch`], of texts that may be known to be UTF-8.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn batch_of(&self, texts: &[Input<'_>], options: EncodeOptions<'_>) -> Result<EncodingBatch> {
-        self.batch_reporting(texts, options, &mut Progress::silent())
-    }
-
-    fn batch_reporting(
+    /// Encodes texts, each of which is in its template once or is encoded without it.
+    pub(super) fn bare_batch(
         &self,
         texts: &[Input<'_>],
         options: EncodeOptions<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<EncodingBatch> {
-        if self.template.is_framed() {
-            return thread_output::batch(self.make(texts, options, false, progress)?, options.spans);
+        if !options.spans {
+            return put_together(self.run(texts, options, false, Ids::default, progress)?, false);
         }
-        let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
-        let bare = thread_output::batch(self.make(texts, bare, false, progress)?, options.spans)?;
-        self.join_texts(&bare, options)
+        // What offsets leave out by the file may depend on source texts.
+        let source_texts = self.template.trim_offsets != TrimOffsets::No;
+        let made = self.run(texts, options, source_texts, || Spans::new(source_texts), progress)?;
+        put_together(made, true)
     }
 
     /// The number of ids of each text.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`], of the first text at fault.
-    pub fn count_batch<T: AsRef<[u8]> + Sync>(
-        &self,
-        texts: &[T],
-        options: EncodeOptions<'_>,
-    ) -> Result<Vec<u64>> {
-        let texts = memory::collected(texts.iter().map(|text| Input::Bytes(text.as_ref())))?;
-        self.counts_of(&texts, options)
-    }
-
-    /// As [`Tokenizer::count_batch`], of texts that may be known to be UTF-8.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn counts_of(&self, texts: &[Input<'_>], options: EncodeOptions<'_>) -> Result<Vec<u64>> {
+    pub fn count_batch<'t, T>(&self, texts: &'t [T], options: EncodeOptions<'_>) -> Result<Vec<u64>>
+    where
+        &'t T: Into<Input<'t>>,
+    {
+        let texts = memory::collected(texts.iter().map(Into::into))?;
         let options = EncodeOptions { spans: false, ..options };
+        let count = |options| {
+            let mut made = self.run(&texts, options, false, Count::default, &mut Progress::silent())?;
+            let (_, row_offsets) = in_order(&mut made)?;
+            memory::collected(row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64))
+        };
         if self.template.is_framed() {
-            return thread_output::counts(self.make(texts, options, true, &mut Progress::silent())?);
+            return count(options);
         }
         let around = self.n_around(&options, false);
         let max_tokens = self.room_of_text(&options)?;
-        let bare = EncodeOptions { add_special_tokens: false, max_tokens, ..options };
-        let mut counts = thread_output::counts(self.make(texts, bare, true, &mut Progress::silent())?)?;
+        let mut counts = count(EncodeOptions { add_special_tokens: false, max_tokens, ..options })?;
         let copies = self.template.copies(false)[0];
         counts.iter_mut().for_each(|n| *n = *n * copies as u64 + around as u64);
         Ok(counts)
     }
 
-    /// What each thread makes of the texts, the template's tokens around each, which stands in
-    /// it once or is encoded without them.
-    pub(super) fn make(
+    /// What each thread makes of the texts, the template's tokens around each.
+    fn run<S: Sink>(
         &self,
         texts: &[Input<'_>],
         options: EncodeOptions<'_>,
-        counts: bool,
+        whole_texts: bool,
+        sink: impl Fn() -> S + Sync,
         progress: &mut Progress<'_>,
-    ) -> Result<Vec<Made>> {
+    ) -> Result<Vec<ThreadOutput>> {
         let (before, after) =
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };
-        let room = self.room(&options, before.len() + after.len())?;
+        let limits = Limits { room: self.room(&options, before.len() + after.len())?, stop: options.stop };
         let finder = self.finder(options.specials)?;
         let n_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
         let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
-        let surfaces = options.spans && self.template.trim_offsets != TrimOffsets::No;
         let cutting = match n_threads {
-            _ if surfaces => Cutting::Never,
+            _ if whole_texts => Cutting::Never,
             1 => Cutting::Never,
             _ => self.cutting(longest, &finder, &options),
         };
-        let chain = Chain::default();
-        let mut settings =
-            Settings { room, finder, options, cutting, chain, counts, surfaces, before, after };
+        let pending = PendingParts::default();
+        let mut settings = Settings { limits, finder, options, cutting, pending, before, after };
         let jobs = self.jobs(texts, &settings.cutting, &settings.finder)?;
-        let made = self.run_jobs(texts, &jobs, n_threads, &settings, progress)?;
-        if settings.cutting.seams().is_some() && made.iter().any(Made::is_beyond_limits) {
+        let made = self.run_jobs(texts, &jobs, n_threads, &settings, &sink, progress)?;
+        if settings.cutting.seams().is_some() && made.iter().any(ThreadOutput::is_beyond_limits) {
             // The whole may be within the limit that a part is not.
             settings.cutting = Cutting::Never;
             let jobs = self.jobs(texts, &settings.cutting, &settings.finder)?;
-            return self.run_jobs(texts, &jobs, n_threads, &settings, progress);
+            return self.run_jobs(texts, &jobs, n_threads, &settings, &sink, progress);
         }
         Ok(made)
     }
 
-    fn run_jobs(
+    fn run_jobs<S: Sink>(
         &self,
         texts: &[Input<'_>],
         jobs: &[Job<'_>],
         n_threads: usize,
         settings: &Settings<'_>,
+        sink: &(impl Fn() -> S + Sync),
         progress: &mut Progress<'_>,
-    ) -> Result<Vec<Made>> {
+    ) -> Result<Vec<ThreadOutput>> {
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
-        let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> Made {
+        let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> ThreadOutput {
             settings.finder.lend(|worker| {
-                let mut made = Made::default();
+                let mut thread = Thread { sink: sink(), made: ThreadOutput::default() };
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= jobs.len() {
                         break;
                     }
-                    let done = self.run_job(texts, (number, jobs), settings, worker, &mut made);
+                    let done = self.run_job(texts, (number, jobs), settings, worker, &mut thread);
                     if let Err(error) = done.and_then(|()| tick(number)) {
-                        made.fail(number, error);
+                        thread.made.failed = Some((number, error));
                         // All jobs before this one are taken by now, and will be done.
                         stopped.store(true, Ordering::Relaxed);
                         break;
                     }
                 }
-                made
+                ThreadOutput { arrays: thread.sink.into_arrays(), ..thread.made }
             })
         };
         let n_threads = n_threads.min(jobs.len()).max(1);
@@ -199,69 +199,66 @@ impl Tokenizer {
             .collect()
     }
 
-    /// Does the job of a number, and ends its unit, or leaves that to whoever settles its draft.
-    fn run_job(
+    /// Does the job of a number and ends its unit, or leaves that to the thread that finishes its draft.
+    fn run_job<S: Sink>(
         &self,
         texts: &[Input<'_>],
         (number, jobs): (usize, &[Job<'_>]),
         settings: &Settings<'_>,
         worker: &mut Worker<'_>,
-        made: &mut Made,
+        thread: &mut Thread<S>,
     ) -> Result<()> {
+        let (finder, limits) = (&settings.finder, settings.limits);
         match &jobs[number] {
             Job::Part { stretch: Stretch::Seamed(seamed), .. } if settings.makes_drafts() => {
-                return self.run_draft(seamed, (number, jobs), settings, worker, made);
+                return self.run_draft(seamed, (number, jobs), settings, worker, thread);
             }
             Job::Part { stretch, first, last } => {
-                settings.in_row(*first, *last, made, |made| match stretch {
-                    Stretch::Token { id, span } => settings.put_in(&[*id], *span, made),
+                thread.begin_row(*first, settings)?;
+                worker.set_dropout(None);
+                let sink = &mut thread.sink;
+                match stretch {
+                    Stretch::Token { id, span } => sink.put(&[*id], *span)?,
                     Stretch::Text(start, part) => {
-                        worker.set_dropout(None);
-                        settings.encode(made, |output| {
-                            output.begin(part.len());
-                            finished(self.encode_section(part, *start, &settings.finder, worker, output))
-                        })
+                        self.walk(part.len(), finder, limits, worker, sink, |walk| {
+                            walk.section(part, *start)
+                        })?;
                     }
                     Stretch::Seamed(seamed) => {
-                        worker.set_dropout(None);
-                        settings.encode(made, |output| {
-                            output.begin(seamed.text.len());
-                            let Seamed { text, start, part, .. } = *seamed;
-                            let finder = &settings.finder;
-                            let begins = part == Part::First;
-                            if let Some(walk) =
-                                self.encode_spaced(text, start, begins, finder, worker, output)
-                            {
-                                return finished(walk);
+                        let Seamed { text, start, part, .. } = *seamed;
+                        self.walk(text.len(), finder, limits, worker, sink, |walk| {
+                            if let Some(visit) = walk.space_as_mark(text, start, part == Part::First) {
+                                return visit;
                             }
-                            let normalized = settings.normalized(seamed, self.keeps_way_back(output))?;
-                            finished(self.encode_normalized(text, &normalized, start, finder, worker, output))
-                        })
+                            let normalized = settings.normalized(seamed, walk.keeps_alignment())?;
+                            walk.normalized(text, &normalized, start)
+                        })?;
                     }
-                })?
+                }
+                thread.end_row(*last, settings)?;
             }
             Job::Texts(range) => {
                 for number in range.clone() {
                     worker.set_dropout(self.dropout(settings.options.seed_of(number)));
                     let text = texts[number];
-                    settings.in_row(true, true, made, |made| {
-                        settings
-                            .encode(made, |output| self.encode_input(text, &settings.finder, worker, output))
-                    })?;
+                    thread.begin_row(true, settings)?;
+                    let sink = &mut thread.sink;
+                    self.walk(text.len(), finder, limits, worker, sink, |walk| walk.text(text))?;
+                    thread.end_row(true, settings)?;
                 }
             }
         }
-        made.end_unit(number)
+        thread.end_unit(number)
     }
 
-    /// Makes a draft of a part, and settles what can be settled then.
-    fn run_draft(
+    /// Makes a draft of a part, and finishes what can be finished then.
+    fn run_draft<S: Sink>(
         &self,
         seamed: &Seamed<'_>,
         (number, jobs): (usize, &[Job<'_>]),
         settings: &Settings<'_>,
         worker: &mut Worker<'_>,
-        made: &mut Made,
+        thread: &mut Thread<S>,
     ) -> Result<()> {
         let normalized = settings.normalized(seamed, self.pipeline.looks_at_origin())?;
         let text = normalized.text(seamed.text);
@@ -275,7 +272,7 @@ impl Tokenizer {
         )?;
         let mut next = match seamed.part {
             Part::First => Some((draft, 0.0)),
-            Part::Inner | Part::Last => settings.chain.draft(number, draft),
+            Part::Inner | Part::Last => settings.pending.draft(number, draft),
         };
         let mut number = number;
         while let Some((draft, sum)) = next {
@@ -283,19 +280,22 @@ impl Tokenizer {
                 return Err(Error::Internal(format!("job {number} has a draft and is no part")));
             };
             let mut sum = sum;
-            settings.in_row(*first, *last, made, |made| {
-                settings.encode(made, |output| {
-                    sum = worker.settle(draft, sum, &mut output.ids)?;
-                    worker.check()?;
-                    finished(output.room_left())
-                })
+            thread.begin_row(*first, settings)?;
+            let sink = &mut thread.sink;
+            self.walk(seamed.text.len(), &settings.finder, settings.limits, worker, sink, |walk| {
+                walk.sink.append(walk.worker, |worker, ids| {
+                    sum = worker.settle(draft, sum, ids)?;
+                    worker.check()
+                })?;
+                walk.check()
             })?;
-            made.end_unit(number)?;
+            thread.end_row(*last, settings)?;
+            thread.end_unit(number)?;
             if seamed.part == Part::Last {
                 break;
             }
             number += 1;
-            next = settings.chain.sum(number, sum);
+            next = settings.pending.sum(number, sum);
         }
         Ok(())
     }
@@ -317,65 +317,192 @@ impl Settings<'_> {
             || seams.map_or(Ok(None), |seams| seams.normalize_text(part, text, times)),
         )
     }
+}
 
-    /// Puts what stands around a text before the part that begins it, and behind that which ends it.
-    fn in_row(
-        &self,
-        begins: bool,
-        ends: bool,
-        made: &mut Made,
-        work: impl FnOnce(&mut Made) -> Result<()>,
-    ) -> Result<()> {
-        if begins {
-            self.put_in(&self.before, [0, 0], made)?;
-        }
-        work(made)?;
+impl<S: Sink> Thread<S> {
+    /// Puts what the template has before a text in front of the part that begins it.
+    fn begin_row(&mut self, begins: bool, settings: &Settings<'_>) -> Result<()> {
+        if begins { self.sink.put(&settings.before, [0, 0]) } else { Ok(()) }
+    }
+
+    /// Puts what the template has after a text behind the part that ends it, and ends the row.
+    fn end_row(&mut self, ends: bool, settings: &Settings<'_>) -> Result<()> {
         if ends {
-            self.put_in(&self.after, [0, 0], made)?;
-            made.end_row()?;
+            self.sink.put(&settings.after, [0, 0])?;
+            memory::push(&mut self.made.row_ends, self.sink.place().id)?;
         }
         Ok(())
     }
 
-    /// Appends ids that have one place in the text.
-    fn put_in(&self, ids: &[TokenId], span: Span, made: &mut Made) -> Result<()> {
-        made.n_ids += ids.len();
-        if !self.counts {
-            memory::extend(&mut made.ids, ids)?;
+    /// Notes that a unit is done.
+    fn end_unit(&mut self, number: usize) -> Result<()> {
+        let extent = Extent { n_ids: self.sink.place().id, n_rows: self.made.row_ends.len() };
+        memory::push(&mut self.made.units, (number, extent))
+    }
+}
+
+/// Parts of long pieces that wait for the sums before them; parts are known by the numbers of their jobs.
+///
+/// Threads make drafts of parts in any order. Each is finished once the sum of what is before it is known,
+/// by the thread that finds both: so no thread waits, and every draft is finished by the time that the last
+/// thread is done.
+#[derive(Default)]
+struct PendingParts {
+    halves: Mutex<Halves>,
+}
+
+#[derive(Default)]
+struct Halves {
+    drafts: HashMap<usize, Draft>,
+    sums: HashMap<usize, f64>,
+}
+
+impl PendingParts {
+    /// Takes the draft of a part; gives it back with the sum before it, if that is known.
+    fn draft(&self, part: usize, draft: Draft) -> Option<(Draft, f64)> {
+        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sum) = halves.sums.remove(&part) {
+            return Some((draft, sum));
         }
-        if self.options.spans {
-            let more = made.ids.len() - made.spans.len();
-            made.spans.make_room(more)?;
-            made.spans.resize(made.ids.len(), span);
-        }
-        Ok(())
+        halves.drafts.insert(part, draft);
+        None
     }
 
-    /// Appends what `encode` puts out, by these settings.
-    fn encode(&self, made: &mut Made, encode: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
-        let mut output = match self.counts {
-            true => Output::counting(self.room, self.options.stop),
-            false if self.options.spans => Output::new(Keeps::Spans, self.room, self.options.stop),
-            false => Output::new(Keeps::Ids, self.room, self.options.stop),
-        };
-        // The arrays go out and come back: there is one for all texts.
-        std::mem::swap(&mut output.ids, &mut made.ids);
-        if let Some(spans) = &mut output.spans {
-            std::mem::swap(spans, &mut made.spans);
+    /// Takes the sum before a part; gives it back with the draft, if there is one.
+    fn sum(&self, part: usize, sum: f64) -> Option<(Draft, f64)> {
+        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(draft) = halves.drafts.remove(&part) {
+            return Some((draft, sum));
         }
-        output.surfaces = self.surfaces.then(|| std::mem::take(&mut made.surfaces));
-        let n_before = output.ids.len();
-        output.start_at(n_before);
-        let done = encode(&mut output);
-        made.n_ids += output.n_ids() - n_before;
-        std::mem::swap(&mut output.ids, &mut made.ids);
-        if let Some(spans) = &mut output.spans {
-            std::mem::swap(spans, &mut made.spans);
+        halves.sums.insert(part, sum);
+        None
+    }
+}
+
+/// What a thread made of its units: stretches of the batch, one after the other.
+#[derive(Default)]
+struct ThreadOutput {
+    arrays: Arrays,
+    /// Where rows end, in ids.
+    row_ends: Vec<usize>,
+    /// The units, as they were done, and how much there was after each.
+    units: Vec<(usize, Extent)>,
+    /// The unit at which the thread failed.
+    failed: Option<(usize, Error)>,
+}
+
+impl ThreadOutput {
+    /// Whether a unit is beyond what a text may become or take.
+    fn is_beyond_limits(&self) -> bool {
+        matches!(self.failed, Some((_, Error::Encode(_) | Error::Pattern { .. })))
+    }
+}
+
+/// How much a thread has made.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    n_ids: usize,
+    n_rows: usize,
+}
+
+/// A unit in what its thread made.
+struct Place {
+    unit: usize,
+    thread: usize,
+    ids: Range<usize>,
+    rows: Range<usize>,
+}
+
+/// The units in order, and the rows.
+///
+/// # Errors
+/// That of the first unit that failed.
+fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<Place>, Vec<i64>)> {
+    let failed = made.iter_mut().filter_map(|made| made.failed.take());
+    if let Some((_, error)) = failed.min_by_key(|(unit, _)| *unit) {
+        return Err(error);
+    }
+    let mut places = memory::reserved(made.iter().map(|made| made.units.len()).sum())?;
+    for (thread, made) in made.iter().enumerate() {
+        let mut before = Extent::default();
+        for &(unit, end) in &made.units {
+            let (ids, rows) = (before.n_ids..end.n_ids, before.n_rows..end.n_rows);
+            places.push(Place { unit, thread, ids, rows });
+            before = end;
         }
-        made.surfaces = output.surfaces.take().unwrap_or_default();
-        if self.counts {
-            made.ids.clear();
+    }
+    places.sort_unstable_by_key(|place| place.unit);
+    let mut row_offsets = memory::reserved(1 + made.iter().map(|made| made.row_ends.len()).sum::<usize>())?;
+    row_offsets.push(0);
+    let mut start = 0;
+    for Place { thread, ids, rows, .. } in &places {
+        let ends = &made[*thread].row_ends[rows.clone()];
+        row_offsets.extend(ends.iter().map(|end| (start + end - ids.start) as i64));
+        start += ids.len();
+    }
+    Ok((places, row_offsets))
+}
+
+/// Puts the batch together.
+///
+/// # Errors
+/// That of the first unit that failed; [`Error::Memory`] where there is not
+/// enough for all ids.
+fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<EncodingBatch> {
+    let (places, row_offsets) = in_order(&mut made)?;
+    if let [only] = &mut made[..] {
+        let Arrays { mut ids, mut spans, source_texts } = std::mem::take(&mut only.arrays);
+        ids.shrink_to_fit();
+        spans.shrink_to_fit();
+        let spans = with_spans.then_some(spans);
+        return Ok(EncodingBatch { ids, row_offsets, spans, surfaces: source_texts });
+    }
+    let ids = gathered(&made, &places, |arrays| &arrays.ids)?;
+    let spans = if with_spans { Some(gathered(&made, &places, |arrays| &arrays.spans)?) } else { None };
+    let (mut surfaces, mut done) = (Surfaces::default(), 0);
+    for Place { thread, ids, .. } in &places {
+        for (place, text) in made[*thread].arrays.source_texts.within(ids.clone()) {
+            surfaces.push(done + place - ids.start, text.as_bytes())?;
         }
-        done
+        done += ids.len();
+    }
+    Ok(EncodingBatch { ids, row_offsets, spans, surfaces })
+}
+
+/// What lies in the places, one after the other, copied by as many threads.
+fn gathered<T: Copy + Default + Send + Sync>(
+    made: &[ThreadOutput],
+    places: &[Place],
+    array: impl Fn(&Arrays) -> &[T],
+) -> Result<Vec<T>> {
+    let n = places.iter().map(|place| place.ids.len()).sum();
+    // Asked for first, as what is zero by the system's own doing, page by page
+    // in the thread that uses it, cannot be refused without an abort.
+    drop(memory::reserved::<T>(n)?);
+    let mut all = vec![T::default(); n];
+    let mut parts: Vec<Vec<(&mut [T], &[T])>> = made.iter().map(|_| Vec::new()).collect();
+    let (mut rest, mut done) = (&mut all[..], 0);
+    for Place { thread, ids, .. } in places {
+        let (to, after) = std::mem::take(&mut rest).split_at_mut(ids.len());
+        let part = (done * parts.len() / n.max(1)).min(parts.len() - 1);
+        parts[part].push((to, &array(&made[*thread].arrays)[ids.clone()]));
+        (rest, done) = (after, done + ids.len());
+    }
+    parallel::each(parts, |part| part.into_iter().for_each(|(to, from)| to.copy_from_slice(from)));
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pending_parts_are_finished_by_the_second_half() {
+        let pending = PendingParts::default();
+        assert!(pending.draft(7, Draft::default()).is_none());
+        assert!(pending.sum(8, 2.0).is_none());
+        assert_eq!(pending.sum(7, 1.5).map(|(_, sum)| sum), Some(1.5));
+        assert_eq!(pending.draft(8, Draft::default()).map(|(_, sum)| sum), Some(2.0));
+        assert!(pending.sum(7, 1.0).is_none());
     }
 }

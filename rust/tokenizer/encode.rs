@@ -1,74 +1,123 @@
-//! One text to ids: added tokens, normalizer, pieces, model, template.
+//! One text to ids: [`Tokenizer::encode`], `count`, pairs and segments.
+//!
+//! Ids come first. What else an [`Encoding`] says follows from them: the template's marks from their
+//! number, spans from how far each id reaches (`offsets`).
+
+use std::iter::Repeat;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 use super::input::Input;
 use super::jobs::LONG_BYTES;
-use super::origin::Origin;
-use super::output::{Keeps, Output};
-use super::repeats::Repeats;
-use super::walk::{Walk, finished};
+use super::sink::{Count, Ids, Words};
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
-use crate::memory::MakeRoom;
-use crate::models::Worker;
-use crate::models::bpe::Dropout;
-use crate::normalizer::Rewritten;
-use crate::pre_tokenizer::PreTokenizer;
-use crate::pre_tokenizer::chunks::Piece;
-use crate::text::pattern::Work;
-use crate::text::utf8_runs::{Stretch, for_each_few};
-use crate::tokenizer::added_tokens::Section;
-use crate::tokenizer::encoding::{Encoding, Surfaces};
-use crate::tokenizer::special_policy::Finder;
+use crate::memory;
+use crate::tokenizer::encoding::Encoding;
 use crate::tokenizer::template::Part;
+use crate::tokenizer::truncation::longest_first;
+use crate::vocab::TokenId;
+
+/// A part of what is encoded by [`Tokenizer::encode_segments`]. Text and special tokens cannot be mistaken
+/// for each other: no string is searched for special tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment<'a> {
+    /// Text, encoded like a text of its own.
+    Text(Input<'a>),
+    /// A special token, by its text.
+    Special(&'a str),
+}
+
+impl<'a> Segment<'a> {
+    /// Its bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.bytes(),
+            Self::Special(content) => content.as_bytes(),
+        }
+    }
+}
 
 impl Tokenizer {
-    /// Encodes a text: a `str`, or bytes. Of bytes, each longest run that is no
-    /// UTF-8 is a piece of its own, as in counting. With SentencePiece's
-    /// normalizer each such byte becomes U+FFFD, as SentencePiece has it.
+    /// Encodes a text: a `str`, or bytes. Of bytes, each longest run that is not UTF-8 is a piece of its
+    /// own, as in counting; with SentencePiece's normalizer each such byte becomes U+FFFD, as in
+    /// SentencePiece. A text of more than 256 KiB is shared among threads where it can be cut.
     ///
     /// # Errors
     /// [`Error::Encode`] for a special token found under
-    /// [`crate::tokenizer::added_tokens::Specials::Raise`]; [`Error::Pattern`] when a
-    /// user's pattern hits its step limit.
+    /// [`crate::tokenizer::added_tokens::Specials::Raise`]; [`Error::Pattern`] when a custom pattern hits
+    /// its step limit.
     pub fn encode<'t>(&self, text: impl Into<Input<'t>>, options: EncodeOptions<'_>) -> Result<Encoding> {
         let text = text.into();
-        let output = self.encode_text(text, self.room_of_text(&options)?, &options, Keeps::SpansByModel)?;
-        let is_framed = self.template.is_framed();
-        let mut text = (output.ids, output.spans.unwrap_or_default(), output.surfaces.unwrap_or_default());
-        let mut encoding = Encoding::default();
-        for part in &self.template.single {
-            match *part {
-                Part::Special { id, type_id } if options.add_special_tokens => {
-                    encoding.push_special(id, type_id)?;
-                }
-                Part::First { type_id } if !is_framed => {
-                    encoding.push_text(&text.0, &text.1, &text.2, type_id)?;
-                }
-                Part::First { type_id } => {
-                    // It stands there once.
-                    let (ids, spans, surfaces) = std::mem::take(&mut text);
-                    encoding.take_text(ids, spans, surfaces, type_id)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(encoding)
+        let ids = self.encode_ids(text, &options)?;
+        self.encoding(ids, None, [text, Input::Text("")], &options)
     }
 
-    /// The number of ids a text becomes. A text of more than 256 KiB is shared among
-    /// threads where it can be cut.
+    /// Encodes two texts by the template for pairs, to at most `max_tokens` ids. The longer one is
+    /// truncated first, as Hugging Face's `LongestFirst` does. Of a second text that is in the template
+    /// more than once, [`Encoding::second`] is the last.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_pair<'t>(
+        &self,
+        first: impl Into<Input<'t>>,
+        second: impl Into<Input<'t>>,
+        options: EncodeOptions<'_>,
+    ) -> Result<Encoding> {
+        let texts = [first.into(), second.into()];
+        let (ids, second) = self.encode_pair_ids(texts, &options)?;
+        self.encoding(ids, Some(second), texts, &options)
+    }
+
+    /// Encodes segments end to end. Spans are in the segments joined, the texts of special tokens included;
+    /// no template is put around. `stop` is as in [`EncodeOptions`].
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a special token that does not exist; else as [`Tokenizer::encode`].
+    pub fn encode_segments(&self, segments: &[Segment<'_>], stop: Option<&AtomicBool>) -> Result<Encoding> {
+        let options =
+            EncodeOptions { add_special_tokens: false, spans: true, stop, ..EncodeOptions::default() };
+        let mut all = Encoding { spans: Some(Vec::new()), ..Encoding::default() };
+        let mut base = 0;
+        for segment in segments {
+            let part = match *segment {
+                Segment::Text(text) => self.encode(text, options)?,
+                Segment::Special(content) => {
+                    let Some(token) = self.added.by_content(content).filter(|token| token.special) else {
+                        return Err(Error::Encode(format!(
+                            "{content:?} is no special token of this tokenizer; add it by with_specials"
+                        )));
+                    };
+                    Encoding {
+                        ids: vec![token.id],
+                        spans: Some(vec![[0, content.len() as u64]]),
+                        type_ids: vec![0],
+                        special_mask: vec![true],
+                        ..Encoding::default()
+                    }
+                }
+            };
+            all.extend(&part, base)?;
+            base += segment.bytes().len() as u64;
+        }
+        Ok(all)
+    }
+
+    /// The number of ids that a text becomes. A text of more than 256 KiB is shared among threads where it
+    /// can be cut.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
     pub fn count<'t>(&self, text: impl Into<Input<'t>>, options: EncodeOptions<'_>) -> Result<usize> {
         let text = text.into();
         if text.len() > LONG_BYTES {
-            return Ok(self.counts_of(&[text], options)?.iter().sum::<u64>() as usize);
+            return Ok(self.count_batch(&[text], options)?.iter().sum::<u64>() as usize);
         }
         let around = self.n_around(&options, false);
-        let mut output = Output::counting(self.room_of_text(&options)?, options.stop);
-        self.encode_into(text, &options, &mut output)?;
-        Ok(self.template.copies(false)[0] * output.n_ids() + around)
+        let mut count = Count::default();
+        self.walk_text(text, self.room_of_text(&options)?, &options, &mut count)?;
+        Ok(self.template.copies(false)[0] * count.n + around)
     }
 
     /// Whether a text becomes at most `limit` ids; stops reading when it does not.
@@ -84,12 +133,114 @@ impl Tokenizer {
         let around = self.n_around(&options, false);
         let Some(room) = limit.checked_sub(around) else { return Ok(false) };
         let Some(room) = room.checked_div(self.template.copies(false)[0]) else { return Ok(true) };
-        let mut output = Output::counting(Some(room.saturating_add(1)), options.stop);
-        self.encode_into(text.into(), &options, &mut output)?;
-        Ok(output.n_ids() <= room)
+        let mut count = Count::default();
+        self.walk_text(text.into(), Some(room.saturating_add(1)), &options, &mut count)?;
+        Ok(count.n <= room)
     }
 
-    /// How many ids of text fit beside a template of `around` ids.
+    /// The number of the word of each id that a text becomes, without the template.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn words(&self, text: Input<'_>, options: &EncodeOptions<'_>) -> Result<Vec<u32>> {
+        let mut words = Words::default();
+        self.walk_text(text, None, options, &mut words)?;
+        Ok(words.words)
+    }
+
+    /// The ids of [`Tokenizer::encode`] alone.
+    pub(crate) fn encode_ids(&self, text: Input<'_>, options: &EncodeOptions<'_>) -> Result<Vec<TokenId>> {
+        if text.len() > LONG_BYTES {
+            return Ok(self.encode_batch(&[text], EncodeOptions { spans: false, ..*options })?.ids);
+        }
+        let room = self.room_of_text(options)?;
+        let mut sink = Ids::default();
+        if !self.template.is_framed() {
+            self.walk_text(text, room, options, &mut sink)?;
+            return Ok(self.in_template([&sink.ids, &[]], false, options)?.0);
+        }
+        let mut parts = self.template.single.iter();
+        let special = |part: &Part| match *part {
+            Part::Special { id, .. } if options.add_special_tokens => Some(id),
+            _ => None,
+        };
+        let before = parts.by_ref().take_while(|part| matches!(part, Part::Special { .. }));
+        before.filter_map(special).try_for_each(|id| memory::push(&mut sink.ids, id))?;
+        self.walk_text(text, room, options, &mut sink)?;
+        parts.filter_map(special).try_for_each(|id| memory::push(&mut sink.ids, id))?;
+        sink.ids.shrink_to_fit();
+        Ok(sink.ids)
+    }
+
+    /// The ids of [`Tokenizer::encode_pair`] alone, with the places of those of the second text.
+    pub(crate) fn encode_pair_ids(
+        &self,
+        texts: [Input<'_>; 2],
+        options: &EncodeOptions<'_>,
+    ) -> Result<(Vec<TokenId>, Range<usize>)> {
+        let room = self.room(options, self.n_around(options, true))?;
+        let mut ids = [Ids::default(), Ids::default()];
+        for (text, sink) in texts.iter().zip(&mut ids) {
+            self.walk_text(*text, room, options, sink)?;
+        }
+        if let Some(room) = room {
+            let mut lens = ids.each_ref().map(|sink| sink.ids.len());
+            let weights = self.template.weights(true);
+            if room % (weights[0] + weights[1]) > 0 && lens == [room, room] {
+                // Both may go on, and the odd id is the longer one's.
+                let whole = EncodeOptions { max_tokens: None, add_special_tokens: false, ..*options };
+                lens = [self.count(texts[0], whole)?, self.count(texts[1], whole)?];
+            }
+            for (sink, len) in ids.iter_mut().zip(longest_first(lens, room, weights)) {
+                sink.ids.truncate(len);
+            }
+        }
+        self.in_template(ids.each_ref().map(|sink| &sink.ids[..]), true, options)
+    }
+
+    /// Puts the ids of one text or of two into the template; returns the places of the last of the second's.
+    fn in_template(
+        &self,
+        texts: [&[TokenId]; 2],
+        is_pair: bool,
+        options: &EncodeOptions<'_>,
+    ) -> Result<(Vec<TokenId>, Range<usize>)> {
+        let (mut ids, mut second) = (Vec::new(), 0..0);
+        for part in self.template.parts(is_pair) {
+            match *part {
+                Part::Special { id, .. } if options.add_special_tokens => memory::push(&mut ids, id)?,
+                Part::Special { .. } => {}
+                Part::First { .. } => memory::extend(&mut ids, texts[0])?,
+                Part::Second { .. } => {
+                    second = ids.len()..ids.len() + texts[1].len();
+                    memory::extend(&mut ids, texts[1])?;
+                }
+            }
+        }
+        Ok((ids, second))
+    }
+
+    /// What an encoding says beside its ids.
+    fn encoding(
+        &self,
+        ids: Vec<TokenId>,
+        second: Option<Range<usize>>,
+        texts: [Input<'_>; 2],
+        options: &EncodeOptions<'_>,
+    ) -> Result<Encoding> {
+        let (lens, is_pair) = (self.lens(ids.len(), second.as_ref(), options), second.is_some());
+        let (type_ids, special_mask) = self.marks(lens.clone(), is_pair, options)?;
+        let (spans, surfaces) = match options.spans {
+            true => {
+                let (spans, surfaces) = self.traces(&ids, lens, is_pair, texts, options)?;
+                (Some(spans), surfaces)
+            }
+            false => Default::default(),
+        };
+        Ok(Encoding { ids, spans, type_ids, special_mask, second: second.unwrap_or_default(), surfaces })
+    }
+
+    /// How many ids of text fit next to a template of `around` ids.
     pub(super) fn room(&self, options: &EncodeOptions<'_>, around: usize) -> Result<Option<usize>> {
         match options.max_tokens {
             None => Ok(None),
@@ -109,247 +260,180 @@ impl Tokenizer {
         Ok(room.map(|room| room / self.template.weights(false)[0]))
     }
 
-    /// Encodes a text without its template, up to `room` ids.
-    pub(super) fn encode_text<'a>(
-        &self,
-        text: Input<'_>,
-        room: Option<usize>,
-        options: &EncodeOptions<'a>,
-        keeps: Keeps,
-    ) -> Result<Output<'a>> {
-        let mut output = Output::new(keeps, room, options.stop);
-        output.surfaces = output.spans.is_some().then(Surfaces::default);
-        self.encode_into(text, options, &mut output)?;
-        Ok(output)
+    /// The number of special tokens that the template puts in.
+    pub(super) fn n_around(&self, options: &EncodeOptions<'_>, is_pair: bool) -> usize {
+        if options.add_special_tokens { self.template.n_special(is_pair) } else { 0 }
     }
 
-    pub(super) fn encode_into(
+    /// How many of `n` ids each text has, each time that the template holds it; `second` are those of the
+    /// second text of a pair, once.
+    pub(crate) fn lens(
         &self,
-        text: Input<'_>,
+        n: usize,
+        second: Option<&Range<usize>>,
         options: &EncodeOptions<'_>,
-        output: &mut Output,
-    ) -> Result<()> {
-        let finder = self.finder(options.specials)?;
-        self.with_worker(&finder, options.seed, |worker| self.encode_input(text, &finder, worker, output))
+    ) -> [Repeat<usize>; 2] {
+        let [n_firsts, n_seconds] = self.template.copies(second.is_some());
+        let n_second = second.map_or(0, ExactSizeIterator::len);
+        let n_first = n.saturating_sub(n_second * n_seconds + self.n_around(options, second.is_some()));
+        [n_first / n_firsts.max(1), n_second].map(std::iter::repeat)
     }
 
-    /// Runs `work` with a worker whose dropout, if any, starts from `seed`.
-    pub(super) fn with_worker<T>(
+    /// The type ids and the special mask of the ids of a row; `lens` are the numbers of ids of the
+    /// first text and of the second, each time that the template holds it.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is not enough.
+    pub(crate) fn marks(
         &self,
-        finder: &Finder<'_>,
-        seed: u64,
-        work: impl FnOnce(&mut Worker<'_>) -> T,
-    ) -> T {
-        finder.lend(|worker| {
-            worker.set_dropout(self.dropout(seed));
-            work(worker)
-        })
-    }
-
-    pub(super) fn dropout(&self, seed: u64) -> Option<Dropout> {
-        self.model.dropout().map(|p| Dropout::new(p, seed))
-    }
-
-    /// Appends the ids of a text, up to the output's limit.
-    pub(super) fn encode_input(
-        &self,
-        text: Input<'_>,
-        finder: &Finder<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output,
-    ) -> Result<()> {
-        output.begin(text.len());
-        let walk = match (text.text(), self.replaces_bytes()) {
-            (Some(text), _) => self.encode_str(text, 0, finder, worker, output),
-            (None, Some(whole)) => self.encode_malformed(whole, text.bytes(), finder, worker, output),
-            (None, None) => self.encode_stretches(text.bytes(), finder, worker, output),
-        };
-        finished(walk)?;
-        output.truncate();
-        Ok(())
-    }
-
-    /// Appends the ids of bytes that are no UTF-8 everywhere.
-    fn encode_stretches(
-        &self,
-        text: &[u8],
-        finder: &Finder<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output,
-    ) -> Walk {
-        let mut repeats = Repeats::of(text, self.model.dropout().is_some() || output.words.is_some());
-        let walk = for_each_few(text, |stretches| {
-            repeats.announce(stretches);
-            for &(base, stretch) in stretches {
-                let key = repeats.key(base, stretch.len());
-                if let Some(key) = key
-                    && repeats.repeat(key, base, output)?
-                {
-                    output.room_left()?;
-                    continue;
-                }
-                worker.set_learning(key.is_none() || stretch.len() > Repeats::CHEAP_BYTES);
-                let place = output.place();
-                match stretch {
-                    Stretch::Text(text) => self.encode_str(text, base, finder, worker, output)?,
-                    Stretch::Invalid(run) => {
-                        check_len(run.len())?;
-                        let mut origin = Origin { start: 0, normalized: None, rewritten: None, base };
-                        let piece = Piece { start: 0, end: run.len() as u32 };
-                        output.encode_chunk(finder, run, &[piece], &mut origin, worker)?;
-                    }
-                }
-                if let Some(key) = key {
-                    repeats.keep(key, base, place, output);
-                }
-                output.room_left()?;
-            }
-            Ok(())
-        });
-        worker.set_learning(true);
-        walk
-    }
-
-    fn encode_str(
-        &self,
-        text: &str,
-        base: usize,
-        finder: &Finder<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output,
-    ) -> Walk {
-        finder.raw(text, |Section { range, token }| {
-            let start = base + range.start;
-            match token {
-                Some(token) => {
-                    output.push_token(token, start, base + range.end, text[range].as_bytes())?;
-                }
-                None => self.encode_section(&text[range], start, finder, worker, output)?,
-            }
-            output.room_left()
-        })
-    }
-
-    /// Encodes a stretch of the original text without raw added tokens.
-    pub(super) fn encode_section(
-        &self,
-        section: &str,
-        base: usize,
-        finder: &Finder<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output,
-    ) -> Walk {
-        check_len(section.len())?;
-        if output.keeps != Keeps::SpansByModel
-            && !finder.cuts_normalized()
-            && let Some(raw_words) = worker.fused_with(&self.pipeline)
-        {
-            return output.encode_raw_words(finder, section, base, &raw_words, worker);
+        lens: [impl Iterator<Item = usize>; 2],
+        is_pair: bool,
+        options: &EncodeOptions<'_>,
+    ) -> Result<(Vec<u32>, Vec<bool>)> {
+        let (mut type_ids, mut special_mask) = (Vec::new(), Vec::new());
+        for (part, n) in self.parts(lens, is_pair, options) {
+            let (type_id, special) = match part {
+                Part::Special { type_id, .. } => (type_id, true),
+                Part::First { type_id } | Part::Second { type_id } => (type_id, false),
+            };
+            let end = type_ids.len() + n;
+            memory::resize(&mut type_ids, end, type_id)?;
+            memory::resize(&mut special_mask, end, special)?;
         }
-        if let Some(walk) = self.encode_spaced(section, base, true, finder, worker, output) {
-            return walk;
-        }
-        let normalized = self.pipeline.normalize(section, self.keeps_way_back(output))?;
-        self.encode_normalized(section, &normalized, base, finder, worker, output)
+        Ok((type_ids, special_mask))
     }
 
-    /// Whether a normalizer is to keep the way back.
-    pub(super) fn keeps_way_back(&self, output: &Output) -> bool {
-        output.spans.is_some() || self.pipeline.looks_at_origin()
-    }
-
-    /// Encodes a section that the normalizer has seen.
-    pub(super) fn encode_normalized(
+    /// The parts of the template that ids consist of, and the number of ids of each.
+    pub(super) fn parts(
         &self,
-        section: &str,
-        normalized: &Rewritten,
-        base: usize,
-        finder: &Finder<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output,
-    ) -> Walk {
-        let text = normalized.text(section);
-        let mut origin = Origin { start: 0, normalized: normalized.way_back(), rewritten: None, base };
-        if !finder.cuts_normalized() {
-            return self.encode_pieces(finder, text, origin, worker, output);
-        }
-        finder.normalized(text, |Section { range, token }| {
-            match token {
-                Some(token) => {
-                    let [start, end] = origin.span(range.start, range.end);
-                    output.push_token(token, start as usize, end as usize, text[range].as_bytes())?;
-                }
-                None => {
-                    let origin = Origin { start: range.start, ..origin };
-                    self.encode_pieces(finder, &text[range], origin, worker, output)?;
-                }
-            }
-            output.room_left()
-        })
-    }
-
-    fn encode_pieces(
-        &self,
-        finder: &Finder<'_>,
-        text: &str,
-        origin: Origin<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output,
-    ) -> Walk {
-        let work = output.work();
-        // tokenizers looks at where a section's first character comes from.
-        let begins = |place| origin.base == 0 && { origin }.span(place, place + 1)[0] == 0;
-        self.pipeline.pre_tokenizer.for_each_stretch(text, begins, &work, |step, stretch, at_start| {
-            let origin = Origin { start: origin.start + stretch.start, ..origin };
-            encode_stretch(step, finder, &text[stretch], at_start, origin, &work, worker, output)
-        })
+        mut lens: [impl Iterator<Item = usize>; 2],
+        is_pair: bool,
+        options: &EncodeOptions<'_>,
+    ) -> impl Iterator<Item = (Part, usize)> {
+        let n_special = usize::from(options.add_special_tokens);
+        let parts = self.template.parts(is_pair).iter();
+        parts
+            .map(move |&part| match part {
+                Part::Special { .. } => (part, n_special),
+                Part::First { .. } => (part, lens[0].next().unwrap_or(0)),
+                Part::Second { .. } => (part, lens[1].next().unwrap_or(0)),
+            })
+            .filter(|(_, n)| *n > 0)
     }
 }
 
-/// Encodes a stretch that `step` rewrites and cuts.
-#[inline]
-#[allow(clippy::too_many_arguments, reason = "2026-11: the body of a loop, taken out of it")]
-fn encode_stretch(
-    step: &PreTokenizer,
-    finder: &Finder<'_>,
-    text: &str,
-    at_start: bool,
-    origin: Origin<'_>,
-    work: &Work,
-    worker: &mut Worker<'_>,
-    output: &mut Output,
-) -> Walk {
-    let rewritten = Rewritten::new(
-        output.spans.is_some(),
-        || step.rewrite_aligned(text, at_start),
-        || step.rewrite_text(text, at_start),
-    )?;
-    let text = rewritten.text(text);
-    check_len(text.len())?;
-    let mut origin = Origin { rewritten: rewritten.way_back(), ..origin };
-    step.for_each_chunk(text, work, |pieces| {
-        if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
-            let n_bytes = (last.end - first.start) as usize;
-            output.reserve(n_bytes.min(MOST_RESERVED))?;
-            // A long piece may be pushed id by id.
-            output.ids.make_room(n_bytes)?;
+/// The reference implementation of [`Tokenizer::encode`]: every stage, every piece by the model without a
+/// cache, on one thread; with spans.
+#[cfg(any(test, feature = "oracle"))]
+impl Tokenizer {
+    /// As [`Tokenizer::encode`], slowly.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encode_reference<'t>(
+        &self,
+        text: impl Into<Input<'t>>,
+        options: EncodeOptions<'_>,
+    ) -> Result<Encoding> {
+        use crate::tokenizer::sink::Sink;
+        let mut reference = super::spans::Reference::new();
+        self.walk_text(text.into(), self.room_of_text(&options)?, &options, &mut reference)?;
+        let text = reference.into_arrays();
+        let mut all = Encoding { spans: Some(Vec::new()), ..Encoding::default() };
+        for part in &self.template.single {
+            let part = match *part {
+                Part::Special { id, type_id } if options.add_special_tokens => Encoding {
+                    ids: vec![id],
+                    spans: Some(vec![[0, 0]]),
+                    type_ids: vec![type_id],
+                    special_mask: vec![true],
+                    ..Encoding::default()
+                },
+                Part::Special { .. } => continue,
+                Part::First { type_id } | Part::Second { type_id } => Encoding {
+                    ids: text.ids.clone(),
+                    spans: Some(text.spans.clone()),
+                    type_ids: vec![type_id; text.ids.len()],
+                    special_mask: vec![false; text.ids.len()],
+                    surfaces: text.source_texts.clone(),
+                    ..Encoding::default()
+                },
+            };
+            all.extend(&part, 0)?;
         }
-        output.encode_chunk(finder, text.as_bytes(), pieces, &mut origin, worker)?;
-        output.room_left()
-    })
+        Ok(all)
+    }
 }
 
-/// Spans for which room is made before a chunk is encoded; only a text without
-/// pieces may become more at once, for which room is made when their number is known.
-pub(super) const MOST_RESERVED: usize = 1 << 16;
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
 
-/// Models count bytes in 32 bits.
-fn check_len(bytes: usize) -> Result<()> {
-    match u32::try_from(bytes) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Error::Encode(format!(
-            "a text of {bytes} bytes; the limit is {} (4 GiB); split it into documents, or pass lines",
-            u32::MAX
-        ))),
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A tokenizer of each kind of fast path.
+    static ALL: LazyLock<Vec<(&str, Tokenizer)>> = LazyLock::new(|| {
+        let bytes: Vec<String> = (0..=255u8)
+            .map(|byte| crate::text::byte_level::to_chars(&[byte]))
+            .zip(0..)
+            .map(|(token, id)| format!("{}: {id}", serde_json::json!(token)))
+            .collect();
+        let byte_level = format!(
+            r#"{{"pre_tokenizer": {{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
+            "use_regex": true}}, "model": {{"type": "BPE", "merges": ["a b", "Ġ a", "Ġa b"],
+            "vocab": {{{}, "ab": 256, "Ġa": 257, "Ġab": 258}}}}, "added_tokens": [{{"id": 259, "content": "<s>",
+            "special": false, "normalized": false, "single_word": false, "lstrip": true, "rstrip": false}}]}}"#,
+            bytes.join(", ")
+        );
+        let bert = r###"{"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 5, "vocab": {"[UNK]": 0, "a": 1, "b": 2, "##a": 3, "##b": 4, "ab": 5,
+            "!": 6, "e": 7, "##e": 8, "\u8a9e": 9, "[CLS]": 10, "[SEP]": 11}},
+            "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 11], "cls": ["[CLS]", 10]},
+            "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+            "strip_accents": null, "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"}}"###;
+        let unigram = r#"{"model": {"type": "Unigram", "unk_id": 0, "byte_fallback": false, "vocab":
+            [["<unk>", -9.0], ["▁", -1.0], ["a", -2.0], ["b", -2.0], ["▁ab", -3.0], ["ba", -2.5], ["é", -3.0]]},
+            "normalizer": {"type": "NFKC"}, "pre_tokenizer": {"type": "Metaspace", "prepend_scheme": "always",
+            "split": true, "replacement": "▁"}}"#;
+        [("byte level", &*byte_level), ("bert", bert), ("unigram", unigram)]
+            .map(|(name, file)| (name, Tokenizer::from_bytes(file.as_bytes()).unwrap()))
+            .into()
+    });
+
+    proptest! {
+        #[test]
+        fn encode_equals_the_reference(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    "[ab]{1,7}| {1,3}|[!\n\té語▁]|e\u{301}|AB|ﬁ|<s>".prop_map(String::into_bytes),
+                    prop::collection::vec(128u8..=255, 1..3),
+                ],
+                0..40,
+            ),
+            repeats in 1_usize..30,
+            max_tokens in prop::option::of(2_usize..60),
+        ) {
+            let text = parts.concat().repeat(repeats);
+            for (name, tokenizer) in ALL.iter() {
+                let options = EncodeOptions { spans: true, max_tokens, ..EncodeOptions::default() };
+                let expected = tokenizer.encode_reference(&text, options).unwrap();
+                // Once more with what the caches know then.
+                for _ in 0..2 {
+                    let found = tokenizer.encode(&text, options).unwrap();
+                    prop_assert_eq!(&found.ids, &expected.ids, "{}", name);
+                    prop_assert_eq!(&found.spans, &expected.spans, "{}", name);
+                    prop_assert_eq!(&found.type_ids, &expected.type_ids, "{}", name);
+                    prop_assert_eq!(&found.special_mask, &expected.special_mask, "{}", name);
+                    let batch = tokenizer.encode_batch(&[&text[..]], options).unwrap();
+                    prop_assert_eq!(&batch.ids, &expected.ids, "{}", name);
+                    prop_assert_eq!(&batch.spans, &expected.spans, "{}", name);
+                    let ids = EncodeOptions { spans: false, ..options };
+                    prop_assert_eq!(&tokenizer.encode(&text, ids).unwrap().ids, &expected.ids, "{}", name);
+                    prop_assert_eq!(tokenizer.count(&text, ids).unwrap(), expected.ids.len(), "{}", name);
+                }
+            }
+        }
     }
 }

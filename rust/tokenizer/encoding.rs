@@ -16,7 +16,7 @@ pub use crate::tokenizer::encoding::source_texts::Surfaces;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, MakeRoom};
 pub use crate::token_lengths::Span;
 use crate::vocab::TokenId;
 
@@ -25,61 +25,32 @@ use crate::vocab::TokenId;
 pub struct Encoding {
     /// The ids.
     pub ids: Vec<TokenId>,
-    /// The span of each id in its own text.
-    pub spans: Vec<Span>,
+    /// The span of each id in its own text, if asked for.
+    pub spans: Option<Vec<Span>>,
     /// The number of the segment of each id.
     pub type_ids: Vec<u32>,
     /// Whether a template put the id in.
     pub special_mask: Vec<bool>,
     /// Which ids are of the second text of a pair; their spans lie in it.
     pub second: std::ops::Range<usize>,
-    /// What stood in the text where the ids do not say it.
+    /// What is in the text where the ids do not say it; kept with spans.
     pub surfaces: Surfaces,
 }
 
 impl Encoding {
-    /// Appends an id of a template.
+    /// Appends a part, whose spans are `base` further on.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is not enough, as for all of these.
-    pub(crate) fn push_special(&mut self, id: TokenId, type_id: u32) -> Result<()> {
-        memory::push(&mut self.ids, id)?;
-        memory::push(&mut self.spans, [0, 0])?;
-        memory::push(&mut self.type_ids, type_id)?;
-        memory::push(&mut self.special_mask, true)
-    }
-
-    /// As [`Encoding::push_text`], without a copy if nothing is there yet.
-    pub(crate) fn take_text(
-        &mut self,
-        ids: Vec<TokenId>,
-        spans: Vec<Span>,
-        surfaces: Surfaces,
-        type_id: u32,
-    ) -> Result<()> {
-        if !self.ids.is_empty() {
-            return self.push_text(&ids, &spans, &surfaces, type_id);
+    /// [`Error::Memory`] where there is not enough.
+    pub(super) fn extend(&mut self, part: &Self, base: u64) -> Result<()> {
+        self.surfaces.extend(&part.surfaces, self.ids.len())?;
+        memory::extend(&mut self.ids, &part.ids)?;
+        if let (Some(spans), Some(of_part)) = (&mut self.spans, &part.spans) {
+            spans.make_room(of_part.len())?;
+            spans.extend(of_part.iter().map(|span| span.map(|at| at + base)));
         }
-        (self.ids, self.spans, self.surfaces) = (ids, spans, surfaces);
-        self.ids.shrink_to_fit();
-        self.spans.shrink_to_fit();
-        memory::resize(&mut self.type_ids, self.ids.len(), type_id)?;
-        memory::resize(&mut self.special_mask, self.ids.len(), false)
-    }
-
-    /// Appends the ids of a text.
-    pub(crate) fn push_text(
-        &mut self,
-        ids: &[TokenId],
-        spans: &[Span],
-        surfaces: &Surfaces,
-        type_id: u32,
-    ) -> Result<()> {
-        self.surfaces.extend(surfaces, self.ids.len())?;
-        memory::extend(&mut self.ids, ids)?;
-        memory::extend(&mut self.spans, spans)?;
-        memory::resize(&mut self.type_ids, self.ids.len(), type_id)?;
-        memory::resize(&mut self.special_mask, self.ids.len(), false)
+        memory::extend(&mut self.type_ids, &part.type_ids)?;
+        memory::extend(&mut self.special_mask, &part.special_mask)
     }
 }
 

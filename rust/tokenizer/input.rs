@@ -67,3 +67,35 @@ impl<'a, const N: usize> From<&'a [u8; N]> for Input<'a> {
         Self::Bytes(bytes)
     }
 }
+
+// The texts of a slice, as `encode_batch` takes them.
+
+impl<'a> From<&'a Input<'_>> for Input<'a> {
+    fn from(input: &'a Input<'_>) -> Self {
+        *input
+    }
+}
+
+impl<'a> From<&'a &str> for Input<'a> {
+    fn from(text: &'a &str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a &String> for Input<'a> {
+    fn from(text: &'a &String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a &[u8]> for Input<'a> {
+    fn from(bytes: &'a &[u8]) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl<'a, const N: usize> From<&'a &[u8; N]> for Input<'a> {
+    fn from(bytes: &'a &[u8; N]) -> Self {
+        Self::Bytes(*bytes)
+    }
+}

@@ -8,13 +8,14 @@
 use std::ops::Range;
 
 use super::input::Input;
+use super::sink::{Arrays, Sink};
+use super::spans::Spans;
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::progress::Progress;
-use crate::tokenizer::encoding::{EncodingBatch, RowParts, TextPart};
+use crate::tokenizer::encoding::{EncodingBatch, RowParts, Span, TextPart};
 use crate::tokenizer::template::Part;
-use crate::tokenizer::thread_output;
 use crate::tokenizer::truncation::{Cut, Shortening};
 
 /// A row to encode, by the places of its texts among those of the call: one each, or as many as
@@ -66,9 +67,70 @@ impl Tokenizer {
             }
         }
         let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
-        let bare =
-            thread_output::batch(self.make(texts, bare, false, &mut Progress::silent())?, options.spans)?;
+        let bare = self.bare_batch(texts, bare, &mut Progress::silent())?;
         self.join_rows(&bare, rows, are_words, shortening, options)
+    }
+
+    /// Cuts a long text into windows of `size` ids, template included, each
+    /// beginning `size - template - stride` ids after the one before: `stride`
+    /// is the overlap, as in Hugging Face's truncation.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] when `stride` leaves no step; [`Error::Memory`] where there
+    /// is not enough for all windows; else as [`Tokenizer::encode`].
+    pub fn windows<'t>(
+        &self,
+        text: impl Into<Input<'t>>,
+        size: usize,
+        stride: usize,
+        options: EncodeOptions<'_>,
+    ) -> Result<EncodingBatch> {
+        let text = text.into();
+        if !self.template.is_framed() {
+            let shortening = Shortening { stride: Some(stride), ..Shortening::default() };
+            let options = EncodeOptions { max_tokens: Some(size), spans: true, ..options };
+            let row = TextRow { first: 0..1, second: None };
+            return Ok(self.encode_rows(&[text], &[row], false, &shortening, options)?.batch);
+        }
+        let (before, after) =
+            if options.add_special_tokens { self.template.around_single() } else { Default::default() };
+        let taken = stride.saturating_add(before.len() + after.len());
+        let step = size.checked_sub(taken).filter(|&step| step > 0);
+        let Some(step) = step else {
+            return Err(Error::Encode(format!(
+                "windows of {size} ids with {} special tokens and an overlap of {stride} leave no step; \
+                 ask for a larger size or a smaller stride",
+                before.len() + after.len()
+            )));
+        };
+        let mut sink = Spans::new(true);
+        self.walk_text(text, None, &options, &mut sink)?;
+        let Arrays { ids, spans, source_texts } = sink.into_arrays();
+        let around: Vec<Span> = vec![[0, 0]; before.len().max(after.len())];
+        let room = step + stride;
+        let mut batch = EncodingBatch::new(true);
+        let mut start = 0;
+        loop {
+            let end = (start + room).min(ids.len());
+            for (place, text) in source_texts.within(start..end) {
+                batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes())?;
+            }
+            for (row_ids, row_spans) in [
+                (&before[..], &around[..before.len()]),
+                (&ids[start..end], &spans[start..end]),
+                (&after[..], &around[..after.len()]),
+            ] {
+                memory::extend(&mut batch.ids, row_ids)?;
+                if let Some(all) = &mut batch.spans {
+                    memory::extend(all, row_spans)?;
+                }
+            }
+            batch.end_row()?;
+            if end == ids.len() {
+                return Ok(batch);
+            }
+            start += step;
+        }
     }
 
     /// Texts as rows of their own, which a template does not hold once; they became the ids `bare`.

@@ -1,22 +1,18 @@
-//! Text that is encoded as it stands where a pipeline does nothing but write spaces as `▁`.
+//! Space as mark: text that is encoded as it is where a pipeline does nothing but write spaces as `▁`.
 //!
-//! The model reads each space as `▁` ([`crate::models::bpe::Bpe`], `spaced`), so no text is written anew but
-//! the first word, which may get a `▁` in front. Ids alone come from here, of texts without a `▁` of
-//! their own; all else is the work of the stages, which are the definition.
+//! The model reads each space as `▁` (`models::bpe::space_as_mark`), so no text is rewritten except the
+//! first word, which may get a `▁` in front. Only ids come from here, of texts without a `▁` of their own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Tokenizer;
-use super::encode::MOST_RESERVED;
-use super::output::{Keeps, Output};
-use super::walk::Walk;
-use crate::memory::{self, MakeRoom};
-use crate::models::Worker;
+use super::sink::Sink;
+use super::walk::{Visit, Walk};
+use crate::memory;
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::pre_tokenizer::simd::Tiles;
 use crate::pre_tokenizer::{PreTokenizer, Prepend, Spaces};
-use crate::tokenizer::offsets_by_length::{Front, marks_spaces};
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::offsets::{Front, marks_spaces};
 
 /// What stands for a space.
 const MARK: &str = "▁";
@@ -66,25 +62,26 @@ impl Tokenizer {
             _ => None,
         }
     }
+}
 
-    /// Appends the ids of a section, or of a part of one that is cut before a space; `None`, with nothing
-    /// appended, where that is the work of the stages.
-    pub(super) fn encode_spaced(
-        &self,
+impl<S: Sink> Walk<'_, '_, S> {
+    /// Walks over a section, or a part of one that is cut before a space; `None`, with nothing taken, where
+    /// that is the work of the stages.
+    pub(super) fn space_as_mark(
+        &mut self,
         section: &str,
         base: usize,
         begins_section: bool,
-        finder: &Finder<'_>,
-        worker: &mut Worker<'_>,
-        output: &mut Output<'_>,
-    ) -> Option<Walk> {
-        let spacing = self.spacing(base == 0)?;
+    ) -> Option<Visit> {
+        if S::SPANS || S::PIECES {
+            return None;
+        }
+        let tokenizer = self.tokenizer;
+        let spacing = tokenizer.spacing(base == 0)?;
         // The stages refuse what is longer with its marks than they can count.
-        let is_read = output.keeps == Keeps::Ids
-            && section.len() <= u32::MAX as usize / MARK.len()
-            && output.words.is_none()
-            && !finder.cuts_normalized()
-            && worker.reads_spaces(spacing.split, || self.seen.are_many(section.len()))
+        let is_read = section.len() <= u32::MAX as usize / MARK.len()
+            && !self.finder.cuts_normalized()
+            && self.worker.reads_spaces(spacing.split, || tokenizer.seen.are_many(section.len()))
             && memchr::memmem::find(section.as_bytes(), MARK.as_bytes()).is_none();
         let begins_with_space = section.starts_with(' ');
         let gets_space = match spacing.front {
@@ -93,49 +90,37 @@ impl Tokenizer {
             Front::Every => true,
             Front::WithoutSpace => !begins_with_space,
         };
-        is_read.then(|| spacing.encode(section, gets_space, worker, output))
+        is_read.then(|| self.spaced(section.as_bytes(), spacing.split, gets_space))
     }
-}
 
-impl Spacing {
-    fn encode(
-        self,
-        section: &str,
-        gets_space: bool,
-        worker: &mut Worker<'_>,
-        output: &mut Output<'_>,
-    ) -> Walk {
-        let bytes = section.as_bytes();
-        let spaces = Spaces { every: self.split };
+    fn spaced(&mut self, section: &[u8], split: bool, gets_space: bool) -> Visit {
+        let spaces = Spaces { every: split };
         let mut start = 0;
         if gets_space {
-            start = spaces.piece_end(bytes, 0);
+            start = spaces.piece_end(section, 0);
             let mut first = memory::reserved(start + 1)?;
             first.push(b' ');
-            first.extend_from_slice(&bytes[..start]);
-            encode_pieces(&first, &[Piece { start: 0, end: first.len() as u32 }], worker, output)?;
+            first.extend_from_slice(&section[..start]);
+            self.spaced_pieces(&first, &[Piece { start: 0, end: first.len() as u32 }])?;
         }
         let mut words = [Piece::default(); WORDS];
         loop {
-            let n = spaces.fill(bytes, &mut start, &mut words);
+            let n = spaces.fill(section, &mut start, &mut words);
             if n == 0 {
                 return Ok(());
             }
-            encode_pieces(bytes, &words[..n], worker, output)?;
+            self.spaced_pieces(section, &words[..n])?;
         }
     }
-}
 
-fn encode_pieces(text: &[u8], pieces: &[Piece], worker: &mut Worker<'_>, output: &mut Output<'_>) -> Walk {
-    if let (Some(first), Some(last)) = (pieces.first(), pieces.last()) {
-        let n_bytes = (last.end - first.start) as usize;
-        output.reserve(n_bytes.min(MOST_RESERVED))?;
-        // A long piece may be pushed id by id.
-        output.ids.make_room(n_bytes)?;
+    fn spaced_pieces(&mut self, text: &[u8], pieces: &[Piece]) -> Visit {
+        self.reserve(pieces)?;
+        self.sink.append(self.worker, |worker, ids| {
+            worker.encode_spaced(text, pieces, ids)?;
+            worker.check()
+        })?;
+        self.check()
     }
-    output.count_or_keep(worker, |worker, ids| worker.encode_spaced(text, pieces, ids))?;
-    worker.check()?;
-    output.room_left()
 }
 
 #[cfg(test)]
@@ -145,6 +130,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::EncodeOptions;
+    use super::super::sink::Ids;
+    use super::super::walk::Limits;
     use super::*;
 
     /// A model over characters with marks of its own, in a pipeline that only writes them.
@@ -191,11 +178,15 @@ mod tests {
     fn these_tokenizers_read_spaces() {
         for tokenizer in ALL.iter() {
             let finder = tokenizer.finder(EncodeOptions::default().specials).unwrap();
-            let mut output = Output::new(Keeps::Ids, None, None);
-            let walk = finder.lend(|worker| {
-                tokenizer.encode_spaced("a b", 0, true, &finder, worker, &mut output).map(|walk| walk.is_ok())
+            let (mut ids, mut is_read) = (Ids::default(), false);
+            finder.lend(|worker| {
+                let visit = |walk: &mut Walk<'_, '_, Ids>| {
+                    is_read = walk.space_as_mark("a b", 0, true).transpose()?.is_some();
+                    Ok(())
+                };
+                tokenizer.walk(3, &finder, Limits::default(), worker, &mut ids, visit).unwrap();
             });
-            assert_eq!(walk, Some(true), "{:?}", tokenizer.pipeline);
+            assert!(is_read, "{:?}", tokenizer.pipeline);
         }
     }
 
@@ -208,8 +199,7 @@ mod tests {
             let text = parts.concat().repeat(repeats);
             for tokenizer in ALL.iter() {
                 let options = EncodeOptions::default();
-                // With spans by the model, by the stages.
-                let expected = tokenizer.encode(&text, options).unwrap().ids;
+                let expected = tokenizer.encode_reference(&text, options).unwrap().ids;
                 for threads in [1, 2] {
                     let options = EncodeOptions { threads: Some(threads), ..options };
                     for _ in 0..2 {

@@ -1,55 +1,282 @@
-//! The ids of pieces with their spans: where in the original each came from.
+//! `Spans`: a sink that keeps where in the original text each id came from.
 //!
-//! No token is chosen twice. The ids come from where they are known, or else from
-//! the model's fast path, and how far each reaches is told by the ids
-//! ([`Extents`](crate::token_lengths::Extents)), piece by piece. A piece of which they do
-//! not tell is encoded by `Worker::encode_with_lens`, which is the definition.
+//! No token is chosen twice. The ids are known, or come from the model's caches, and how far each reaches
+//! is told by the ids ([`Extents`](crate::token_lengths::Extents)), piece by piece. Only a piece of which
+//! they do not tell is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
+//! [`Reference`] takes for all pieces.
 
-use super::origin::Origin;
-use super::output::{Keeps, Output, other_ids};
-use super::walk::Walk;
+use super::sink::{Arrays, Place, Sink};
+use super::walk::{MOST_RESERVED, Origin, RawSection};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::token_lengths::Extents;
+use crate::tokenizer::added_tokens::AddedToken;
 use crate::tokenizer::encoding::{Span, Surfaces};
 use crate::tokenizer::special_policy::Finder;
 use crate::vocab::TokenId;
 
-/// The spans and surfaces of ids, and what they are found by.
+/// Keeps ids with their spans; of ids that are known already, the spans alone.
+#[derive(Default)]
+pub(super) struct Spans<'k> {
+    pub(super) ids: Vec<TokenId>,
+    pub(super) spans: Vec<Span>,
+    /// Kept where they are asked for.
+    pub(super) source_texts: Option<Surfaces>,
+    /// The known ids whose spans are to come; none are put out.
+    pub(super) known: Option<&'k [TokenId]>,
+    /// Buffers.
+    pub(super) of_piece: OfPiece,
+}
+
+/// The ids of a piece that is encoded for its spans, and the bytes that each covers.
+type OfPiece = (Vec<TokenId>, Vec<u32>);
+
+impl Spans<'_> {
+    /// For ids with their spans, and with source texts where they are asked for.
+    pub(super) fn new(keeps_source_texts: bool) -> Self {
+        Self { source_texts: keeps_source_texts.then(Surfaces::default), ..Self::default() }
+    }
+}
+
+impl Sink for Spans<'_> {
+    const SPANS: bool = true;
+
+    fn place(&self) -> Place {
+        Place { id: self.spans.len(), source_text: self.source_texts.as_ref().map_or(0, Surfaces::len) }
+    }
+
+    fn is_full(&self, limit: usize) -> bool {
+        self.spans.len() >= limit || self.known.is_some_and(<[TokenId]>::is_empty)
+    }
+
+    fn reserve(&mut self, n_bytes: usize) -> Result<()> {
+        if self.known.is_some() {
+            return Ok(());
+        }
+        self.ids.make_room(n_bytes)?;
+        self.spans.make_room(n_bytes.min(MOST_RESERVED))
+    }
+
+    fn append(
+        &mut self,
+        worker: &mut Worker<'_>,
+        encode: impl FnOnce(&mut Worker<'_>, &mut Vec<TokenId>) -> Result<()>,
+    ) -> Result<()> {
+        if self.known.is_some() { Ok(()) } else { encode(worker, &mut self.ids) }
+    }
+
+    fn pieces(
+        &mut self,
+        finder: &Finder<'_>,
+        text: &[u8],
+        pieces: &[Piece],
+        origin: &mut Origin<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<()> {
+        let extents = finder.extents();
+        if extents.is_none() && self.known.is_none() {
+            return self.pieces_by_model(finder, text, pieces, origin, worker);
+        }
+        let new = self.ids.len();
+        self.append(worker, |worker, ids| {
+            worker.encode_chunk(text, pieces, ids);
+            worker.check()
+        })?;
+        let all = self.known.unwrap_or(&self.ids[new..]);
+        let to_come = &mut &*all;
+        self.spans.make_room(to_come.len())?;
+        let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
+        let mut traces =
+            Traces { spans, source_texts, unk_id: finder.model().unk_id(), origin, text, missing: None };
+        for &piece in pieces {
+            traces.push_piece(piece, to_come, extents, &mut self.of_piece, worker)?;
+        }
+        let missing = traces.missing.take();
+        let n = all.len() - to_come.len();
+        if let Some(known) = &mut self.known {
+            *known = &known[n..];
+        }
+        missing.map_or(Ok(()), Err)
+    }
+
+    fn raw_words(
+        &mut self,
+        finder: &Finder<'_>,
+        section: &mut RawSection<'_>,
+        pieces: &[Piece],
+        worker: &mut Worker<'_>,
+    ) -> Result<()> {
+        let new = self.ids.len();
+        self.append(worker, |worker, ids| {
+            worker.encode_raw_words(section.raw_words, section.text, pieces, ids)
+        })?;
+        self.trace_raw_words(finder, section, pieces, new, worker)
+    }
+
+    fn token(&mut self, token: &AddedToken, span: Span, text: &[u8]) -> Result<()> {
+        if let Some(source_texts) = self.source_texts.as_mut().filter(|_| token.content.as_bytes() != text) {
+            source_texts.push(self.spans.len(), text)?;
+        }
+        self.put(&[token.id], span)
+    }
+
+    fn put(&mut self, ids: &[TokenId], span: Span) -> Result<()> {
+        match &mut self.known {
+            None => memory::extend(&mut self.ids, ids)?,
+            Some(known) => *known = known.strip_prefix(ids).ok_or_else(different_ids)?,
+        }
+        let end = self.spans.len() + ids.len();
+        memory::resize(&mut self.spans, end, span)
+    }
+
+    fn repeat(&mut self, place: Place, n: usize, further: u64) -> Result<()> {
+        let n = match &mut self.known {
+            Some(known) => {
+                let n = n.min(known.len());
+                *known = &known[n..];
+                n
+            }
+            None => {
+                self.ids.make_room(n)?;
+                self.ids.extend_from_within(place.id..place.id + n);
+                n
+            }
+        };
+        if let Some(source_texts) = &mut self.source_texts {
+            source_texts.repeat(place.source_text, place.id..place.id + n, self.spans.len())?;
+        }
+        self.spans.make_room(n)?;
+        for at in place.id..place.id + n {
+            self.spans.push(self.spans[at].map(|end| end + further));
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, n: usize) {
+        self.ids.truncate(n);
+        self.spans.truncate(n);
+        if let Some(source_texts) = &mut self.source_texts {
+            source_texts.truncate(n);
+        }
+    }
+
+    fn into_arrays(self) -> Arrays {
+        Arrays { ids: self.ids, spans: self.spans, source_texts: self.source_texts.unwrap_or_default() }
+    }
+}
+
+impl Spans<'_> {
+    /// Takes pieces that the model encodes with their spans, without a cache.
+    fn pieces_by_model(
+        &mut self,
+        finder: &Finder<'_>,
+        text: &[u8],
+        pieces: &[Piece],
+        origin: &mut Origin<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<()> {
+        let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
+        let mut traces =
+            Traces { spans, source_texts, unk_id: finder.model().unk_id(), origin, text, missing: None };
+        for &piece in pieces {
+            traces.encode_piece(piece, &mut self.of_piece, worker)?;
+            memory::extend(&mut self.ids, &self.of_piece.0)?;
+        }
+        traces.missing.map_or(Ok(()), Err)
+    }
+}
+
+/// The reference implementation: every piece by the model without a cache, and every stage.
+#[cfg(any(test, feature = "oracle"))]
+pub(super) struct Reference(Spans<'static>);
+
+#[cfg(any(test, feature = "oracle"))]
+impl Reference {
+    pub(super) fn new() -> Self {
+        Self(Spans::new(true))
+    }
+}
+
+#[cfg(any(test, feature = "oracle"))]
+impl Sink for Reference {
+    const SPANS: bool = true;
+    const PIECES: bool = true;
+
+    fn place(&self) -> Place {
+        self.0.place()
+    }
+
+    fn append(
+        &mut self,
+        worker: &mut Worker<'_>,
+        encode: impl FnOnce(&mut Worker<'_>, &mut Vec<TokenId>) -> Result<()>,
+    ) -> Result<()> {
+        self.0.append(worker, encode)
+    }
+
+    fn pieces(
+        &mut self,
+        finder: &Finder<'_>,
+        text: &[u8],
+        pieces: &[Piece],
+        origin: &mut Origin<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<()> {
+        self.0.pieces_by_model(finder, text, pieces, origin, worker)
+    }
+
+    fn token(&mut self, token: &AddedToken, span: Span, text: &[u8]) -> Result<()> {
+        self.0.token(token, span, text)
+    }
+
+    fn put(&mut self, ids: &[TokenId], span: Span) -> Result<()> {
+        self.0.put(ids, span)
+    }
+
+    fn repeat(&mut self, place: Place, n: usize, further: u64) -> Result<()> {
+        self.0.repeat(place, n, further)
+    }
+
+    fn truncate(&mut self, n: usize) {
+        self.0.truncate(n);
+    }
+
+    fn into_arrays(self) -> Arrays {
+        self.0.into_arrays()
+    }
+}
+
+/// The spans and source texts of ids, and what they are found by.
 pub(super) struct Traces<'a, 'b> {
     pub(super) spans: &'a mut Vec<Span>,
-    pub(super) surfaces: Option<&'a mut Surfaces>,
+    pub(super) source_texts: Option<&'a mut Surfaces>,
     pub(super) unk_id: Option<TokenId>,
     pub(super) origin: &'a mut Origin<'b>,
     pub(super) text: &'a [u8],
-    /// That there was no memory for a surface.
+    /// That there was no memory for a source text.
     pub(super) missing: Option<Error>,
 }
-
-/// The ids of a piece that the model encodes for its spans, and the bytes that each
-/// covers; kept for their memory.
-pub(super) type OfPiece = (Vec<TokenId>, Vec<u32>);
 
 impl Traces<'_, '_> {
     /// Takes the next id, which came from `text[start..end]`.
     #[inline]
-    pub(super) fn push(&mut self, id: TokenId, start: usize, end: usize) {
+    fn push(&mut self, id: TokenId, start: usize, end: usize) {
         if self.unk_id == Some(id)
-            && let Some(surfaces) = &mut self.surfaces
+            && let Some(source_texts) = &mut self.source_texts
         {
             self.missing =
-                surfaces.push(self.spans.len(), &self.text[start..end]).err().or(self.missing.take());
+                source_texts.push(self.spans.len(), &self.text[start..end]).err().or(self.missing.take());
         }
         self.spans.push(self.origin.span(start, end));
     }
 
     /// Forgets all ids from the `n`th on.
-    pub(super) fn truncate(&mut self, n: usize) {
+    fn truncate(&mut self, n: usize) {
         self.spans.truncate(n);
-        if let Some(surfaces) = &mut self.surfaces {
-            surfaces.truncate(n);
+        if let Some(source_texts) = &mut self.source_texts {
+            source_texts.truncate(n);
         }
     }
 
@@ -76,7 +303,7 @@ impl Traces<'_, '_> {
                 ids.truncate(to_come.len());
                 self.truncate(before + ids.len());
                 if !to_come.starts_with(ids) {
-                    return Err(other_ids());
+                    return Err(different_ids());
                 }
                 ids.len()
             }
@@ -106,55 +333,7 @@ impl Traces<'_, '_> {
     }
 }
 
-impl Output<'_> {
-    /// Appends the ids of pieces that follow each other in a text, or the spans of known ones.
-    pub(super) fn encode_chunk(
-        &mut self,
-        finder: &Finder<'_>,
-        text: &[u8],
-        pieces: &[Piece],
-        origin: &mut Origin<'_>,
-        worker: &mut Worker<'_>,
-    ) -> Walk {
-        let model = finder.model();
-        if model.refuses_unknown() {
-            for piece in pieces {
-                model.check_known(&text[piece.range()])?;
-            }
-        }
-        let Self { ids, spans, surfaces, known, words, piece: of_piece, keeps, .. } = self;
-        let Some(spans) = spans else {
-            self.count_or_keep(worker, |worker, ids| worker.encode_chunk(text, pieces, ids));
-            return Ok(worker.check()?);
-        };
-        let (surfaces, unk_id) = (surfaces.as_mut(), finder.model().unk_id());
-        let mut traces = Traces { spans, surfaces, unk_id, origin, text, missing: None };
-        let extents = if *keeps == Keeps::Spans { finder.extents() } else { None };
-        let new = ids.len();
-        if known.is_none() {
-            if extents.is_none() {
-                for &piece in pieces {
-                    traces.encode_piece(piece, of_piece, worker)?;
-                    memory::extend(ids, &of_piece.0)?;
-                    if let Some(words) = words {
-                        words.end(traces.spans.len())?;
-                    }
-                }
-                return Ok(());
-            }
-            worker.encode_chunk(text, pieces, ids);
-            worker.check()?;
-        }
-        let all = known.unwrap_or(&ids[new..]);
-        let to_come = &mut &*all;
-        traces.spans.make_room(to_come.len())?;
-        for &piece in pieces {
-            traces.push_piece(piece, to_come, extents, of_piece, worker)?;
-        }
-        let n = all.len() - to_come.len();
-        if let Some(known) = known {
-            *known = &known[n..];
-        }
-        Ok(traces.missing.map_or(Ok(()), Err)?)
-    }
+/// That a text did not become the ids it had become before.
+pub(super) fn different_ids() -> Error {
+    Error::Internal("a text encoded twice became two lists of ids".to_owned())
 }

@@ -1,49 +1,292 @@
-//! Walks over a text that may end before it does: because there is enough, or
-//! because something failed. The two are different types, so that a request to
-//! stop is never taken for a full output.
+//! `Walk`: the way of a text to its tokens, which every call shares.
+//!
+//! ```text
+//! text -> sections (added tokens) -> normalizer -> stretches -> pieces -> model -> sink
+//! ```
+//!
+//! Two shortcuts take the place of the stages between section and sink where they give the same ids:
+//! `raw_words` for BERT and `space_as_mark` for SentencePiece's BPE. `malformed` walks over bytes that are
+//! not UTF-8. What becomes of the tokens is the [`Sink`]'s.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::sink::Sink;
+use super::{EncodeOptions, Input, Tokenizer};
 use crate::error::{Error, Result};
+use crate::models::Worker;
+use crate::models::bpe::Dropout;
+use crate::models::wordpiece::RawWords;
+use crate::normalizer::{Aligned, Rewritten, WayBack};
+use crate::pre_tokenizer::PreTokenizer;
+use crate::pre_tokenizer::chunks::Piece;
+use crate::text::pattern::Work;
+use crate::tokenizer::added_tokens::Section;
+use crate::tokenizer::encoding::Span;
+use crate::tokenizer::special_policy::Finder;
 
-/// Why a walk over a text ended before the text did.
+/// Spans for which room is made before a chunk is encoded; only a text without pieces may become more at
+/// once, for which room is made when their number is known.
+pub(super) const MOST_RESERVED: usize = 1 << 16;
+
+/// Why a walk ended before the text did. A request to stop is never taken for a full sink: they are
+/// different variants.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum Stop {
     /// There are as many ids as were asked for.
     Full,
     /// It failed.
     Failed(Error),
 }
 
-impl From<Error> for Ended {
+impl From<Error> for Stop {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-/// A walk over a text.
-pub(super) type Walk = Result<(), Ended>;
+/// A walk over a text, or a part of one.
+pub(super) type Visit = Result<(), Stop>;
 
-/// The result of a walk that need not reach the end of the text.
-pub(super) fn finished(walk: Walk) -> Result<()> {
-    match walk {
-        Ok(()) | Err(Ended::Full) => Ok(()),
-        Err(Ended::Failed(error)) => Err(error),
+/// A stretch of rewritten text and the way to the original.
+#[derive(Clone, Copy)]
+pub(super) struct Origin<'a> {
+    /// Where the stretch's source begins in the source of `normalized`, or in the original.
+    pub(super) start: usize,
+    pub(super) normalized: Option<WayBack<'a>>,
+    pub(super) rewritten: Option<WayBack<'a>>,
+    /// Where the source of `normalized` begins in the original.
+    pub(super) base: usize,
+}
+
+impl Origin<'_> {
+    /// The span in the original text of a range of the rewritten one.
+    #[inline]
+    pub(super) fn span(&mut self, start: usize, end: usize) -> Span {
+        let mut range = start..end;
+        if let Some(rewritten) = &mut self.rewritten {
+            range = rewritten.to_original(range);
+        }
+        range = range.start + self.start..range.end + self.start;
+        if let Some(normalized) = &mut self.normalized {
+            range = normalized.to_original(range);
+        }
+        [(range.start + self.base) as u64, (range.end + self.base) as u64]
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::output::{Keeps, Output};
-    use super::*;
-    use crate::tokenizer::added_tokens::AddedToken;
+/// A section of which the raw words are encoded: see `raw_words`.
+pub(super) struct RawSection<'a> {
+    pub(super) raw_words: &'a RawWords,
+    pub(super) text: &'a str,
+    /// Where it begins in the text.
+    pub(super) base: usize,
+    /// A buffer for words that are rewritten.
+    pub(super) aligned: Aligned,
+}
 
-    #[test]
-    fn a_full_output_is_no_request_to_stop() {
-        let mut output = Output::new(Keeps::Ids, Some(1), None);
-        assert!(output.room_left().is_ok());
-        output.push_token(&AddedToken::special("<s>", 7), 0, 3, b"<s>").unwrap();
-        assert!(matches!(output.room_left(), Err(Ended::Full)));
-        assert!(finished(output.room_left()).is_ok());
-        // What the caller asked for reaches the caller, full or not.
-        assert!(matches!(finished(Err(Error::Cancelled.into())), Err(Error::Cancelled)));
+/// How much a walk may put out.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Limits<'a> {
+    /// The most ids; `None` is all.
+    pub(super) room: Option<usize>,
+    /// Set by another thread, it ends the walk.
+    pub(super) stop: Option<&'a AtomicBool>,
+}
+
+/// A walk over one text.
+pub(super) struct Walk<'w, 'm, S> {
+    pub(super) tokenizer: &'w Tokenizer,
+    pub(super) finder: &'w Finder<'w>,
+    pub(super) worker: &'w mut Worker<'m>,
+    pub(super) sink: &'w mut S,
+    /// The number of ids in the sink at which the walk ends.
+    limit: usize,
+    stop: Option<&'w AtomicBool>,
+    /// The steps that patterns may still take on the whole text, however it is cut.
+    work: &'w Work,
+}
+
+impl Tokenizer {
+    /// Puts the tokens of a text, without its template, into a sink.
+    pub(super) fn walk_text<S: Sink>(
+        &self,
+        text: Input<'_>,
+        room: Option<usize>,
+        options: &EncodeOptions<'_>,
+        sink: &mut S,
+    ) -> Result<()> {
+        let finder = self.finder(options.specials)?;
+        let limits = Limits { room, stop: options.stop };
+        finder.lend(|worker| {
+            worker.set_dropout(self.dropout(options.seed));
+            self.walk(text.len(), &finder, limits, worker, sink, |walk| walk.text(text))
+        })
+    }
+
+    /// Begins a walk over `n_bytes` of text, which `visit` goes; ids beyond the limit are cut off.
+    pub(super) fn walk<'m, S: Sink>(
+        &self,
+        n_bytes: usize,
+        finder: &Finder<'_>,
+        Limits { room, stop }: Limits<'_>,
+        worker: &mut Worker<'m>,
+        sink: &mut S,
+        visit: impl FnOnce(&mut Walk<'_, 'm, S>) -> Visit,
+    ) -> Result<()> {
+        let limit = room.map_or(usize::MAX, |room| room.saturating_add(sink.place().id));
+        let work = Work::of(n_bytes);
+        let mut walk = Walk { tokenizer: self, finder, worker, sink: &mut *sink, limit, stop, work: &work };
+        match visit(&mut walk) {
+            Ok(()) | Err(Stop::Full) => {
+                sink.truncate(limit);
+                Ok(())
+            }
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    /// The dropout of a text, if the model has one.
+    pub(super) fn dropout(&self, seed: u64) -> Option<Dropout> {
+        self.model.dropout().map(|p| Dropout::new(p, seed))
+    }
+}
+
+impl<S: Sink> Walk<'_, '_, S> {
+    /// Walks over a text, or over bytes that may be one.
+    pub(super) fn text(&mut self, text: Input<'_>) -> Visit {
+        match text.text() {
+            Some(text) => self.sections(text, 0),
+            None => self.malformed(text.bytes()),
+        }
+    }
+
+    /// Cuts a text that begins at `base` at its added tokens.
+    pub(super) fn sections(&mut self, text: &str, base: usize) -> Visit {
+        let finder = self.finder;
+        finder.raw(text, |Section { range, token }| {
+            let start = base + range.start;
+            match token {
+                Some(token) => {
+                    let span = [start as u64, (base + range.end) as u64];
+                    self.sink.token(token, span, text[range].as_bytes())?;
+                }
+                None => self.section(&text[range], start)?,
+            }
+            self.check()
+        })
+    }
+
+    /// Walks over a part of the text without added tokens, which begins at `base`.
+    pub(super) fn section(&mut self, section: &str, base: usize) -> Visit {
+        check_len(section.len())?;
+        if !S::PIECES
+            && !self.finder.cuts_normalized()
+            && let Some(raw_words) = self.worker.fused_with(&self.tokenizer.pipeline)
+        {
+            return self.raw_words(section, base, &raw_words);
+        }
+        if let Some(visit) = self.space_as_mark(section, base, true) {
+            return visit;
+        }
+        let normalized = self.tokenizer.pipeline.normalize(section, self.keeps_alignment())?;
+        self.normalized(section, &normalized, base)
+    }
+
+    /// Whether a normalizer must keep the way to the original text.
+    pub(super) fn keeps_alignment(&self) -> bool {
+        S::SPANS || self.tokenizer.pipeline.looks_at_origin()
+    }
+
+    /// Walks over a section that the normalizer has rewritten.
+    pub(super) fn normalized(&mut self, section: &str, normalized: &Rewritten, base: usize) -> Visit {
+        let text = normalized.text(section);
+        let mut origin = Origin { start: 0, normalized: normalized.way_back(), rewritten: None, base };
+        let finder = self.finder;
+        if !finder.cuts_normalized() {
+            return self.stretches(text, origin);
+        }
+        finder.normalized(text, |Section { range, token }| {
+            match token {
+                Some(token) => {
+                    let span = origin.span(range.start, range.end);
+                    self.sink.token(token, span, text[range].as_bytes())?;
+                }
+                None => {
+                    let origin = Origin { start: range.start, ..origin };
+                    self.stretches(&text[range], origin)?;
+                }
+            }
+            self.check()
+        })
+    }
+
+    /// Cuts a text into the stretches that its pre-tokenizer rewrites.
+    fn stretches(&mut self, text: &str, origin: Origin<'_>) -> Visit {
+        let (pre_tokenizer, work) = (&self.tokenizer.pipeline.pre_tokenizer, self.work);
+        // tokenizers looks at where a section's first character comes from.
+        let begins = |place| origin.base == 0 && { origin }.span(place, place + 1)[0] == 0;
+        pre_tokenizer.for_each_stretch(text, begins, work, |step, stretch, at_start| {
+            let origin = Origin { start: origin.start + stretch.start, ..origin };
+            self.stretch(step, &text[stretch], at_start, origin)
+        })
+    }
+
+    /// Walks over a stretch, which `step` rewrites and cuts into pieces.
+    #[inline]
+    fn stretch(&mut self, step: &PreTokenizer, text: &str, at_start: bool, origin: Origin<'_>) -> Visit {
+        let rewritten = Rewritten::new(
+            S::SPANS,
+            || step.rewrite_aligned(text, at_start),
+            || step.rewrite_text(text, at_start),
+        )?;
+        let text = rewritten.text(text);
+        check_len(text.len())?;
+        let mut origin = Origin { rewritten: rewritten.way_back(), ..origin };
+        let work = self.work;
+        step.for_each_chunk(text, work, |pieces| {
+            self.pieces(text.as_bytes(), pieces, &mut origin)?;
+            self.check()
+        })
+    }
+
+    /// Puts the tokens of pieces into the sink.
+    pub(super) fn pieces(&mut self, text: &[u8], pieces: &[Piece], origin: &mut Origin<'_>) -> Visit {
+        self.reserve(pieces)?;
+        let model = self.finder.model();
+        if model.refuses_unknown() {
+            for piece in pieces {
+                model.check_known(&text[piece.range()])?;
+            }
+        }
+        Ok(self.sink.pieces(self.finder, text, pieces, origin, self.worker)?)
+    }
+
+    /// Makes room for the ids of pieces that follow each other.
+    pub(super) fn reserve(&mut self, pieces: &[Piece]) -> Result<()> {
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(()) };
+        self.sink.reserve((last.end - first.start) as usize)
+    }
+
+    /// Ends the walk at its limit, or when the caller wants to stop.
+    #[inline]
+    pub(super) fn check(&self) -> Visit {
+        if self.sink.is_full(self.limit) {
+            return Err(Stop::Full);
+        }
+        match self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Error::Cancelled.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Models count bytes in 32 bits.
+pub(super) fn check_len(bytes: usize) -> Result<()> {
+    match u32::try_from(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Encode(format!(
+            "a text of {bytes} bytes; the limit is {} (4 GiB); split it into documents, or pass lines",
+            u32::MAX
+        ))),
     }
 }

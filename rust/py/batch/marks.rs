@@ -182,7 +182,7 @@ impl PyEncodingBatch {
         }
         self.with_borrowed_rows(py, |rows| {
             let (lens, is_pair) = ([0, 1].map(|text| parts.lens(text)), parts.second.is_some());
-            Ok(tokenizer.traces(rows.ids, lens, is_pair, inputs, call.options(None))?.1)
+            Ok(tokenizer.traces(rows.ids, lens, is_pair, inputs, &call.options(None))?.1)
         })?
     }
 }

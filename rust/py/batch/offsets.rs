@@ -161,7 +161,7 @@ impl PyEncodingBatch {
                     let texts = [source.text, Input::Text("")];
                     let options = call.options(None);
                     let lens = tokenizer.lens(ids.len(), None, &options);
-                    let (spans, _) = tokenizer.traces(ids, lens, false, texts, options)?;
+                    let (spans, _) = tokenizer.traces(ids, lens, false, texts, &options)?;
                     source.write(&spans, unit, Trim::No, (0, true), of_row)?;
                 }
             }

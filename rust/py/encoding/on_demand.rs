@@ -90,7 +90,7 @@ impl PyEncoding {
         let (spans, surfaces) = off(py, n_bytes, |stop| {
             let options = call.options(stop);
             let lens = tokenizer.lens(ids.len(), second, &options);
-            tokenizer.traces(ids, lens, second.is_some(), texts, options)
+            tokenizer.traces(ids, lens, second.is_some(), texts, &options)
         })?;
         Ok((KeptSpans::new(py, spans)?, surfaces))
     }

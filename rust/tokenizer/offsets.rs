@@ -1,21 +1,26 @@
-//! Spans that are sums of the sizes of tokens: where tokens, one after the other,
-//! are the text, but for a space in front and `▁` in the place of spaces.
+//! The spans of ids that are known, and what offsets leave out by the file.
 //!
-//! So it is for byte-level models, and for SentencePiece's that change nothing but
-//! spaces (Llama, Mistral). The text is looked at for what does not add up alone: a
-//! `▁` of its own, or bytes that are no UTF-8. In characters a token counts those
-//! that begin in it, and begins inside one if its first byte does.
+//! Where tokens, one after the other, are the text, except for a space in front and `▁` for spaces, spans
+//! are sums of the lengths of tokens. So it is for byte-level models, and for SentencePiece's that change
+//! only spaces (Llama, Mistral). The text is searched only for what does not add up: a `▁` of its own, or
+//! bytes that are not UTF-8. In characters a token counts those that begin in it, and begins inside one if
+//! its first byte does. For all other ids the text is walked again, and the ids tell how far each reaches
+//! (`spans`).
 
 use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 
-use super::Tokenizer;
 use super::input::Input;
+use super::spans::{Spans, different_ids};
+use super::{EncodeOptions, Tokenizer};
+use crate::error::{Error, Result};
+use crate::models::Model;
+use crate::models::bpe::Unit;
 use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
-use crate::tokenizer::encoding::{OffsetUnit, Span};
-use crate::tokenizer::template::Part;
+use crate::tokenizer::encoding::{Blanks, OffsetUnit, Span, Surfaces};
+use crate::tokenizer::template::{Part, TrimOffsets};
 use crate::vocab::TokenId;
 
 /// What stands for a space.
@@ -52,9 +57,53 @@ pub(super) struct Sums {
 }
 
 impl Tokenizer {
+    /// The spans and source texts of the ids that a text became, or a pair, with `lens` as in
+    /// [`Tokenizer::marks`]; ids that the template put in have empty spans.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`]; [`Error::Internal`] if the text becomes other ids, where that is noticed.
+    pub(crate) fn traces(
+        &self,
+        ids: &[TokenId],
+        lens: [impl Iterator<Item = usize>; 2],
+        is_pair: bool,
+        texts: [Input<'_>; 2],
+        options: &EncodeOptions<'_>,
+    ) -> Result<(Vec<Span>, Surfaces)> {
+        let mut sink = Spans::new(true);
+        let n = ids.len();
+        sink.spans.try_reserve_exact(n).map_err(|_| Error::Memory { n, size: size_of::<Span>() })?;
+        if let (false, Some(around)) = (is_pair, self.sums_around(options.add_special_tokens)) {
+            sink.spans.resize(n, [0, 0]);
+            if self.write_sums(ids, texts[0], OffsetUnit::Bytes, around, &mut sink.spans) {
+                return Ok((sink.spans, Surfaces::default()));
+            }
+            sink.spans.clear();
+        }
+        let mut rest = ids;
+        for (part, n) in self.parts(lens, is_pair, options) {
+            let Some((of_part, after)) = rest.split_at_checked(n) else { return Err(different_ids()) };
+            rest = after;
+            let text = match part {
+                Part::Special { .. } => {
+                    sink.spans.push([0, 0]);
+                    continue;
+                }
+                Part::First { .. } => texts[0],
+                Part::Second { .. } => texts[1],
+            };
+            sink.known = Some(of_part);
+            self.walk_text(text, None, options, &mut sink)?;
+            if sink.known != Some(&[]) {
+                return Err(different_ids());
+            }
+        }
+        Ok((sink.spans, sink.source_texts.unwrap_or_default()))
+    }
+
     /// Whether spans are sums where the text allows it: then how many ids of the
     /// template's stand before and after those of a text.
-    pub fn sums_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
+    pub(crate) fn sums_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
         self.sums().filter(|_| self.template.is_framed())?;
         let is_text = |part: &Part| matches!(part, Part::First { .. });
         let before = self.template.single.iter().position(is_text)?;
@@ -65,7 +114,7 @@ impl Tokenizer {
     /// Writes the offsets of the ids of a text, which stand between `around` ids of
     /// the template's, if they are sums; `false`, with the cells to be written anew,
     /// if they are not.
-    pub fn write_sums(
+    pub(crate) fn write_sums(
         &self,
         ids: &[TokenId],
         text: Input<'_>,
@@ -231,5 +280,43 @@ pub(super) fn marks_spaces(normalizer: &Normalizer) -> Option<Front> {
         },
         step if marks(step) => Some(Front::None),
         _ => None,
+    }
+}
+
+impl Tokenizer {
+    /// The white space that offsets leave out by the file; `None` where they are
+    /// whole. `surfaces` are what stood in the normalized text where the ids do not
+    /// say it.
+    pub fn blanks(&self, ids: &[TokenId], surfaces: &Surfaces) -> Option<Blanks> {
+        let after_prefix_space = match self.template.trim_offsets {
+            TrimOffsets::No => return None,
+            TrimOffsets::Yes => false,
+            TrimOffsets::AfterPrefixSpace => true,
+        };
+        let unit = self.model.unit();
+        let mut surfaces = surfaces.iter().peekable();
+        let count = |(at, &id): (usize, &TokenId)| {
+            let shown = surfaces.next_if(|&(place, _)| place == at).map(|(_, text)| text);
+            let shown = shown.filter(|_| self.shows_surface(id));
+            match (shown, self.added.by_id(id), self.model.vocab().bytes(id)) {
+                (Some(surface), ..) => Blanks::of_spelling(surface),
+                (None, Some(token), _) => Blanks::of_spelling(&token.content),
+                (None, None, Some(bytes)) if unit == Unit::Bytes => Blanks::of_bytes(bytes),
+                (None, None, bytes) => {
+                    Blanks::of_spelling(&String::from_utf8_lossy(bytes.unwrap_or_default()))
+                }
+            }
+        };
+        let counts = ids.iter().enumerate().map(count).collect();
+        Some(Blanks { after_prefix_space, counts })
+    }
+
+    /// Whether Hugging Face shows what stood in the text for an id: of added
+    /// tokens and Unigram's unknown token. The unknown token of others is spelled.
+    fn shows_surface(&self, id: TokenId) -> bool {
+        match self.model.unk_id() {
+            Some(unk) if unk == id => matches!(*self.model, Model::Unigram(_)),
+            _ => self.added.by_id(id).is_some(),
+        }
     }
 }
