@@ -97,7 +97,7 @@ pub use models::Model;
 pub use pipeline::Pipeline;
 pub use pre_tokenizer::PreTokenizer;
 pub use progress::Progress;
-pub use tokenizer::{CallDefaults, EncodeOptions, Input, Shortening, TextRow, Tokenizer, Truncation};
+pub use tokenizer::{CallDefaults, EncodeOptions, Input, TextRow, Tokenizer, Truncation, TruncationStrategy};
 pub use vocab::{TokenId, Vocab};
 
 #[cfg(all(test, feature = "train"))]

@@ -38,9 +38,9 @@ pub use call_defaults::{CallDefaults, DefaultPadding, DefaultTruncation, Padding
 pub use encode::Segment;
 pub use input::Input;
 pub use prune::IdMap;
-pub use rows::{Joined, TextRow};
+pub use rows::{EncodedRows, TextRow};
 
-pub use truncation::{Shortening, Truncation};
+pub use truncation::{Truncation, TruncationStrategy};
 pub use vocab_check::Diagnosis;
 
 use std::sync::atomic::AtomicBool;
@@ -135,9 +135,9 @@ pub struct Tokenizer {
     template: Template,
     decoder: Decoder,
     defaults: CallDefaults,
-    choices: special_policy::Choices,
-    /// Where the tokens of a text, one after the other, are nearly the text.
-    sums: OnceLock<Option<offsets::Sums>>,
+    policies: special_policy::SpecialPolicies,
+    /// How long tokens are, where offsets are sums of that.
+    lengths: OnceLock<Option<offsets::Lengths>>,
     /// What decides when it is worth to read spaces as marks.
     seen: space_as_mark::Seen,
     tables: decode::Tables,
@@ -159,11 +159,11 @@ impl Tokenizer {
         let n_added: usize = added.iter().map(|token| ADDED_TOKEN + token.content.len()).sum();
         memory::check_room(n_added, memory::OF_READING)?;
         let added = AddedTokens::new(added, pipeline.normalizer.as_ref())?;
-        let choices = special_policy::Choices::new(&model, &added)?;
+        let policies = special_policy::SpecialPolicies::new(&model, &added)?;
         let tables = decode::Tables::default();
-        let (sums, seen) = Default::default();
+        let (lengths, seen) = Default::default();
         let tokenizer =
-            Self { pipeline, model, added, template, decoder, defaults, choices, sums, seen, tables };
+            Self { pipeline, model, added, template, decoder, defaults, policies, lengths, seen, tables };
         let special_parts = tokenizer.template.single.iter().chain(&tokenizer.template.pair);
         for part in special_parts {
             if let Part::Special { id, .. } = part
@@ -194,8 +194,8 @@ impl Tokenizer {
     }
 
     /// What a call's choice of special tokens comes to.
-    fn finder(&self, specials: Specials<'_>) -> Result<special_policy::Finder<'_>> {
-        self.choices.finder(&self.added, specials)
+    fn policy(&self, specials: Specials<'_>) -> Result<special_policy::SpecialPolicy<'_>> {
+        self.policies.policy(&self.added, specials)
     }
 
     /// What turns a text into pieces.

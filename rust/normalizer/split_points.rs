@@ -1,4 +1,4 @@
-//! What steps do around a seam: a single blank between words of ASCII letters and
+//! What steps do around a split point: a single blank between words of ASCII letters and
 //! digits, where a text is cut in two that are normalized apart.
 //!
 //! The right part begins with the blank. On each side of it stand [`Surroundings::reach`]
@@ -12,7 +12,7 @@
 use super::charsmap::AsciiSet;
 use super::{Normalizer, SentencePiece};
 
-/// What stands around a seam after some steps.
+/// What stands around a split point after some steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     /// What each ASCII letter or digit has become, which is one; `None`: it may not
@@ -55,7 +55,7 @@ impl Surroundings {
     }
 }
 
-/// Steps as they act on the parts of a text that is cut at seams.
+/// Steps as they act on the parts of a text that is cut at split points.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartSteps {
     /// On the part with which the text begins.
@@ -75,13 +75,13 @@ impl PartSteps {
 }
 
 impl Normalizer {
-    /// Appends what this does to the parts of a text that is cut at seams, and leaves in
+    /// Appends what this does to the parts of a text that is cut at split points, and leaves in
     /// `window` what has become of the letters beside one and of the blank. `None` where
     /// a text may not be cut so.
-    pub(crate) fn at_seams(&self, window: &mut Surroundings, parts: &mut PartSteps) -> Option<()> {
+    pub(crate) fn at_split_points(&self, window: &mut Surroundings, parts: &mut PartSteps) -> Option<()> {
         match self {
             Self::Sequence { normalizers } => {
-                return normalizers.iter().try_for_each(|step| step.at_seams(window, parts));
+                return normalizers.iter().try_for_each(|step| step.at_split_points(window, parts));
             }
             // No part is empty: the window is in it.
             Self::Prepend { .. } => {
@@ -94,8 +94,8 @@ impl Normalizer {
                 parts.last.push(Self::Strip { left: false, right: *right });
                 return Some(());
             }
-            Self::SentencePiece(whole) => return sentencepiece_at_seams(whole, window, parts),
-            Self::Replace { pattern, content } => replace_at_seams(pattern, content, window)?,
+            Self::SentencePiece(whole) => return sentencepiece_at_split_points(whole, window, parts),
+            Self::Replace { pattern, content } => replace_at_split_points(pattern, content, window)?,
             // Between a letter and a letter stands one blank; so these match it alone, or not.
             Self::ReplaceMatches { pattern, content } => match (pattern.pattern(), window.blank) {
                 (" +", ' ') => window.replace_blank(content)?,
@@ -131,7 +131,7 @@ impl Normalizer {
 }
 
 /// Matches of a literal lie on one side if none holds a letter of the window or the blank.
-fn replace_at_seams(pattern: &str, content: &str, window: &mut Surroundings) -> Option<()> {
+fn replace_at_split_points(pattern: &str, content: &str, window: &mut Surroundings) -> Option<()> {
     let mut chars = pattern.chars();
     if chars.next() == Some(window.blank) && chars.clone().all(|c| c == window.blank) {
         // Of more than one blank none matches between two letters.
@@ -143,7 +143,7 @@ fn replace_at_seams(pattern: &str, content: &str, window: &mut Surroundings) -> 
 
 /// A letter that begins no rule which ASCII may continue and stands inside none is copied
 /// by itself, whatever was before it; the pass is then where `SentencePiece::inside` begins.
-fn sentencepiece_at_seams(
+fn sentencepiece_at_split_points(
     whole: &SentencePiece,
     window: &mut Surroundings,
     parts: &mut PartSteps,
@@ -196,7 +196,7 @@ mod tests {
         ];
         for (step, blank) in cases {
             let mut window = Surroundings::new();
-            let found = step.at_seams(&mut window, &mut PartSteps::default());
+            let found = step.at_split_points(&mut window, &mut PartSteps::default());
             assert_eq!(found.map(|()| window.blank), blank, "{step:?}");
         }
     }
@@ -209,7 +209,7 @@ mod tests {
             Normalizer::Strip { left: true, right: true },
         ];
         let (mut window, mut parts) = (Surroundings::new(), PartSteps::default());
-        Normalizer::Sequence { normalizers: steps }.at_seams(&mut window, &mut parts).unwrap();
+        Normalizer::Sequence { normalizers: steps }.at_split_points(&mut window, &mut parts).unwrap();
         let lengths = [&parts.first, &parts.inner, &parts.last].map(Vec::len);
         assert_eq!(lengths, [3, 1, 2]);
         assert_eq!(window.images[usize::from(b'A')], Some(b'a'));

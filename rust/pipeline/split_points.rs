@@ -1,9 +1,9 @@
-//! `Seams`: where a text may be cut whose normalizer or pre-tokenizer rewrites it.
+//! `SplitPoints`: where a text may be cut whose normalizer or pre-tokenizer rewrites it.
 //!
 //! At a blank between words of ASCII letters and digits, if every step of the normalizer
 //! acts on each side alone ([`crate::normalizer::split_points`]), and a piece begins with what
 //! the blank becomes. Where a text is not split at all, the model says whether it may be
-//! cut there ([`Seams::across`]). What is found is the same as for the whole text, whatever
+//! cut there ([`SplitPoints::across`]). What is found is the same as for the whole text, whatever
 //! stands in it; a text without such a blank is not cut.
 
 use super::Pipeline;
@@ -13,7 +13,7 @@ use crate::normalizer::{Aligned, Normalizer};
 use crate::pre_tokenizer::{LOOK_BACK, PreTokenizer};
 use crate::text::SPACE_MARK;
 
-/// Which part of a text that is cut at seams.
+/// Which part of a text that is cut at split points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// That with which it begins.
@@ -26,49 +26,49 @@ pub(crate) enum Part {
 
 /// Where a text may be cut, and what becomes of its parts.
 #[derive(Debug)]
-pub(crate) struct Seams {
+pub(crate) struct SplitPoints {
     window: Surroundings,
     letters: [bool; 256],
     /// The steps for each [`Part`].
     steps: [Option<Normalizer>; 3],
-    /// Whether a piece continues over a seam, which it holds as `▁`.
+    /// Whether a piece continues over a split point, which it holds as `▁`.
     pub(crate) joined: bool,
 }
 
-impl Seams {
-    /// The seams of a pipeline, if it has any.
+impl SplitPoints {
+    /// The split points of a pipeline, if it has any.
     pub(crate) fn of(pipeline: &Pipeline) -> Option<Self> {
         let (mut window, mut parts) = (Surroundings::new(), PartSteps::default());
         if let Some(normalizer) = &pipeline.normalizer {
-            normalizer.at_seams(&mut window, &mut parts)?;
+            normalizer.at_split_points(&mut window, &mut parts)?;
         }
-        let joined = split_at_seams(&pipeline.pre_tokenizer, &mut window)?;
+        let joined = split_across(&pipeline.pre_tokenizer, &mut window)?;
         let steps = [parts.first, parts.inner, parts.last]
             .map(|normalizers| (!normalizers.is_empty()).then_some(Normalizer::Sequence { normalizers }));
         Some(Self { letters: window.letters(), window, steps, joined })
     }
 
-    /// Leaves the seams behind letters that may stand before a `▁` inside a piece.
+    /// Leaves the split points behind letters that may stand before a `▁` inside a piece.
     pub(crate) fn across(&mut self, may_cut_behind: impl Fn(u8) -> bool) {
         self.window.retain(may_cut_behind);
         self.letters = self.window.letters();
     }
 
-    /// The last seam at or before `near`, within 64 KiB: a place before a blank.
+    /// The last split point at or before `near`, within 64 KiB: a place before a blank.
     pub(crate) fn last(&self, text: &str, near: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         let near = near.min(bytes.len());
         let least = near.saturating_sub(LOOK_BACK);
         let reach = self.window.reach;
         let are_letters = |bytes: &[u8]| bytes.iter().all(|&byte| self.letters[usize::from(byte)]);
-        let is_seam = |&at: &usize| {
+        let is_split_point = |&at: &usize| {
             let (Some(before), Some(after)) = (at.checked_sub(reach), bytes.get(at + 1..at + 1 + reach))
             else {
                 return false;
             };
             are_letters(&bytes[before..at]) && are_letters(after)
         };
-        memchr::memrchr_iter(b' ', &bytes[least..near]).map(|at| least + at).find(is_seam)
+        memchr::memrchr_iter(b' ', &bytes[least..near]).map(|at| least + at).find(is_split_point)
     }
 
     fn steps(&self, part: Part) -> Option<&Normalizer> {
@@ -84,7 +84,7 @@ impl Seams {
         self.steps(part).map_or(Ok(None), |steps| steps.normalize_part(text, times))
     }
 
-    /// [`Seams::normalize`] without the alignment.
+    /// [`SplitPoints::normalize`] without the alignment.
     ///
     /// # Errors
     /// As there.
@@ -93,11 +93,11 @@ impl Seams {
     }
 }
 
-/// Whether a piece continues over a seam; `None` where nothing is known of it.
+/// Whether a piece continues over a split point; `None` where nothing is known of it.
 ///
 /// What a section begins with decides what is put in front of it: nothing, before a blank
 /// or its mark.
-fn split_at_seams(pre_tokenizer: &PreTokenizer, window: &mut Surroundings) -> Option<bool> {
+fn split_across(pre_tokenizer: &PreTokenizer, window: &mut Surroundings) -> Option<bool> {
     match pre_tokenizer {
         PreTokenizer::Metaspace { split, .. } => Some(!split),
         PreTokenizer::MetaspaceWords => Some(false),
@@ -122,7 +122,7 @@ mod tests {
     use crate::pre_tokenizer::Prepend;
 
     #[test]
-    fn a_seam_is_a_blank_between_letters() {
+    fn split_points_are_blanks_between_letters() {
         let nfc = Pipeline { normalizer: Some(Normalizer::Nfc), pre_tokenizer: PreTokenizer::MetaspaceWords };
         let plain = Pipeline::new(PreTokenizer::Metaspace { prepend: Prepend::Always, split: false });
         for (pipeline, text, expected) in [
@@ -136,11 +136,11 @@ mod tests {
             (&nfc, "ab ce\u{301}", Some(2)),
             (&nfc, "ab c\u{301}e", None),
         ] {
-            assert_eq!(Seams::of(pipeline).unwrap().last(text, text.len()), expected, "{text}");
+            assert_eq!(SplitPoints::of(pipeline).unwrap().last(text, text.len()), expected, "{text}");
         }
-        assert!(Seams::of(&plain).unwrap().joined && !Seams::of(&nfc).unwrap().joined);
+        assert!(SplitPoints::of(&plain).unwrap().joined && !SplitPoints::of(&nfc).unwrap().joined);
         for pre_tokenizer in [PreTokenizer::Bytes, PreTokenizer::sequence(vec![]).unwrap()] {
-            assert!(Seams::of(&Pipeline::new(pre_tokenizer.clone())).is_none(), "{pre_tokenizer:?}");
+            assert!(SplitPoints::of(&Pipeline::new(pre_tokenizer.clone())).is_none(), "{pre_tokenizer:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::py::gil_slices::numbers;
-use crate::tokenizer::encoding::{Blanks, Span};
+use crate::tokenizer::encoding::{Span, TrimWidths};
 
 /// Up to so many bytes are copied into memory of NumPy's own.
 const COPIED: usize = 1 << 14;
@@ -137,14 +137,16 @@ pub(super) fn signed<'py>(array: &Bound<'py, PyArray2<u64>>) -> PyResult<Bound<'
 }
 
 /// What offsets leave out, for pickling.
-pub(super) fn blanks(py: Python<'_>, blanks: Blanks) -> PyResult<(bool, Bound<'_, PyAny>)> {
-    let counts = read_only(py, blanks.counts.into_flattened())?;
-    Ok((blanks.after_prefix_space, counts.into_any()))
+pub(super) fn trim_widths(py: Python<'_>, trim_widths: TrimWidths) -> PyResult<(bool, Bound<'_, PyAny>)> {
+    let counts = read_only(py, trim_widths.counts.into_flattened())?;
+    Ok((trim_widths.after_prefix_space, counts.into_any()))
 }
 
-/// The way back of [`blanks`].
-pub(super) fn blanks_again((after_prefix_space, counts): &(bool, Bound<'_, PyAny>)) -> PyResult<Blanks> {
+/// The way back of [`trim_widths`].
+pub(super) fn trim_widths_of_state(
+    (after_prefix_space, counts): &(bool, Bound<'_, PyAny>),
+) -> PyResult<TrimWidths> {
     let counts: Vec<u32> = numbers(counts, "uint32")?;
     let counts = memory::collected(counts.chunks_exact(2).map(|pair| [pair[0], pair[1]]))?;
-    Ok(Blanks { after_prefix_space: *after_prefix_space, counts })
+    Ok(TrimWidths { after_prefix_space: *after_prefix_space, counts })
 }

@@ -32,8 +32,10 @@ use super::numbers::{place, spelled};
 use super::padding::Padding;
 use super::texts::Texts;
 use super::tokenizer::PyTokenizer;
-use crate::tokenizer::encoding::{Blanks, EncodingBatch, OffsetUnit, RowParts, Rows, Surfaces, TextPart};
-use crate::tokenizer::{Joined, Tokenizer};
+use crate::tokenizer::encoding::{
+    EncodingBatch, OffsetUnit, RowParts, Rows, SourceTexts, TextPart, TrimWidths,
+};
+use crate::tokenizer::{EncodedRows, Tokenizer};
 use crate::vocab::TokenId;
 
 /// What the rows are made of.
@@ -46,8 +48,8 @@ pub(super) enum Parts {
 
 /// What knows the ids.
 enum Maker {
-    /// The tokenizer that made them, its call, and the surfaces it found.
-    Tokenizer(Arc<Tokenizer>, Arc<Call>, Surfaces),
+    /// The tokenizer that made them, its call, and the source texts it found.
+    Tokenizer(Arc<Tokenizer>, Arc<Call>, SourceTexts),
     /// What it said: a batch that was pickled.
     Known(Box<Known>),
 }
@@ -55,8 +57,8 @@ enum Maker {
 /// What a tokenizer said of a batch.
 struct Known {
     tokens: Arc<HashMap<TokenId, String>>,
-    surfaces: Surfaces,
-    blanks: Option<Blanks>,
+    source_texts: SourceTexts,
+    trim_widths: Option<TrimWidths>,
     type_ids: Py<PyArray1<i64>>,
     special_mask: Py<PyArray1<bool>>,
 }
@@ -81,11 +83,11 @@ pub(super) struct PyEncodingBatch {
 }
 
 impl PyEncodingBatch {
-    /// What a call made of texts, each a row. Spans are in `batch`, or sums where `are_sums`.
+    /// What a call made of texts, each a row. Spans are in `batch`, or sums where `are_by_length`.
     pub fn whole(
         py: Python<'_>,
         mut batch: EncodingBatch,
-        are_sums: bool,
+        are_by_length: bool,
         texts: Option<Texts>,
         call: Call,
         tokenizer: &PyTokenizer,
@@ -97,7 +99,7 @@ impl PyEncodingBatch {
         };
         let spans = match batch.spans.take() {
             Some(spans) if texts.is_some() => Spans::Kept(KeptSpans::new(py, spans)?),
-            _ if are_sums => Spans::Sums,
+            _ if are_by_length => Spans::ByLength,
             _ => Spans::None,
         };
         let parts = Parts::Whole([before.len(), after.len()]);
@@ -107,12 +109,12 @@ impl PyEncodingBatch {
     /// What a call made of rows of one or two texts.
     pub fn joined(
         py: Python<'_>,
-        joined: Joined,
+        joined: EncodedRows,
         texts: Option<Texts>,
         call: Call,
         tokenizer: &PyTokenizer,
     ) -> PyResult<Self> {
-        let Joined { mut batch, parts, source_rows, words } = joined;
+        let EncodedRows { mut batch, parts, source_rows, words } = joined;
         let spans = match batch.spans.take() {
             Some(spans) => Spans::Kept(KeptSpans::new(py, spans)?),
             None => Spans::None,
@@ -170,7 +172,7 @@ impl PyEncodingBatch {
             parts,
             source_rows: None,
             are_words: false,
-            maker: Maker::Tokenizer(tokenizer.tokenizer.clone(), Arc::new(call), batch.surfaces),
+            maker: Maker::Tokenizer(tokenizer.tokenizer.clone(), Arc::new(call), batch.source_texts),
             padding: tokenizer.padding.clone(),
             words: PyOnceLock::new(),
         })
@@ -212,11 +214,11 @@ impl PyEncodingBatch {
         }
     }
 
-    /// The surfaces that were found.
-    pub fn surfaces(&self) -> &Surfaces {
+    /// The source texts that were found.
+    pub fn surfaces(&self) -> &SourceTexts {
         match &self.maker {
-            Maker::Tokenizer(_, _, surfaces) => surfaces,
-            Maker::Known(known) => &known.surfaces,
+            Maker::Tokenizer(_, _, source_texts) => source_texts,
+            Maker::Known(known) => &known.source_texts,
         }
     }
 

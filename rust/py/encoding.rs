@@ -25,7 +25,7 @@ use super::spans::Source;
 use super::text::{Errors, Text};
 use crate::memory;
 use crate::py::gil_slices::{Turns, numbers};
-use crate::tokenizer::encoding::{Blanks, Encoding, OffsetUnit, Surfaces};
+use crate::tokenizer::encoding::{Encoding, OffsetUnit, SourceTexts, TrimWidths};
 use crate::tokenizer::{Input, Tokenizer};
 use crate::vocab::TokenId;
 
@@ -35,7 +35,7 @@ pub(super) enum Spelling {
     Tokenizer(Arc<Tokenizer>),
     /// Nothing but the spelled tokens, and what offsets leave out: an encoding
     /// that was pickled.
-    Tokens(Py<PyList>, Option<Blanks>),
+    Tokens(Py<PyList>, Option<TrimWidths>),
     /// The batch of one row that it is.
     Row(Py<PyEncodingBatch>),
 }
@@ -43,7 +43,7 @@ pub(super) enum Spelling {
 /// The ids of a text or of a pair, and where in the text each came from.
 ///
 /// It keeps the text as long as it lives: a `str` or `bytes` itself, of other
-/// buffers a copy. Offsets and surfaces are made of the ids when they are asked for:
+/// buffers a copy. Offsets and source texts are made of the ids when they are asked for:
 /// for most byte-level models of the lengths of the tokens, else by normalizing and
 /// splitting the text once more; then spans are kept, too: 16 bytes an id. Take
 /// `.ids` and let the encoding go where a long text should be freed.
@@ -58,7 +58,7 @@ pub(super) struct PyEncoding {
     /// How the ids were made; `None` where the rest was there from the start.
     call: Option<Call>,
     /// Where in the texts the ids came from, once somebody asked.
-    traces: PyOnceLock<(KeptSpans, Surfaces)>,
+    traces: PyOnceLock<(KeptSpans, SourceTexts)>,
     type_ids: PyOnceLock<Py<PyArray1<i64>>>,
     special_mask: PyOnceLock<Py<PyArray1<bool>>>,
     words: PyOnceLock<Py<PyArray1<i64>>>,
@@ -107,7 +107,7 @@ impl PyEncoding {
 
     /// An encoding of which all is known.
     pub fn whole(py: Python<'_>, encoding: Encoding, spelling: Spelling, texts: Vec<Text>) -> PyResult<Self> {
-        let Encoding { ids, spans, type_ids, special_mask, second, surfaces } = encoding;
+        let Encoding { ids, spans, type_ids, special_mask, second, source_texts } = encoding;
         let made = Self {
             n_ids: ids.len(),
             ids: arrays::read_only(py, ids)?.unbind(),
@@ -121,7 +121,7 @@ impl PyEncoding {
             words: PyOnceLock::new(),
         };
         // There was nothing.
-        let _ = made.traces.set(py, (KeptSpans::new(py, spans.unwrap_or_default())?, surfaces));
+        let _ = made.traces.set(py, (KeptSpans::new(py, spans.unwrap_or_default())?, source_texts));
         let _ = made.type_ids.set(py, arrays::whole_numbers(py, type_ids)?.unbind());
         let _ = made.special_mask.set(py, arrays::read_only(py, special_mask)?.unbind());
         Ok(made)
@@ -138,7 +138,7 @@ impl PyEncoding {
 }
 
 /// All that a pickled encoding is: ids, spans, type ids, mask, the second
-/// text's ids, tokens, texts; places and texts of surfaces; what offsets leave
+/// text's ids, tokens, texts; places and texts of source texts; what offsets leave
 /// out.
 type State<'py> = (
     Bound<'py, PyAny>,
@@ -263,7 +263,7 @@ impl PyEncoding {
     /// counts bytes of the UTF-8. By default white space around a token is left
     /// out where the file's post-processor says so, as Hugging Face does it;
     /// with `trim=False` nothing is, and the spans of a lossless tokenizer tile
-    /// the text; with `trim=True` the blanks are, whatever the file says. In a
+    /// the text; with `trim=True` the trim_widths are, whatever the file says. In a
     /// pair each span lies in its own text; what a template put in is `(0, 0)`.
     #[pyo3(signature = (unit = OffsetUnit::Chars, *, trim = None))]
     #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]
@@ -336,12 +336,12 @@ impl PyEncoding {
                 return Ok((this.getattr("_of_row")?, (batch,).into_pyobject(py)?));
             }
             let Self { ids, texts, .. } = this.get();
-            let (spans, surfaces) = this.get().traces(py)?;
+            let (spans, source_texts) = this.get().traces(py)?;
             let second = this.get().second.clone().unwrap_or_default();
             let spelled = this.get().spelled(py)?;
-            let blanks = this.get().blanks(py)?.map(Cow::into_owned);
-            let (places, surfaces): (Vec<u64>, Vec<String>) =
-                surfaces.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
+            let trim_widths = this.get().trim_widths(py)?.map(Cow::into_owned);
+            let (places, source_texts): (Vec<u64>, Vec<String>) =
+                source_texts.iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
             let state: State<'py> = (
                 ids.bind(py).clone().into_any(),
                 spans.array(py).into_any(),
@@ -350,8 +350,8 @@ impl PyEncoding {
                 (second.start, second.end),
                 spelled,
                 texts.iter().map(|text| text.to_object(py)).collect::<PyResult<_>>()?,
-                (arrays::read_only(py, places)?.into_any(), surfaces),
-                blanks.map(|blanks| arrays::blanks(py, blanks)).transpose()?,
+                (arrays::read_only(py, places)?.into_any(), source_texts),
+                trim_widths.map(|trim_widths| arrays::trim_widths(py, trim_widths)).transpose()?,
             );
             Ok((this.getattr("_from_state")?, state.into_pyobject(py)?))
         })
@@ -371,29 +371,29 @@ impl PyEncoding {
     #[pyo3(signature = (*state))]
     fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
         entry(|| {
-            let (ids, spans, type_ids, special_mask, (start, end), tokens, texts, surfaces, blanks): State<
+            let (ids, spans, type_ids, special_mask, (start, end), tokens, texts, source_texts, trim_widths): State<
                 '_,
             > = state.extract()?;
             let ids: Vec<TokenId> = numbers(&ids, "uint32")?;
             let spans: Vec<u64> = numbers(&spans, "uint64")?;
             let type_ids: Vec<u32> = numbers(&type_ids, "uint32")?;
             let special_mask: Vec<bool> = numbers(&special_mask, "bool")?;
-            let (places, surfaces) = (numbers::<u64>(&surfaces.0, "uint64")?, surfaces.1);
-            let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
+            let (places, source_texts) = (numbers::<u64>(&source_texts.0, "uint64")?, source_texts.1);
+            let trim_widths = trim_widths.map(|state| arrays::trim_widths_of_state(&state)).transpose()?;
             let n = ids.len();
             let sound = [type_ids.len(), special_mask.len(), tokens.len()] == [n; 3]
                 && spans.len() == 2 * n
                 && start <= end
                 && end <= n
-                && places.len() == surfaces.len()
+                && places.len() == source_texts.len()
                 && places.is_sorted()
                 && places.last().is_none_or(|&place| place < n as u64)
-                && blanks.as_ref().is_none_or(|blanks| blanks.counts.len() == n);
+                && trim_widths.as_ref().is_none_or(|trim_widths| trim_widths.counts.len() == n);
             if !sound {
                 return Err(PyValueError::new_err("a pickled Encoding whose parts differ in length"));
             }
-            let mut kept = Surfaces::default();
-            for (place, text) in places.into_iter().zip(surfaces) {
+            let mut kept = SourceTexts::default();
+            for (place, text) in places.into_iter().zip(source_texts) {
                 kept.push(place as usize, text.as_bytes())?;
             }
             let spans =
@@ -404,10 +404,10 @@ impl PyEncoding {
                 type_ids,
                 special_mask,
                 second: start..end,
-                surfaces: kept,
+                source_texts: kept,
             };
             let texts = texts.iter().map(|text| Text::new(text.bind(py), Errors::Replace));
-            let spelling = Spelling::Tokens(tokens.unbind(), blanks);
+            let spelling = Spelling::Tokens(tokens.unbind(), trim_widths);
             Self::whole(py, encoding, spelling, texts.collect::<PyResult<_>>()?)
         })
     }

@@ -10,9 +10,9 @@ use super::texts::{Texts, refuse_mapping};
 use crate::memory;
 use crate::py::gil_slices::Turns;
 use crate::tokenizer::encoding::Side;
-use crate::tokenizer::{TextRow, Truncation};
+use crate::tokenizer::{TextRow, TruncationStrategy};
 
-impl<'py> FromPyObject<'_, 'py> for Truncation {
+impl<'py> FromPyObject<'_, 'py> for TruncationStrategy {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::error::{Result, shown};
 use crate::memory;
 use crate::tokenizer::Input;
-use crate::tokenizer::encoding::{Blanks, OffsetUnit, Span, trim_spans, write_char_offsets};
+use crate::tokenizer::encoding::{OffsetUnit, Span, TrimWidths, trim_spans, write_char_offsets};
 
 impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
     type Error = PyErr;
@@ -30,18 +30,18 @@ impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
 pub(super) enum Trim<'a> {
     /// Nothing.
     No,
-    /// The blanks around a token.
+    /// The trim_widths around a token.
     Blanks,
     /// What the file's post-processor leaves out.
-    AsFile(&'a Blanks),
+    AsFile(&'a TrimWidths),
 }
 
 impl<'a> Trim<'a> {
     /// What a call asks for, or else the file.
-    pub fn new(asked: Option<bool>, file: Option<&'a Blanks>) -> Self {
+    pub fn new(asked: Option<bool>, file: Option<&'a TrimWidths>) -> Self {
         match (asked, file) {
             (Some(true), _) => Self::Blanks,
-            (None, Some(blanks)) => Self::AsFile(blanks),
+            (None, Some(trim_widths)) => Self::AsFile(trim_widths),
             (Some(false), _) | (None, None) => Self::No,
         }
     }
@@ -79,8 +79,8 @@ impl Source<'_> {
         let spans = if matches!(trim, Trim::Blanks) { &trimmed } else { spans };
         if unit == OffsetUnit::Bytes {
             offsets.copy_from_slice(spans);
-            if let Trim::AsFile(blanks) = trim {
-                blanks.trim_bytes(first, begins, text, offsets)?;
+            if let Trim::AsFile(trim_widths) = trim {
+                trim_widths.trim_bytes(first, begins, text, offsets)?;
             }
             return Ok(());
         }
@@ -91,8 +91,8 @@ impl Source<'_> {
             offset[0] += before(start);
             offset[1] += if start == end { before(start) } else { before(end + 3) };
         }
-        if let Trim::AsFile(blanks) = trim {
-            blanks.trim_chars(first, begins, offsets);
+        if let Trim::AsFile(trim_widths) = trim {
+            trim_widths.trim_chars(first, begins, offsets);
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ use super::texts::Texts;
 use crate::py::foreign_kwargs;
 use crate::tokenizer::encoding::Side;
 use crate::tokenizer::template::TrimOffsets;
-use crate::tokenizer::{Segment, Shortening, Tokenizer, Truncation};
+use crate::tokenizer::{Segment, Tokenizer, Truncation, TruncationStrategy};
 
 /// Turns text into ids and ids into text. Immutable: safe in threads, after
 /// fork, and in sets.
@@ -79,7 +79,7 @@ impl PyTokenizer {
         &self,
         py: Python<'_>,
         given: GivenRows,
-        shortening: &Shortening,
+        truncation: &Truncation,
         keeps_texts: bool,
         call: Call,
     ) -> PyResult<PyEncodingBatch> {
@@ -87,7 +87,7 @@ impl PyTokenizer {
         let inputs = given.texts.inputs(py)?;
         let n_bytes = inputs.iter().map(|text| text.len()).sum();
         let joined = off(py, n_bytes, |stop| {
-            self.tokenizer.encode_rows(&inputs, &rows, given.are_words, shortening, call.options(stop))
+            self.tokenizer.encode_rows(&inputs, &rows, given.are_words, truncation, call.options(stop))
         })?;
         drop(inputs);
         let texts = keeps_texts.then_some(given.texts);
@@ -115,7 +115,7 @@ impl PyTokenizer {
     /// `truncation` says from which text of a pair they are cut: `"longest_first"`,
     /// `"only_first"` or `"only_second"`; `truncation_side="left"` cuts at the beginning of a
     /// text, of which the last ids stay. With `is_split_into_words` a text is a list of words.
-    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
+    #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = TruncationStrategy::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
@@ -128,7 +128,7 @@ impl PyTokenizer {
         add_special_tokens: bool,
         specials: OwnedSpecials,
         max_tokens: Option<MaxTokens>,
-        truncation: Truncation,
+        truncation: TruncationStrategy,
         truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
@@ -141,7 +141,11 @@ impl PyTokenizer {
             let call = Call { max_tokens, seed: seed.get(), ..Call::new(add_special_tokens, specials) };
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
             let is_plain = self.tokenizer.template().is_plain();
-            if is_split_into_words || truncation != Truncation::LongestFirst || is_cut_left || !is_plain {
+            if is_split_into_words
+                || truncation != TruncationStrategy::LongestFirst
+                || is_cut_left
+                || !is_plain
+            {
                 let given = if is_split_into_words {
                     let pairs = pair.map(|pair| PyList::new(py, [pair])).transpose()?;
                     let pairs = pairs.as_ref().map(Bound::as_any);
@@ -150,8 +154,8 @@ impl PyTokenizer {
                     GivenRows::one(text, pair, errors)?
                 };
                 let call = Call { spans: true, ..call };
-                let shortening = Shortening { truncation, stride: None, side: truncation_side };
-                let batch = self.rows(py, given, &shortening, true, call)?;
+                let truncation = Truncation { strategy: truncation, stride: None, side: truncation_side };
+                let batch = self.rows(py, given, &truncation, true, call)?;
                 return PyEncoding::of_row(py, Py::new(py, batch)?);
             }
             let text = Text::new(text, errors)?;
@@ -166,7 +170,7 @@ impl PyTokenizer {
     /// column. `threads` is by default all; `offsets=True` keeps the texts, so
     /// that the batch can say where its ids came from. A tuple of two texts is a
     /// pair; `pairs` are the second texts, one for each. The rest is as in `encode`.
-    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = Seed(0), **others))]
+    #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = TruncationStrategy::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
     )]
@@ -180,7 +184,7 @@ impl PyTokenizer {
         add_special_tokens: bool,
         specials: OwnedSpecials,
         max_tokens: Option<MaxTokens>,
-        truncation: Truncation,
+        truncation: TruncationStrategy,
         truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
@@ -196,21 +200,26 @@ impl PyTokenizer {
             let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
             let is_framed = self.tokenizer.template().is_framed();
-            if given.rows.is_some() || truncation != Truncation::LongestFirst || is_cut_left || !is_framed {
+            if given.rows.is_some()
+                || truncation != TruncationStrategy::LongestFirst
+                || is_cut_left
+                || !is_framed
+            {
                 let call = Call { spans: offsets, ..call };
-                let shortening = Shortening { truncation, stride: None, side: truncation_side };
-                return self.rows(py, given, &shortening, offsets, call);
+                let truncation = Truncation { strategy: truncation, stride: None, side: truncation_side };
+                return self.rows(py, given, &truncation, offsets, call);
             }
-            // What offsets leave out by the file may need surfaces, found with spans.
+            // What offsets leave out by the file may need source texts, found with spans.
             let is_whole = self.tokenizer.template().trim_offsets == TrimOffsets::No;
-            let are_sums = offsets && is_whole && self.tokenizer.sums_around(add_special_tokens).is_some();
-            let call = Call { spans: offsets && !are_sums, ..call };
+            let are_by_length =
+                offsets && is_whole && self.tokenizer.by_length_around(add_special_tokens).is_some();
+            let call = Call { spans: offsets && !are_by_length, ..call };
             let inputs = given.texts.inputs(py)?;
             let n_bytes = inputs.iter().map(|text| text.len()).sum();
             let batch = off(py, n_bytes, |stop| self.tokenizer.encode_batch(&inputs, call.options(stop)))?;
             drop(inputs);
             let texts = offsets.then_some(given.texts);
-            PyEncodingBatch::whole(py, batch, are_sums, texts, call, self)
+            PyEncodingBatch::whole(py, batch, are_by_length, texts, call, self)
         })
     }
 
@@ -219,7 +228,7 @@ impl PyTokenizer {
     /// text is cut: with `"only_second"` the first is whole in each window.
     /// `truncation_side="left"` begins with the window of the end. The batch's
     /// `source_rows` say which text each row is a window of. The rest is as in `encode_batch`.
-    #[pyo3(signature = (texts, size, stride = Stride(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = Truncation::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
+    #[pyo3(signature = (texts, size, stride = Stride(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = TruncationStrategy::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
     )]
@@ -234,7 +243,7 @@ impl PyTokenizer {
         threads: Option<Threads>,
         add_special_tokens: bool,
         specials: OwnedSpecials,
-        truncation: Truncation,
+        truncation: TruncationStrategy,
         truncation_side: Side,
         is_split_into_words: bool,
         errors: Errors,
@@ -249,7 +258,13 @@ impl PyTokenizer {
                 Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
             let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
             let call = Call { spans: true, ..call };
-            self.rows(py, given, &Shortening { truncation, stride, side: truncation_side }, true, call)
+            self.rows(
+                py,
+                given,
+                &Truncation { strategy: truncation, stride, side: truncation_side },
+                true,
+                call,
+            )
         })
     }
 
@@ -311,10 +326,10 @@ impl PyTokenizer {
             let call = Call::new(add_special_tokens, specials);
             if truncation_side == Side::Left || !self.tokenizer.template().is_framed() {
                 let given = GivenRows::one(text, None, errors)?;
-                let shortening =
-                    Shortening { stride: Some(stride), side: truncation_side, ..Shortening::default() };
+                let truncation =
+                    Truncation { stride: Some(stride), side: truncation_side, ..Truncation::default() };
                 let call = Call { max_tokens: Some(size), spans: true, ..call };
-                return self.rows(py, given, &shortening, true, call);
+                return self.rows(py, given, &truncation, true, call);
             }
             let text = Text::new(text, errors)?;
             let input = text.input(py)?;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::input::Input;
-use super::jobs::{Cutting, Job, Seamed, Stretch};
+use super::jobs::{Cutting, Job, SplitPart, Stretch};
 use super::sink::{Arrays, Count, Ids, Sink};
 use super::spans::Spans;
 use super::walk::Limits;
@@ -23,8 +23,8 @@ use crate::normalizer::Rewritten;
 use crate::parallel;
 use crate::pipeline::split_points::Part;
 use crate::progress::{Progress, Stage};
-use crate::tokenizer::encoding::{EncodingBatch, Surfaces};
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::encoding::{EncodingBatch, SourceTexts};
+use crate::tokenizer::special_policy::SpecialPolicy;
 use crate::tokenizer::template::TrimOffsets;
 use crate::vocab::TokenId;
 
@@ -35,7 +35,7 @@ const INLINE_BYTES: usize = 32 << 10;
 /// How the texts of one call are encoded.
 struct Settings<'a> {
     limits: Limits<'a>,
-    finder: Finder<'a>,
+    policy: SpecialPolicy<'a>,
     options: EncodeOptions<'a>,
     cutting: Cutting,
     pending: PendingParts,
@@ -138,23 +138,23 @@ impl Tokenizer {
         let (before, after) =
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };
         let limits = Limits { room: self.room(&options, before.len() + after.len())?, stop: options.stop };
-        let finder = self.finder(options.specials)?;
+        let policy = self.policy(options.specials)?;
         let n_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let n_threads = if n_bytes < INLINE_BYTES { 1 } else { parallel::n_threads(options.threads) };
         let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
         let cutting = match n_threads {
             _ if whole_texts => Cutting::Never,
             1 => Cutting::Never,
-            _ => self.cutting(longest, &finder, &options),
+            _ => self.cutting(longest, &policy, &options),
         };
         let pending = PendingParts::default();
-        let mut settings = Settings { limits, finder, options, cutting, pending, before, after };
-        let jobs = self.jobs(texts, &settings.cutting, &settings.finder)?;
+        let mut settings = Settings { limits, policy, options, cutting, pending, before, after };
+        let jobs = self.jobs(texts, &settings.cutting, &settings.policy)?;
         let made = self.run_jobs(texts, &jobs, n_threads, &settings, &sink, progress)?;
-        if settings.cutting.seams().is_some() && made.iter().any(ThreadOutput::is_beyond_limits) {
+        if settings.cutting.split_points().is_some() && made.iter().any(ThreadOutput::is_beyond_limits) {
             // The whole may be within the limit that a part is not.
             settings.cutting = Cutting::Never;
-            let jobs = self.jobs(texts, &settings.cutting, &settings.finder)?;
+            let jobs = self.jobs(texts, &settings.cutting, &settings.policy)?;
             return self.run_jobs(texts, &jobs, n_threads, &settings, &sink, progress);
         }
         Ok(made)
@@ -172,7 +172,7 @@ impl Tokenizer {
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
         let work = |tick: &mut dyn FnMut(usize) -> Result<()>| -> ThreadOutput {
-            settings.finder.lend(|worker| {
+            settings.policy.lend(|worker| {
                 let mut thread = Thread { sink: sink(), made: ThreadOutput::default() };
                 while !stopped.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -208,10 +208,10 @@ impl Tokenizer {
         worker: &mut Worker<'_>,
         thread: &mut Thread<S>,
     ) -> Result<()> {
-        let (finder, limits) = (&settings.finder, settings.limits);
+        let (policy, limits) = (&settings.policy, settings.limits);
         match &jobs[number] {
-            Job::Part { stretch: Stretch::Seamed(seamed), .. } if settings.makes_drafts() => {
-                return self.run_draft(seamed, (number, jobs), settings, worker, thread);
+            Job::Part { stretch: Stretch::SplitPart(split_part), .. } if settings.makes_drafts() => {
+                return self.run_draft(split_part, (number, jobs), settings, worker, thread);
             }
             Job::Part { stretch, first, last } => {
                 thread.begin_row(*first, settings)?;
@@ -220,17 +220,17 @@ impl Tokenizer {
                 match stretch {
                     Stretch::Token { id, span } => sink.put(&[*id], *span)?,
                     Stretch::Text(start, part) => {
-                        self.walk(part.len(), finder, limits, worker, sink, |walk| {
+                        self.walk(part.len(), policy, limits, worker, sink, |walk| {
                             walk.section(part, *start)
                         })?;
                     }
-                    Stretch::Seamed(seamed) => {
-                        let Seamed { text, start, part, .. } = *seamed;
-                        self.walk(text.len(), finder, limits, worker, sink, |walk| {
+                    Stretch::SplitPart(split_part) => {
+                        let SplitPart { text, start, part, .. } = *split_part;
+                        self.walk(text.len(), policy, limits, worker, sink, |walk| {
                             if let Some(visit) = walk.space_as_mark(text, start, part == Part::First) {
                                 return visit;
                             }
-                            let normalized = settings.normalized(seamed, walk.keeps_alignment())?;
+                            let normalized = settings.normalized(split_part, walk.keeps_alignment())?;
                             walk.normalized(text, &normalized, start)
                         })?;
                     }
@@ -243,7 +243,7 @@ impl Tokenizer {
                     let text = texts[number];
                     thread.begin_row(true, settings)?;
                     let sink = &mut thread.sink;
-                    self.walk(text.len(), finder, limits, worker, sink, |walk| walk.text(text))?;
+                    self.walk(text.len(), policy, limits, worker, sink, |walk| walk.text(text))?;
                     thread.end_row(true, settings)?;
                 }
             }
@@ -254,35 +254,36 @@ impl Tokenizer {
     /// Makes a draft of a part, and finishes what can be finished then.
     fn run_draft<S: Sink>(
         &self,
-        seamed: &Seamed<'_>,
+        split_part: &SplitPart<'_>,
         (number, jobs): (usize, &[Job<'_>]),
         settings: &Settings<'_>,
         worker: &mut Worker<'_>,
         thread: &mut Thread<S>,
     ) -> Result<()> {
-        let normalized = settings.normalized(seamed, self.pipeline.looks_at_origin())?;
-        let text = normalized.text(seamed.text);
-        let at_start = seamed.start == 0 && normalized.origin(0) == 0;
+        let normalized = settings.normalized(split_part, self.pipeline.looks_at_origin())?;
+        let text = normalized.text(split_part.text);
+        let at_start = split_part.start == 0 && normalized.origin(0) == 0;
         let rewritten = self.pipeline.pre_tokenizer.rewrite_text(text, at_start)?;
         let draft = worker.draft(
             rewritten
                 .or_else(|| normalized.into_changed())
-                .unwrap_or_else(|| seamed.text.to_owned())
+                .unwrap_or_else(|| split_part.text.to_owned())
                 .into_bytes(),
         )?;
-        let mut next = match seamed.part {
+        let mut next = match split_part.part {
             Part::First => Some((draft, 0.0)),
             Part::Inner | Part::Last => settings.pending.draft(number, draft),
         };
         let mut number = number;
         while let Some((draft, sum)) = next {
-            let Some(Job::Part { stretch: Stretch::Seamed(seamed), first, last }) = jobs.get(number) else {
+            let Some(Job::Part { stretch: Stretch::SplitPart(split_part), first, last }) = jobs.get(number)
+            else {
                 return Err(Error::Internal(format!("job {number} has a draft and is no part")));
             };
             let mut sum = sum;
             thread.begin_row(*first, settings)?;
             let sink = &mut thread.sink;
-            self.walk(seamed.text.len(), &settings.finder, settings.limits, worker, sink, |walk| {
+            self.walk(split_part.text.len(), &settings.policy, settings.limits, worker, sink, |walk| {
                 walk.sink.append(walk.worker, |worker, ids| {
                     sum = worker.settle(draft, sum, ids)?;
                     worker.check()
@@ -291,7 +292,7 @@ impl Tokenizer {
             })?;
             thread.end_row(*last, settings)?;
             thread.end_unit(number)?;
-            if seamed.part == Part::Last {
+            if split_part.part == Part::Last {
                 break;
             }
             number += 1;
@@ -304,17 +305,18 @@ impl Tokenizer {
 impl Settings<'_> {
     /// Whether what is before a part of a text decides of its ids.
     fn makes_drafts(&self) -> bool {
-        self.cutting.seams().is_some_and(|seams| seams.joined) && self.finder.model().sums_go_on()
+        self.cutting.split_points().is_some_and(|split_points| split_points.joined)
+            && self.policy.model().sums_go_on()
     }
 
     /// What the normalizer makes of a part.
-    fn normalized(&self, seamed: &Seamed<'_>, with_spans: bool) -> Result<Rewritten> {
-        let Seamed { text, part, times, .. } = *seamed;
-        let seams = self.cutting.seams();
+    fn normalized(&self, split_part: &SplitPart<'_>, with_spans: bool) -> Result<Rewritten> {
+        let SplitPart { text, part, times, .. } = *split_part;
+        let split_points = self.cutting.split_points();
         Rewritten::new(
             with_spans,
-            || seams.map_or(Ok(None), |seams| seams.normalize(part, text, times)),
-            || seams.map_or(Ok(None), |seams| seams.normalize_text(part, text, times)),
+            || split_points.map_or(Ok(None), |split_points| split_points.normalize(part, text, times)),
+            || split_points.map_or(Ok(None), |split_points| split_points.normalize_text(part, text, times)),
         )
     }
 }
@@ -455,18 +457,18 @@ fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<Encodin
         ids.shrink_to_fit();
         spans.shrink_to_fit();
         let spans = with_spans.then_some(spans);
-        return Ok(EncodingBatch { ids, row_offsets, spans, surfaces: source_texts });
+        return Ok(EncodingBatch { ids, row_offsets, spans, source_texts });
     }
     let ids = gathered(&made, &places, |arrays| &arrays.ids)?;
     let spans = if with_spans { Some(gathered(&made, &places, |arrays| &arrays.spans)?) } else { None };
-    let (mut surfaces, mut done) = (Surfaces::default(), 0);
+    let (mut source_texts, mut done) = (SourceTexts::default(), 0);
     for Place { thread, ids, .. } in &places {
         for (place, text) in made[*thread].arrays.source_texts.within(ids.clone()) {
-            surfaces.push(done + place - ids.start, text.as_bytes())?;
+            source_texts.push(done + place - ids.start, text.as_bytes())?;
         }
         done += ids.len();
     }
-    Ok(EncodingBatch { ids, row_offsets, spans, surfaces })
+    Ok(EncodingBatch { ids, row_offsets, spans, source_texts })
 }
 
 /// What lies in the places, one after the other, copied by as many threads.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::tokenizer::encoding::Side;
-use crate::tokenizer::truncation::Truncation;
+use crate::tokenizer::truncation::TruncationStrategy;
 use crate::vocab::TokenId;
 
 /// How a file would have calls cut and fill up rows.
@@ -27,7 +27,7 @@ pub struct DefaultTruncation {
     /// The most ids of a row.
     pub max_length: usize,
     /// From which text of a pair ids are taken.
-    pub strategy: Truncation,
+    pub strategy: TruncationStrategy,
     /// How many ids of a window are repeated in the next.
     pub stride: usize,
 }

@@ -66,7 +66,8 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token.
-    pub fn decode_rows(
+    #[cfg(feature = "python")]
+    pub(crate) fn decode_rows(
         &self,
         rows: Rows<'_>,
         skip_special: bool,

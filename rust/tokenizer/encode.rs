@@ -230,14 +230,14 @@ impl Tokenizer {
     ) -> Result<Encoding> {
         let (lens, is_pair) = (self.lens(ids.len(), second.as_ref(), options), second.is_some());
         let (type_ids, special_mask) = self.marks(lens.clone(), is_pair, options)?;
-        let (spans, surfaces) = match options.spans {
+        let (spans, source_texts) = match options.spans {
             true => {
-                let (spans, surfaces) = self.traces(&ids, lens, is_pair, texts, options)?;
-                (Some(spans), surfaces)
+                let (spans, source_texts) = self.traces(&ids, lens, is_pair, texts, options)?;
+                (Some(spans), source_texts)
             }
             false => Default::default(),
         };
-        Ok(Encoding { ids, spans, type_ids, special_mask, second: second.unwrap_or_default(), surfaces })
+        Ok(Encoding { ids, spans, type_ids, special_mask, second: second.unwrap_or_default(), source_texts })
     }
 
     /// How many ids of text fit next to a template of `around` ids.
@@ -355,7 +355,7 @@ impl Tokenizer {
                     spans: Some(text.spans.clone()),
                     type_ids: vec![type_id; text.ids.len()],
                     special_mask: vec![false; text.ids.len()],
-                    surfaces: text.source_texts.clone(),
+                    source_texts: text.source_texts.clone(),
                     ..Encoding::default()
                 },
             };

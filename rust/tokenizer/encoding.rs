@@ -11,8 +11,8 @@ mod trim;
 
 pub use self::offsets::{OffsetUnit, char_offsets, write_char_offsets};
 pub use self::parts::{RowParts, TextPart};
-pub use self::trim::{Blanks, trim_spans};
-pub use crate::tokenizer::encoding::source_texts::Surfaces;
+pub use self::trim::{TrimWidths, trim_spans};
+pub use crate::tokenizer::encoding::source_texts::SourceTexts;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ pub struct Encoding {
     /// Which ids are of the second text of a pair; their spans lie in it.
     pub second: std::ops::Range<usize>,
     /// What is in the text where the ids do not say it; kept with spans.
-    pub surfaces: Surfaces,
+    pub source_texts: SourceTexts,
 }
 
 impl Encoding {
@@ -43,7 +43,7 @@ impl Encoding {
     /// # Errors
     /// [`Error::Memory`] where there is not enough.
     pub(super) fn extend(&mut self, part: &Self, base: u64) -> Result<()> {
-        self.surfaces.extend(&part.surfaces, self.ids.len())?;
+        self.source_texts.extend(&part.source_texts, self.ids.len())?;
         memory::extend(&mut self.ids, &part.ids)?;
         if let (Some(spans), Some(of_part)) = (&mut self.spans, &part.spans) {
             spans.make_room(of_part.len())?;
@@ -65,7 +65,7 @@ pub struct EncodingBatch {
     pub spans: Option<Vec<Span>>,
     /// What stood in the texts where the ids do not say it, by place among all ids;
     /// kept with spans where offsets leave out white space.
-    pub surfaces: Surfaces,
+    pub source_texts: SourceTexts,
 }
 
 /// On which side of a row padding stands.
@@ -82,7 +82,7 @@ impl EncodingBatch {
     /// A batch without rows.
     pub fn new(with_spans: bool) -> Self {
         let spans = with_spans.then(Vec::new);
-        Self { ids: Vec::new(), row_offsets: vec![0], spans, surfaces: Surfaces::default() }
+        Self { ids: Vec::new(), row_offsets: vec![0], spans, source_texts: SourceTexts::default() }
     }
 
     /// The number of rows.

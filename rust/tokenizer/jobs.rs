@@ -2,18 +2,18 @@
 //!
 //! A long text is cut at added tokens and where its pipeline proves that nothing
 //! changes: between pieces ([`Pipeline::safe_cut`](crate::pipeline::Pipeline)), or at
-//! seams where its steps rewrite it ([`Seams`]).
+//! split points where its steps rewrite it ([`SplitPoints`]).
 
 use std::ops::Range;
 
 use super::input::Input;
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
-use crate::pipeline::split_points::{Part, Seams};
+use crate::pipeline::split_points::{Part, SplitPoints};
 use crate::pre_tokenizer::LOOK_BACK;
 use crate::tokenizer::added_tokens::Section;
 use crate::tokenizer::encoding::Span;
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::special_policy::SpecialPolicy;
 use crate::vocab::TokenId;
 
 /// Short texts are handed out in runs of about this many bytes.
@@ -35,14 +35,14 @@ pub(super) enum Job<'a> {
 pub(super) enum Stretch<'a> {
     /// From a place on, free of added tokens.
     Text(usize, &'a str),
-    /// The same, cut at seams.
-    Seamed(Seamed<'a>),
+    /// The same, cut at split points.
+    SplitPart(SplitPart<'a>),
     /// An added token.
     Token { id: TokenId, span: Span },
 }
 
-/// A part of a stretch that is cut at seams.
-pub(super) struct Seamed<'a> {
+/// A part of a stretch that is cut at split points.
+pub(super) struct SplitPart<'a> {
     pub(super) start: usize,
     pub(super) text: &'a str,
     pub(super) part: Part,
@@ -56,14 +56,14 @@ pub(super) enum Cutting {
     Never,
     /// Between pieces.
     Pieces,
-    /// At seams.
-    Seams(Box<Seams>),
+    /// At split points.
+    SplitPoints(Box<SplitPoints>),
 }
 
 impl Cutting {
-    pub(super) fn seams(&self) -> Option<&Seams> {
+    pub(super) fn split_points(&self) -> Option<&SplitPoints> {
         match self {
-            Self::Seams(seams) => Some(seams),
+            Self::SplitPoints(split_points) => Some(split_points),
             Self::Never | Self::Pieces => None,
         }
     }
@@ -74,7 +74,7 @@ impl Tokenizer {
     pub(super) fn cutting(
         &self,
         longest: usize,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         options: &EncodeOptions<'_>,
     ) -> Cutting {
         if longest <= LONG_BYTES || options.max_tokens.is_some() || self.model.dropout().is_some() {
@@ -84,21 +84,21 @@ impl Tokenizer {
             return Cutting::Pieces;
         }
         // Tokens looked for after normalization may lie across any cut.
-        if finder.cuts_normalized() {
+        if policy.cuts_normalized() {
             return Cutting::Never;
         }
-        let Some(mut seams) = Seams::of(&self.pipeline) else { return Cutting::Never };
-        if seams.joined && finder.model().refuses_unknown() {
+        let Some(mut split_points) = SplitPoints::of(&self.pipeline) else { return Cutting::Never };
+        if split_points.joined && policy.model().refuses_unknown() {
             return Cutting::Never;
         }
-        if seams.joined {
+        if split_points.joined {
             // A draft is ids alone.
-            if options.spans && finder.model().sums_go_on() {
+            if options.spans && policy.model().sums_go_on() {
                 return Cutting::Never;
             }
-            seams.across(|letter| finder.model().may_cut_behind(letter));
+            split_points.across(|letter| policy.model().may_cut_behind(letter));
         }
-        Cutting::Seams(Box::new(seams))
+        Cutting::SplitPoints(Box::new(split_points))
     }
 
     /// The jobs of some texts, in order.
@@ -109,7 +109,7 @@ impl Tokenizer {
         &self,
         texts: &[Input<'a>],
         cutting: &Cutting,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
     ) -> Result<Vec<Job<'a>>> {
         let mut jobs = Vec::new();
         let mut first = 0;
@@ -126,7 +126,7 @@ impl Tokenizer {
             }
             match long {
                 Some(long) => {
-                    self.cut(long, cutting, finder, &mut jobs)?;
+                    self.cut(long, cutting, policy, &mut jobs)?;
                     first = number + 1;
                 }
                 None => bytes += text.len(),
@@ -143,25 +143,25 @@ impl Tokenizer {
         &self,
         text: &'a str,
         cutting: &Cutting,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         jobs: &mut Vec<Job<'a>>,
     ) -> Result<()> {
         let from = jobs.len();
         let mut push = |stretch: Stretch<'a>| {
             jobs.push(Job::Part { stretch, first: jobs.len() == from, last: false });
         };
-        finder.raw(text, |Section { range, token }| {
+        policy.raw(text, |Section { range, token }| {
             if let Some(token) = token {
                 push(Stretch::Token { id: token.id, span: [range.start as u64, range.end as u64] });
                 return Ok(());
             }
-            if let Some(seams) = cutting.seams() {
-                cut_at_seams(&text[range.clone()], range.start, seams, &mut push);
+            if let Some(split_points) = cutting.split_points() {
+                cut_at_split_points(&text[range.clone()], range.start, split_points, &mut push);
                 return Ok(());
             }
             let mut start = range.start;
             // Tokens looked for after normalization may lie across any cut.
-            while !finder.cuts_normalized() && range.end - start > LONG_BYTES {
+            while !policy.cuts_normalized() && range.end - start > LONG_BYTES {
                 let rest = &text[start..range.end];
                 let Some(cut) = self.pipeline.safe_cut(rest, LONG_BYTES) else { break };
                 push(Stretch::Text(start, &rest[..cut]));
@@ -177,32 +177,37 @@ impl Tokenizer {
     }
 }
 
-/// Cuts a section, which begins at `base`, at seams, if there are any.
-fn cut_at_seams<'a>(section: &'a str, base: usize, seams: &Seams, mut push: impl FnMut(Stretch<'a>)) {
+/// Cuts a section, which begins at `base`, at split points, if there are any.
+fn cut_at_split_points<'a>(
+    section: &'a str,
+    base: usize,
+    split_points: &SplitPoints,
+    mut push: impl FnMut(Stretch<'a>),
+) {
     // What all parts become, marks for blanks included, is then no longer than a whole text may be.
     let times = (u32::MAX as usize - MARK_BYTES) / (MARK_BYTES * section.len());
     let mut start = 0;
     while times > 0
-        && let Some(cut) = next_seam(&section[start..], seams)
+        && let Some(cut) = next_split_point(&section[start..], split_points)
     {
         let part = if start == 0 { Part::First } else { Part::Inner };
         let text = &section[start..start + cut];
-        push(Stretch::Seamed(Seamed { start: base + start, text, part, times }));
+        push(Stretch::SplitPart(SplitPart { start: base + start, text, part, times }));
         start += cut;
     }
     let text = &section[start..];
     match start {
         0 => push(Stretch::Text(base, text)),
-        _ => push(Stretch::Seamed(Seamed { start: base + start, text, part: Part::Last, times })),
+        _ => push(Stretch::SplitPart(SplitPart { start: base + start, text, part: Part::Last, times })),
     }
 }
 
-/// The seam at which a text that is long is cut.
-fn next_seam(text: &str, seams: &Seams) -> Option<usize> {
+/// The split point at which a text that is long is cut.
+fn next_split_point(text: &str, split_points: &SplitPoints) -> Option<usize> {
     let mut near = LONG_BYTES;
     while near < text.len() {
-        if let Some(seam) = seams.last(text, near) {
-            return Some(seam);
+        if let Some(split_point) = split_points.last(text, near) {
+            return Some(split_point);
         }
         near += LOOK_BACK;
     }

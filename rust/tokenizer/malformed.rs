@@ -13,7 +13,7 @@ use crate::normalizer::{Normalizer, Rewritten, SentencePiece};
 use crate::pre_tokenizer::chunks::Piece;
 use crate::text::utf8_runs::{Stretch, for_each_few, for_each_stretch};
 use crate::tokenizer::added_tokens::{AddedToken, Section};
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::special_policy::SpecialPolicy;
 
 impl<S: Sink> Walk<'_, '_, S> {
     /// Walks over a text that is not UTF-8.
@@ -26,7 +26,7 @@ impl<S: Sink> Walk<'_, '_, S> {
 
     /// Walks over a text of which the normalizer replaces such bytes.
     fn replaced(&mut self, normalizer: &SentencePiece, text: &[u8]) -> Visit {
-        for (range, token) in sections(text, self.finder)? {
+        for (range, token) in sections(text, self.policy)? {
             if let Some(token) = token {
                 self.sink.token(token, [range.start as u64, range.end as u64], &text[range])?;
             } else {
@@ -77,12 +77,15 @@ impl<S: Sink> Walk<'_, '_, S> {
 }
 
 /// The text cut at the added tokens that match before normalization.
-fn sections<'a>(text: &[u8], finder: &Finder<'a>) -> Result<Vec<(Range<usize>, Option<&'a AddedToken>)>> {
+fn sections<'a>(
+    text: &[u8],
+    policy: &SpecialPolicy<'a>,
+) -> Result<Vec<(Range<usize>, Option<&'a AddedToken>)>> {
     let mut found = Vec::new();
     let mut done = 0;
     for_each_stretch(text, |base, stretch| {
         let Stretch::Text(stretch) = stretch else { return Ok(()) };
-        finder.raw::<Error>(stretch, |Section { range, token }| {
+        policy.raw::<Error>(stretch, |Section { range, token }| {
             if let Some(token) = token {
                 let (start, end) = (base + range.start, base + range.end);
                 if done < start {

@@ -19,7 +19,7 @@ use crate::models::Model;
 use crate::models::bpe::Unit;
 use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
-use crate::tokenizer::encoding::{Blanks, OffsetUnit, Span, Surfaces};
+use crate::tokenizer::encoding::{OffsetUnit, SourceTexts, Span, TrimWidths};
 use crate::tokenizer::template::{Part, TrimOffsets};
 use crate::vocab::TokenId;
 
@@ -45,8 +45,8 @@ pub(super) enum Front {
     WithoutSpace,
 }
 
-/// The sums of a tokenizer, each unit's made when it is first asked for.
-pub(super) struct Sums {
+/// How long the tokens of a tokenizer are, in each unit when it is first asked for.
+pub(super) struct Lengths {
     added: Added,
     /// By id: twice the size, and one more for a token that begins inside a character.
     bytes: OnceLock<Vec<u32>>,
@@ -69,14 +69,14 @@ impl Tokenizer {
         is_pair: bool,
         texts: [Input<'_>; 2],
         options: &EncodeOptions<'_>,
-    ) -> Result<(Vec<Span>, Surfaces)> {
+    ) -> Result<(Vec<Span>, SourceTexts)> {
         let mut sink = Spans::new(true);
         let n = ids.len();
         sink.spans.try_reserve_exact(n).map_err(|_| Error::Memory { n, size: size_of::<Span>() })?;
-        if let (false, Some(around)) = (is_pair, self.sums_around(options.add_special_tokens)) {
+        if let (false, Some(around)) = (is_pair, self.by_length_around(options.add_special_tokens)) {
             sink.spans.resize(n, [0, 0]);
-            if self.write_sums(ids, texts[0], OffsetUnit::Bytes, around, &mut sink.spans) {
-                return Ok((sink.spans, Surfaces::default()));
+            if self.write_by_length(ids, texts[0], OffsetUnit::Bytes, around, &mut sink.spans) {
+                return Ok((sink.spans, SourceTexts::default()));
             }
             sink.spans.clear();
         }
@@ -103,8 +103,8 @@ impl Tokenizer {
 
     /// Whether spans are sums where the text allows it: then how many ids of the
     /// template's stand before and after those of a text.
-    pub(crate) fn sums_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
-        self.sums().filter(|_| self.template.is_framed())?;
+    pub(crate) fn by_length_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
+        self.lengths().filter(|_| self.template.is_framed())?;
         let is_text = |part: &Part| matches!(part, Part::First { .. });
         let before = self.template.single.iter().position(is_text)?;
         let after = self.template.single.len() - 1 - before;
@@ -114,7 +114,7 @@ impl Tokenizer {
     /// Writes the offsets of the ids of a text, which stand between `around` ids of
     /// the template's, if they are sums; `false`, with the cells to be written anew,
     /// if they are not.
-    pub(crate) fn write_sums(
+    pub(crate) fn write_by_length(
         &self,
         ids: &[TokenId],
         text: Input<'_>,
@@ -136,33 +136,33 @@ impl Tokenizer {
                 *offset = span;
             }
         };
-        for_each_sum(sizes, &ids[places], in_front, put).is_some()
+        for_each_by_length(sizes, &ids[places], in_front, put).is_some()
     }
 
     /// The sizes of tokens, and how much of the first is not in a text; `None` where they do not add up to it.
     fn known_sizes(&self, text: Input<'_>, unit: OffsetUnit) -> Option<(&[u32], u64)> {
-        let sums = self.sums()?;
-        let in_front = sums.in_front(text, unit)?;
+        let lengths = self.lengths()?;
+        let in_front = lengths.in_front(text, unit)?;
         let sizes = match unit {
-            OffsetUnit::Bytes => &sums.bytes,
-            OffsetUnit::Chars => &sums.chars,
+            OffsetUnit::Bytes => &lengths.bytes,
+            OffsetUnit::Chars => &lengths.chars,
         };
         // Nobody waits for another who makes them.
         if sizes.get().is_none() {
-            let _ = sizes.set(self.sizes(sums.added, unit));
+            let _ = sizes.set(self.sizes(lengths.added, unit));
         }
         Some((sizes.get().map_or(&[][..], Vec::as_slice), in_front))
     }
 
-    fn sums(&self) -> Option<&Sums> {
-        if self.sums.get().is_none() {
-            let _ = self.sums.set(self.made_sums());
+    fn lengths(&self) -> Option<&Lengths> {
+        if self.lengths.get().is_none() {
+            let _ = self.lengths.set(self.made_lengths());
         }
-        self.sums.get()?.as_ref()
+        self.lengths.get()?.as_ref()
     }
 
-    fn made_sums(&self) -> Option<Sums> {
-        Some(Sums {
+    fn made_lengths(&self) -> Option<Lengths> {
+        Some(Lengths {
             added: self.added_to_text()?,
             bytes: OnceLock::new(),
             chars: OnceLock::new(),
@@ -186,14 +186,14 @@ impl Tokenizer {
             _ => return None,
         };
         // No token ends inside a mark.
-        let model = self.choices.barred_model();
+        let model = self.policies.barred_model();
         let adds_up = if is_marked { model.encode(MARK.as_bytes()).len() == 1 } else { model.is_lossless() };
-        (adds_up && self.choices.extents().is_some()).then_some(Added::Space { front, is_marked })
+        (adds_up && self.policies.extents().is_some()).then_some(Added::Space { front, is_marked })
     }
 
     fn sizes(&self, added: Added, unit: OffsetUnit) -> Vec<u32> {
         let goes_on = |byte: u8| byte & 0xC0 == 0x80;
-        let (extents, mark) = (self.choices.extents(), Finder::new(MARK));
+        let (extents, mark) = (self.policies.extents(), Finder::new(MARK));
         let size = |id| {
             // Each added token begins a section, with a space of its own.
             let is_cut = added != Added::Nothing && self.added.by_id(id).is_some();
@@ -222,7 +222,7 @@ impl Tokenizer {
     }
 }
 
-impl Sums {
+impl Lengths {
     /// How much of the first token is not in the text; `None` where tokens do not
     /// add up to it.
     fn in_front(&self, text: Input<'_>, unit: OffsetUnit) -> Option<u64> {
@@ -243,7 +243,12 @@ impl Sums {
 
 /// Calls `put` with the sums of the sizes of ids, each as a span; returns their end, if all sizes are known.
 #[inline(always)]
-fn for_each_sum(sizes: &[u32], ids: &[TokenId], in_front: u64, mut put: impl FnMut(Span)) -> Option<u64> {
+fn for_each_by_length(
+    sizes: &[u32],
+    ids: &[TokenId],
+    in_front: u64,
+    mut put: impl FnMut(Span),
+) -> Option<u64> {
     let (mut end, mut are_known) = (0u64, true);
     let mut left_out = in_front;
     for &id in ids {
@@ -285,30 +290,30 @@ pub(super) fn marks_spaces(normalizer: &Normalizer) -> Option<Front> {
 
 impl Tokenizer {
     /// The white space that offsets leave out by the file; `None` where they are
-    /// whole. `surfaces` are what stood in the normalized text where the ids do not
+    /// whole. `source_texts` are what stood in the normalized text where the ids do not
     /// say it.
-    pub fn blanks(&self, ids: &[TokenId], surfaces: &Surfaces) -> Option<Blanks> {
+    pub fn trim_widths(&self, ids: &[TokenId], source_texts: &SourceTexts) -> Option<TrimWidths> {
         let after_prefix_space = match self.template.trim_offsets {
             TrimOffsets::No => return None,
             TrimOffsets::Yes => false,
             TrimOffsets::AfterPrefixSpace => true,
         };
         let unit = self.model.unit();
-        let mut surfaces = surfaces.iter().peekable();
+        let mut source_texts = source_texts.iter().peekable();
         let count = |(at, &id): (usize, &TokenId)| {
-            let shown = surfaces.next_if(|&(place, _)| place == at).map(|(_, text)| text);
+            let shown = source_texts.next_if(|&(place, _)| place == at).map(|(_, text)| text);
             let shown = shown.filter(|_| self.shows_surface(id));
             match (shown, self.added.by_id(id), self.model.vocab().bytes(id)) {
-                (Some(surface), ..) => Blanks::of_spelling(surface),
-                (None, Some(token), _) => Blanks::of_spelling(&token.content),
-                (None, None, Some(bytes)) if unit == Unit::Bytes => Blanks::of_bytes(bytes),
+                (Some(source_text), ..) => TrimWidths::of_spelling(source_text),
+                (None, Some(token), _) => TrimWidths::of_spelling(&token.content),
+                (None, None, Some(bytes)) if unit == Unit::Bytes => TrimWidths::of_bytes(bytes),
                 (None, None, bytes) => {
-                    Blanks::of_spelling(&String::from_utf8_lossy(bytes.unwrap_or_default()))
+                    TrimWidths::of_spelling(&String::from_utf8_lossy(bytes.unwrap_or_default()))
                 }
             }
         };
         let counts = ids.iter().enumerate().map(count).collect();
-        Some(Blanks { after_prefix_space, counts })
+        Some(TrimWidths { after_prefix_space, counts })
     }
 
     /// Whether Hugging Face shows what stood in the text for an id: of added

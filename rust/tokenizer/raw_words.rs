@@ -14,7 +14,7 @@ use crate::models::wordpiece::RawWords;
 use crate::normalizer::Aligned;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::pre_tokenizer::chunks::{CHUNK, Piece};
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::special_policy::SpecialPolicy;
 
 impl<S: Sink> Walk<'_, '_, S> {
     /// Walks over a section by its raw words.
@@ -26,7 +26,7 @@ impl<S: Sink> Walk<'_, '_, S> {
             let pieces = &chunk[..n];
             let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(()) };
             self.sink.reserve(((last.end - first.start) as usize).min(MOST_RESERVED))?;
-            self.sink.raw_words(self.finder, &mut section, pieces, self.worker)?;
+            self.sink.raw_words(self.policy, &mut section, pieces, self.worker)?;
             self.check()?;
         }
     }
@@ -36,7 +36,7 @@ impl Spans<'_> {
     /// Appends the spans of raw words, whose ids are known, or are those from the `new`th on.
     pub(super) fn trace_raw_words(
         &mut self,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         section: &mut RawSection<'_>,
         pieces: &[Piece],
         new: usize,
@@ -44,7 +44,7 @@ impl Spans<'_> {
     ) -> Result<()> {
         let Self { ids, spans, source_texts, known, of_piece } = self;
         let RawSection { raw_words, text, base, ref mut aligned } = *section;
-        let (extents, unk_id) = (finder.extents(), finder.model().unk_id());
+        let (extents, unk_id) = (policy.extents(), policy.model().unk_id());
         let all = known.unwrap_or(&ids[new..]);
         let to_come = &mut &*all;
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(()) };

@@ -2,7 +2,7 @@
 //! into the template, and cut into windows where they are too long.
 //!
 //! All texts are encoded as a batch without the template first; ids are then copied once. How
-//! they are shortened is in [`Shortening`]. One pair alone is `Tokenizer::encode_pair`, which is
+//! they are shortened is in [`Truncation`]. One pair alone is `Tokenizer::encode_pair`, which is
 //! what this is held against.
 
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::memory;
 use crate::progress::Progress;
 use crate::tokenizer::encoding::{EncodingBatch, RowParts, Span, TextPart};
 use crate::tokenizer::template::Part;
-use crate::tokenizer::truncation::{Cut, Shortening};
+use crate::tokenizer::truncation::{Cut, Truncation};
 
 /// A row to encode, by the places of its texts among those of the call: one each, or as many as
 /// there are words.
@@ -30,7 +30,7 @@ pub struct TextRow {
 
 /// What rows became.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Joined {
+pub struct EncodedRows {
     /// The ids; more rows than there were where windows were asked for.
     pub batch: EncodingBatch,
     /// What each row is made of.
@@ -52,9 +52,9 @@ impl Tokenizer {
         texts: &[Input<'_>],
         rows: &[TextRow],
         are_words: bool,
-        shortening: &Shortening,
+        truncation: &Truncation,
         options: EncodeOptions<'_>,
-    ) -> Result<Joined> {
+    ) -> Result<EncodedRows> {
         for (number, row) in rows.iter().enumerate() {
             let wrong = |range: &&Range<usize>| range.start > range.end || range.end > texts.len();
             if let Some(range) = [Some(&row.first), row.second.as_ref()].into_iter().flatten().find(wrong) {
@@ -68,7 +68,7 @@ impl Tokenizer {
         }
         let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
         let bare = self.bare_batch(texts, bare, &mut Progress::silent())?;
-        self.join_rows(&bare, rows, are_words, shortening, options)
+        self.join_rows(&bare, rows, are_words, truncation, options)
     }
 
     /// Cuts a long text into windows of `size` ids, template included, each
@@ -87,10 +87,10 @@ impl Tokenizer {
     ) -> Result<EncodingBatch> {
         let text = text.into();
         if !self.template.is_framed() {
-            let shortening = Shortening { stride: Some(stride), ..Shortening::default() };
+            let truncation = Truncation { stride: Some(stride), ..Truncation::default() };
             let options = EncodeOptions { max_tokens: Some(size), spans: true, ..options };
             let row = TextRow { first: 0..1, second: None };
-            return Ok(self.encode_rows(&[text], &[row], false, &shortening, options)?.batch);
+            return Ok(self.encode_rows(&[text], &[row], false, &truncation, options)?.batch);
         }
         let (before, after) =
             if options.add_special_tokens { self.template.around_single() } else { Default::default() };
@@ -113,7 +113,7 @@ impl Tokenizer {
         loop {
             let end = (start + room).min(ids.len());
             for (place, text) in source_texts.within(start..end) {
-                batch.surfaces.push(batch.ids.len() + before.len() + place - start, text.as_bytes())?;
+                batch.source_texts.push(batch.ids.len() + before.len() + place - start, text.as_bytes())?;
             }
             for (row_ids, row_spans) in [
                 (&before[..], &around[..before.len()]),
@@ -141,7 +141,7 @@ impl Tokenizer {
     ) -> Result<EncodingBatch> {
         let row = |at: usize| TextRow { first: at..at + 1, second: None };
         let rows = memory::collected((0..bare.len()).map(row))?;
-        Ok(self.join_rows(bare, &rows, false, &Shortening::default(), options)?.batch)
+        Ok(self.join_rows(bare, &rows, false, &Truncation::default(), options)?.batch)
     }
 
     /// Rows of texts that became the ids `bare`.
@@ -150,13 +150,13 @@ impl Tokenizer {
         bare: &EncodingBatch,
         rows: &[TextRow],
         are_words: bool,
-        shortening: &Shortening,
+        truncation: &Truncation,
         options: EncodeOptions<'_>,
-    ) -> Result<Joined> {
+    ) -> Result<EncodedRows> {
         let in_template = [false, true].map(|is_pair| self.template.texts(is_pair).collect::<Vec<_>>());
         let batch = EncodingBatch::new(bare.spans.is_some());
         let words = are_words.then(Vec::new);
-        let mut joined = Joined { batch, parts: Vec::new(), source_rows: Vec::new(), words };
+        let mut joined = EncodedRows { batch, parts: Vec::new(), source_rows: Vec::new(), words };
         for (number, row) in rows.iter().enumerate() {
             let of = [Some(&row.first), row.second.as_ref()].map(|texts| {
                 texts.map_or(0..0, |texts| {
@@ -166,7 +166,7 @@ impl Tokenizer {
             let is_pair = row.second.is_some();
             let room = self.room(&options, self.n_around(&options, is_pair))?;
             let lens = of.each_ref().map(|ids| ids.len());
-            let cuts = shortening
+            let cuts = truncation
                 .rows(lens, is_pair, room, &in_template[usize::from(is_pair)])
                 .map_err(|error| if rows.len() > 1 { in_row(error, number) } else { error })?;
             for cut in cuts {
@@ -186,7 +186,7 @@ impl Tokenizer {
         of: &[Range<usize>; 2],
         cut: &Cut,
         add_special_tokens: bool,
-        joined: &mut Joined,
+        joined: &mut EncodedRows,
     ) -> Result<()> {
         let batch = &mut joined.batch;
         let (start, mut cuts) = (batch.ids.len(), cut.iter());
@@ -211,8 +211,8 @@ impl Tokenizer {
             };
             let taken = of[place].start + cut.start..of[place].start + cut.end;
             let at = batch.ids.len();
-            for (surface, text) in bare.surfaces.within(taken.clone()) {
-                batch.surfaces.push(at + surface - taken.start, text.as_bytes())?;
+            for (source_text, text) in bare.source_texts.within(taken.clone()) {
+                batch.source_texts.push(at + source_text - taken.start, text.as_bytes())?;
             }
             memory::extend(&mut batch.ids, &bare.ids[taken.clone()])?;
             if let (Some(spans), Some(of_text)) = (&mut batch.spans, &bare.spans) {

@@ -8,8 +8,8 @@ use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::tokenizer::added_tokens::AddedToken;
-use crate::tokenizer::encoding::{Span, Surfaces};
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::encoding::{SourceTexts, Span};
+use crate::tokenizer::special_policy::SpecialPolicy;
 use crate::tokenizer::walk::{Origin, RawSection};
 use crate::vocab::TokenId;
 
@@ -27,7 +27,7 @@ pub(super) struct Place {
 pub(super) struct Arrays {
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Vec<Span>,
-    pub(super) source_texts: Surfaces,
+    pub(super) source_texts: SourceTexts,
 }
 
 /// Where the tokens of a text go.
@@ -63,7 +63,7 @@ pub(super) trait Sink {
     /// Takes the ids of pieces that follow each other in a text, which is rewritten from `origin`.
     fn pieces(
         &mut self,
-        _finder: &Finder<'_>,
+        _finder: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
         _origin: &mut Origin<'_>,
@@ -78,7 +78,7 @@ pub(super) trait Sink {
     /// Takes the ids of raw words: see `raw_words`.
     fn raw_words(
         &mut self,
-        _finder: &Finder<'_>,
+        _finder: &SpecialPolicy<'_>,
         section: &mut RawSection<'_>,
         pieces: &[Piece],
         worker: &mut Worker<'_>,
@@ -235,7 +235,7 @@ impl Sink for Words {
 
     fn pieces(
         &mut self,
-        _finder: &Finder<'_>,
+        _finder: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
         _origin: &mut Origin<'_>,

@@ -80,7 +80,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         let spacing = tokenizer.spacing(base == 0)?;
         // The stages refuse what is longer with its marks than they can count.
         let is_read = section.len() <= u32::MAX as usize / MARK.len()
-            && !self.finder.cuts_normalized()
+            && !self.policy.cuts_normalized()
             && self.worker.reads_spaces(spacing.split, || tokenizer.seen.are_many(section.len()))
             && memchr::memmem::find(section.as_bytes(), MARK.as_bytes()).is_none();
         let begins_with_space = section.starts_with(' ');
@@ -177,14 +177,14 @@ mod tests {
     #[test]
     fn these_tokenizers_read_spaces() {
         for tokenizer in ALL.iter() {
-            let finder = tokenizer.finder(EncodeOptions::default().specials).unwrap();
+            let policy = tokenizer.policy(EncodeOptions::default().specials).unwrap();
             let (mut ids, mut is_read) = (Ids::default(), false);
-            finder.lend(|worker| {
+            policy.lend(|worker| {
                 let visit = |walk: &mut Walk<'_, '_, Ids>| {
                     is_read = walk.space_as_mark("a b", 0, true).transpose()?.is_some();
                     Ok(())
                 };
-                tokenizer.walk(3, &finder, Limits::default(), worker, &mut ids, visit).unwrap();
+                tokenizer.walk(3, &policy, Limits::default(), worker, &mut ids, visit).unwrap();
             });
             assert!(is_read, "{:?}", tokenizer.pipeline);
         }

@@ -13,8 +13,8 @@ use crate::models::Worker;
 use crate::pre_tokenizer::chunks::Piece;
 use crate::token_lengths::Extents;
 use crate::tokenizer::added_tokens::AddedToken;
-use crate::tokenizer::encoding::{Span, Surfaces};
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::encoding::{SourceTexts, Span};
+use crate::tokenizer::special_policy::SpecialPolicy;
 use crate::vocab::TokenId;
 
 /// Keeps ids with their spans; of ids that are known already, the spans alone.
@@ -23,7 +23,7 @@ pub(super) struct Spans<'k> {
     pub(super) ids: Vec<TokenId>,
     pub(super) spans: Vec<Span>,
     /// Kept where they are asked for.
-    pub(super) source_texts: Option<Surfaces>,
+    pub(super) source_texts: Option<SourceTexts>,
     /// The known ids whose spans are to come; none are put out.
     pub(super) known: Option<&'k [TokenId]>,
     /// Buffers.
@@ -36,7 +36,7 @@ type OfPiece = (Vec<TokenId>, Vec<u32>);
 impl Spans<'_> {
     /// For ids with their spans, and with source texts where they are asked for.
     pub(super) fn new(keeps_source_texts: bool) -> Self {
-        Self { source_texts: keeps_source_texts.then(Surfaces::default), ..Self::default() }
+        Self { source_texts: keeps_source_texts.then(SourceTexts::default), ..Self::default() }
     }
 }
 
@@ -44,7 +44,7 @@ impl Sink for Spans<'_> {
     const SPANS: bool = true;
 
     fn place(&self) -> Place {
-        Place { id: self.spans.len(), source_text: self.source_texts.as_ref().map_or(0, Surfaces::len) }
+        Place { id: self.spans.len(), source_text: self.source_texts.as_ref().map_or(0, SourceTexts::len) }
     }
 
     fn is_full(&self, limit: usize) -> bool {
@@ -69,15 +69,15 @@ impl Sink for Spans<'_> {
 
     fn pieces(
         &mut self,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
         origin: &mut Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
-        let extents = finder.extents();
+        let extents = policy.extents();
         if extents.is_none() && self.known.is_none() {
-            return self.pieces_by_model(finder, text, pieces, origin, worker);
+            return self.pieces_by_model(policy, text, pieces, origin, worker);
         }
         let new = self.ids.len();
         self.append(worker, |worker, ids| {
@@ -89,7 +89,7 @@ impl Sink for Spans<'_> {
         self.spans.make_room(to_come.len())?;
         let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
         let mut traces =
-            Traces { spans, source_texts, unk_id: finder.model().unk_id(), origin, text, missing: None };
+            Traces { spans, source_texts, unk_id: policy.model().unk_id(), origin, text, missing: None };
         for &piece in pieces {
             traces.push_piece(piece, to_come, extents, &mut self.of_piece, worker)?;
         }
@@ -103,7 +103,7 @@ impl Sink for Spans<'_> {
 
     fn raw_words(
         &mut self,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         section: &mut RawSection<'_>,
         pieces: &[Piece],
         worker: &mut Worker<'_>,
@@ -112,7 +112,7 @@ impl Sink for Spans<'_> {
         self.append(worker, |worker, ids| {
             worker.encode_raw_words(section.raw_words, section.text, pieces, ids)
         })?;
-        self.trace_raw_words(finder, section, pieces, new, worker)
+        self.trace_raw_words(policy, section, pieces, new, worker)
     }
 
     fn token(&mut self, token: &AddedToken, span: Span, text: &[u8]) -> Result<()> {
@@ -171,7 +171,7 @@ impl Spans<'_> {
     /// Takes pieces that the model encodes with their spans, without a cache.
     fn pieces_by_model(
         &mut self,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
         origin: &mut Origin<'_>,
@@ -179,7 +179,7 @@ impl Spans<'_> {
     ) -> Result<()> {
         let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
         let mut traces =
-            Traces { spans, source_texts, unk_id: finder.model().unk_id(), origin, text, missing: None };
+            Traces { spans, source_texts, unk_id: policy.model().unk_id(), origin, text, missing: None };
         for &piece in pieces {
             traces.encode_piece(piece, &mut self.of_piece, worker)?;
             memory::extend(&mut self.ids, &self.of_piece.0)?;
@@ -218,13 +218,13 @@ impl Sink for Reference {
 
     fn pieces(
         &mut self,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
         origin: &mut Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
-        self.0.pieces_by_model(finder, text, pieces, origin, worker)
+        self.0.pieces_by_model(policy, text, pieces, origin, worker)
     }
 
     fn token(&mut self, token: &AddedToken, span: Span, text: &[u8]) -> Result<()> {
@@ -251,7 +251,7 @@ impl Sink for Reference {
 /// The spans and source texts of ids, and what they are found by.
 pub(super) struct Traces<'a, 'b> {
     pub(super) spans: &'a mut Vec<Span>,
-    pub(super) source_texts: Option<&'a mut Surfaces>,
+    pub(super) source_texts: Option<&'a mut SourceTexts>,
     pub(super) unk_id: Option<TokenId>,
     pub(super) origin: &'a mut Origin<'b>,
     pub(super) text: &'a [u8],

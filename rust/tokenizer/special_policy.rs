@@ -1,4 +1,4 @@
-//! `Finder`: what a call's choice of special tokens comes to: the automata that
+//! `SpecialPolicy`: what a call's choice of special tokens comes to: the automata that
 //! find the added tokens, and a model that makes no other special token of text.
 //!
 //! Under `"all"` the model is as its file says, as in Hugging Face's library;
@@ -27,8 +27,8 @@ struct Choice {
     workers: Arc<Workers>,
 }
 
-/// What the choices of a tokenizer come to.
-pub(super) struct Choices {
+/// What the policies of a tokenizer come to.
+pub(super) struct SpecialPolicies {
     all: Choice,
     none: Choice,
     /// The special tokens that are tokens of the model, too; ids ascending.
@@ -37,7 +37,7 @@ pub(super) struct Choices {
     sets: Mutex<Vec<(Named, Choice)>>,
 }
 
-impl Choices {
+impl SpecialPolicies {
     /// Makes ready what does not depend on names.
     pub(super) fn new(model: &Arc<Model>, added: &AddedTokens) -> Result<Self> {
         let is_barred = |id: TokenId| model.vocab().bytes(id).is_some();
@@ -72,14 +72,18 @@ impl Choices {
     }
 
     /// What a call's choice comes to.
-    pub(super) fn finder<'a>(&self, added: &'a AddedTokens, specials: Specials<'_>) -> Result<Finder<'a>> {
+    pub(super) fn policy<'a>(
+        &self,
+        added: &'a AddedTokens,
+        specials: Specials<'_>,
+    ) -> Result<SpecialPolicy<'a>> {
         let (choice, refused) = match specials {
             Specials::None => (self.none.clone(), None),
             Specials::All => (self.all.clone(), None),
             Specials::Raise => (self.none.clone(), Some(self.all.matchers.clone())),
             Specials::Only(names) => (self.set(added, added.named(names)?)?, None),
         };
-        Ok(Finder { added, choice, refused })
+        Ok(SpecialPolicy { added, choice, refused })
     }
 
     fn set(&self, added: &AddedTokens, named: Named) -> Result<Choice> {
@@ -125,14 +129,14 @@ fn barring(workers: &Arc<Workers>, specials: &[TokenId]) -> Result<Arc<Workers>>
 
 /// Finds the added tokens that one call lets match, and lends workers that make
 /// no special token beside them.
-pub(super) struct Finder<'a> {
+pub(super) struct SpecialPolicy<'a> {
     added: &'a AddedTokens,
     choice: Choice,
     /// Where a special token in the text is an error: what finds all of them.
     refused: Option<Arc<Matchers>>,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> SpecialPolicy<'a> {
     /// The model of the call.
     pub(super) fn model(&self) -> &Model {
         self.choice.workers.model()
@@ -204,16 +208,16 @@ mod tests {
     use crate::tokenizer::added_tokens::AddedToken;
     use crate::vocab::Vocab;
 
-    fn choices(added: &AddedTokens) -> Choices {
+    fn policies(added: &AddedTokens) -> SpecialPolicies {
         let vocab = Vocab::from_tokens(["<s>", "[UNK]", "foo"]).unwrap();
         let model = WordPiece::new(vocab, WordPieceOptions::default()).unwrap();
-        Choices::new(&Arc::new(model.into()), added).unwrap()
+        SpecialPolicies::new(&Arc::new(model.into()), added).unwrap()
     }
 
     fn sections(added: &AddedTokens, specials: Specials<'_>, text: &str) -> Vec<(String, Option<TokenId>)> {
         let mut out = Vec::new();
-        choices(added)
-            .finder(added, specials)
+        policies(added)
+            .policy(added, specials)
             .unwrap()
             .raw(text, |section| {
                 out.push((text[section.range].to_owned(), section.token.map(|token| token.id)));
@@ -248,10 +252,10 @@ mod tests {
             let expected: Vec<_> = expected.into_iter().map(|(text, id)| (text.to_owned(), id)).collect();
             assert_eq!(sections(&added, specials, text), expected, "{name}");
         }
-        let choices = choices(&added);
-        assert!(choices.finder(&added, Specials::Only(&["foo".to_owned()])).is_err());
+        let policies = policies(&added);
+        assert!(policies.policy(&added, Specials::Only(&["foo".to_owned()])).is_err());
         assert!(
-            choices.finder(&added, Specials::Raise).unwrap().raw("x<s>", |_| Ok::<(), Error>(())).is_err()
+            policies.policy(&added, Specials::Raise).unwrap().raw("x<s>", |_| Ok::<(), Error>(())).is_err()
         );
     }
 
@@ -259,10 +263,10 @@ mod tests {
     fn sets_of_names_are_kept_the_last_few() {
         let tokens = (0..20).map(|id| AddedToken::special(format!("<{id}>"), id)).collect();
         let added = AddedTokens::new(tokens, None).unwrap();
-        let choices = choices(&added);
+        let policies = policies(&added);
         let find = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            choices.finder(&added, Specials::Only(&names)).unwrap().choice.matchers
+            policies.policy(&added, Specials::Only(&names)).unwrap().choice.matchers
         };
         let first = find(&["<1>", "<2>"]);
         assert!(Arc::ptr_eq(&first, &find(&["<2>", "<1>", "<2>"])), "order does not matter");
@@ -270,23 +274,23 @@ mod tests {
             find(&[&format!("<{id}>")]);
         }
         assert!(!Arc::ptr_eq(&first, &find(&["<1>", "<2>"])), "the oldest goes");
-        assert!(choices.sets.lock().unwrap().len() <= MOST_SETS);
-        let held = choices.sets.lock().unwrap();
+        assert!(policies.sets.lock().unwrap().len() <= MOST_SETS);
+        let held = policies.sets.lock().unwrap();
         // Whoever holds the lock, nobody waits.
         drop(find(&["<3>", "<4>"]));
         drop(held);
         let every: Vec<String> = (0..20).map(|id| format!("<{id}>")).collect();
         let every: Vec<&str> = every.iter().map(String::as_str).collect();
-        assert!(Arc::ptr_eq(&choices.all.matchers, &find(&every)));
-        assert!(Arc::ptr_eq(&choices.none.matchers, &find(&[])));
+        assert!(Arc::ptr_eq(&policies.all.matchers, &find(&every)));
+        assert!(Arc::ptr_eq(&policies.none.matchers, &find(&[])));
     }
 
     #[test]
     fn the_models_of_a_tokenizer_share_the_places_of_their_workers() {
         let tokens = (0..3).map(|id| AddedToken::special(["<s>", "[UNK]", "foo"][id as usize], id)).collect();
         let added = AddedTokens::new(tokens, None).unwrap();
-        let choices = choices(&added);
-        let lend = |specials| choices.finder(&added, specials).unwrap().choice.workers;
+        let policies = policies(&added);
+        let lend = |specials| policies.policy(&added, specials).unwrap().choice.workers;
         let sets = [["<s>".to_owned()], ["foo".to_owned()]];
         let all = [
             lend(Specials::All),
@@ -301,7 +305,7 @@ mod tests {
         }
         assert_eq!(all[0].n_places(), 2 * crate::parallel::default_threads());
         let plain = AddedTokens::new(vec![AddedToken::special("<new>", 3)], None).unwrap();
-        let plain = self::choices(&plain);
+        let plain = self::policies(&plain);
         assert!(Arc::ptr_eq(&plain.all.workers, &plain.none.workers));
         assert_eq!(plain.all.workers.n_places(), crate::parallel::default_threads());
     }

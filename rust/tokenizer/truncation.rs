@@ -17,7 +17,7 @@ const MOST_PRODUCTS: usize = 1 << 16;
 
 /// From which text of a pair ids are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Truncation {
+pub enum TruncationStrategy {
     /// From the longer one, until both are as long.
     #[default]
     LongestFirst,
@@ -29,9 +29,9 @@ pub enum Truncation {
 
 /// How rows are made to fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shortening {
+pub struct Truncation {
     /// From which text ids are taken.
-    pub truncation: Truncation,
+    pub strategy: TruncationStrategy,
     /// Where what is taken goes into windows of its own: how many ids each repeats.
     pub stride: Option<usize>,
     /// The end of a text at which ids are taken.
@@ -41,7 +41,7 @@ pub struct Shortening {
 /// The ids that go into a row, of each text that stands in it.
 pub(super) type Cut = Vec<Range<usize>>;
 
-impl Shortening {
+impl Truncation {
     /// The rows that texts of so many ids become, where `room` ids fit beside the template's;
     /// `texts` are those that stand in the template, 0 for the first and 1 for the second.
     ///
@@ -95,18 +95,18 @@ impl Shortening {
     /// The most ids of each text, which together are more than there is room for.
     fn most(&self, lens: [usize; 2], is_pair: bool, room: usize, weights: [usize; 2]) -> Result<[usize; 2]> {
         let over = total(lens, weights) - room;
-        let (place, name) = match self.truncation {
-            Truncation::LongestFirst if is_pair => return Ok(longest_first(lens, room, weights)),
-            Truncation::LongestFirst => return Ok([room / weights[0], 0]),
-            Truncation::OnlyFirst => (0, "only_first"),
-            Truncation::OnlySecond if !is_pair => {
+        let (place, name) = match self.strategy {
+            TruncationStrategy::LongestFirst if is_pair => return Ok(longest_first(lens, room, weights)),
+            TruncationStrategy::LongestFirst => return Ok([room / weights[0], 0]),
+            TruncationStrategy::OnlyFirst => (0, "only_first"),
+            TruncationStrategy::OnlySecond if !is_pair => {
                 return Err(Error::Encode(
                     "truncation=\"only_second\", and there is no second text; pass pairs, or \
                      truncation=\"only_first\""
                         .to_owned(),
                 ));
             }
-            Truncation::OnlySecond => (1, "only_second"),
+            TruncationStrategy::OnlySecond => (1, "only_second"),
         };
         let (mut most, over) = (lens, over.div_ceil(weights[place]));
         match lens[place].checked_sub(over).filter(|&left| left > 0) {
@@ -212,33 +212,33 @@ mod tests {
     #[test]
     fn windows_of_pairs() {
         let rows = |truncation, stride, lens, room| {
-            let shortening = Shortening { truncation, stride, side: Side::Right };
-            shortening.rows(lens, true, Some(room), &[0, 1]).unwrap()
+            let truncation = Truncation { strategy: truncation, stride, side: Side::Right };
+            truncation.rows(lens, true, Some(room), &[0, 1]).unwrap()
         };
-        assert_eq!(rows(Truncation::OnlySecond, None, [2, 9], 6), [[0..2, 0..4]]);
+        assert_eq!(rows(TruncationStrategy::OnlySecond, None, [2, 9], 6), [[0..2, 0..4]]);
         assert_eq!(
-            rows(Truncation::OnlySecond, Some(1), [2, 9], 6),
+            rows(TruncationStrategy::OnlySecond, Some(1), [2, 9], 6),
             [[0..2, 0..4], [0..2, 3..7], [0..2, 6..9]]
         );
         assert_eq!(
-            rows(Truncation::OnlyFirst, Some(0), [5, 3], 5),
+            rows(TruncationStrategy::OnlyFirst, Some(0), [5, 3], 5),
             [[0..2, 0..3], [2..4, 0..3], [4..5, 0..3]]
         );
         // Both are too long: windows of the one with all of the other's.
         assert_eq!(
-            rows(Truncation::LongestFirst, Some(0), [3, 4], 4),
+            rows(TruncationStrategy::LongestFirst, Some(0), [3, 4], 4),
             [[0..2, 0..2], [2..3, 0..2], [2..3, 2..4], [0..2, 2..4]]
         );
-        for shortening in [
-            Shortening { truncation: Truncation::OnlyFirst, ..Shortening::default() },
-            Shortening { truncation: Truncation::OnlySecond, stride: Some(4), ..Shortening::default() },
+        for truncation in [
+            Truncation { strategy: TruncationStrategy::OnlyFirst, ..Truncation::default() },
+            Truncation { strategy: TruncationStrategy::OnlySecond, stride: Some(4), ..Truncation::default() },
         ] {
-            assert!(shortening.rows([2, 9], true, Some(6), &[0, 1]).is_err());
+            assert!(truncation.rows([2, 9], true, Some(6), &[0, 1]).is_err());
         }
-        let second = Shortening { truncation: Truncation::OnlySecond, ..Shortening::default() };
+        let second = Truncation { strategy: TruncationStrategy::OnlySecond, ..Truncation::default() };
         assert!(second.rows([9, 0], false, Some(6), &[0]).is_err());
         // As many windows as a text has ids, each with each of as many.
-        let both = Shortening { stride: Some(0), ..Shortening::default() };
+        let both = Truncation { stride: Some(0), ..Truncation::default() };
         assert_eq!(both.rows([256, 256], true, Some(2), &[0, 1]).unwrap().len(), 1 << 16);
         let error = both.rows([257, 257], true, Some(2), &[0, 1]).unwrap_err().to_string();
         assert!(error.contains("257 and 257 windows, which makes 66049 rows"), "{error}");
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn the_end_that_is_kept() {
         let rows = |stride, len, room| {
-            let shortening = Shortening { stride, side: Side::Left, ..Shortening::default() };
-            let rows = shortening.rows([len, 0], false, Some(room), &[0]).unwrap().concat();
+            let truncation = Truncation { stride, side: Side::Left, ..Truncation::default() };
+            let rows = truncation.rows([len, 0], false, Some(room), &[0]).unwrap().concat();
             rows.iter().map(|row| (row.start, row.end)).collect::<Vec<_>>()
         };
         assert_eq!(rows(None, 9, 4), [(5, 9)]);
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn texts_that_stand_in_a_template_often() {
         let rows = |texts: &[usize], stride| {
-            Shortening { stride, ..Shortening::default() }.rows([5, 0], false, Some(4), texts).unwrap()
+            Truncation { stride, ..Truncation::default() }.rows([5, 0], false, Some(4), texts).unwrap()
         };
         assert_eq!(rows(&[0, 0], None), [[0..2, 0..2]]);
         assert_eq!(rows(&[0, 0, 0], None), [[0..1, 0..1, 0..1]]);
@@ -277,18 +277,22 @@ mod tests {
     fn no_row_is_longer_than_there_is_room() {
         for texts in [&[0, 1][..], &[0, 0, 1], &[1, 0, 1, 1], &[0, 0, 1, 1, 1]] {
             let weights = [0, 1].map(|text| texts.iter().filter(|&&there| there == text).count());
-            for truncation in [Truncation::LongestFirst, Truncation::OnlyFirst, Truncation::OnlySecond] {
+            for strategy in [
+                TruncationStrategy::LongestFirst,
+                TruncationStrategy::OnlyFirst,
+                TruncationStrategy::OnlySecond,
+            ] {
                 for (lens, room, stride) in (0..2000_usize).map(|n| ([n % 11, n / 11 % 13], n % 17, n % 3)) {
                     let stride = stride.checked_sub(1);
-                    let shortening = Shortening { truncation, stride, ..Shortening::default() };
-                    let Ok(rows) = shortening.rows(lens, true, Some(room), texts) else { continue };
+                    let truncation = Truncation { strategy, stride, ..Truncation::default() };
+                    let Ok(rows) = truncation.rows(lens, true, Some(room), texts) else { continue };
                     for row in &rows {
                         assert!(
                             row.iter().map(ExactSizeIterator::len).sum::<usize>() <= room,
                             "{lens:?} {room}"
                         );
                     }
-                    if truncation == Truncation::LongestFirst && total(lens, weights) > room {
+                    if strategy == TruncationStrategy::LongestFirst && total(lens, weights) > room {
                         let left = room - total(longest_first(lens, room, weights), weights);
                         assert!(left < weights[0] + weights[1], "{lens:?} {room}");
                     }

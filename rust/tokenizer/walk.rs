@@ -22,7 +22,7 @@ use crate::pre_tokenizer::chunks::Piece;
 use crate::text::pattern::Work;
 use crate::tokenizer::added_tokens::Section;
 use crate::tokenizer::encoding::Span;
-use crate::tokenizer::special_policy::Finder;
+use crate::tokenizer::special_policy::SpecialPolicy;
 
 /// Spans for which room is made before a chunk is encoded; only a text without pieces may become more at
 /// once, for which room is made when their number is known.
@@ -96,7 +96,7 @@ pub(super) struct Limits<'a> {
 /// A walk over one text.
 pub(super) struct Walk<'w, 'm, S> {
     pub(super) tokenizer: &'w Tokenizer,
-    pub(super) finder: &'w Finder<'w>,
+    pub(super) policy: &'w SpecialPolicy<'w>,
     pub(super) worker: &'w mut Worker<'m>,
     pub(super) sink: &'w mut S,
     /// The number of ids in the sink at which the walk ends.
@@ -115,11 +115,11 @@ impl Tokenizer {
         options: &EncodeOptions<'_>,
         sink: &mut S,
     ) -> Result<()> {
-        let finder = self.finder(options.specials)?;
+        let policy = self.policy(options.specials)?;
         let limits = Limits { room, stop: options.stop };
-        finder.lend(|worker| {
+        policy.lend(|worker| {
             worker.set_dropout(self.dropout(options.seed));
-            self.walk(text.len(), &finder, limits, worker, sink, |walk| walk.text(text))
+            self.walk(text.len(), &policy, limits, worker, sink, |walk| walk.text(text))
         })
     }
 
@@ -127,7 +127,7 @@ impl Tokenizer {
     pub(super) fn walk<'m, S: Sink>(
         &self,
         n_bytes: usize,
-        finder: &Finder<'_>,
+        policy: &SpecialPolicy<'_>,
         Limits { room, stop }: Limits<'_>,
         worker: &mut Worker<'m>,
         sink: &mut S,
@@ -135,7 +135,7 @@ impl Tokenizer {
     ) -> Result<()> {
         let limit = room.map_or(usize::MAX, |room| room.saturating_add(sink.place().id));
         let work = Work::of(n_bytes);
-        let mut walk = Walk { tokenizer: self, finder, worker, sink: &mut *sink, limit, stop, work: &work };
+        let mut walk = Walk { tokenizer: self, policy, worker, sink: &mut *sink, limit, stop, work: &work };
         match visit(&mut walk) {
             Ok(()) | Err(Stop::Full) => {
                 sink.truncate(limit);
@@ -162,8 +162,8 @@ impl<S: Sink> Walk<'_, '_, S> {
 
     /// Cuts a text that begins at `base` at its added tokens.
     pub(super) fn sections(&mut self, text: &str, base: usize) -> Visit {
-        let finder = self.finder;
-        finder.raw(text, |Section { range, token }| {
+        let policy = self.policy;
+        policy.raw(text, |Section { range, token }| {
             let start = base + range.start;
             match token {
                 Some(token) => {
@@ -180,7 +180,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     pub(super) fn section(&mut self, section: &str, base: usize) -> Visit {
         check_len(section.len())?;
         if !S::PIECES
-            && !self.finder.cuts_normalized()
+            && !self.policy.cuts_normalized()
             && let Some(raw_words) = self.worker.fused_with(&self.tokenizer.pipeline)
         {
             return self.raw_words(section, base, &raw_words);
@@ -201,11 +201,11 @@ impl<S: Sink> Walk<'_, '_, S> {
     pub(super) fn normalized(&mut self, section: &str, normalized: &Rewritten, base: usize) -> Visit {
         let text = normalized.text(section);
         let mut origin = Origin { start: 0, normalized: normalized.way_back(), rewritten: None, base };
-        let finder = self.finder;
-        if !finder.cuts_normalized() {
+        let policy = self.policy;
+        if !policy.cuts_normalized() {
             return self.stretches(text, origin);
         }
-        finder.normalized(text, |Section { range, token }| {
+        policy.normalized(text, |Section { range, token }| {
             match token {
                 Some(token) => {
                     let span = origin.span(range.start, range.end);
@@ -252,13 +252,13 @@ impl<S: Sink> Walk<'_, '_, S> {
     /// Puts the tokens of pieces into the sink.
     pub(super) fn pieces(&mut self, text: &[u8], pieces: &[Piece], origin: &mut Origin<'_>) -> Visit {
         self.reserve(pieces)?;
-        let model = self.finder.model();
+        let model = self.policy.model();
         if model.refuses_unknown() {
             for piece in pieces {
                 model.check_known(&text[piece.range()])?;
             }
         }
-        Ok(self.sink.pieces(self.finder, text, pieces, origin, self.worker)?)
+        Ok(self.sink.pieces(self.policy, text, pieces, origin, self.worker)?)
     }
 
     /// Makes room for the ids of pieces that follow each other.

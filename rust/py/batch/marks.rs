@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::py::arrays;
 use crate::py::error::entry;
-use crate::tokenizer::encoding::Surfaces;
+use crate::tokenizer::encoding::SourceTexts;
 use crate::tokenizer::{EncodeOptions, Input};
 
 /// Type ids, and whether the template put each id in.
@@ -166,7 +166,7 @@ impl PyEncodingBatch {
     }
 
     /// What stood in the texts of the one row where its ids do not say it.
-    pub fn surfaces_of_row(&self, py: Python<'_>) -> PyResult<Surfaces> {
+    pub fn surfaces_of_row(&self, py: Python<'_>) -> PyResult<SourceTexts> {
         let parts = self.parts(0, self.ids.bind(py).len()?);
         // What a template leaves out has no text.
         let begins = parts.all().all(|(_, part)| part.before == 0 && part.texts.len() <= 1);

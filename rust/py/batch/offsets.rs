@@ -12,7 +12,7 @@ use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
 use crate::py::spans::{Source, Trim};
 use crate::tokenizer::Input;
-use crate::tokenizer::encoding::{Blanks, OffsetUnit, Rows, Span};
+use crate::tokenizer::encoding::{OffsetUnit, Rows, Span, TrimWidths};
 
 /// Where spans are.
 pub(super) enum Spans {
@@ -22,7 +22,7 @@ pub(super) enum Spans {
     Kept(KeptSpans),
     /// Nowhere: they are sums of the sizes of the tokens of a row, each of which is a whole text.
     /// Those of rows that do not add up are found by the call that made the ids.
-    Sums,
+    ByLength,
 }
 
 /// Ids that lie in one text, by their places among all.
@@ -45,10 +45,10 @@ impl PyEncodingBatch {
             let error = "this batch has no offsets; call encode_batch(..., offsets=True)";
             return Err(Error::Encode(error.to_owned()).into());
         }
-        let blanks = if trim.is_none() { self.blanks(py)? } else { None };
-        let trim = Trim::new(trim, blanks.as_deref());
+        let trim_widths = if trim.is_none() { self.trim_widths(py)? } else { None };
+        let trim = Trim::new(trim, trim_widths.as_deref());
         if matches!(trim, Trim::No)
-            && let Some(array) = self.sums(py, unit)?
+            && let Some(array) = self.by_length(py, unit)?
         {
             return Ok(array);
         }
@@ -122,7 +122,7 @@ impl PyEncodingBatch {
         match &self.spans {
             Spans::None => KeptSpans::new(py, Vec::new()),
             Spans::Kept(spans) => Ok(spans.array(py).into()),
-            Spans::Sums => match self.sums(py, OffsetUnit::Bytes)? {
+            Spans::ByLength => match self.by_length(py, OffsetUnit::Bytes)? {
                 Some(array) => Ok(array.into()),
                 None => Err(Error::Internal("sums of tokens that are not known".to_owned()).into()),
             },
@@ -130,24 +130,28 @@ impl PyEncodingBatch {
     }
 
     /// What offsets leave out by the file.
-    pub(super) fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
-        let (tokenizer, surfaces) = match &self.maker {
-            Maker::Known(known) => return Ok(known.blanks.as_ref().map(Cow::Borrowed)),
-            Maker::Tokenizer(tokenizer, _, surfaces) => (tokenizer, surfaces),
+    pub(super) fn trim_widths<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, TrimWidths>>> {
+        let (tokenizer, source_texts) = match &self.maker {
+            Maker::Known(known) => return Ok(known.trim_widths.as_ref().map(Cow::Borrowed)),
+            Maker::Tokenizer(tokenizer, _, source_texts) => (tokenizer, source_texts),
         };
         if self.texts.is_none() {
             return Ok(None);
         }
-        let blanks = self.with_rows(py, |rows| tokenizer.blanks(rows.ids, surfaces))?;
-        Ok(blanks.map(Cow::Owned))
+        let trim_widths = self.with_rows(py, |rows| tokenizer.trim_widths(rows.ids, source_texts))?;
+        Ok(trim_widths.map(Cow::Owned))
     }
 
     /// Sums as an array; `None` where spans are no sums.
-    fn sums<'py>(&self, py: Python<'py>, unit: OffsetUnit) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
-        let (Spans::Sums, Maker::Tokenizer(tokenizer, call, _)) = (&self.spans, &self.maker) else {
+    fn by_length<'py>(
+        &self,
+        py: Python<'py>,
+        unit: OffsetUnit,
+    ) -> PyResult<Option<Bound<'py, PyArray2<u64>>>> {
+        let (Spans::ByLength, Maker::Tokenizer(tokenizer, call, _)) = (&self.spans, &self.maker) else {
             return Ok(None);
         };
-        let Some(around) = tokenizer.sums_around(call.add_special_tokens) else { return Ok(None) };
+        let Some(around) = tokenizer.by_length_around(call.add_special_tokens) else { return Ok(None) };
         let mut sources = memory::reserved(self.n_rows(py))?;
         for row in 0..self.n_rows(py) {
             sources.push(self.source(py, self.parts(row, 0).first.texts.start)?);
@@ -157,7 +161,7 @@ impl PyEncodingBatch {
                 let (of_row, after) = cells.split_at_mut(ids.len());
                 cells = after;
                 let counts = unit == OffsetUnit::Bytes || source.joined.is_empty();
-                if !counts || !tokenizer.write_sums(ids, source.text, unit, around, of_row) {
+                if !counts || !tokenizer.write_by_length(ids, source.text, unit, around, of_row) {
                     let texts = [source.text, Input::Text("")];
                     let options = call.options(None);
                     let lens = tokenizer.lens(ids.len(), None, &options);
@@ -203,8 +207,8 @@ fn write_in_text(
     for place in places {
         let cells = &mut cells[place.ids.clone()];
         cells.copy_from_slice(&offsets[done..done + place.ids.len()]);
-        if let Trim::AsFile(blanks) = trim {
-            blanks.trim_chars(place.ids.start, place.begins, cells);
+        if let Trim::AsFile(trim_widths) = trim {
+            trim_widths.trim_chars(place.ids.start, place.begins, cells);
         }
         done += place.ids.len();
     }

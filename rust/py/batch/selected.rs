@@ -8,7 +8,7 @@ use pyo3::types::PySlice;
 use super::{Known, Maker, Parts, PyEncodingBatch, Spans};
 use crate::memory;
 use crate::py::arrays::{self, KeptSpans};
-use crate::tokenizer::encoding::{Blanks, Rows, Surfaces};
+use crate::tokenizer::encoding::{Rows, SourceTexts, TrimWidths};
 
 /// Places of rows in a flat array; where rows stand together, one run.
 type Runs = Vec<std::ops::Range<usize>>;
@@ -33,7 +33,7 @@ impl PyEncodingBatch {
         }
         let spans = match &self.spans {
             Spans::None => Spans::None,
-            Spans::Sums => Spans::Sums,
+            Spans::ByLength => Spans::ByLength,
             Spans::Kept(spans) => {
                 let array = spans.array(py).into_any();
                 Spans::Kept(KeptSpans::from(taken(&array, &runs)?.cast_into::<numpy::PyArray2<u64>>()?))
@@ -44,15 +44,18 @@ impl PyEncodingBatch {
             let _ = words.set(py, taken_flat(known.bind(py), &runs)?);
         }
         let maker = match &self.maker {
-            Maker::Tokenizer(tokenizer, call, surfaces) => {
-                Maker::Tokenizer(tokenizer.clone(), call.clone(), taken_surfaces(surfaces, &runs)?)
+            Maker::Tokenizer(tokenizer, call, source_texts) => {
+                Maker::Tokenizer(tokenizer.clone(), call.clone(), taken_surfaces(source_texts, &runs)?)
             }
             Maker::Known(known) => Maker::Known(Box::new(Known {
                 tokens: known.tokens.clone(),
-                surfaces: taken_surfaces(&known.surfaces, &runs)?,
-                blanks: known.blanks.as_ref().map(|blanks| Blanks {
-                    after_prefix_space: blanks.after_prefix_space,
-                    counts: runs.iter().flat_map(|run| blanks.counts[run.clone()].iter().copied()).collect(),
+                source_texts: taken_surfaces(&known.source_texts, &runs)?,
+                trim_widths: known.trim_widths.as_ref().map(|trim_widths| TrimWidths {
+                    after_prefix_space: trim_widths.after_prefix_space,
+                    counts: runs
+                        .iter()
+                        .flat_map(|run| trim_widths.counts[run.clone()].iter().copied())
+                        .collect(),
                 }),
                 type_ids: taken_flat(known.type_ids.bind(py), &runs)?,
                 special_mask: taken_flat(known.special_mask.bind(py), &runs)?,
@@ -95,10 +98,10 @@ fn taken_flat<T: numpy::Element>(array: &Bound<'_, PyArray1<T>>, runs: &Runs) ->
     Ok(taken(array.as_any(), runs)?.cast_into::<PyArray1<T>>()?.unbind())
 }
 
-fn taken_surfaces(surfaces: &Surfaces, runs: &Runs) -> crate::error::Result<Surfaces> {
-    let (mut some, mut done) = (Surfaces::default(), 0);
+fn taken_surfaces(source_texts: &SourceTexts, runs: &Runs) -> crate::error::Result<SourceTexts> {
+    let (mut some, mut done) = (SourceTexts::default(), 0);
     for run in runs {
-        for (place, text) in surfaces.within(run.clone()) {
+        for (place, text) in source_texts.within(run.clone()) {
             some.push(done + place - run.start, text.as_bytes())?;
         }
         done += run.len();

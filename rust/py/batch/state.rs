@@ -15,7 +15,7 @@ use crate::py::gil_slices::numbers;
 use crate::py::padding::{PadToken, Padding};
 use crate::py::text::Errors;
 use crate::py::texts::Texts;
-use crate::tokenizer::encoding::{RowParts, Rows, Side, Span, Surfaces, TextPart};
+use crate::tokenizer::encoding::{RowParts, Rows, Side, SourceTexts, Span, TextPart};
 use crate::vocab::TokenId;
 
 /// Numbers of a row: of each text the places of its ids, of its texts, and the ids before; the
@@ -27,7 +27,7 @@ const N_OF_EARLIER: usize = 7;
 /// All that a pickled batch is: arrays of ids (ids, row offsets, spans, type ids, special mask),
 /// texts (`None`: none kept), rows (parts, source rows, words, whether texts are words, parts of texts
 /// that stand there once more), padding (its id, or the token that is none; whether it stands on the
-/// left), tokens by id, places and texts of surfaces, what offsets leave out.
+/// left), tokens by id, places and texts of source texts, what offsets leave out.
 pub(super) type State<'py> = (
     [Bound<'py, PyAny>; 5],
     Option<Vec<Py<PyAny>>>,
@@ -90,9 +90,12 @@ impl PyEncodingBatch {
         let distinct: BTreeSet<TokenId> =
             self.with_borrowed_rows(py, |rows| rows.ids.iter().copied().collect())?;
         let tokens = distinct.into_iter().map(|id| (id, self.token(id))).collect();
-        let (places, surfaces): (Vec<u64>, Vec<String>) =
+        let (places, source_texts): (Vec<u64>, Vec<String>) =
             self.surfaces().iter().map(|(place, text)| (place as u64, text.to_owned())).unzip();
-        let blanks = self.blanks(py)?.map(|blanks| arrays::blanks(py, blanks.into_owned())).transpose()?;
+        let trim_widths = self
+            .trim_widths(py)?
+            .map(|trim_widths| arrays::trim_widths(py, trim_widths.into_owned()))
+            .transpose()?;
         let source_rows = match &self.source_rows {
             Some(rows) => Some(arrays::read_only(py, rows.clone())?.into_any()),
             None => None,
@@ -114,15 +117,15 @@ impl PyEncodingBatch {
                 PadToken::Missing(token) => (None, token.clone(), is_left),
             },
             tokens,
-            (arrays::read_only(py, places)?.into_any(), surfaces),
-            blanks,
+            (arrays::read_only(py, places)?.into_any(), source_texts),
+            trim_widths,
         ))
     }
 
     /// A batch of what was pickled.
     pub(super) fn of_state(py: Python<'_>, state: State<'_>) -> PyResult<Self> {
         let unsound = || PyValueError::new_err("a pickled EncodingBatch whose parts do not fit");
-        let (arrays, texts, rows, (pad_id, pad_token, is_left), tokens, surfaces, blanks) = state;
+        let (arrays, texts, rows, (pad_id, pad_token, is_left), tokens, source_texts, trim_widths) = state;
         let (parts, source_rows, words, are_words, earlier) = rows;
         let [ids, row_offsets, spans, type_ids, special_mask] = arrays;
         let ids: Vec<TokenId> = numbers(&ids, "uint32")?;
@@ -135,8 +138,8 @@ impl PyEncodingBatch {
         let earlier: Vec<i64> = numbers(&earlier, "int64")?;
         let source_rows: Option<Vec<i64>> = source_rows.map(|rows| numbers(&rows, "int64")).transpose()?;
         let words: Option<Vec<i64>> = words.map(|words| numbers(&words, "int64")).transpose()?;
-        let (places, surfaces) = (numbers::<u64>(&surfaces.0, "uint64")?, surfaces.1);
-        let blanks = blanks.map(|state| arrays::blanks_again(&state)).transpose()?;
+        let (places, source_texts) = (numbers::<u64>(&source_texts.0, "uint64")?, source_texts.1);
+        let trim_widths = trim_widths.map(|state| arrays::trim_widths_of_state(&state)).transpose()?;
         let (n_ids, n_texts) = (ids.len(), texts.as_ref().map(Vec::len));
         let rows = Rows { ids: &ids, row_offsets: &row_offsets };
         let sound = row_offsets.first() == Some(&0)
@@ -148,10 +151,10 @@ impl PyEncodingBatch {
             && earlier.len().is_multiple_of(N_OF_EARLIER)
             && source_rows.as_ref().is_none_or(|sources| sources.len() == rows.len())
             && words.as_ref().map_or(!are_words, |words| words.len() == n_ids)
-            && places.len() == surfaces.len()
+            && places.len() == source_texts.len()
             && places.is_sorted()
             && places.last().is_none_or(|&place| place < n_ids as u64)
-            && blanks.as_ref().is_none_or(|blanks| blanks.counts.len() == n_ids);
+            && trim_widths.as_ref().is_none_or(|trim_widths| trim_widths.counts.len() == n_ids);
         if !sound {
             return Err(unsound());
         }
@@ -189,8 +192,8 @@ impl PyEncodingBatch {
             let part = part(&numbers[2..], rows.row(row).unwrap_or_default()).ok_or_else(unsound)?;
             memory::push(&mut each[row].earlier, (text, part))?;
         }
-        let mut kept = Surfaces::default();
-        for (place, text) in places.into_iter().zip(surfaces) {
+        let mut kept = SourceTexts::default();
+        for (place, text) in places.into_iter().zip(source_texts) {
             kept.push(place as usize, text.as_bytes())?;
         }
         let texts =
@@ -210,8 +213,8 @@ impl PyEncodingBatch {
             are_words,
             maker: Maker::Known(Box::new(Known {
                 tokens: Arc::new(tokens),
-                surfaces: kept,
-                blanks,
+                source_texts: kept,
+                trim_widths,
                 type_ids: arrays::whole_numbers(py, type_ids)?.unbind(),
                 special_mask: arrays::read_only(py, special_mask)?.unbind(),
             })),

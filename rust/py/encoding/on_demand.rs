@@ -15,14 +15,14 @@ use crate::py::gil_slices::{Turns, list};
 use crate::py::progress::off;
 use crate::py::spans::Trim;
 use crate::py::text::string;
-use crate::tokenizer::encoding::{Blanks, OffsetUnit, Surfaces};
+use crate::tokenizer::encoding::{OffsetUnit, SourceTexts, TrimWidths};
 use crate::tokenizer::template::TrimOffsets;
 use crate::vocab::TokenId;
 
 impl PyEncoding {
-    /// The spans and surfaces. Threads that ask at once each make them, and one's are
+    /// The spans and source texts. Threads that ask at once each make them, and one's are
     /// kept: nobody waits for another, whom a fork may have left behind.
-    pub(super) fn traces<'a>(&'a self, py: Python<'a>) -> PyResult<&'a (KeptSpans, Surfaces)> {
+    pub(super) fn traces<'a>(&'a self, py: Python<'a>) -> PyResult<&'a (KeptSpans, SourceTexts)> {
         if self.traces.get(py).is_none() {
             let _ = self.traces.set(py, self.made_traces(py)?);
         }
@@ -36,9 +36,9 @@ impl PyEncoding {
         unit: OffsetUnit,
         trim: Option<bool>,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let blanks = if trim.is_none() { self.blanks(py)? } else { None };
-        let trim = Trim::new(trim, blanks.as_deref());
-        if let Some(array) = self.summed_offsets(py, unit, trim)? {
+        let trim_widths = if trim.is_none() { self.trim_widths(py)? } else { None };
+        let trim = Trim::new(trim, trim_widths.as_deref());
+        if let Some(array) = self.offsets_by_length(py, unit, trim)? {
             return Ok(array);
         }
         let (kept, _) = self.traces(py)?;
@@ -59,14 +59,14 @@ impl PyEncoding {
     }
 
     /// What stood in the text where the ids do not say it.
-    pub(super) fn surfaces_found<'a>(&'a self, py: Python<'a>) -> PyResult<Cow<'a, Surfaces>> {
+    pub(super) fn surfaces_found<'a>(&'a self, py: Python<'a>) -> PyResult<Cow<'a, SourceTexts>> {
         match &self.spelling {
             Spelling::Row(batch) => Ok(Cow::Owned(batch.get().surfaces_of_row(py)?)),
             _ => Ok(Cow::Borrowed(&self.traces(py)?.1)),
         }
     }
 
-    /// Whether spans and surfaces are another's, as far as both are kept.
+    /// Whether spans and source texts are another's, as far as both are kept.
     pub(super) fn same_traces(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
         let spans = |encoding: &Self| match &encoding.spelling {
             Spelling::Row(batch) => batch.get().spans(py),
@@ -79,7 +79,7 @@ impl PyEncoding {
         Ok(same_spans && (is_row(self) || is_row(other) || self.traces(py)?.1 == other.traces(py)?.1))
     }
 
-    fn made_traces(&self, py: Python<'_>) -> PyResult<(KeptSpans, Surfaces)> {
+    fn made_traces(&self, py: Python<'_>) -> PyResult<(KeptSpans, SourceTexts)> {
         let (Spelling::Tokenizer(tokenizer), Some(call)) = (&self.spelling, &self.call) else {
             return Err(Error::Internal("an encoding without its call".to_owned()).into());
         };
@@ -87,16 +87,16 @@ impl PyEncoding {
         let ids = ids.as_slice()?;
         let texts = self.sources(py)?.map(|source| source.text);
         let (n_bytes, second) = (texts.iter().map(|text| text.len()).sum(), self.second.as_ref());
-        let (spans, surfaces) = off(py, n_bytes, |stop| {
+        let (spans, source_texts) = off(py, n_bytes, |stop| {
             let options = call.options(stop);
             let lens = tokenizer.lens(ids.len(), second, &options);
             tokenizer.traces(ids, lens, second.is_some(), texts, &options)
         })?;
-        Ok((KeptSpans::new(py, spans)?, surfaces))
+        Ok((KeptSpans::new(py, spans)?, source_texts))
     }
 
     /// Offsets written at once where they are sums and nothing is left out.
-    pub(super) fn summed_offsets<'py>(
+    pub(super) fn offsets_by_length<'py>(
         &self,
         py: Python<'py>,
         unit: OffsetUnit,
@@ -107,19 +107,19 @@ impl PyEncoding {
         else {
             return Ok(None);
         };
-        let Some(around) = tokenizer.sums_around(call.add_special_tokens) else { return Ok(None) };
+        let Some(around) = tokenizer.by_length_around(call.add_special_tokens) else { return Ok(None) };
         let [source, _] = self.sources(py)?;
         if unit == OffsetUnit::Chars && !source.joined.is_empty() {
             return Ok(None);
         }
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
-        let mut are_sums = false;
+        let mut are_by_length = false;
         let array = arrays::filled_spans(py, ids.len(), |cells| {
-            are_sums = tokenizer.write_sums(ids, source.text, unit, around, cells);
+            are_by_length = tokenizer.write_by_length(ids, source.text, unit, around, cells);
             Ok(())
         })?;
-        Ok(are_sums.then_some(array))
+        Ok(are_by_length.then_some(array))
     }
 
     /// How many ids the template put in front of the first text.
@@ -177,18 +177,18 @@ impl PyEncoding {
     }
 
     /// What offsets leave out by the file.
-    pub(super) fn blanks<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, Blanks>>> {
+    pub(super) fn trim_widths<'a>(&'a self, py: Python<'a>) -> PyResult<Option<Cow<'a, TrimWidths>>> {
         let tokenizer = match &self.spelling {
-            Spelling::Tokens(_, blanks) => return Ok(blanks.as_ref().map(Cow::Borrowed)),
+            Spelling::Tokens(_, trim_widths) => return Ok(trim_widths.as_ref().map(Cow::Borrowed)),
             Spelling::Tokenizer(tokenizer) => tokenizer,
             Spelling::Row(_) => return Ok(None),
         };
         if tokenizer.template().trim_offsets == TrimOffsets::No {
             return Ok(None);
         }
-        let (_, surfaces) = self.traces(py)?;
+        let (_, source_texts) = self.traces(py)?;
         let ids = self.ids.bind(py).try_readonly()?;
         let ids = ids.as_slice()?;
-        Ok(py.detach(|| tokenizer.blanks(ids, surfaces)).map(Cow::Owned))
+        Ok(py.detach(|| tokenizer.trim_widths(ids, source_texts)).map(Cow::Owned))
     }
 }

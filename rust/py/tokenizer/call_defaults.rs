@@ -6,7 +6,7 @@ use pyo3::types::{IntoPyDict, PyDict};
 use super::super::error::entry;
 use super::PyTokenizer;
 use crate::tokenizer::encoding::Side;
-use crate::tokenizer::{PaddingLength, Truncation};
+use crate::tokenizer::{PaddingLength, TruncationStrategy};
 
 #[pymethods]
 impl PyTokenizer {
@@ -45,11 +45,11 @@ impl PyTokenizer {
     }
 }
 
-fn name_of(strategy: Truncation) -> &'static str {
+fn name_of(strategy: TruncationStrategy) -> &'static str {
     match strategy {
-        Truncation::LongestFirst => "longest_first",
-        Truncation::OnlyFirst => "only_first",
-        Truncation::OnlySecond => "only_second",
+        TruncationStrategy::LongestFirst => "longest_first",
+        TruncationStrategy::OnlyFirst => "only_first",
+        TruncationStrategy::OnlySecond => "only_second",
     }
 }
 

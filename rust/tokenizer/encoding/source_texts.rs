@@ -1,4 +1,4 @@
-//! `Surfaces`: what stood in a text where an id alone does not say it.
+//! `SourceTexts`: what stood in a text where an id alone does not say it.
 
 use crate::error::Result;
 use crate::memory::{self, MakeRoom};
@@ -6,13 +6,13 @@ use crate::memory::{self, MakeRoom};
 /// Texts by place: those of unknown tokens, and of added tokens that are not
 /// spelled as they were found. All in one string, for there may be many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surfaces {
+pub struct SourceTexts {
     /// Places among the ids, ascending, and where the text of each ends.
     places: Vec<(usize, usize)>,
     text: String,
 }
 
-impl Surfaces {
+impl SourceTexts {
     /// Sets the text of a place after all others; bytes that are no UTF-8 become U+FFFD.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Surfaces {
     /// of the first of theirs or, if they have none, of one behind them.
     ///
     /// # Errors
-    /// As [`Surfaces::push`].
+    /// As [`SourceTexts::push`].
     pub(crate) fn repeat(
         &mut self,
         place: usize,
@@ -87,7 +87,7 @@ impl Surfaces {
     /// Appends those of a text whose ids begin at `first`.
     ///
     /// # Errors
-    /// As [`Surfaces::push`].
+    /// As [`SourceTexts::push`].
     pub(crate) fn extend(&mut self, other: &Self, first: usize) -> Result<()> {
         other.iter().try_for_each(|(place, text)| self.push(first + place, text.as_bytes()))
     }
@@ -95,16 +95,16 @@ impl Surfaces {
 
 #[cfg(test)]
 mod tests {
-    use super::Surfaces;
+    use super::SourceTexts;
 
     #[test]
     fn texts_keep_their_places() {
-        let mut surfaces = Surfaces::default();
-        surfaces.push(1, b"ab").unwrap();
-        surfaces.push(4, b"\xFF").unwrap();
-        let mut all = Surfaces::default();
-        all.extend(&surfaces, 2).unwrap();
-        all.extend(&surfaces, 10).unwrap();
+        let mut source_texts = SourceTexts::default();
+        source_texts.push(1, b"ab").unwrap();
+        source_texts.push(4, b"\xFF").unwrap();
+        let mut all = SourceTexts::default();
+        all.extend(&source_texts, 2).unwrap();
+        all.extend(&source_texts, 10).unwrap();
         assert_eq!(
             all.iter().collect::<Vec<_>>(),
             [(3, "ab"), (6, "\u{FFFD}"), (11, "ab"), (14, "\u{FFFD}")]

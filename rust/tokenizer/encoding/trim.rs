@@ -7,7 +7,7 @@ use crate::error::Result;
 /// How many characters of white space each token begins and ends with, by the
 /// spelling of the token, and how they are left out of spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blanks {
+pub struct TrimWidths {
     /// Whether a single blank at the start of what begins the text stays, as it was
     /// put there.
     pub after_prefix_space: bool,
@@ -15,7 +15,7 @@ pub struct Blanks {
     pub counts: Vec<[u32; 2]>,
 }
 
-impl Blanks {
+impl TrimWidths {
     /// The counts of a token as tokenizer.json spells it, or of its text.
     pub(crate) fn of_spelling(token: &str) -> [u32; 2] {
         let is_blank = |c: &char| *c == 'Ġ' || c.is_whitespace();
@@ -40,7 +40,7 @@ impl Blanks {
         }
     }
 
-    /// As [`Blanks::trim_chars`], of offsets in bytes of `text`.
+    /// As [`TrimWidths::trim_chars`], of offsets in bytes of `text`.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
