@@ -4,10 +4,10 @@
     python benches/pictures.py curves accuracy  # some
     python benches/pictures.py --to folder --format png
 
-Each figure is drawn by a command that anyone can type, or from result files in benches/models/results;
+Each figure is drawn by a command that anyone can type, or from `benches/models/results.jsonl`;
 docs/pictures/README.md says of each what it was made from, at which commit and when. Runs have one thread
 and a seed, so on one machine the same code draws the same figures. The picture of the page is a browser's
-(`screenshot.py`), always PNG. Not for tables (`report.py`, `models/run_all.py`).
+(`screenshot.py`), always PNG. Not for tables (`report.py`, `models/table.py`).
 """
 
 import argparse

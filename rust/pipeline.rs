@@ -160,7 +160,7 @@ impl Pipeline {
 /// Pieces as counting gets them.
 #[cfg(feature = "corpus")]
 pub(crate) enum Pieces<'a> {
-    /// Up to [`CHUNK`](crate::pre_tokenizer::chunks::CHUNK) pieces of these bytes.
+    /// Up to [`LONG_CHUNK`](crate::pre_tokenizer::chunks::LONG_CHUNK) pieces of these bytes.
     Chunk(&'a [u8], &'a [Piece]),
     /// One piece: of a text so long that a chunk cannot name its places, or of
     /// bytes that are not text.

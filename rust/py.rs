@@ -2,7 +2,7 @@
 //!
 //! Glue over the crate, without logic of its own. `error` says what errors
 //! become and catches panics; `text`, `ids` and `source` take Python's values
-//! apart, `arrays` puts results together, `copies` is what all classes share; the
+//! apart, `arrays` puts results together, `copy_protocol` is what all classes share; the
 //! other files are one class or function each. Types for readers are in `python/sentitok/_sentitok.pyi`.
 
 #![allow(missing_docs, reason = "2026-11: PyO3's macros make public items of private ones")]

@@ -70,10 +70,10 @@ pub struct EncodeOptions<'a> {
     pub seed: u64,
     /// Threads to use; `None` is all.
     pub threads: Option<usize>,
-    /// Whether a batch keeps spans.
+    /// Whether spans are kept.
     pub spans: bool,
     /// Set by another thread, it ends the call with [`Error::Cancelled`]. It is
-    /// looked at every 64 Ki ids or so; a piece is never left half way.
+    /// looked at between chunks of pieces.
     pub stop: Option<&'a AtomicBool>,
 }
 

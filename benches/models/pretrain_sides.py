@@ -1,8 +1,7 @@
 """What `pretrain.py` compares: our trainer and the models of others, each in a process of its own.
 
-Not for what is measured of them (`pretrain.py`). A side keeps or gives back memory for the whole of its
-process (`training/malloc.py`; blocks of 160 MB, as logits that exist at once are, move glibc's limits as
-well), so in one process the sides would change each other's speed. All read the same ids.
+`pretrain.py` says what is measured of them. In one process the sides would change each other's speed, because
+blocks of 160 MB, such as whole logits, move the limits of glibc's allocator. All read the same ids.
 """
 
 import time

@@ -1,6 +1,6 @@
 """What `bert.py` trains: pre-trained models, the classifiers that start from them, and what dev chooses from.
 
-Not for runs (`pretrained_steps.py`) nor for pages (`pretrained_page.py`).
+The runs are in `pretrained_steps.py`.
 """
 
 from collections.abc import Iterable, Mapping

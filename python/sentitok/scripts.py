@@ -1,6 +1,6 @@
 """Scripts of characters, by the first word of their Unicode name: Latin, Greek, Arabic, CJK, ...
 
-Not the property `Script` of Unicode, which splitting uses (`rust/unicode`): this one is for tables and
+Not the property `Script` of Unicode, which splitting uses (`rust/text/unicode`): this one is for tables and
 figures that people read.
 """
 

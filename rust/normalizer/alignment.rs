@@ -208,7 +208,7 @@ impl Aligned {
     }
 }
 
-/// The boundary at a place before which, or at which, so many edits start.
+/// Where `at` lies in the old text; `n` edits start before it (an end), or before or at it (a start).
 #[inline]
 fn boundary(edits: &[Edit], n: usize, at: u32, is_end: bool) -> u32 {
     let Some(edit) = n.checked_sub(1).and_then(|last| edits.get(last)) else { return at };

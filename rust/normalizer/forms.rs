@@ -4,8 +4,8 @@
 //! character that may change go through [`Reordering`]. Such a stretch begins at a
 //! character that no earlier one can reach and ends before the next, so
 //! stretches are independent (UAX #15, section 9). Which characters those are
-//! follows from the reference's own tables. Where such a character begins again, a
-//! stretch ends before it, and one that stands alone is its image in the tables.
+//! follows from the reference's own tables. Each of them begins a stretch; if nothing
+//! joins it, it becomes its image in the tables.
 
 use std::sync::LazyLock;
 

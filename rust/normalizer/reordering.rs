@@ -3,8 +3,9 @@
 //! Decomposes, sorts and composes as Unicode's normal forms do (UAX #15), and
 //! keeps from which character each result came by the rule of the reference,
 //! tokenizers 0.23: results take the characters of the stretch in order, a
-//! composite as many as went into it, whichever those are. Linear except for the
-//! sorting of marks between two starters.
+//! composite as many as went into it, whichever those are; the span of a composite
+//! is that of the first. `ᄒ ᅡ ᆫ` become `한`, whose span is that of `ᄒ`; the other two
+//! become nothing. Linear except for the sorting of marks between two starters.
 
 use super::rewrite::Rewrite;
 use crate::memory::{self, MakeRoom};
@@ -133,9 +134,10 @@ impl Reordering {
         }
         let mut taken: usize = 0;
         for item in &*items {
-            let origin = if item.takes == 0 { taken.saturating_sub(1) } else { taken };
+            let source = if item.takes == 0 { taken.saturating_sub(1) } else { taken };
             taken += item.takes;
-            ends.resize(origin.max(ends.len()), images.len());
+            // The images of the sources before this one end here.
+            ends.resize(source.max(ends.len()), images.len());
             image(item.c, images);
         }
         let mut ends = ends.iter().copied();

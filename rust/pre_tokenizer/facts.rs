@@ -61,7 +61,17 @@ impl PreTokenizer {
             | Self::GoogleBert
             | Self::UnicodeScripts
             | Self::MetaspaceWords => false,
-            _ => true,
+            Self::Bytes
+            | Self::Gpt2 { .. }
+            | Self::Cl100k { .. }
+            | Self::O200k
+            | Self::Tekken
+            | Self::Metaspace { .. }
+            | Self::Marked(_)
+            | Self::Regex(_)
+            | Self::FixedLength { .. }
+            | Self::PrefixSpace
+            | Self::ByteLevel { .. } => true,
         }
     }
 }

@@ -108,6 +108,7 @@ impl PreTokenizer {
             Self::PrefixSpace => "prefix-space",
             Self::ByteLevel { .. } => "byte-level",
             Self::ByteSpelled { .. } => "byte-spelled",
+            // The others have names.
             _ => "regex",
         }
     }

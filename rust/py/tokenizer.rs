@@ -199,11 +199,11 @@ impl PyTokenizer {
                 Call { max_tokens, seed: seed.get(), threads, ..Call::new(add_special_tokens, specials) };
             let given = GivenRows::new(texts, pairs, is_split_into_words, errors)?;
             let is_cut_left = max_tokens.is_some() && truncation_side == Side::Left;
-            let is_framed = self.tokenizer.template().is_framed();
+            let holds_text_once = self.tokenizer.template().holds_text_once();
             if given.rows.is_some()
                 || truncation != TruncationStrategy::LongestFirst
                 || is_cut_left
-                || !is_framed
+                || !holds_text_once
             {
                 let call = Call { spans: offsets, ..call };
                 let truncation = Truncation { strategy: truncation, stride: None, side: truncation_side };
@@ -324,7 +324,7 @@ impl PyTokenizer {
         entry(|| {
             let (size, stride) = (size.get(), stride.get());
             let call = Call::new(add_special_tokens, specials);
-            if truncation_side == Side::Left || !self.tokenizer.template().is_framed() {
+            if truncation_side == Side::Left || !self.tokenizer.template().holds_text_once() {
                 let given = GivenRows::one(text, None, errors)?;
                 let truncation =
                     Truncation { stride: Some(stride), side: truncation_side, ..Truncation::default() };

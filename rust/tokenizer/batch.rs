@@ -76,7 +76,7 @@ impl Tokenizer {
         &'t T: Into<Input<'t>>,
     {
         let texts = memory::collected(texts.iter().map(Into::into))?;
-        if self.template.is_framed() {
+        if self.template.holds_text_once() {
             return self.bare_batch(&texts, options, progress);
         }
         let bare = EncodeOptions { add_special_tokens: false, max_tokens: None, ..options };
@@ -115,7 +115,7 @@ impl Tokenizer {
             let (_, row_offsets) = in_order(&mut made)?;
             memory::collected(row_offsets.windows(2).map(|row| (row[1] - row[0]) as u64))
         };
-        if self.template.is_framed() {
+        if self.template.holds_text_once() {
             return count(options);
         }
         let around = self.n_around(&options, false);

@@ -155,7 +155,7 @@ impl Tokenizer {
         }
         let room = self.room_of_text(options)?;
         let mut sink = Ids::default();
-        if !self.template.is_framed() {
+        if !self.template.holds_text_once() {
             self.walk_text(text, room, options, &mut sink)?;
             return Ok(self.in_template([&sink.ids, &[]], false, options)?.0);
         }

@@ -104,7 +104,7 @@ impl Tokenizer {
     /// Whether spans are sums where the text allows it: then how many ids of the
     /// template's stand before and after those of a text.
     pub(crate) fn by_length_around(&self, add_special_tokens: bool) -> Option<[usize; 2]> {
-        self.lengths().filter(|_| self.template.is_framed())?;
+        self.lengths().filter(|_| self.template.holds_text_once())?;
         let is_text = |part: &Part| matches!(part, Part::First { .. });
         let before = self.template.single.iter().position(is_text)?;
         let after = self.template.single.len() - 1 - before;
@@ -302,7 +302,7 @@ impl Tokenizer {
         let mut source_texts = source_texts.iter().peekable();
         let count = |(at, &id): (usize, &TokenId)| {
             let shown = source_texts.next_if(|&(place, _)| place == at).map(|(_, text)| text);
-            let shown = shown.filter(|_| self.shows_surface(id));
+            let shown = shown.filter(|_| self.shows_source_text(id));
             match (shown, self.added.by_id(id), self.model.vocab().bytes(id)) {
                 (Some(source_text), ..) => TrimWidths::of_spelling(source_text),
                 (None, Some(token), _) => TrimWidths::of_spelling(&token.content),
@@ -318,7 +318,7 @@ impl Tokenizer {
 
     /// Whether Hugging Face shows what stood in the text for an id: of added
     /// tokens and Unigram's unknown token. The unknown token of others is spelled.
-    fn shows_surface(&self, id: TokenId) -> bool {
+    fn shows_source_text(&self, id: TokenId) -> bool {
         match self.model.unk_id() {
             Some(unk) if unk == id => matches!(*self.model, Model::Unigram(_)),
             _ => self.added.by_id(id).is_some(),

@@ -86,7 +86,7 @@ impl Tokenizer {
         options: EncodeOptions<'_>,
     ) -> Result<EncodingBatch> {
         let text = text.into();
-        if !self.template.is_framed() {
+        if !self.template.holds_text_once() {
             let truncation = Truncation { stride: Some(stride), ..Truncation::default() };
             let options = EncodeOptions { max_tokens: Some(size), spans: true, ..options };
             let row = TextRow { first: 0..1, second: None };

@@ -63,7 +63,7 @@ pub(super) trait Sink {
     /// Takes the ids of pieces that follow each other in a text, which is rewritten from `origin`.
     fn pieces(
         &mut self,
-        _finder: &SpecialPolicy<'_>,
+        _policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
         _origin: &mut Origin<'_>,
@@ -78,7 +78,7 @@ pub(super) trait Sink {
     /// Takes the ids of raw words: see `raw_words`.
     fn raw_words(
         &mut self,
-        _finder: &SpecialPolicy<'_>,
+        _policy: &SpecialPolicy<'_>,
         section: &mut RawSection<'_>,
         pieces: &[Piece],
         worker: &mut Worker<'_>,
@@ -235,7 +235,7 @@ impl Sink for Words {
 
     fn pieces(
         &mut self,
-        _finder: &SpecialPolicy<'_>,
+        _policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
         _origin: &mut Origin<'_>,

@@ -126,13 +126,13 @@ impl Template {
     }
 
     /// Whether a single text stands there once, as it does in all but odd files.
-    pub fn is_framed(&self) -> bool {
+    pub fn holds_text_once(&self) -> bool {
         self.copies(false) == [1, 0]
     }
 
     /// Whether each text stands there once, alone and in a pair.
     pub fn is_plain(&self) -> bool {
-        self.is_framed() && self.copies(true) == [1, 1]
+        self.holds_text_once() && self.copies(true) == [1, 1]
     }
 
     /// The special tokens before and after a single text that stands there once.

@@ -1,9 +1,9 @@
 //! How rows are made to fit: from which text ids are taken, and windows of the rest.
 //!
 //! The numbers are those of Hugging Face's `truncate_encodings` and `Encoding::truncate`; the
-//! order of windows of pairs is that of `Encoding::merge_with`. Only for a text that the template
-//! holds several times they are others: each of its ids takes as much room, so that no row is longer
-//! than asked for.
+//! order of windows of pairs is that of `Encoding::merge_with`. They differ only for a text that the
+//! template holds several times: each of its ids takes that much room, so that no row is longer than
+//! asked for.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub enum TruncationStrategy {
 pub struct Truncation {
     /// From which text ids are taken.
     pub strategy: TruncationStrategy,
-    /// Where what is taken goes into windows of its own: how many ids each repeats.
+    /// If set, ids that do not fit go into further windows, each repeating so many ids of the one before.
     pub stride: Option<usize>,
     /// The end of a text at which ids are taken.
     pub side: Side,
@@ -78,8 +78,7 @@ impl Truncation {
                 row.push(only.clone());
                 continue;
             }
-            // Whole first; then what there was besides, with all windows; then the whole with the
-            // other windows.
+            // For windows a, b of the first text and x, y of the second: ax, then bx, by, then ay.
             let others = rows.iter().skip(1).flat_map(|row| windows.iter().map(move |window| (row, window)));
             let pairs = std::iter::once((&rows[0], &windows[0])).chain(others);
             let mut longer = Vec::new();

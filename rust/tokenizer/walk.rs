@@ -24,8 +24,8 @@ use crate::tokenizer::added_tokens::Section;
 use crate::tokenizer::encoding::Span;
 use crate::tokenizer::special_policy::SpecialPolicy;
 
-/// Spans for which room is made before a chunk is encoded; only a text without pieces may become more at
-/// once, for which room is made when their number is known.
+/// Spans are reserved for at most so many ids of a chunk; a text without pieces may become more, which are
+/// reserved once their number is known.
 pub(super) const MOST_RESERVED: usize = 1 << 16;
 
 /// Why a walk ended before the text did. A request to stop is never taken for a full sink: they are
@@ -44,7 +44,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// A walk over a text, or a part of one.
+/// How a walk over a text, or over a part of one, ended.
 pub(super) type Visit = Result<(), Stop>;
 
 /// A stretch of rewritten text and the way to the original.

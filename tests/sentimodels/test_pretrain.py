@@ -169,7 +169,7 @@ def test_a_run_that_ended_before_its_first_state_begins_again(corpus: Path, tmp_
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
     assert untimed(tmp_path / "whole") == untimed(tmp_path / "run")
-    with pytest.raises(CheckpointError, match=r"holds a run already; give another --out$"):
+    with pytest.raises(CheckpointError, match=r"holds a run already; give another --out, or --force$"):
         pretrain(config_of(corpus), tmp_path / "run")
 
 

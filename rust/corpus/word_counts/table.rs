@@ -120,7 +120,7 @@ impl CountTable {
     }
 
     /// Counts `piece` once more; `false` if there is no room for a new piece
-    /// of its length: then [`CountTable::grow`] or [`CountTable::take_sorted`] first.
+    /// of its length: then [`CountTable::grow`], or write the table out and clear it.
     pub fn add(&mut self, piece: &[u8]) -> bool {
         self.add_times(piece, 1)
     }

@@ -289,7 +289,7 @@ impl Bpe {
     /// A token comes only from its last merge: the proof for ranks
     /// (`last_merge`) holds here too, as ties are broken alike inside a token
     /// and in a text. With one rank a token the list is therefore exact; runs of
-    /// one character may share the last rank (`runs`).
+    /// one character may share the last rank (`score_runs`).
     ///
     /// # Errors
     /// The reason, in words.

@@ -1,7 +1,7 @@
 //! `Worker`: a model and what one thread needs to encode pieces, with a cache.
 //!
 //! The cache is filled only by running the model, so it never decides an id.
-//! What it does not know is the work of `misses`.
+//! `cache_fill` encodes what it does not know.
 
 use super::Bpe;
 use super::merge::Symbols;

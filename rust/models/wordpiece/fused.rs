@@ -5,7 +5,7 @@
 //! kept under its own bytes, ASCII letters in lower case, so that only one that is not
 //! known is cleaned up: at once, where each character becomes a part of one word, and
 //! otherwise by the stages. Equal to the three stages one after the other, which a
-//! test in `tests/rust/models/wordpiece.rs` holds.
+//! test in `tests/rust/wordpiece.rs` holds.
 
 use super::worker::Scratch;
 use super::{WordPiece, ideograph};

@@ -1,7 +1,7 @@
 //! `Tokenizer`: folders of models, chats, and tokenizers of transformers.
 //!
 //! Glue only: what they mean is written in `python/sentitok/pretrained` and
-//! `python/sentitok/chat.py`, which the methods call. The tokenizer carries what
+//! `python/sentitok/chat/`, which the methods call. The tokenizer carries what
 //! the folder says of it (`Settings`), which nothing here looks into.
 
 use pyo3::exceptions::PyTypeError;

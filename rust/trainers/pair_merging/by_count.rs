@@ -4,7 +4,7 @@
 //! ties; `std`'s `BinaryHeap` takes its order from the type. Counts in the heap
 //! may be stale, never too small, as a pair's count only falls: so a count is
 //! looked at when it comes to the front, and not before. Where scores may rise
-//! (`wordpiece::trainer`) this order would be wrong.
+//! (`trainers::wordpiece`) this order would be wrong.
 
 use std::cmp::Ordering;
 

@@ -1,9 +1,8 @@
 //! What a pair is worth, compared without a float.
 //!
 //! A [`Measure`] turns counts into a key; the greatest key is merged first.
-//! Every key here rises with the count of the pair (as long as it gains) and
-//! falls with the counts of its two symbols and never rises with time for
-//! another reason: `candidates` relies on that, and on nothing else.
+//! A key rises with the count of the pair (as long as it gains), falls with the
+//! counts of its two symbols, and otherwise never rises: the queue relies on that.
 //!
 //! Logarithms are to base 2, rounded down to 56 binary places by integers
 //! alone: a float's last bit depends on the machine's mathematical library,
