@@ -32,6 +32,16 @@ pub(super) enum Flaw {
     },
 }
 
+impl Flaw {
+    /// Where the row, or the quote, begins.
+    pub fn start(self) -> Start {
+        match self {
+            Self::Unclosed(start) | Self::Stray(start) | Self::TooLong(start) => start,
+            Self::Uneven { row, .. } => row,
+        }
+    }
+}
+
 /// Where something begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {

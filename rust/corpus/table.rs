@@ -56,13 +56,19 @@ impl DelimitedTable {
         };
         let dialect = dialect_of(&head, ended, delimiter, column);
         let quoted = dialect.quoted;
+        let (first, behind_header) = header_of(&head, dialect);
         let input = Rows::new(Cursor::new(head).chain(input), dialect, max_row_bytes as u64);
         let mut reader = parser(dialect).from_reader(input);
         let mut headers = csv::ByteRecord::new();
         for _ in 0..=usize::from(dialect.sets_delimiter) {
-            if let Err(error) = reader.read_byte_record(&mut headers) {
-                return Err(row_error(&path, error, reader.get_ref().flaw(), quoted, max_row_bytes, io));
+            let Err(error) = reader.read_byte_record(&mut headers) else { continue };
+            let flaw = reader.get_ref().flaw();
+            // A missing column says more than a flaw of a row below the header.
+            if flaw.is_none_or(|flaw| flaw.start().offset < behind_header) || has(&first, column) {
+                return Err(row_error(&path, error, flaw, quoted, max_row_bytes, io));
             }
+            headers = first;
+            break;
         }
         let Some(at) = headers.iter().position(|name| name == column.as_bytes()) else {
             let columns: Vec<_> =
@@ -124,17 +130,28 @@ fn dialect_of(head: &[u8], ended: bool, delimiter: u8, column: &str) -> Dialect 
     if let Some((delimiter, rows)) = set_delimiter(head) {
         return Dialect { delimiter, quoted: quoted(delimiter, rows), sets_delimiter: true };
     }
-    let names_column = |dialect: &Dialect| {
-        let mut header = csv::ByteRecord::new();
-        let read = parser(*dialect).from_reader(head).read_byte_record(&mut header);
-        read.is_ok() && header.iter().any(|name| name == column.as_bytes())
-    };
+    let names_column = |dialect: &Dialect| has(&header_of(head, *dialect).0, column);
     let own = Dialect::new(delimiter, quoted(delimiter, head));
     if names_column(&own) {
         return own;
     }
     let others = DELIMITERS.iter().filter(|&&other| other != delimiter);
     others.map(|&other| Dialect::new(other, quoted(other, head))).find(names_column).unwrap_or(own)
+}
+
+/// The header at the start of a file, and where the rows below it begin.
+fn header_of(head: &[u8], dialect: Dialect) -> (csv::ByteRecord, u64) {
+    let (mut reader, mut header) = (parser(dialect).from_reader(head), csv::ByteRecord::new());
+    for _ in 0..=usize::from(dialect.sets_delimiter) {
+        if reader.read_byte_record(&mut header).is_err() {
+            break;
+        }
+    }
+    (header, reader.position().byte())
+}
+
+fn has(header: &csv::ByteRecord, column: &str) -> bool {
+    header.iter().any(|name| name == column.as_bytes())
 }
 
 /// The delimiter that Excel's first line sets, as `sep=;` and `"sep=;"` do, and the rows below.

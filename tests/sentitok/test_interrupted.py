@@ -194,7 +194,7 @@ main()
         ("sentimodels", "sentitok.cli.process", "--version"),
         ("sentimodels", "sentimodels.cli.app", "--version"),
         ("sentimodels", "typer", "archs"),
-        ("sentimodels", "sentimodels.cli.train", "archs"),
+        ("sentimodels", "sentimodels.cli.inspect", "archs"),
     ],
 )
 def test_a_signal_is_answered_from_the_first_line_on(
