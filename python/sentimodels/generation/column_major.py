@@ -2,9 +2,9 @@
 
 A step of continuing a text multiplies one vector by every matrix, so it costs what reading the matrices
 costs. Torch's product on the CPU reads long stretches faster than short ones; therefore a matrix with more
-rows than columns is kept column by column. A text is continued 1.28 times as fast by preset tiny; by nano 1.03
-times by the best run and 0.92 by the median (2026-11-29, one thread). Shapes and numbers stay the same.
-Training and GPUs do not use it.
+rows than columns is kept column by column. A text is continued 1.28 times as fast by preset tiny; by nano
+1.03 times by the best run and 0.92 by the median (2026-11-29, one thread). Shapes and numbers stay the
+same. Training and GPUs do not use it.
 """
 
 import torch
