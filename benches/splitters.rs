@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use sentitok::pre_tokenizer::simd::Level;
+use sentitok::text::simd::Level;
 use sentitok::{Error, PreTokenizer, Result};
 
 const RUNS: usize = 9;

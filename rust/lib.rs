@@ -72,6 +72,7 @@ pub mod progress;
 #[cfg(feature = "python")]
 mod py;
 mod random;
+mod scratch_pool;
 #[cfg(feature = "train")]
 mod sentencepiece_rules;
 mod step_counter;

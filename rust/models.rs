@@ -16,7 +16,7 @@ use crate::models::wordpiece::{RawWords, WordPiece};
 use crate::normalizer::Normalizer;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
-use crate::pre_tokenizer::chunks::Piece;
+use crate::text::Piece;
 use crate::token_lengths::Extents;
 use crate::vocab::{TokenId, Vocab};
 

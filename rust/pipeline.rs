@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, Rewritten};
-#[cfg(feature = "corpus")]
-use crate::pre_tokenizer::chunks::Piece;
 use crate::pre_tokenizer::{PreTokenizer, cut_before_blank};
+#[cfg(feature = "corpus")]
+use crate::text::Piece;
 use crate::text::pattern::Work;
 
 /// A normalizer and a pre-tokenizer.
@@ -160,7 +160,7 @@ impl Pipeline {
 /// Pieces as counting gets them.
 #[cfg(feature = "corpus")]
 pub(crate) enum Pieces<'a> {
-    /// Up to [`LONG_CHUNK`](crate::pre_tokenizer::chunks::LONG_CHUNK) pieces of these bytes.
+    /// Up to [`LONG_CHUNK`](crate::text::LONG_CHUNK) pieces of these bytes.
     Chunk(&'a [u8], &'a [Piece]),
     /// One piece: of a text so long that a chunk cannot name its places, or of
     /// bytes that are not text.

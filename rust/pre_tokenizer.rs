@@ -32,8 +32,6 @@ pub mod oracle;
 mod published;
 mod regex;
 mod sequence;
-#[doc(hidden)]
-pub mod simd;
 mod spaces;
 mod split;
 mod unicode_scripts;

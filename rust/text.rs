@@ -1,8 +1,12 @@
-//! Text below tokenizers: Unicode tables, runs of UTF-8, patterns, search for many strings at once.
+//! Text below tokenizers: Unicode tables, runs of UTF-8, patterns, search for many strings, vector code.
+
+use std::ops::Range;
 
 pub(crate) mod automaton;
 pub mod byte_level;
 pub(crate) mod pattern;
+#[doc(hidden)]
+pub mod simd;
 pub(crate) mod spelling;
 pub(crate) mod trie;
 pub mod unicode;
@@ -18,6 +22,26 @@ pub(crate) use std::str::from_utf8;
 pub const SPACE_MARK: char = '▁';
 pub(crate) const SPACE_MARK_STR: &str = "▁";
 pub(crate) const SPACE_MARK_BYTES: [u8; 3] = [0xE2, 0x96, 0x81];
+
+/// Pieces are handed on in chunks of this size where nothing asks for more.
+pub(crate) const CHUNK: usize = 128;
+/// The most pieces of a chunk.
+pub(crate) const LONG_CHUNK: usize = 512;
+
+/// Where a piece lies: bytes `start..end` of a text of at most 4 GiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Piece {
+    /// Where it lies.
+    #[inline(always)]
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
 
 /// The character that bytes are, if they are one.
 pub(crate) fn single_char(bytes: &[u8]) -> Option<char> {

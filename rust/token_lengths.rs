@@ -6,7 +6,7 @@
 //! `Worker::encode_with_lens` is the definition. Not for models with affixes, nor
 //! for those that leave out what they do not know: these have no extents.
 
-use crate::pre_tokenizer::chunks::Piece;
+use crate::text::Piece;
 use crate::vocab::{TokenId, Vocab};
 
 /// Where a token's text lies in the original, in bytes; empty for a special

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sentitok::PreTokenizer;
-use sentitok::pre_tokenizer::simd::Level;
+use sentitok::text::simd::Level;
 
 fn pieces(pre_tokenizer: &PreTokenizer, form: Option<Level>, text: &str) -> Vec<std::ops::Range<usize>> {
     let mut pieces = Vec::new();

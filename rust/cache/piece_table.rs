@@ -14,8 +14,8 @@ use std::hint::select_unpredictable;
 
 use crate::error::Result;
 use crate::memory;
-use crate::pre_tokenizer::chunks::Piece;
-use crate::pre_tokenizer::simd::{huge_pages, prefetch};
+use crate::text::Piece;
+use crate::text::simd::{huge_pages, prefetch};
 
 /// The longest piece that has a key.
 pub(crate) const MAX_KEY: usize = 15;

@@ -9,7 +9,7 @@
 use crate::cache::piece_table::{Key, MAX_KEY, NO_KEY, PieceTable, Value, hash, key};
 use crate::error::{Error, Result};
 use crate::memory::MakeRoom;
-use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
+use crate::text::{LONG_CHUNK, Piece};
 use crate::vocab::TokenId;
 
 /// 8 MiB of table, at which a running text is repeated fastest.

@@ -3,7 +3,7 @@
 //! Not for patterns: see [`super::Matches`].
 
 use super::Rewrite;
-use crate::pre_tokenizer::simd::{Level, Room};
+use crate::text::simd::{Level, Room};
 
 /// Replaces every occurrence of `pattern`; `false` when there is none.
 pub(super) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {

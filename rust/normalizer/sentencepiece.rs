@@ -19,8 +19,8 @@ use super::growth::Growth;
 use super::rewrite::Plain;
 use super::{Aligned, Rewrite};
 use crate::error::{Error, Result};
-use crate::pre_tokenizer::simd::{Level, Room};
 use crate::text::SPACE_MARK_STR;
+use crate::text::simd::{Level, Room};
 use crate::text::trie::Trie;
 
 /// What a normalizer does, as its file has it.

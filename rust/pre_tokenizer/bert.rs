@@ -3,7 +3,7 @@
 //! White space is in no piece. Punctuation is what tokenizers 0.23 takes for
 //! it (a table of Unicode 8), not what Google's Python takes.
 
-use crate::pre_tokenizer::simd::{Block, Places, Window, Words, long};
+use crate::text::simd::{Block, Places, Window, Words, long};
 use crate::{
     text::unicode::flag::*,
     text::unicode::{Flags, end_of_run_without, flags, flags_at, flags_of_long},

@@ -4,8 +4,8 @@
 //! run is cut into at most three pieces, so a text costs a constant number of
 //! passes whatever it holds. [`places`] says the same of a window's masks.
 
-use crate::pre_tokenizer::simd::{Shape, WINDOW, bits};
 use crate::step_counter::step;
+use crate::text::simd::{Shape, WINDOW, bits};
 use crate::text::unicode::{flag, flags_at};
 
 /// A run of white space.

@@ -9,10 +9,10 @@ use std::ops::Range;
 use super::PreTokenizer;
 use super::{bert, cl100k, deepseek, google_bert, gpt2, metaspace, o200k, whitespace};
 use crate::error::Error;
-use crate::pre_tokenizer::simd::Level;
-pub(crate) use crate::pre_tokenizer::simd::{CHUNK, LONG_CHUNK, Piece};
 use crate::text::pattern::Work;
+use crate::text::simd::Level;
 use crate::text::unicode::flag::LETTER;
+use crate::text::{CHUNK, LONG_CHUNK, Piece};
 
 /// The bytes of a text whose chunks are short.
 const SHORT_TEXT: usize = 1 << 9;

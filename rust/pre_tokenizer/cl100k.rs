@@ -9,7 +9,7 @@
 //! character is in a piece; a text is scanned a constant number of times.
 
 use super::{blanks, contraction};
-use crate::pre_tokenizer::simd::{Block, EARLY, Shape, Starts, Tiles, WINDOW, Window, bits, long};
+use crate::text::simd::{Block, EARLY, Shape, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::{
     text::unicode::flag::*,
     text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use super::cl100k::{end_of_numbers, number_places};
 use super::{PreTokenizer, blanks};
-use crate::pre_tokenizer::simd::{Block, Shape, Starts, Tiles, WINDOW, Window};
+use crate::text::simd::{Block, Shape, Starts, Tiles, WINDOW, Window};
 use crate::text::unicode::flag::*;
 use crate::text::unicode::{flags_at, point_of_long, properties};
 

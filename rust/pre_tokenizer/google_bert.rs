@@ -7,7 +7,7 @@
 mod tables;
 
 use super::bert;
-use crate::pre_tokenizer::simd::{Block, Places, Window, Words};
+use crate::text::simd::{Block, Places, Window, Words};
 use crate::{
     text::unicode::flag::*,
     text::unicode::{Flags, flags, flags_at},

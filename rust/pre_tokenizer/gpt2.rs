@@ -7,7 +7,7 @@
 //! in a piece, and where a piece ends depends on its start and what follows.
 
 use super::{blanks, contraction};
-use crate::pre_tokenizer::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
+use crate::text::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::{
     text::unicode::flag::*,
     text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},

@@ -1,8 +1,8 @@
 //! That splitting is linear: steps are counted, so a busy machine changes nothing.
 
 use super::PreTokenizer;
-use crate::pre_tokenizer::simd::Level;
 use crate::step_counter;
+use crate::text::simd::Level;
 
 /// What runs of one sort, and of two alternately, are made of.
 const UNITS: [&str; 18] = [

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::normalizer::{Rewrite, spell_spaces, spell_words};
-use crate::pre_tokenizer::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
 use crate::step_counter::step;
+use crate::text::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
 use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
 /// Which sections get a space in front.

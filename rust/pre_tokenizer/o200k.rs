@@ -13,8 +13,8 @@ use super::{
     cl100k::{end_of_numbers, number_places},
     contraction,
 };
-use crate::pre_tokenizer::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::step_counter::step;
+use crate::text::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::{
     text::unicode::flag::*,
     text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},

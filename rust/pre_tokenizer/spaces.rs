@@ -3,7 +3,8 @@
 //! What [`super::metaspace`] does to text that was rewritten. Not a pre-tokenizer of its own: the
 //! caller knows that a space is a mark.
 
-use crate::pre_tokenizer::simd::{Block, Level, Piece, Starts, Tiles, WINDOW, Window};
+use crate::text::Piece;
+use crate::text::simd::{Block, Level, Starts, Tiles, WINDOW, Window};
 
 /// Where pieces start: at every space, or at the first of several.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pre_tokenizer::simd::CHUNK;
+    use crate::text::CHUNK;
 
     proptest! {
         #[test]

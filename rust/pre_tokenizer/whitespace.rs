@@ -3,7 +3,7 @@
 //! White space is in no piece. Names and results are those of tokenizers'
 //! `Whitespace` and `WhitespaceSplit`.
 
-use crate::pre_tokenizer::simd::{Block, Places, Window, Words, long};
+use crate::text::simd::{Block, Places, Window, Words, long};
 use crate::{
     text::unicode::flag::*,
     text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},

@@ -10,7 +10,7 @@ use super::walk::{Origin, Visit, Walk, check_len};
 use crate::cache::piece_table::{Key, MAX_KEY, PieceTable, hash, key};
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, Rewritten, SentencePiece};
-use crate::pre_tokenizer::chunks::Piece;
+use crate::text::Piece;
 use crate::text::utf8_runs::{Stretch, for_each_few, for_each_stretch};
 use crate::tokenizer::added_tokens::{AddedToken, Section};
 use crate::tokenizer::special_policy::SpecialPolicy;

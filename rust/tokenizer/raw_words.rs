@@ -13,7 +13,7 @@ use crate::models::Worker;
 use crate::models::wordpiece::RawWords;
 use crate::normalizer::Aligned;
 use crate::pre_tokenizer::PreTokenizer;
-use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::text::{CHUNK, Piece};
 use crate::tokenizer::special_policy::SpecialPolicy;
 
 impl<S: Sink> Walk<'_, '_, S> {

@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
-use crate::pre_tokenizer::chunks::Piece;
+use crate::text::Piece;
 use crate::tokenizer::added_tokens::AddedToken;
 use crate::tokenizer::encoding::{SourceTexts, Span};
 use crate::tokenizer::special_policy::SpecialPolicy;

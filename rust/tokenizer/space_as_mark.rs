@@ -9,9 +9,9 @@ use super::Tokenizer;
 use super::sink::Sink;
 use super::walk::{Visit, Walk};
 use crate::memory;
-use crate::pre_tokenizer::chunks::{CHUNK, Piece};
-use crate::pre_tokenizer::simd::Tiles;
 use crate::pre_tokenizer::{PreTokenizer, Prepend, Spaces};
+use crate::text::simd::Tiles;
+use crate::text::{CHUNK, Piece};
 use crate::tokenizer::offsets::{Front, marks_spaces};
 
 /// What stands for a space.

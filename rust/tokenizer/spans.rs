@@ -10,7 +10,7 @@ use super::walk::{MOST_RESERVED, Origin, RawSection};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
-use crate::pre_tokenizer::chunks::Piece;
+use crate::text::Piece;
 use crate::token_lengths::Extents;
 use crate::tokenizer::added_tokens::AddedToken;
 use crate::tokenizer::encoding::{SourceTexts, Span};

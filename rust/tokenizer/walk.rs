@@ -18,7 +18,7 @@ use crate::models::bpe::Dropout;
 use crate::models::wordpiece::RawWords;
 use crate::normalizer::{Aligned, Rewritten, WayBack};
 use crate::pre_tokenizer::PreTokenizer;
-use crate::pre_tokenizer::chunks::Piece;
+use crate::text::Piece;
 use crate::text::pattern::Work;
 use crate::tokenizer::added_tokens::Section;
 use crate::tokenizer::encoding::Span;

@@ -1,37 +1,33 @@
-//! `Workers`: a model with what is kept for it from call to call.
-//!
-//! Not for the work itself, which whoever borrows a worker does.
+//! `Workers`: lends workers of a model, whose caches live on between calls.
 
 use std::sync::{Arc, OnceLock};
 
-use crate::cache::scratch_pool::{Owner, Resting};
 use crate::models::{Model, Scratch, Worker};
 use crate::parallel;
+use crate::scratch_pool::{Owner, ScratchPool};
 use crate::token_lengths::Extents;
 
-/// A model and what its workers left behind: their caches live on between calls.
-///
-/// The models of one tokenizer share the places where that rests.
+/// A model and the pool that its workers' caches lie in between calls. The models of one tokenizer share the pool.
 pub(super) struct Workers {
     model: Arc<Model>,
     /// Made when spans are first asked for.
     extents: OnceLock<Option<Extents>>,
     owner: Owner,
-    resting: Arc<Resting<Scratch>>,
+    pool: Arc<ScratchPool<Scratch>>,
 }
 
 impl Workers {
-    /// As many may rest as can run, for each of `n_models` in turn: each holds up
-    /// to 18 MiB (Unigram: 13 MiB).
+    /// The pool has a place for each thread and each of `n_models`; what lies there has up to 18 MiB (Unigram:
+    /// 13 MiB).
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
-        let resting = Arc::new(Resting::new(n_models * parallel::default_threads()));
-        Self { model, extents: OnceLock::new(), owner: resting.new_owner(), resting }
+        let pool = Arc::new(ScratchPool::new(n_models * parallel::default_threads()));
+        Self { model, extents: OnceLock::new(), owner: pool.new_owner(), pool }
     }
 
-    /// Those of another model, which rest in the same places.
+    /// Workers of another model with the same pool.
     pub(super) fn beside(&self, model: Arc<Model>) -> Self {
-        let (owner, resting) = (self.resting.new_owner(), self.resting.clone());
-        Self { model, extents: OnceLock::new(), owner, resting }
+        let (owner, pool) = (self.pool.new_owner(), self.pool.clone());
+        Self { model, extents: OnceLock::new(), owner, pool }
     }
 
     pub(super) fn model(&self) -> &Arc<Model> {
@@ -48,21 +44,22 @@ impl Workers {
 
     #[cfg(test)]
     pub(super) fn share_places_with(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.resting, &other.resting) && self.owner != other.owner
+        Arc::ptr_eq(&self.pool, &other.pool) && self.owner != other.owner
     }
 
     #[cfg(test)]
     pub(super) fn n_places(&self) -> usize {
-        self.resting.len()
+        self.pool.len()
     }
 
+    /// Runs `work` with a worker.
     pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Worker<'_>) -> T) -> T {
-        let mut worker = match self.resting.take(self.owner) {
+        let mut worker = match self.pool.take(self.owner) {
             Some(scratch) => self.model.worker_with(scratch),
             None => self.model.worker(),
         };
         let result = work(&mut worker);
-        self.resting.put(self.owner, worker.into_scratch());
+        self.pool.put(self.owner, worker.into_scratch());
         result
     }
 }

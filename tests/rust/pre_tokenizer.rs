@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use sentitok::normalizer::Aligned;
-use sentitok::pre_tokenizer::simd::Level;
 use sentitok::pre_tokenizer::{Digits, PreTokenizer, Prepend, SplitPattern, oracle};
+use sentitok::text::simd::Level;
 use sentitok::text::unicode::flags;
 use sentitok::{Error, Pipeline};
 

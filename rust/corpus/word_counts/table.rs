@@ -17,8 +17,8 @@ pub(crate) use self::sorted::Sorted;
 use crate::cache::piece_table::{self, Key, MAX_KEY, NO_KEY, key_of_piece};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
-use crate::pre_tokenizer::chunks::{LONG_CHUNK, Piece};
-use crate::pre_tokenizer::simd::prefetch;
+use crate::text::simd::prefetch;
+use crate::text::{LONG_CHUNK, Piece};
 
 /// Slots of an empty table.
 const FIRST_SLOTS: usize = 1 << 12;

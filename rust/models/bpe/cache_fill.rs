@@ -13,8 +13,8 @@ use crate::cache::long_pieces::LongPieces;
 use crate::cache::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::cache::pretoken_cache::{self, PretokenCache};
 use crate::models::bpe::merge_boundaries::Run;
-use crate::pre_tokenizer::chunks::Piece;
-use crate::pre_tokenizer::simd::{Level, Work};
+use crate::text::Piece;
+use crate::text::simd::{Level, Work};
 use crate::vocab::TokenId;
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole, as no token's key

@@ -17,8 +17,8 @@
 
 use crate::error::Result;
 use crate::memory;
-use crate::pre_tokenizer::simd::bits;
 use crate::text::SPACE_MARK_BYTES;
+use crate::text::simd::bits;
 use crate::vocab::Vocab;
 
 const MARK: &[u8] = &SPACE_MARK_BYTES;

@@ -11,7 +11,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
 
-use crate::pre_tokenizer::simd::{huge_pages, prefetch};
+use crate::text::simd::{huge_pages, prefetch};
 use crate::vocab::TokenId;
 
 /// What a pair merges into, and when: the lowest rank merges first.

@@ -314,7 +314,7 @@ impl Bpe {
 mod tests {
     use super::super::merge::Symbols;
     use super::*;
-    use crate::pre_tokenizer::simd::{Level, Work};
+    use crate::text::simd::{Level, Work};
 
     /// Pieces, and what became of each.
     struct Listed {

@@ -13,7 +13,7 @@ use hashbrown::DefaultHashBuilder;
 use super::short_merge::{self, Few, FewUnits};
 use super::{Bpe, MergeOrder};
 use crate::cache::piece_table::{Key, MAX_KEY, Value, hash, key};
-use crate::pre_tokenizer::simd::prefetch;
+use crate::text::simd::prefetch;
 use crate::text::single_char;
 use crate::vocab::{TokenId, Vocab};
 

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::bpe::cache_fill::Misses;
 use crate::models::bpe::merge_boundaries::{Run, word_ends};
-use crate::pre_tokenizer::chunks::{CHUNK, Piece};
 use crate::random::Random;
+use crate::text::{CHUNK, Piece};
 use crate::vocab::TokenId;
 
 /// BPE-dropout: a probability and a seeded source of numbers.

@@ -19,7 +19,7 @@ use crate::cache::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, hash};
 use crate::error::{Error, Result};
 use crate::memory::MakeRoom;
 use crate::models::unigram::partial::Draft;
-use crate::pre_tokenizer::chunks::Piece;
+use crate::text::Piece;
 use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
 

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::normalizer::bert::{ALONE, BLANK, CleaningTable, rewrite, rewrite_word};
 use crate::normalizer::{Aligned, Bert, Plain};
 use crate::pre_tokenizer::PreTokenizer;
-use crate::pre_tokenizer::chunks::Piece;
-use crate::pre_tokenizer::simd::{Block, ByLead, Level, Places, Window, Words, long_by_lead};
+use crate::text::Piece;
+use crate::text::simd::{Block, ByLead, Level, Places, Window, Words, long_by_lead};
 use crate::text::unicode::point_of_long;
 use crate::vocab::TokenId;
 
@@ -221,7 +221,7 @@ impl Stages<'_> {
 mod tests {
     use super::*;
     use crate::normalizer::Normalizer;
-    use crate::pre_tokenizer::chunks::CHUNK;
+    use crate::text::CHUNK;
 
     /// The raw words of a text by what each character is alone.
     fn one_by_one(table: &CleaningTable, text: &str) -> Vec<Piece> {

@@ -6,7 +6,7 @@ use crate::cache::piece_table::{Key, MAX_KEY, key};
 use crate::cache::pretoken_cache::{Misses, PretokenCache};
 use crate::error::{Error, Result};
 use crate::normalizer::{Bert, Plain};
-use crate::pre_tokenizer::chunks::{CHUNK, Piece};
+use crate::text::{CHUNK, Piece};
 use crate::vocab::TokenId;
 
 /// The buffers and the cache of one thread, good for one model alone: what a

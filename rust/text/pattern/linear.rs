@@ -29,8 +29,8 @@ use regex_automata::{Anchored, Input, MatchKind};
 use self::failures::Failures;
 use self::firsts::Firsts;
 use super::{PROGRAM_BYTES, Stop, Work};
-use crate::cache::scratch_pool::{Owner, Resting};
 use crate::parallel;
+use crate::scratch_pool::{Owner, ScratchPool};
 use crate::text::unicode::properties::spell_out;
 
 /// Looks at each byte, and bytes more, that are not counted.
@@ -58,7 +58,7 @@ struct Dfas {
     firsts: OnceLock<Box<Firsts>>,
     /// Whether all matches begin where a text does or end where it does.
     at_edges: bool,
-    resting: Resting<Box<Caches>>,
+    pool: ScratchPool<Box<Caches>>,
     owner: Owner,
 }
 
@@ -81,11 +81,11 @@ impl std::fmt::Debug for Dfas {
 impl Dfas {
     /// Runs `work` with caches that an earlier search left behind, or new ones.
     fn with_caches<T>(&self, work: impl FnOnce(&mut Caches) -> T) -> T {
-        let mut caches = self.resting.take(self.owner).unwrap_or_else(|| {
+        let mut caches = self.pool.take(self.owner).unwrap_or_else(|| {
             Box::new(Caches { forward: self.forward.create_cache(), reverse: self.reverse.create_cache() })
         });
         let result = work(&mut caches);
-        self.resting.put(self.owner, caches);
+        self.pool.put(self.owner, caches);
         result
     }
 }
@@ -124,15 +124,15 @@ impl Linear {
                 .map_err(|error| error.to_string())
         };
         let (forward, reverse) = (build(false)?, build(true)?);
-        let resting = Resting::new(parallel::default_threads());
+        let pool = ScratchPool::new(parallel::default_threads());
         Ok(Self {
             dfas: Arc::new(Dfas {
                 forward,
                 reverse,
                 firsts: OnceLock::new(),
                 at_edges: edges::are_all(&hir),
-                owner: resting.new_owner(),
-                resting,
+                owner: pool.new_owner(),
+                pool,
             }),
         })
     }

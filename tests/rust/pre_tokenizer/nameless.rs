@@ -1,8 +1,8 @@
 //! Patterns without a name that have a splitter all the same: Qwen 3.5's, and the three of
 //! DeepSeek-V3. The engine that runs any pattern is their oracle.
 
-use sentitok::pre_tokenizer::simd::Level;
 use sentitok::pre_tokenizer::{PreTokenizer, SplitPattern};
+use sentitok::text::simd::Level;
 
 use super::{FULL, REPRESENTATIVES, Random, split, split_by};
 

@@ -1,7 +1,7 @@
 //! The vectorised splitters against the scalar rules, in every form this
 //! machine runs: at all places of a window, and over its edges.
 
-use sentitok::pre_tokenizer::simd::Level;
+use sentitok::text::simd::Level;
 use sentitok::{BpeTrainer, EncodeOptions, Pipeline, PreTokenizer, Progress, Tokenizer, WordCounts};
 
 use super::nameless::nameless;

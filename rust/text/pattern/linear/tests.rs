@@ -100,7 +100,7 @@ fn as_many_caches_rest_as_there_are_processors() {
         std::thread::scope(|scope| drop(scope.spawn(search)));
     }
     std::thread::scope(|scope| (0..20).for_each(|_| drop(scope.spawn(search))));
-    let Dfas { resting, owner, .. } = &*linear.dfas;
-    let n = std::iter::from_fn(|| resting.take(*owner)).count();
+    let Dfas { pool, owner, .. } = &*linear.dfas;
+    let n = std::iter::from_fn(|| pool.take(*owner)).count();
     assert!((1..=parallel::default_threads()).contains(&n), "{n}");
 }

@@ -32,9 +32,10 @@ use std::sync::OnceLock;
 
 pub(crate) use self::block::{Block, EARLY, WINDOW, Window, bits};
 pub(crate) use self::classes::{ByLead, Shape, long, long_by_lead};
-pub(crate) use self::fill::{CHUNK, LONG_CHUNK, Piece, Places, Starts, Tiles, Words};
+pub(crate) use self::fill::{Places, Starts, Tiles, Words};
 pub(crate) use self::prefetch::prefetch;
 pub(crate) use self::spaces::Room;
+use super::Piece;
 
 /// What splits; made only where it can run.
 #[doc(hidden)]

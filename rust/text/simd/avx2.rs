@@ -10,8 +10,9 @@ use std::arch::x86_64::{
 
 use super::Work;
 use super::block::{Block, Bytes, Load};
-use super::fill::{self, Piece, Tiles, Words};
+use super::fill::{self, Tiles, Words};
 use super::spaces::{self, Room};
+use crate::text::Piece;
 
 /// Proves that the processor has AVX2 and the bit instructions of its time.
 #[derive(Clone, Copy, Debug)]

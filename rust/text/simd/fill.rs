@@ -8,27 +8,8 @@ use std::hint::select_unpredictable;
 use super::block::{Block, Bytes, Load, WINDOW, Window};
 use super::classes::Shape;
 use crate::step_counter::step;
+use crate::text::Piece;
 use crate::text::unicode::{end_of_run, flag};
-
-/// The pieces of a chunk where there is no reason for more.
-pub(crate) const CHUNK: usize = 128;
-/// The most pieces of a chunk.
-pub(crate) const LONG_CHUNK: usize = 512;
-
-/// Where a piece lies: bytes `start..end` of a text of at most 4 GiB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-}
-
-impl Piece {
-    /// Where it lies.
-    #[inline(always)]
-    pub(crate) fn range(self) -> std::ops::Range<usize> {
-        self.start as usize..self.end as usize
-    }
-}
 
 /// Splitters whose pieces follow each other without gaps.
 ///
