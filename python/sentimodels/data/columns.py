@@ -1,6 +1,8 @@
-"""Tables with columns (CSV, TSV, JSON Lines, Parquet): which column is the text, and the rows that they hold.
+"""Tables with columns (CSV, TSV, JSON Lines, Parquet): how they are opened, and which column is the text.
 
-A column is guessed only when nothing else could be meant, and the guess is a note of the table.
+A format is opened as an `OpenTable`, whose cells come in blocks, so that a corpus of any size is read in
+bounded memory. A column is guessed only when nothing else could be meant, and the guess is a note of the
+table.
 
 CSV and TSV are parsed by pandas and Parquet by pyarrow. JSON Lines are parsed by `json`, because
 `pandas.read_json` changes what it reads: 9007199254740993 beside a null ends in ...992, half a character
@@ -10,15 +12,17 @@ vanishes, and an error has no line.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import DataError
 from .opening import TextFile, hash_file
-from .row_buffer import CellError, Rows, as_label, as_text, as_texts, listed, without_breaks
-from .separated import Dialect, Place, parsed, rows_within_cells
+from .row_buffer import CellError, Rows, as_label, as_text, as_texts, listed, whole_cells, without_breaks
+from .separated import Block, Dialect, Place, parsed, rows_within_cells
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
@@ -31,7 +35,45 @@ _UNNAMED = re.compile(r"column [0-9]+")
 _WORDS = 2.0
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
 # Rows of Parquet at a time, and those that a guess looks at.
-_AT_ONCE, _LOOKED_AT = 1 << 12, 200
+_AT_ONCE, LOOKED_AT = 1 << 12, 200
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows that follow one another in a file, column by column.
+
+    Attributes:
+        by_name: the cells of each column.
+        line_of: returns the line of a row, counted from 0 within these; `None` where rows have no line.
+        is_row: which of them are rows of the table; the others are only counted, as blank lines.
+        several_lines: of a column, the quoted cells that hold lines which may be rows, with their places.
+    """
+
+    by_name: Mapping[str, list[str]]
+    line_of: Callable[[int], int] | None = None
+    is_row: Sequence[bool] | None = None
+    several_lines: Callable[[str], Iterator[tuple[Place, list[str]]]] | None = None
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A file whose rows are about to be read.
+
+    Attributes:
+        names: of its columns.
+        blocks: reads some columns; each row must have a value in those that are named second.
+        sha256: reads to the end; returns the hash of the file's bytes after decompression.
+        sample: some cells of each column.
+        note: how the file is written, where that was recognised.
+        fixed: the format has these columns and no others, by their roles: `text`, `label`, `group`, `id`.
+    """
+
+    names: Sequence[str]
+    blocks: Callable[[Sequence[str], Collection[str]], Iterator[Cells]]
+    sha256: Callable[[], str]
+    sample: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    note: str | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,9 +123,9 @@ class Columns:
 @dataclass(frozen=True)
 class _Chosen:
     text: str
-    label: str | None
-    group: str | None
-    id: str | None
+    label: str | None = None
+    group: str | None = None
+    id: str | None = None
 
 
 def is_known(name: str) -> bool:
@@ -200,96 +242,82 @@ def _few_values(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequ
     return matches[0] if len(matches) == 1 else None
 
 
-class _Adder:
-    """Turns columns of cells into rows."""
+def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = False) -> None:
+    """Adds the rows of a table, until no more are wanted.
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        asked: Columns,
-        rows: Rows,
-        sample: Mapping[str, Sequence[str]],
-        *,
-        clean: bool,
-    ) -> None:
-        self.chosen, notes = choose(names, asked, rows.path, sample)
-        self.kept = [name for name in names if name in asked.keep or "all" in asked.keep]
-        roles = {role: getattr(self.chosen, role) for role in ("text", "label", "group", "id")}
-        rows.columns = {role: name for role, name in roles.items() if name is not None}
-        self.where = asked.where
-        self.rows = rows
-        self.clean = clean
+    Args:
+        table: the open file.
+        asked: the columns that the user named.
+        rows: where they go.
+        clean: write `<br />` as a space in texts.
+
+    Raises:
+        DataError: if a column is missing or unclear, or a cell is not what it should be.
+    """
+    if table.fixed:
+        chosen, kept = _Chosen(**{name: name for name in table.names}), []
+    else:
+        chosen, notes = choose(table.names, asked, rows.path, table.sample)
         rows.notes += notes
-
-    @property
-    def needed(self) -> list[str]:
-        """The columns that are read."""
-        chosen = self.chosen
-        every = [chosen.text, chosen.label, chosen.group, chosen.id, self.where[0] if self.where else None]
-        return [name for name in dict.fromkeys([*every, *self.kept]) if name is not None]
-
-    def add(self, cells: Mapping[str, list[str]], line_of: Callable[[int], int] | None = None) -> bool:
-        """Adds rows; false when no more are wanted."""
-        chosen = self.chosen
-        texts = cells[chosen.text]
-        kept = None
-        if self.where is not None:
-            name, value = self.where
-            value = as_label(value)
-            kept = [as_label(cell) == value for cell in cells[name]]
-        return self.rows.extend(
-            [without_breaks(text) for text in texts] if self.clean else texts,
-            *(None if name is None else cells[name] for name in (chosen.label, chosen.group, chosen.id)),
-            kept=kept,
-            line_of=line_of,
-            others={name: cells[name] for name in self.kept},
-        )
-
-
-class Cells(Protocol):
-    """The columns of a table in memory."""
-
-    def __call__(self, name: str, n: int | None = None, /) -> list[str]:
-        """Returns the first `n` cells of a column, or all."""
-        ...
-
-
-def add_columns(names: Sequence[str], asked: Columns, rows: Rows, cells: Cells) -> None:
-    """Adds the rows of a table in memory.
-
-    Raises:
-        DataError: if a column is missing or unclear.
-    """
-
-    def looked_at(name: str) -> list[str]:
-        try:
-            return cells(name, _LOOKED_AT)
-        except DataError:  # of a column that may not be read at all
-            return []
-
-    adder = _Adder(names, asked, rows, {name: looked_at(name) for name in names}, clean=False)
-    adder.add({name: cells(name) for name in adder.needed})
-
-
-def read_separated(file: TextFile, rows: Rows, asked: Columns, dialect: Dialect, *, clean: bool) -> None:
-    """Reads a CSV or TSV file.
-
-    Raises:
-        DataError: if a row has other columns than the first, or a quote is not closed.
-    """
-    names = dialect.names
-    sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}
-    adder = _Adder(names, asked, rows, sample, clean=clean)
-    places = {name: names.index(name) for name in adder.needed}
-    label = adder.chosen.label
+        rows.columns = {role: name for role, name in vars(chosen).items() if name is not None}
+        kept = [name for name in table.names if name in asked.keep or "all" in asked.keep]
+    roles, where = (chosen.label, chosen.group, chosen.id), asked.where
+    every = [chosen.text, *roles, where and where[0], *kept]
+    needed = [name for name in dict.fromkeys(every) if name is not None]
     swallowed: list[tuple[Place, list[str]]] = []
-    for block in dialect.blocks(file.stream(), rows.path, file.longest):
-        if label is not None and dialect.quoted and not dialect.sure:
-            swallowed += rows_within_cells(block, len(names), places[label])
-        columns = parsed(rows.path, block, len(names), sorted(set(places.values())))
-        if not adder.add({name: columns[at] for name, at in places.items()}, block.line_of):
+    for block in table.blocks(needed, [name for name in (chosen.text, chosen.label) if name is not None]):
+        cells = block.by_name
+        if chosen.label is not None and block.several_lines is not None:
+            swallowed += block.several_lines(chosen.label)
+        wanted = block.is_row
+        if where is not None:
+            value = as_label(where[1])
+            wanted = [as_label(cell) == value for cell in cells[where[0]]]
+        texts = cells[chosen.text]
+        more = rows.extend(
+            [without_breaks(text) for text in texts] if clean else texts,
+            *(None if name is None else cells[name] for name in roles),
+            kept=wanted,
+            line_of=block.line_of,
+            others={name: cells[name] for name in kept},
+        )
+        if not more:
             break
     _refuse_swallowed(rows, swallowed)
+
+
+def texts_of(table: OpenTable, asked: Columns, path: Path) -> Iterator[str]:
+    """Yields the texts of a table, in memory that does not grow with it.
+
+    Raises:
+        DataError: if the column is missing or unclear, or a cell is not one text.
+    """
+    name = "text" if table.fixed else choose(table.names, asked, path, table.sample)[0].text
+    for block in table.blocks([name], [name]):
+        texts, _ = whole_cells(block.by_name[name])
+        yield from texts if block.is_row is None else compress(texts, block.is_row)
+
+
+def open_separated(file: TextFile, dialect: Dialect) -> OpenTable:
+    """Opens a CSV or TSV file; a row with other columns than the first, or an open quote, is an error."""
+    path, names = file.path, dialect.names
+
+    def blocks(needed: Sequence[str], _: Collection[str]) -> Iterator[Cells]:
+        places = {name: names.index(name) for name in needed}
+        for block in dialect.blocks(file.stream(), path, file.longest):
+            columns = parsed(path, block, len(names), sorted(set(places.values())))
+
+            def several_lines(name: str, block: Block = block) -> Iterator[tuple[Place, list[str]]]:
+                return rows_within_cells(block, len(names), places[name])
+
+            yield Cells(
+                {name: columns[at] for name, at in places.items()},
+                block.line_of,
+                several_lines=several_lines if dialect.quoted and not dialect.sure else None,
+            )
+
+    sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}
+    return OpenTable(names, blocks, file.sha256, sample, dialect.note)
 
 
 def _refuse_swallowed(rows: Rows, found: list[tuple[Place, list[str]]]) -> None:
@@ -303,28 +331,29 @@ def _refuse_swallowed(rows: Rows, found: list[tuple[Place, list[str]]]) -> None:
             )
 
 
-def read_json_lines(file: TextFile, rows: Rows, asked: Columns, *, clean: bool) -> None:
-    """Reads one JSON object a line.
+def open_json_lines(file: TextFile) -> OpenTable:
+    """Opens a file of one JSON object a line; anything else, or a row without its text, is an error."""
+    path = file.path
+    read = _records(file, path)
+    first = list(islice(read, 1))
+    if not first:
+        return OpenTable(("text",), lambda *_: iter(()), file.sha256, fixed=True)
+    looked_at = first[0][1][:LOOKED_AT]
+    names = list(looked_at[0])
+    sample = {name: [_shown(record.get(name)) for record in looked_at] for name in names}
 
-    Raises:
-        DataError: if a line is not a JSON object, or lacks the text.
-    """
-    adder: _Adder | None = None
-    for numbers, records in _records(file, rows.path):
-        if adder is None:
-            names = list(records[0])
-            looked_at = records[:_LOOKED_AT]
-            sample = {name: [_shown(record.get(name)) for record in looked_at] for name in names}
-            adder = _Adder(names, asked, rows, sample, clean=clean)
-        cells = {}
-        for name in adder.needed:
-            if name in (adder.chosen.text, adder.chosen.label):
-                values = _present(records, name, rows.path, numbers)
-            else:
-                values = [record.get(name) for record in records]
-            cells[name] = _cells(values, name, rows.path, numbers)
-        if not adder.add(cells, numbers.__getitem__):
-            return
+    def blocks(needed: Sequence[str], required: Collection[str]) -> Iterator[Cells]:
+        for numbers, records in chain(first, read):
+            cells = {}
+            for name in needed:
+                if name in required:
+                    values = _present(records, name, path, numbers)
+                else:
+                    values = [record.get(name) for record in records]
+                cells[name] = _cells(values, name, path, numbers)
+            yield Cells(cells, numbers.__getitem__)
+
+    return OpenTable(names, blocks, file.sha256, sample)
 
 
 def _present(records: list[dict[str, Any]], name: str, path: Path, numbers: list[int]) -> list[Any]:
@@ -391,8 +420,9 @@ def _cells(values: list[Any], name: str, path: Path, numbers: Sequence[int], uni
         raise DataError(f"{path}: {unit} {numbers[error.place]}, column {name!r}: {error}") from None
 
 
-def read_parquet(path: Path, rows: Rows, asked: Columns, *, clean: bool) -> str:
-    """Reads a Parquet file by batches; returns the hash of the file.
+@contextmanager
+def open_parquet(path: Path) -> Iterator[OpenTable]:
+    """Opens a Parquet file, which is read by batches.
 
     Raises:
         DataError: if pyarrow is missing or cannot read the file, or a cell is not one text.
@@ -403,24 +433,26 @@ def read_parquet(path: Path, rows: Rows, asked: Columns, *, clean: bool) -> str:
     except ImportError as error:
         raise DataError(f'{path}: Parquet needs pyarrow: pip install "sentitok[arrow]"') from error
     try:
-        with pq.ParquetFile(path) as opened:
-            names = list(opened.schema_arrow.names)
-            first = next(opened.iter_batches(batch_size=_LOOKED_AT), None)
+        with pq.ParquetFile(path) as file:
+            names = list(file.schema_arrow.names)
+            first = next(file.iter_batches(batch_size=LOOKED_AT), None)
             sample = {} if first is None else dict(zip(names, map(_sampled, first.columns), strict=True))
-            adder = _Adder(names, asked, rows, sample, clean=clean)
-            begin = 1
-            for batch in opened.iter_batches(batch_size=_AT_ONCE, columns=adder.needed):
-                numbers = range(begin, begin + batch.num_rows)
-                cells = {
-                    name: _cells(_values(batch.column(name), name, path, begin), name, path, numbers, "row")
-                    for name in adder.needed
-                }
-                if not adder.add(cells):
-                    break
-                begin += batch.num_rows
+
+            def blocks(needed: Sequence[str], _: Collection[str]) -> Iterator[Cells]:
+                begin = 1
+                for batch in file.iter_batches(batch_size=_AT_ONCE, columns=list(needed)):
+                    numbers = range(begin, begin + batch.num_rows)
+                    yield Cells({
+                        name: _cells(
+                            _values(batch.column(name), name, path, begin), name, path, numbers, "row"
+                        )
+                        for name in needed
+                    })  # fmt: skip
+                    begin += batch.num_rows
+
+            yield OpenTable(names, blocks, lambda: hash_file(path), sample)
     except ArrowInvalid as error:
         raise DataError(f"{path}: {error}") from error
-    return hash_file(path)
 
 
 def _values(column: Any, name: str, path: Path, begin: int) -> list[Any]:

@@ -1,12 +1,12 @@
 """DataFrames of pandas as tables of texts, and answers as DataFrames."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from .columns import Cells, Columns, add_columns
+from .columns import LOOKED_AT, Cells, Columns, OpenTable, add_rows
 from .opening import hash_rows
 from .row_buffer import CellError, Rows, as_texts
 from .table import Table
@@ -41,8 +41,7 @@ def table_of_frame(
         again = next(name for name in names if names.count(name) > 1)
         raise DataError(f"{_SOURCE}: two columns share a name: {again!r}; rename one")
     rows = Rows(_SOURCE)
-
-    add_columns(names, Columns(text_column, label_column, group_column), rows, _cells(frame))
+    add_rows(_open(frame), Columns(text_column, label_column, group_column), rows)
     table = rows.finish("", "memory")
     return replace(table, sha256=hash_rows(table.texts, table.labels))
 
@@ -58,17 +57,26 @@ def texts_of_frame(frame: "pd.DataFrame | pd.Series[Any]", text_column: str | No
     if isinstance(frame, pd.Series):
         return _texts(frame, str(frame.name))
     rows = Rows(_SOURCE, blank="keep")
-    add_columns([str(name) for name in frame.columns], Columns(text_column), rows, _cells(frame))
+    add_rows(_open(frame), Columns(text_column), rows)
     return rows.texts
 
 
-def _cells(frame: "pd.DataFrame") -> Cells:
+def _open(frame: "pd.DataFrame") -> OpenTable:
     names = [str(name) for name in frame.columns]
 
-    def cells(name: str, n: int | None = None, /) -> list[str]:
+    def cells(name: str, n: int | None = None) -> list[str]:
         return _texts(frame.iloc[:n, names.index(name)], name)
 
-    return cells
+    def looked_at(name: str) -> list[str]:
+        try:
+            return cells(name, LOOKED_AT)
+        except DataError:  # of a column that may not be read at all
+            return []
+
+    def blocks(needed: Sequence[str], _: Collection[str]) -> Iterator[Cells]:
+        yield Cells({name: cells(name) for name in needed})
+
+    return OpenTable(names, blocks, lambda: "", {name: looked_at(name) for name in names})
 
 
 def _texts(column: "pd.Series[Any]", name: str) -> list[str]:

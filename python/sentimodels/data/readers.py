@@ -6,18 +6,36 @@ leaves out empty lines.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from sentitok import FormatError
 from sentitok.bounded_lines import MAX_LINE
 
 from ..errors import DataError
-from .columns import Columns, is_known, read_json_lines, read_parquet, read_separated
-from .opening import NotUtf8Error, TextFile, encoding_of, hash_hashes, open_text, plain_suffix
-from .row_buffer import Blank, Rows, Sample, listed, without_breaks
+from .columns import (
+    Cells,
+    Columns,
+    OpenTable,
+    add_rows,
+    is_known,
+    open_json_lines,
+    open_parquet,
+    open_separated,
+)  # fmt: skip
+from .opening import (
+    NotUtf8Error,
+    TextFile,
+    encoding_of,
+    hash_file,
+    hash_hashes,
+    open_text,
+    plain_suffix,
+)  # fmt: skip
+from .row_buffer import Blank, Rows, Sample, listed
 from .separated import SEPARATORS, quotes_throughout, recognised, separator_of, sets_separator
 from .table import Table
 
@@ -158,8 +176,6 @@ def read_table(
         raise DataError(f"{path}: the file is empty")
     if path.is_file() and _is_archive(path):
         raise DataError(f"{path}: a workbook of Excel or a zip archive; save the sheet as CSV, or unpack it")
-    if format is not None and format not in FORMATS:
-        raise DataError(f"format {format!r}: one of {', '.join(FORMATS)}")
     before = dict(like or {})
     # The columns of an earlier file may be in a file of any kind; its format is in one of the same suffix.
     if before.get("suffix") == plain_suffix(path) and path.is_file():
@@ -170,12 +186,11 @@ def read_table(
     asked = Columns(
         text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep)
     )
-    wanted = _Wanted(
+    wanted = Wanted(
         asked,
         separator=None if separator is None else separator_of(separator),
         header=header,
         max_line_bytes=max_line_bytes,
-        clean=clean,
         unescape=unescape,
     )
 
@@ -186,7 +201,12 @@ def read_table(
             path, limit=first, skip=skip, blank=blank_labels, sample=drawn, without=without, classes=classes,
             drop_empty=drop_empty, with_lines=with_lines,
         )  # fmt: skip
-        return _read(path, rows, wanted, format, encoding)
+        with opened(Source(path, wanted, encoding), format) as (kind, table):
+            add_rows(table, asked, rows, clean=clean)
+            sha256 = table.sha256()
+        if format is None or READERS[kind].separated:
+            rows.notes.insert(0, f"read as {kind}: {table.note or READERS[kind].about}")
+        return rows.finish(sha256, kind)
 
     try:
         return read(encoding)
@@ -242,174 +262,49 @@ def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
     return table
 
 
-# Readers of files whose rows are lines: texts alone, Kaggle, SST-2, fastText, rt-polarity; and folders.
-#
-# Lines end at LF only: a phrase may hold U+0085 or a no-break space. Nothing is a missing value: "None"
-# and "null" are texts.
-
 KAGGLE_HEADER = ("PhraseId", "SentenceId", "Phrase")
-# Lines added at a time.
+# Rows added at a time.
 _AT_ONCE = 4096
 # A label of fastText's files.
 _LABEL = re.compile(r"(?<!\S)__label__(\S+)\s*")
 # `123_7.txt` of the IMDB folder: the review's number and its rating.
 _REVIEW = re.compile(r"(\d+)_(\d+)\.txt$")
-
-
-def read_phrases(file: TextFile, rows: Rows) -> None:
-    """Reads the Kaggle phrases: four columns with labels, three without, no quoting.
-
-    Raises:
-        DataError: if the header or a line has other columns.
-    """
-    lines = file.lines()
-    header = tuple(next(lines, "").split("\t"))
-    if header not in (KAGGLE_HEADER, (*KAGGLE_HEADER, "Sentiment")):
-        raise DataError(f"{rows.path}: line 1: expected {' '.join(KAGGLE_HEADER)} [Sentiment]")
-    for number, line in enumerate(lines, 2):
-        fields = line.split("\t")
-        if len(fields) != len(header):
-            raise DataError(f"{rows.path}: line {number}: {len(fields)} columns instead of {len(header)}")
-        label = fields[3] if len(fields) == 4 else None
-        if not rows.add(fields[2], label, fields[1], fields[0], line=number):
-            return
-
-
-def label_side(first_lines: list[str]) -> int | None:
-    """Returns the column of a headerless two-column file that holds labels; `None` if neither."""
-    if not first_lines:
-        return None
-    fields = [line.split("\t") for line in first_lines]
-    if any(len(row) != 2 for row in fields):
-        return None
-    numbers = [all(re.fullmatch(r"-?\d{1,2}", row[side]) for row in fields) for side in (0, 1)]
-    return numbers.index(True) if sum(numbers) == 1 else None
-
-
-def read_pairs(file: TextFile, rows: Rows, label_at: int) -> None:
-    """Reads `sentence TAB label` (or the other way round) without header.
-
-    Raises:
-        DataError: if a line has not two columns.
-    """
-    for number, line in enumerate(file.lines(), 1):
-        fields = line.split("\t")
-        if len(fields) != 2:
-            raise DataError(f"{rows.path}: line {number}: {len(fields)} columns instead of 2")
-        if not rows.add(fields[1 - label_at], fields[label_at], line=number):
-            return
-
-
-def read_plain(file: TextFile, rows: Rows) -> None:
-    """Reads a text a line. An empty line is a row too, so that answers line up with the lines."""
-    lines = file.lines()
-    while some := list(islice(lines, _AT_ONCE)):
-        if not rows.extend(some):
-            return
-
-
-def is_fasttext(first_lines: list[str]) -> bool:
-    """Whether every line has a label as fastText writes it."""
-    return bool(first_lines) and all(_LABEL.search(line) for line in first_lines if line.strip())
-
-
-def read_fasttext(file: TextFile, rows: Rows) -> None:
-    """Reads `__label__NAME text`, the label at any place of the line; empty lines are passed over.
-
-    Raises:
-        DataError: if a line has several labels, or none where that is an error.
-    """
-    for number, line in enumerate(file.lines(), 1):
-        if not line.strip():
-            rows.pass_over()
-            continue
-        matches = list(_LABEL.finditer(line))
-        if len(matches) > 1:
-            names = ", ".join(one[1] for one in matches[:5])
-            raise DataError(
-                f"{rows.path}: line {number}: {len(matches)} labels ({names}); a text has one class here: "
-                "keep one label a line"
-            )
-        label, text = (matches[0][1], _LABEL.sub("", line)) if matches else ("", line)
-        if not rows.add(text.strip(), label, line=number):
-            return
-
-
-def read_polarity(path: Path, rows: Rows, encoding: str, max_line_bytes: int | None = None) -> str:
-    """Reads `NAME.pos` and `NAME.neg` of a folder, or the one file given; returns the hash.
-
-    Raises:
-        DataError: if a folder lacks one of the two.
-    """
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    sides = [(plain_suffix(file)[1:], file) for file in files if plain_suffix(file) in (".pos", ".neg")]
-    if path.is_dir() and sorted(side for side, _ in sides) != ["neg", "pos"]:
-        raise DataError(f"{path}: expected one file ending in .pos and one in .neg")
-    hashes = []
-    more = True
-    for side, file in sides:
-        with open_text(file, encoding, max_line_bytes) as opened:
-            for number, line in enumerate(opened.lines(), 1):
-                # Every line of the release ends in a space.
-                more = more and rows.add(line.removesuffix(" "), side, id=f"{side}/{number}")
-                if not more:
-                    break
-            hashes.append((side, opened.sha256()))
-    return hash_hashes(hashes)
-
-
-def read_review_folder(
-    path: Path, rows: Rows, encoding: str, max_line_bytes: int | None = None, *, clean: bool
-) -> str:
-    """Reads `pos/ID_RATING.txt` and `neg/…`; returns the hash of all files.
-
-    Raises:
-        DataError: if a folder is missing.
-    """
-    hashes = []
-    more = True
-    for side in ("neg", "pos"):
-        folder = path / side
-        if not folder.is_dir():
-            raise DataError(f"{path}: no folder {side!r}; give the one that holds pos and neg")
-        files = [(_REVIEW.search(file.name), file) for file in folder.iterdir() if file.suffix == ".txt"]
-        order = sorted(files, key=lambda item: (int(item[0][1]) if item[0] else -1, item[1].name))
-        for match, file in order:
-            with open_text(file, encoding, max_line_bytes) as opened:
-                text = opened.text()
-                hashes.append((f"{side}/{file.name}", opened.sha256()))
-            name = match[1] if match else file.stem
-            more = more and rows.add(without_breaks(text) if clean else text, side, id=f"{side}/{name}")
-    return hash_hashes(hashes)
+# Bytes of UTF-8 that one text of several lines has, where no limit is given.
+_MOST = 1 << 28
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """How a file is to be read."""
+class Wanted:
+    """How a file is to be read.
 
-    columns: Columns
-    separator: str | None
-    header: bool | None
-    max_line_bytes: int | None
-    clean: bool
-    unescape: bool
+    Attributes:
+        columns: that the user named.
+        separator: between cells, if it was named.
+        header: whether the first row names the columns, if that was said.
+        max_line_bytes: the longest line or row, in bytes.
+        unescape: undo the escapes of trees.
+    """
+
+    columns: Columns = field(default_factory=Columns)
+    separator: str | None = None
+    header: bool | None = None
+    max_line_bytes: int | None = None
+    unescape: bool = False
 
 
 @dataclass(frozen=True)
-class _Source:
-    """A file or folder that a reader reads.
+class Source:
+    """A file or folder that a reader opens.
 
     Attributes:
         path: the file or folder.
-        rows: what the reader adds its rows to.
         wanted: how it is to be read.
         named: the encoding that was named, if any.
     """
 
     path: Path
-    rows: Rows
-    wanted: _Wanted
-    named: str | None
+    wanted: Wanted
+    named: str | None = None
 
     @property
     def encoding(self) -> str:
@@ -434,81 +329,276 @@ class Reader:
 
     Attributes:
         about: what the format is, as `--format` and the notes of a table say it.
-        read: adds the rows of a source; returns the SHA-256 of what it read, and what to say instead of
-            `about`, if anything.
+        open: opens a file or folder.
         suffixes: of files that are of this format whatever they hold.
         begins: whether a file is of this format, by its first lines and its suffix; asked in the order of the
             table, where no row has the suffix of the file.
         has_columns: whether rows have named columns.
         separated: whether a separator stands between cells.
+        of_folders: whether it reads a folder, whose files belong together.
     """
 
     about: str
-    read: Callable[[_Source], tuple[str, str | None]]
+    open: Callable[[Source], AbstractContextManager[OpenTable]]
     suffixes: tuple[str, ...] = ()
     begins: Callable[[list[str], str], bool] | None = None
     has_columns: bool = False
     separated: bool = False
+    of_folders: bool = False
 
 
-def _of_text(read: Callable[[TextFile, _Source], None]) -> Callable[[_Source], tuple[str, None]]:
+def _of_text(read: Callable[[TextFile, Source], OpenTable]) -> Callable[[Source], Any]:
     """Makes a reader of an open text."""
 
-    def of_source(source: _Source) -> tuple[str, None]:
+    @contextmanager
+    def opened(source: Source) -> Iterator[OpenTable]:
         with open_text(source.path, source.encoding, source.longest) as file:
-            read(file, source)
-            return file.sha256(), None
+            yield read(file, source)
 
-    return of_source
+    return opened
 
 
-def _sides(source: _Source) -> tuple[str, None]:
-    side = label_side(_first_lines(source.path, source.encoding, source.longest))
+# A row of a format with fixed columns: its line, then its cells.
+_Row = tuple[int | None, *tuple[str, ...]]
+
+
+def _fixed(names: Sequence[str], rows: Iterator[_Row], sha256: Callable[[], str]) -> OpenTable:
+    """Returns a table of fixed columns; rows before one that is an error can be read."""
+
+    def cells(block: list[_Row]) -> Cells:
+        lines, *columns = zip(*block, strict=True)
+        line_of = None if lines[0] is None else lines.__getitem__
+        return Cells({name: list(column) for name, column in zip(names, columns, strict=True)}, line_of)
+
+    def blocks(*_: object) -> Iterator[Cells]:
+        block: list[_Row] = []
+        try:
+            for row in rows:
+                block.append(row)
+                if len(block) == _AT_ONCE:
+                    yield cells(block)
+                    block = []
+        except (DataError, FormatError, UnicodeError):
+            if block:
+                yield cells(block)
+            raise
+        if block:
+            yield cells(block)
+
+    return OpenTable(names, blocks, sha256, fixed=True)
+
+
+def _phrases(file: TextFile, source: Source) -> OpenTable:
+    """Opens the Kaggle phrases: four columns with labels, three without, no quoting."""
+    lines = file.lines()
+    header = tuple(next(lines, "").split("\t"))
+    if header not in (KAGGLE_HEADER, (*KAGGLE_HEADER, "Sentiment")):
+        raise DataError(f"{source.path}: line 1: expected {' '.join(KAGGLE_HEADER)} [Sentiment]")
+
+    def rows() -> Iterator[_Row]:
+        for number, line in enumerate(lines, 2):
+            fields = line.split("\t")
+            if len(fields) != len(header):
+                raise DataError(
+                    f"{source.path}: line {number}: {len(fields)} columns instead of {len(header)}"
+                )
+            yield number, *fields
+
+    return _fixed(("id", "group", "text", "label")[: len(header)], rows(), file.sha256)
+
+
+def _label_side(first_lines: list[str]) -> int | None:
+    """Returns the column of a headerless two-column file that holds labels; `None` if neither."""
+    if not first_lines:
+        return None
+    fields = [line.split("\t") for line in first_lines]
+    if any(len(row) != 2 for row in fields):
+        return None
+    numbers = [all(re.fullmatch(r"-?\d{1,2}", row[side]) for row in fields) for side in (0, 1)]
+    return numbers.index(True) if sum(numbers) == 1 else None
+
+
+def _pairs(file: TextFile, source: Source) -> OpenTable:
+    """Opens `sentence TAB label` (or the other way round) without header."""
+    side = _label_side(_first_lines(source.path, source.encoding, source.longest))
     if side is None:
         raise DataError(f"{source.path}: expected two columns, one of them whole numbers")
-    return _of_text(lambda file, source: read_pairs(file, source.rows, side))(source)
+
+    def rows() -> Iterator[_Row]:
+        for number, line in enumerate(file.lines(), 1):
+            fields = line.split("\t")
+            if len(fields) != 2:
+                raise DataError(f"{source.path}: line {number}: {len(fields)} columns instead of 2")
+            yield number, *fields
+
+    return _fixed(("text", "label") if side else ("label", "text"), rows(), file.sha256)
 
 
-def _trees(nodes: "Nodes", *, binary: bool = False) -> Callable[[_Source], tuple[str, None]]:
-    def read(file: TextFile, source: _Source) -> None:
+def _is_fasttext(first_lines: list[str]) -> bool:
+    """Whether every line has a label as fastText writes it."""
+    return bool(first_lines) and all(_LABEL.search(line) for line in first_lines if line.strip())
+
+
+def _fasttext(file: TextFile, source: Source) -> OpenTable:
+    """Opens `__label__NAME text`, the label at any place of the line; empty lines are passed over."""
+
+    def rows() -> Iterator[_Row]:
+        for number, line in enumerate(file.lines(), 1):
+            matches = list(_LABEL.finditer(line))
+            if len(matches) > 1:
+                names = ", ".join(one[1] for one in matches[:5])
+                raise DataError(
+                    f"{source.path}: line {number}: {len(matches)} labels ({names}); a text has one class "
+                    "here: keep one label a line"
+                )
+            yield number, _LABEL.sub("", line).strip(), matches[0][1] if matches else ""
+
+    table = _fixed(("text", "label"), rows(), file.sha256)
+
+    def blocks(*_: object) -> Iterator[Cells]:
+        for block in table.blocks((), ()):
+            filled = [text or label for text, label in zip(*block.by_name.values(), strict=True)]
+            yield replace(block, is_row=list(map(bool, filled)))
+
+    return replace(table, blocks=blocks)
+
+
+def _plain(file: TextFile, _: Source) -> OpenTable:
+    """Opens texts, one a line. An empty line is a row too, so that answers line up with the lines."""
+
+    def blocks(*_: object) -> Iterator[Cells]:
+        lines = file.lines()
+        while some := list(islice(lines, _AT_ONCE)):
+            yield Cells({"text": some})
+
+    return OpenTable(("text",), blocks, file.sha256, fixed=True)
+
+
+def _paragraphs(file: TextFile, source: Source) -> OpenTable:
+    """Opens texts that a blank line ends."""
+    most = _MOST if source.longest is None else source.longest
+
+    def rows() -> Iterator[_Row]:
+        block: list[str] = []
+        size = 0
+        for number, line in enumerate(file.lines(), 1):
+            if line.strip():
+                block.append(line)
+                size += _n_bytes(line) + 1
+                if size > most:
+                    raise DataError(
+                        f"{source.path}: line {number}: a paragraph of more than {most} bytes, the most that "
+                        "one text has; take --format lines, or raise --max-line-bytes"
+                    )
+            elif block:
+                yield number - len(block), "\n".join(block)
+                block, size = [], 0
+        if block:
+            yield number - len(block) + 1, "\n".join(block)
+
+    return _fixed(("text",), rows(), file.sha256)
+
+
+def _whole(file: TextFile, source: Source) -> OpenTable:
+    """Opens a file that is one text."""
+    most = _MOST if source.longest is None else source.longest
+
+    def rows() -> Iterator[_Row]:
+        text = file.stream().read(most + 1)
+        if _n_bytes(text) > most:
+            raise DataError(
+                f"{source.path}: longer than {most} bytes, the most that one text has; take --format "
+                "paragraphs, or raise --max-line-bytes"
+            )
+        yield 1, text
+
+    return _fixed(("text",), rows(), file.sha256)
+
+
+def _n_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+@contextmanager
+def _polarity(source: Source) -> Iterator[OpenTable]:
+    """Opens `NAME.pos` and `NAME.neg` of a folder, or the one file given."""
+    path = source.path
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    sides = {plain_suffix(file)[1:]: file for file in files if plain_suffix(file) in (".pos", ".neg")}
+    n_files = sum(plain_suffix(file) in (".pos", ".neg") for file in files)
+    if path.is_dir() and (sorted(sides) != ["neg", "pos"] or n_files > 2):
+        raise DataError(f"{path}: expected one file ending in .pos and one in .neg")
+    hashes: dict[str, str] = {}
+
+    def rows() -> Iterator[_Row]:
+        for side, file in sides.items():
+            with open_text(file, source.named or "latin-1", source.longest) as opened:
+                for number, line in enumerate(opened.lines(), 1):
+                    # Every line of the release ends in a space.
+                    yield None, line.removesuffix(" "), side, f"{side}/{number}"
+                hashes[side] = opened.sha256()
+
+    yield _fixed(("text", "label", "id"), rows(), lambda: _hash_of_files(sides, hashes))
+
+
+@contextmanager
+def _reviews(source: Source) -> Iterator[OpenTable]:
+    """Opens the files `pos/ID_RATING.txt` and `neg/...` of a folder, one text each."""
+    files: dict[str, Path] = {}
+    for side in ("neg", "pos"):
+        folder = source.path / side
+        if not folder.is_dir():
+            raise DataError(f"{source.path}: no folder {side!r}; give the one that holds pos and neg")
+        files |= {f"{side}/{file.name}": file for file in sorted(folder.iterdir(), key=_by_number)
+                  if file.suffix == ".txt"}  # fmt: skip
+    hashes: dict[str, str] = {}
+
+    def rows() -> Iterator[_Row]:
+        for name, file in files.items():
+            with open_text(file, source.encoding, source.longest) as opened:
+                text = opened.text()
+                hashes[name] = opened.sha256()
+            side, match = name.partition("/")[0], _REVIEW.search(file.name)
+            yield None, text, side, f"{side}/{match[1] if match else file.stem}"
+
+    yield _fixed(("text", "label", "id"), rows(), lambda: _hash_of_files(files, hashes))
+
+
+def _by_number(file: Path) -> tuple[int, str]:
+    match = _REVIEW.search(file.name)
+    return int(match[1]) if match else -1, file.name
+
+
+def _hash_of_files(files: Mapping[str, Path], known: Mapping[str, str]) -> str:
+    """Returns the hash of all files, of which those that were read to their end are known."""
+    return hash_hashes((name, known.get(name) or hash_file(file)) for name, file in files.items())
+
+
+def _trees(nodes: "Nodes", *, binary: bool = False) -> Callable[[Source], Any]:
+    def read(file: TextFile, source: Source) -> OpenTable:
         from .sst.trees import read_trees
 
-        read_trees(file, source.rows, nodes=nodes, binary=binary, undo_escapes=source.wanted.unescape)
+        rows = read_trees(file, nodes=nodes, binary=binary, undo_escapes=source.wanted.unescape)
+        return _fixed(("text", "label", "group"), rows, file.sha256)
 
     return _of_text(read)
 
 
-def _separated(source: _Source, *, tabs: bool) -> tuple[str, str]:
-    dialect = recognised(
-        source.stream,
-        source.path,
-        tabs=tabs,
-        separator=source.wanted.separator,
-        header=source.wanted.header,
-        limit=MAX_LINE if source.longest is None else source.longest,
-        asked=source.wanted.columns.named,
-        known=is_known,
-    )
-    with open_text(source.path, source.encoding, source.longest) as file:
-        read_separated(file, source.rows, source.wanted.columns, dialect, clean=source.wanted.clean)
-        return file.sha256(), dialect.note
+def _separated(*, tabs: bool) -> Callable[[Source], Any]:
+    def read(file: TextFile, source: Source) -> OpenTable:
+        dialect = recognised(
+            source.stream,
+            source.path,
+            tabs=tabs,
+            separator=source.wanted.separator,
+            header=source.wanted.header,
+            limit=MAX_LINE if source.longest is None else source.longest,
+            asked=source.wanted.columns.named,
+            known=is_known,
+        )
+        return open_separated(file, dialect)
 
-
-def _json_lines(file: TextFile, source: _Source) -> None:
-    read_json_lines(file, source.rows, source.wanted.columns, clean=source.wanted.clean)
-
-
-def _parquet(source: _Source) -> tuple[str, None]:
-    return read_parquet(source.path, source.rows, source.wanted.columns, clean=source.wanted.clean), None
-
-
-def _polarity(source: _Source) -> tuple[str, None]:
-    return read_polarity(source.path, source.rows, source.named or "latin-1", source.longest), None
-
-
-def _reviews(source: _Source) -> tuple[str, None]:
-    clean = source.wanted.clean
-    return read_review_folder(source.path, source.rows, source.encoding, source.longest, clean=clean), None
+    return _of_text(read)
 
 
 def _has_tabs(lines: list[str], suffix: str) -> bool:
@@ -519,7 +609,7 @@ def _has_tabs(lines: list[str], suffix: str) -> bool:
 READERS: dict[str, Reader] = {
     "phrases": Reader(
         "Kaggle movie-review phrases (PhraseId, SentenceId, Phrase, Sentiment; no quoting)",
-        _of_text(lambda file, source: read_phrases(file, source.rows)),
+        _of_text(_phrases),
         begins=lambda lines, _: bool(lines) and tuple(lines[0].split("\t"))[:3] == KAGGLE_HEADER,
     ),
     "sst": Reader(
@@ -533,21 +623,24 @@ READERS: dict[str, Reader] = {
     ),
     "fasttext": Reader(
         "__label__NAME text, one a line, as fastText",
-        _of_text(lambda file, source: read_fasttext(file, source.rows)),
-        begins=lambda lines, _: is_fasttext(lines),
+        _of_text(_fasttext),
+        begins=lambda lines, _: _is_fasttext(lines),
     ),
     "pairs": Reader(
         "sentence TAB label without header, as SST-2",
-        _sides,
-        begins=lambda lines, _: label_side(lines) is not None,
+        _of_text(_pairs),
+        begins=lambda lines, _: _label_side(lines) is not None,
     ),
     "polarity": Reader(
-        "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1", _polarity, (".pos", ".neg")
+        "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1",
+        _polarity,
+        (".pos", ".neg"),
+        of_folders=True,
     ),
-    "reviews": Reader("a folder with pos/ and neg/, one file a review, as IMDB", _reviews),
+    "reviews": Reader("a folder with pos/ and neg/, one file a review, as IMDB", _reviews, of_folders=True),
     "csv": Reader(
         "cells between commas, semicolons, tabs or bars, quoted where they need it",
-        lambda source: _separated(source, tabs=False),
+        _separated(tabs=False),
         (".csv",),
         begins=lambda lines, suffix: not _has_tabs(lines, suffix) and _is_separated(lines),
         has_columns=True,
@@ -555,25 +648,43 @@ READERS: dict[str, Reader] = {
     ),
     "tsv": Reader(
         "cells between tabs; quotes are text unless the file uses them throughout",
-        lambda source: _separated(source, tabs=True),
+        _separated(tabs=True),
         begins=_has_tabs,
         has_columns=True,
         separated=True,
     ),
     "jsonl": Reader(
-        "one JSON object a line", _of_text(_json_lines), (".jsonl", ".ndjson", ".json"), has_columns=True
+        "one JSON object a line",
+        _of_text(lambda file, _: open_json_lines(file)),
+        (".jsonl", ".ndjson", ".json"),
+        has_columns=True,
     ),
-    "parquet": Reader("Parquet (needs pyarrow)", _parquet, (".parquet", ".pq"), has_columns=True),
-    "lines": Reader(
-        "texts without labels, one a line; only where --format says so",
-        _of_text(lambda file, source: read_plain(file, source.rows)),
+    "parquet": Reader(
+        "Parquet (needs pyarrow)",
+        lambda source: open_parquet(source.path),
+        (".parquet", ".pq"),
+        has_columns=True,
     ),
+    "lines": Reader("texts without labels, one a line; only where --format says so", _of_text(_plain)),
+    "paragraphs": Reader(
+        "texts without labels, ended by blank lines; only where --format says so", _of_text(_paragraphs)
+    ),
+    "text": Reader("the whole file as one text without label; only where --format says so", _of_text(_whole)),
 }
 FORMATS = {name: reader.about for name, reader in READERS.items()}
 
 
-def _read(path: Path, rows: Rows, wanted: _Wanted, format: str | None, encoding: str | None) -> Table:
-    source = _Source(path, rows, wanted, encoding)
+@contextmanager
+def opened(source: Source, format: str | None) -> Iterator[tuple[str, OpenTable]]:
+    """Opens a file or folder by the reader that is named, or recognised; yields the format too.
+
+    Raises:
+        DataError: if the format is unclear, or does not have what was asked of it.
+        FileNotFoundError: if there is none.
+    """
+    path, wanted = source.path, source.wanted
+    if format is not None and format not in FORMATS:
+        raise DataError(f"format {format!r}: one of {', '.join(FORMATS)}")
     kind = format
     if kind is None and wanted.separator is not None:
         kind = "tsv" if wanted.separator == "\t" else "csv"
@@ -587,7 +698,5 @@ def _read(path: Path, rows: Rows, wanted: _Wanted, format: str | None, encoding:
     if not reader.separated and (wanted.separator is not None or wanted.header is not None):
         option = "--separator" if wanted.separator is not None else "--header and --no-header"
         raise DataError(f"{path}: format {kind!r} is not CSV or TSV, so {option} cannot be used")
-    sha256, note = reader.read(source)
-    if format is None or reader.separated:
-        rows.notes.insert(0, f"read as {kind}: {note or reader.about}")
-    return rows.finish(sha256, kind)
+    with reader.open(source) as table:
+        yield kind, table

@@ -152,24 +152,6 @@ class Rows:
     # Each label as the file writes it, with what it is read as.
     _labels: dict[str, str] = field(default_factory=dict)
 
-    def add(
-        self,
-        text: str,
-        label: str | None = None,
-        group: str | None = None,
-        id: str | None = None,
-        *,
-        line: int | None = None,
-    ) -> bool:
-        """Adds a row; false when no more are wanted."""
-        return self.extend(
-            [text],
-            None if label is None else [label],
-            None if group is None else [group],
-            None if id is None else [id],
-            line_of=None if line is None else lambda _: line,
-        )
-
     def extend(
         self,
         texts: list[str],
@@ -258,17 +240,9 @@ class Rows:
 
     def _whole(self, cells: list[str]) -> list[str]:
         """Returns cells that UTF-8 can write."""
-        try:
-            "\n".join(cells).encode()
-        except UnicodeEncodeError:
-            whole = [whole_characters(cell) for cell in cells]
-            self.halves += sum(cell != one for cell, one in zip(cells, whole, strict=True))
-            return whole
-        return cells
-
-    def pass_over(self) -> None:
-        """Counts a row that is none for the table."""
-        self.place += 1
+        whole, halves = whole_cells(cells)
+        self.halves += halves
+        return whole
 
     def finish(self, sha256: str, format: str) -> Table:
         """Returns the table.
@@ -452,6 +426,16 @@ def as_label(text: str) -> str:
     if _DECIMAL.fullmatch(text):
         return _decimal(text)
     return _TRUTH.get(text, text)
+
+
+def whole_cells(cells: list[str]) -> tuple[list[str], int]:
+    """Returns cells that UTF-8 can write, and how many held half a character."""
+    try:
+        "\n".join(cells).encode()
+    except UnicodeEncodeError:
+        whole = [whole_characters(cell) for cell in cells]
+        return whole, sum(cell != one for cell, one in zip(cells, whole, strict=True))
+    return cells, 0
 
 
 def without_breaks(text: str) -> str:

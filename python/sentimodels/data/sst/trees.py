@@ -13,7 +13,6 @@ from typing import Literal
 
 from ...errors import DataError
 from ..opening import TextFile
-from ..row_buffer import Rows
 
 # `(3 ` opens a node, `)` closes it, anything else without bracket or plain space is a word.
 _TOKEN = re.compile(r"\((\d+) |(\))|([^() ]+)| ")
@@ -78,12 +77,13 @@ def _kept(pairs: list[tuple[str, str]], binary: bool) -> Iterator[tuple[str, str
             yield ("1" if label in "34" else "0"), phrase
 
 
-def read_trees(file: TextFile, rows: Rows, *, nodes: Nodes, binary: bool, undo_escapes: bool) -> None:
-    """Reads trees: one row a tree or one a node; the group is the number of the tree.
+def read_trees(
+    file: TextFile, *, nodes: Nodes, binary: bool, undo_escapes: bool
+) -> Iterator[tuple[int, str, str, str]]:
+    """Yields the line, text, label and group of each tree or node; the group is the number of the tree.
 
     Args:
         file: the open file.
-        rows: where they go.
         nodes: the root of each tree, or all nodes.
         binary: SST-2's labels: 0 and 1 become 0, 3 and 4 become 1, 2 is left out.
         undo_escapes: write brackets and slashes as people do.
@@ -97,8 +97,7 @@ def read_trees(file: TextFile, rows: Rows, *, nodes: Nodes, binary: bool, undo_e
         try:
             pairs = phrases(line, nodes)
         except DataError as error:
-            raise DataError(f"{rows.path}: line {number}: {error}") from error
+            raise DataError(f"{file.path}: line {number}: {error}") from error
         for label, phrase in _kept(pairs, binary):
             text = unescape(phrase) if undo_escapes else phrase
-            if not rows.add(text, label, group=str(number), line=number):
-                return
+            yield number, text, label, str(number)
