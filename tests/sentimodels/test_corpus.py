@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sentimodels.config import CorpusConfig
-from sentimodels.errors import ConfigError, DataError
+from sentimodels.errors import ConfigError, DataError, SentiError
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import rows_of
 from sentimodels.text.budget import training_plan
@@ -171,18 +171,23 @@ def test_documents_of_each_format(name: str, packed: bool, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "content", "format", "message"),
     [
-        ("a.txt", "x\n", "words", "format 'words': unknown; expected lines, paragraphs, text"),
-        ("a.csv", "id,body\n1,x\n", None, "which column is the text. It has id, body.*--format csv:COLUMN"),
+        ("a.txt", "x\n", "words", "'words': expected one of .*lines, paragraphs, text"),
+        ("a.txt", "x\n", "lines:text", "'lines' has fixed columns, not 'text'"),
+        ("a.csv", "id,x,y\n1,so so,so so\n", None, "which column is the text. It has 'id', 'x', 'y'"),
+        ("a.csv", "id,x\n1,so\n", "csv:text", "no column 'text'; it has 'id', 'x'"),
         ("a.csv", "id,text\n1\n", "csv:text", "line 2: 1 column instead of 2"),
-        ("a.jsonl", "{\n", None, "line 1: not JSON"),
-        ("a.jsonl", '{"body": 1}\n', None, "line 1: no text in the field 'text'; it has body; name it"),
+        ("a.jsonl", '{"text": "so"}\n{\n', None, "line 2: not valid JSON"),
+        ("a.jsonl", '{"text": "so"}\n{"body": "so"}\n', None, "line 2: no 'text'; it has 'body'"),
+        ("a.jsonl", '{"text": ["so"]}\n', None, "line 1, column 'text': a list"),
         ("a.txt", "caf\udce9\n", None, "a.txt: byte 3 .line 1. is not utf-8"),
-        ("a.txt", "x" * 200, "text", "longer than 100 characters"),
+        ("a.txt", "x" * 200, "text", "longer than 100 bytes"),
+        ("a.txt", "\u4e00" * 40 + " " * 160, "text", "longer than 100 bytes"),
+        ("a.txt", "\u4e00" * 40 + "\n" * 160, "paragraphs", "line 1: .*100 bytes"),
         (
             "a.txt",
             "words\n\n" + "so\n" * 64 + "y",
             "paragraphs",
-            "line 36: a paragraph of more than 100 char",
+            "line 36: a paragraph of more than 100 bytes",
         ),
     ],
 )
@@ -193,7 +198,7 @@ def test_files_that_cannot_be_read(
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     limit = 100 if len(content) == 200 else None
     config = CorpusConfig(corpus=(str(path),), format=format, max_line_bytes=limit)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(SentiError, match=message):
         list(Documents(config))
 
 

@@ -3,18 +3,32 @@
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas
 import pytest
 import torch
 from torch import nn
 
-from sentimodels.config import SCHEDULES, TASKS, DistillationConfig, OptimConfig, Section
-from sentimodels.data.readers import READERS, recognise
+from sentimodels.alignment.openings import read_openings
+from sentimodels.alignment.preferences import read_preferences
+from sentimodels.config import (
+    SCHEDULES,
+    TASKS,
+    AlignDataConfig,
+    CorpusConfig,
+    DistillationConfig,
+    OptimConfig,
+    Section,
+)
+from sentimodels.data.parallel import read_parallel
+from sentimodels.data.readers import READERS, open_texts, read_table, recognise
+from sentimodels.errors import DataError
 from sentimodels.explain import EXPLAINERS
 from sentimodels.nn.class_head import POOLINGS, Pooling, PoolingKind
 from sentimodels.runs.execute import RECIPES
 from sentimodels.runs.families import FAMILIES
 from sentimodels.runs.tasks import CLASSIFIER_TASKS
 from sentimodels.tasks.distillation import DISTANCES
+from sentimodels.text.documents import Documents
 from sentimodels.training.optimizer import OPTIMIZERS, Optimizers, rate
 
 
@@ -88,6 +102,93 @@ def test_a_reader_is_found_by_the_suffixes_of_its_row(name: str, tmp_path: Path)
     for suffix in READERS[name].suffixes:
         (tmp_path / f"a{suffix}").write_text("x")
         assert recognise(tmp_path / f"a{suffix}") == name
+
+
+# A small file or folder of each format: its name, and what is in it. Formats with columns are written below.
+EXAMPLES: dict[str, dict[str, str]] = {
+    "phrases": {"a.tsv": "PhraseId\tSentenceId\tPhrase\tSentiment\n1\t1\tgood fun\t3\n2\t2\tso dull\t1\n"},
+    "sst": {"a.txt": "(3 (3 good) (2 fun))\n(1 (2 so) (1 dull))\n"},
+    "sst-phrases": {"a.txt": "(3 good)\n(1 dull)\n"},
+    "sst-binary": {"a.txt": "(3 (3 good) (2 fun))\n(1 (2 so) (1 dull))\n"},
+    "fasttext": {"a.txt": "__label__pos good fun\n\n__label__neg so dull\n"},
+    "pairs": {"a.tsv": "good fun\t1\nso dull\t0\n"},
+    "polarity": {"a/x.neg": "so dull \n", "a/x.pos": "good fun \n"},
+    "reviews": {"a/neg/0_1.txt": "so dull", "a/pos/0_9.txt": "good fun"},
+    "lines": {"a.txt": "good fun\nso dull\n"},
+    "paragraphs": {"a.txt": "good\nfun\n\nso dull\n"},
+    "text": {"a.txt": "good fun\n\nso dull\n"},
+}
+_SIDES = {"prompt": ["good fun", "so dull"], "chosen": ["Yes.", "It is."], "rejected": ["No.", "Not so."]}
+
+
+def _example(name: str, folder: Path) -> Path:
+    """Writes the example of a format."""
+    if READERS[name].has_columns:
+        frame = pandas.DataFrame({**_SIDES, "text": _SIDES["prompt"], "label": ["1", "0"]})
+        path = folder / f"a.{name}"
+        {
+            "csv": lambda: frame.to_csv(path, index=False),
+            "tsv": lambda: frame.to_csv(path, index=False, sep="\t"),
+            "jsonl": lambda: frame.to_json(path, orient="records", lines=True),
+            "parquet": lambda: frame.to_parquet(path),
+        }[name]()
+        return path
+    for place, content in EXAMPLES[name].items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(content)
+    return folder / next(iter(EXAMPLES[name])).partition("/")[0]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_gives_the_same_texts_as_table_and_as_corpus(name: str, tmp_path: Path) -> None:
+    path = _example(name, tmp_path)
+    table = read_table(path, format=name)
+    assert "".join(table.texts).count("good") == "".join(table.texts).count("dull") == 1
+    assert table.format == name
+    with open_texts(path, format=name) as file:
+        assert list(file.texts) == table.texts
+        assert file.sha256() == table.sha256
+    with open_texts(path, format=name) as file:  # the hash is that of the whole file, whatever was read
+        assert next(file.texts) == table.texts[0]
+        assert file.sha256() == table.sha256
+    assert read_table(path, format=name, limit=1).sha256 == table.sha256
+    if not READERS[name].of_folders:
+        documents = Documents(CorpusConfig(corpus=(str(path),), format=name))
+        assert list(documents) == table.texts
+        assert documents.sources[0]["sha256"] == table.sha256
+
+
+@pytest.mark.parametrize("name", [name for name, row in READERS.items() if row.has_columns])
+def test_a_reader_of_columns_reads_pairs_and_preferences(name: str, tmp_path: Path) -> None:
+    path = _example(name, tmp_path)
+    pairs = read_parallel([path], source_column="prompt", target_column="chosen")
+    assert (pairs.sources, pairs.targets) == (_SIDES["prompt"], _SIDES["chosen"])
+    found, table = read_preferences(path, AlignDataConfig(train=str(path)))
+    assert [vars(pair) for pair in found.values()] == [
+        dict(zip(_SIDES, row, strict=True)) for row in zip(*_SIDES.values(), strict=True)
+    ]
+    assert table.sha256 == pairs.sha256
+    with pytest.raises(DataError, match="no column 'gone'; it has 'prompt', 'chosen'"):
+        read_parallel([path], source_column="gone", target_column="chosen")
+    with pytest.raises(DataError, match="no column 'gone'; it has 'prompt', 'chosen'"):
+        read_preferences(path, AlignDataConfig(train=str(path), chosen_column="gone"))
+    with pytest.raises(DataError, match="no column 'gone'; it has 'prompt', 'chosen'"):
+        list(Documents(CorpusConfig(corpus=(str(path),), text_column="gone")))
+
+
+@pytest.mark.parametrize("name", [name for name, row in READERS.items() if row.separated])
+def test_separator_and_header_are_read_alike_by_every_command(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{name}"
+    path.write_text("x;y;z\ngood;Yes.;No.\ndull;It is.;Not so.\n")
+    given = {"separator": ";", "header": False}
+    table = read_table(path, "1", **given)
+    assert table.texts == ["x", "good", "dull"]
+    assert list(Documents(CorpusConfig(corpus=(str(path),), text_column="1", **given))) == table.texts
+    assert read_parallel([path], source_column="1", target_column="2", **given).sources == table.texts
+    columns = {"prompt_column": "1", "chosen_column": "2", "rejected_column": "3"}
+    found, _ = read_preferences(path, AlignDataConfig(train=str(path), **columns, **given))
+    assert [pair.prompt for pair in found.values()] == table.texts
+    assert read_openings(path, AlignDataConfig(text_column="1", **given), None).texts == table.texts
 
 
 def test_something_explains_an_ensemble() -> None:

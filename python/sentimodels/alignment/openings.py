@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sentitok import Tokenizer
 
 from ..config import AlignDataConfig
-from ..data.opening import open_text, plain_suffix
+from ..data.opening import plain_suffix
 from ..data.readers import read_table
 from ..data.table import Table
 from ..errors import ConfigError, DataError
@@ -48,29 +48,15 @@ def read_openings(path: Path, data: AlignDataConfig, where: str | None) -> Table
         DataError: if the file is not what it should be.
         FileNotFoundError: if there is none.
     """
-    if plain_suffix(path) == ".txt" and not path.is_dir():
-        if where is not None or data.text_column is not None:
-            raise ConfigError(f"{path}: a file of lines has no columns; leave out --where and --text-column")
-        table = _read_lines(path, data)
-        if not len(table):
-            raise DataError(f"{path}: no openings: the file is empty; give it a text in each line")
-        return table
+    is_table = data.separator is not None or data.header is not None
+    lines = plain_suffix(path) == ".txt" and not is_table and not path.is_dir()
+    if lines and (where is not None or data.text_column is not None):
+        raise ConfigError(f"{path}: a file of lines has no columns; leave out --where and --text-column")
     return read_table(
-        path, data.text_column, where=where, limit=data.limit, encoding=data.encoding,
-        max_line_bytes=data.max_line_bytes, clean=data.clean, blank_labels="keep",
+        path, data.text_column, format="lines" if lines else None, where=where, limit=data.limit,
+        encoding=data.encoding, max_line_bytes=data.max_line_bytes, clean=data.clean, blank_labels="keep",
+        separator=data.separator, header=data.header,
     )  # fmt: skip
-
-
-def _read_lines(path: Path, data: AlignDataConfig) -> Table:
-    texts: list[str] = []
-    with open_text(path, data.encoding or "utf-8", data.max_line_bytes) as file:
-        for line in file.lines():
-            if data.limit is not None and len(texts) >= data.limit:
-                break
-            texts.append(line)
-        sha256 = file.sha256()
-    numbers = list(range(len(texts)))
-    return Table(texts, None, None, None, path, sha256, format="lines", numbers=numbers)
 
 
 def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig, say: _Say) -> Parts:

@@ -1,13 +1,11 @@
 """Preferences: pairs of answers to a prompt, one chosen and one rejected, as texts and as rows of ids.
 
-A file is JSON lines with `prompt`, `chosen` and `rejected`.
+A file is a table of any format with columns `prompt`, `chosen` and `rejected`, such as JSON lines.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,9 +13,9 @@ from torch import Tensor
 from sentitok import Tokenizer
 
 from ..config import AlignDataConfig
-from ..data.opening import open_text
+from ..data.readers import read_table
 from ..data.table import Table
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 from .openings import begin_ids
 
 __all__ = ["PairRows", "Preference", "encode_pairs", "read_preferences", "texts_of"]
@@ -35,51 +33,49 @@ class Preference:
 
 
 def read_preferences(path: Path, data: AlignDataConfig) -> tuple[dict[int, Preference], Table]:
-    """Reads pairs by their line, and the table of their prompts, whose numbers are these lines.
+    """Reads pairs by their row, and the table of their prompts, whose numbers are these rows.
 
     Raises:
-        DataError: if a line is no pair, a text is empty, or both answers of some pairs are the same.
+        DataError: if a text is missing or empty, or both answers of some pairs are the same.
         FileNotFoundError: if there is none.
     """
-    pairs: dict[int, Preference] = {}
-    equal: list[int] = []
-    with open_text(path, data.encoding or "utf-8", data.max_line_bytes) as file:
-        for number, line in enumerate(file.lines()):
-            if data.limit is not None and len(pairs) >= data.limit:
-                break
-            if line.strip():
-                pairs[number] = _pair(line, f"{path}, line {number + 1}")
-                if pairs[number].chosen == pairs[number].rejected:
-                    equal.append(number)
-        sha256 = file.sha256()
+    prompt, *answers = (data.prompt_column, data.chosen_column, data.rejected_column)
+    if len({prompt, *answers}) < len(_FIELDS):
+        raise ConfigError(
+            f"data: {prompt!r}, {answers[0]!r} and {answers[1]!r} are not three columns; name that of the "
+            "prompts, of chosen and of rejected answers: --prompt-column, --chosen-column, --rejected-column"
+        )
+    table = read_table(
+        path, prompt, limit=data.limit, keep=answers, encoding=data.encoding,
+        max_line_bytes=data.max_line_bytes, separator=data.separator, header=data.header, with_lines=True,
+        classes=False,
+    )  # fmt: skip
+    numbers = table.numbers or []
+    pairs = {
+        number: Preference(*texts)
+        for number, *texts in zip(numbers, table.texts, *(table.kept[name] for name in answers), strict=True)
+    }
+    equal = []
+    for row, pair in enumerate(pairs.values()):
+        for name, text in zip(_FIELDS, vars(pair).values(), strict=True):
+            if not text or (name != "prompt" and not text.strip()):
+                raise DataError(f"{place(table, row)}: {name} is empty; write a text, or take the pair out")
+        if pair.chosen == pair.rejected:
+            equal.append(row)
     if equal:
         more = f" ({len(equal):,} of {len(pairs):,} pairs are such)" if len(equal) > 1 else ""
         raise DataError(
-            f"{path}, line {equal[0] + 1}: chosen and rejected are equal: nothing is preferred; take the "
+            f"{place(table, equal[0])}: chosen and rejected are equal: nothing is preferred; take the "
             f"pair out{more}"
         )
-    if not pairs:
-        raise DataError(f"{path}: no pairs; expected JSON lines with {', '.join(_FIELDS)}")
-    prompts = [pair.prompt for pair in pairs.values()]
-    table = Table(prompts, None, None, None, path, sha256, format="pairs-of-answers", numbers=list(pairs))
-    return pairs, table
+    return pairs, replace(table, format="pairs-of-answers", kept={}, columns={}, notes=())
 
 
-def _pair(line: str, place: str) -> Preference:
-    try:
-        row: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"{place}: not JSON: {error}; --method dpo reads JSON lines with {', '.join(_FIELDS)}"
-        ) from None
-    texts = [row.get(name) if isinstance(row, dict) else None for name in _FIELDS]
-    for name, text in zip(_FIELDS, texts, strict=True):
-        if not isinstance(text, str):
-            there = ", ".join(map(str, row)) if isinstance(row, dict) else "no fields"
-            raise DataError(f"{place}: no text in the field {name!r}; it has {there}")
-        if not text or (name != "prompt" and not text.strip()):
-            raise DataError(f"{place}: {name} is empty; write a text, or take the pair out")
-    return Preference(*map(str, texts))
+def place(table: Table, row: int) -> str:
+    """Returns where a row of a table stands in its file."""
+    if table.lines is not None:
+        return f"{table.source}: line {table.lines[row]}"
+    return f"{table.source}: row {row + 1 if table.numbers is None else table.numbers[row] + 1}"
 
 
 def texts_of(pair: Preference) -> tuple[str, ...]:
@@ -157,7 +153,7 @@ def encode_pairs(
     """Returns the ids of pairs.
 
     Args:
-        pairs: by their line, as they were read.
+        pairs: by their row, as they were read.
         table: of the prompts of those that are wanted.
         tokenizer: of the base.
         data: whether the token that documents begin after comes before each prompt.
@@ -175,24 +171,24 @@ def encode_pairs(
     after = [] if last is None else [last]
     numbers = table.numbers or []
     prompts, chosen, rejected = _joined([pairs[number] for number in numbers], tokenizer)
-    for number, prompt, *answers in zip(numbers, prompts, chosen, rejected, strict=True):
-        place = f"{table.source}, line {number + 1}"
+    for row, (number, prompt, *answers) in enumerate(zip(numbers, prompts, chosen, rejected, strict=True)):
+        at = place(table, row)
         for name, answer in zip(_FIELDS[1:], answers, strict=True):
             if not answer:
                 text = getattr(pairs[number], name)
-                raise DataError(f"{place}: {name} {text!r} has no tokens; write a text, or take the pair out")
+                raise DataError(f"{at}: {name} {text!r} has no tokens; write a text, or take the pair out")
         if not ahead and not prompt:
             raise DataError(
-                f"{place}: the prompt {pairs[number].prompt!r} has no tokens, so there is nothing to go on "
+                f"{at}: the prompt {pairs[number].prompt!r} has no tokens, so there is nothing to go on "
                 "from; take the pair out, or add --begin"
             )
         if answers[0] == answers[1]:
-            raise DataError(f"{place}: chosen and rejected have the same tokens; take the pair out")
+            raise DataError(f"{at}: chosen and rejected have the same tokens; take the pair out")
         # The last token is learned, not read.
         longest = len(ahead) + len(prompt) + max(map(len, answers)) + len(after) - 1
         if context is not None and longest > context:
             raise DataError(
-                f"{place}: prompt and answer have {longest} tokens, but the model reads {context}; shorten "
+                f"{at}: prompt and answer have {longest} tokens, but the model reads {context}; shorten "
                 "it, or take the pair out"
             )
     return PairRows(

@@ -31,7 +31,7 @@ from .command import (
 )
 from .options import with_options
 from .predict import at_once, chunks, lines_of_stdin
-from .tables import Device, Encoding, MaxLineBytes
+from .tables import Device, Encoding, Header, MaxLineBytes, Separator
 from .translate_train import options, score_lines, train
 
 if TYPE_CHECKING:
@@ -198,6 +198,8 @@ def evaluate(
     source_column: SourceColumn = None,
     target_column: TargetColumn = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     max_line_bytes: MaxLineBytes = None,
     device: Device = None,
     force: Force = False,
@@ -219,8 +221,10 @@ def evaluate(
     announce(out, output, force=force)
     pairs = read_parallel(
         files, source_column=source_column, target_column=target_column, encoding=encoding,
-        max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
+        max_line_bytes=size(max_line_bytes, "--max-line-bytes"), separator=separator, header=header,
     )  # fmt: skip
+    for note in pairs.notes:
+        output.note(f"{pairs.name}: {note}")
     scores, translations = evaluate_translation(
         run, pairs, device=device or "cpu", bleu_tokenizer=bleu_tokenizer, beam=beam, alpha=alpha
     )

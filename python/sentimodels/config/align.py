@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, SerializeAsAny
 
 from .run import Written
-from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextEncoding, flag
 from .train import LoopConfig, OptimConfig
 
 __all__ = [
@@ -35,8 +35,8 @@ class AlignDataConfig(Section):
 
     train: str = Field(
         default="",
-        description="File of openings (lines, or a column of a table), or of pairs: JSON lines with prompt, "
-        "chosen and rejected.",
+        description="File of openings (lines, or a column of a table), or of pairs: a table, such as JSON "
+        "lines, with columns prompt, chosen and rejected.",
     )
     held_out: str | None = Field(
         default=None,
@@ -49,6 +49,21 @@ class AlignDataConfig(Section):
         description="Column that holds the openings, if the file is a table. [default: guessed if only one "
         "column fits]",
         json_schema_extra=flag("--text-column", "NAME"),
+    )
+    prompt_column: str = Field(
+        default="prompt",
+        description="Column that holds the prompts of pairs.",
+        json_schema_extra=flag("--prompt-column", "NAME"),
+    )
+    chosen_column: str = Field(
+        default="chosen",
+        description="Column that holds the chosen answers of pairs.",
+        json_schema_extra=flag("--chosen-column", "NAME"),
+    )
+    rejected_column: str = Field(
+        default="rejected",
+        description="Column that holds the rejected answers of pairs.",
+        json_schema_extra=flag("--rejected-column", "NAME"),
     )
     where: str | None = Field(
         default=None,
@@ -63,6 +78,8 @@ class AlignDataConfig(Section):
         json_schema_extra=flag("--held-out-where", "COLUMN=VALUE"),
     )
     encoding: TextEncoding = None
+    separator: Separator = None
+    header: Header = None
     max_line_bytes: MaxLineBytes = None
     exclude: Exclude = None
     limit: int | None = Field(

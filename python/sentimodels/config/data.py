@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextColumn, TextEncoding, flag
 
 __all__ = ["DataConfig", "Leaks", "Long"]
 
@@ -34,11 +34,7 @@ class DataConfig(Section):
         description="Format of the files: csv, jsonl, phrases, ... [default: recognised by name and content]",
         json_schema_extra=flag("--format", "NAME"),
     )
-    text_column: str | None = Field(
-        default=None,
-        description="Column that holds the texts. [default: guessed if only one column fits]",
-        json_schema_extra=flag("--text-column", "NAME"),
-    )
+    text_column: TextColumn = None
     label_column: str | None = Field(
         default=None,
         description="Column that holds the labels. [default: guessed if only one column fits]",
@@ -69,17 +65,8 @@ class DataConfig(Section):
         json_schema_extra=flag("--test-where", "COLUMN=VALUE"),
     )
     encoding: TextEncoding = None
-    separator: str | None = Field(
-        default=None,
-        description="Character between the cells of CSV or TSV, such as ;, or tab. [default: recognised]",
-        json_schema_extra=flag("--separator", "CHAR"),
-    )
-    header: bool | None = Field(
-        default=None,
-        description="Whether the first row of CSV or TSV names the columns; without names they are 1, 2, ... "
-        "[default: recognised]",
-        json_schema_extra=flag("--header/--no-header"),
-    )
+    separator: Separator = None
+    header: Header = None
     max_line_bytes: MaxLineBytes = None
     exclude: Exclude = None
     limit: int | None = Field(

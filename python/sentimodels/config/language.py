@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, SerializeAsAny
 
 from .run import Written
-from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextColumn, TextEncoding, flag
 from .train import LoopConfig, OptimConfig, StartConfig
 
 __all__ = [
@@ -32,10 +32,14 @@ class CorpusConfig(Section):
     format: str | None = Field(
         default=None,
         description="What counts as a document: lines, paragraphs (ended by blank lines), text (the whole "
-        "file), jsonl:FIELD, csv:COLUMN or tsv:COLUMN. [default: by file name; lines for .txt]",
+        "file), jsonl:FIELD, csv:COLUMN, tsv:COLUMN, parquet:COLUMN, or a format of labelled files. "
+        "[default: by file name; lines for .txt]",
         json_schema_extra=flag("--format", "NAME"),
     )
+    text_column: TextColumn = None
     encoding: TextEncoding = None
+    separator: Separator = None
+    header: Header = None
     max_line_bytes: MaxLineBytes = None
     exclude: Exclude = None
     limit: int | None = Field(

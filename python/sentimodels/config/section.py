@@ -11,7 +11,18 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-__all__ = ["CharNgrams", "Exclude", "MaxLineBytes", "NgramRange", "Section", "TextEncoding", "flag"]
+__all__ = [
+    "CharNgrams",
+    "Exclude",
+    "Header",
+    "MaxLineBytes",
+    "NgramRange",
+    "Section",
+    "Separator",
+    "TextColumn",
+    "TextEncoding",
+    "flag",
+]
 
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:
@@ -51,6 +62,28 @@ MaxLineBytes = Annotated[
         ge=1,
         description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
         json_schema_extra=flag("--max-line-bytes", "SIZE"),
+    ),
+]
+TextColumn = Annotated[
+    str | None,
+    Field(
+        description="Column that holds the texts. [default: guessed if only one column fits]",
+        json_schema_extra=flag("--text-column", "NAME"),
+    ),
+]
+Separator = Annotated[
+    str | None,
+    Field(
+        description="Character between the cells of CSV or TSV, such as ;, or tab. [default: recognised]",
+        json_schema_extra=flag("--separator", "CHAR"),
+    ),
+]
+Header = Annotated[
+    bool | None,
+    Field(
+        description="Whether the first row of CSV or TSV names the columns; without names they are 1, 2, ... "
+        "[default: recognised]",
+        json_schema_extra=flag("--header/--no-header"),
     ),
 ]
 # Held-out texts, known by their hashes (`data/exclusion.py`).

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny, field_validator
 
 from .run import Written
-from .section import Exclude, MaxLineBytes, Section, TextEncoding, flag
+from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextEncoding, flag
 from .train import LoopConfig, OptimConfig, TrainingPlan
 
 __all__ = [
@@ -41,6 +41,8 @@ class ParallelConfig(Section):
         json_schema_extra=flag("--target-column", "NAME"),
     )
     encoding: TextEncoding = None
+    separator: Separator = None
+    header: Header = None
     max_line_bytes: MaxLineBytes = None
     exclude: Exclude = None
     limit: int | None = Field(

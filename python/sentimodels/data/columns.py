@@ -88,6 +88,7 @@ class Columns:
         where: keep rows whose column has a value.
         like: columns by role that an earlier file had; each that this file has too is taken.
         keep: other columns to keep; `all` keeps every column.
+        guess: look for columns that are not named. Otherwise the text must be.
     """
 
     text: str | None = None
@@ -97,6 +98,7 @@ class Columns:
     where: tuple[str, str] | None = None
     like: Mapping[str, str] = field(default_factory=dict)
     keep: tuple[str, ...] = ()
+    guess: bool = True
 
     @property
     def named(self) -> list[str]:
@@ -150,6 +152,8 @@ def choose(
     for name in asked.named:
         if name not in names:
             raise DataError(f"{path}: no column {name!r}; it has {listed(names)}")
+    if asked.text is not None and not asked.guess:
+        return _Chosen(asked.text, asked.label, asked.group, asked.id), []
     asked = asked.as_before(names)
     taken = {name for name in (asked.text, asked.label, asked.group, asked.id) if name is not None}
     if asked.where is not None:
@@ -265,7 +269,8 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
     every = [chosen.text, *roles, where and where[0], *kept]
     needed = [name for name in dict.fromkeys(every) if name is not None]
     swallowed: list[tuple[Place, list[str]]] = []
-    for block in table.blocks(needed, [name for name in (chosen.text, chosen.label) if name is not None]):
+    required = {chosen.text, chosen.label, *(() if asked.guess else kept)} - {None}
+    for block in table.blocks(needed, required):
         cells = block.by_name
         if chosen.label is not None and block.several_lines is not None:
             swallowed += block.several_lines(chosen.label)
@@ -286,16 +291,25 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
     _refuse_swallowed(rows, swallowed)
 
 
-def texts_of(table: OpenTable, asked: Columns, path: Path) -> Iterator[str]:
-    """Yields the texts of a table, in memory that does not grow with it.
+def texts_of(table: OpenTable, asked: Columns, path: Path) -> tuple[Iterator[str], list[str]]:
+    """Returns the texts of a table, read in memory that does not grow with it, and notes on what was guessed.
 
     Raises:
         DataError: if the column is missing or unclear, or a cell is not one text.
     """
-    name = "text" if table.fixed else choose(table.names, asked, path, table.sample)[0].text
-    for block in table.blocks([name], [name]):
-        texts, _ = whole_cells(block.by_name[name])
-        yield from texts if block.is_row is None else compress(texts, block.is_row)
+    name, notes = "text", []
+    if not table.fixed and (asked.text is not None or name not in table.names):
+        chosen, _ = choose(table.names, asked, path, table.sample)
+        name = chosen.text
+        if asked.text is None:
+            notes.append(f"text column: {name!r} (of {listed(table.names)})")
+
+    def texts() -> Iterator[str]:
+        for block in table.blocks([name], [name]):
+            whole, _ = whole_cells(block.by_name[name])
+            yield from whole if block.is_row is None else compress(whole, block.is_row)
+
+    return texts(), notes
 
 
 def open_separated(file: TextFile, dialect: Dialect) -> OpenTable:

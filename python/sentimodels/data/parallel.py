@@ -5,14 +5,15 @@ side stays: who trains leaves it out, who translates keeps the lines in step.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import DataError
 from .normalization import text_hashes
-from .opening import hash_hashes, open_text, whole_characters
+from .opening import hash_hashes, open_text
 from .readers import read_table
 from .table import Table
 
@@ -29,6 +30,7 @@ class ParallelText:
         name: the files, as a message names them.
         sha256: hash of both files' bytes after decompression, or of the table's.
         files: hash of the file of each side.
+        notes: what was recognised where a table was read.
     """
 
     sources: list[str]
@@ -36,6 +38,7 @@ class ParallelText:
     name: str
     sha256: str
     files: tuple[str, str]
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -44,7 +47,7 @@ class ParallelText:
         """Returns these pairs, in this order."""
         chosen = list(rows)
         sources, targets = ([side[row] for row in chosen] for side in (self.sources, self.targets))
-        return ParallelText(sources, targets, self.name, self.sha256, self.files)
+        return replace(self, sources=sources, targets=targets)
 
     def table(self) -> Table:
         """Returns the pairs as texts of a table, for the record of what was trained on."""
@@ -67,29 +70,37 @@ def read_parallel(
     encoding: str | None = None,
     max_line_bytes: int | None = None,
     limit: int | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
 ) -> ParallelText:
     """Reads pairs.
 
     Args:
-        files: a file of sources and one of targets, a pair in each line; or one table (csv, tsv,
-            jsonl, parquet).
+        files: a file of sources and one of targets, a pair in each line; or one table, of any format with
+            columns.
         source_column: of a table.
         target_column: of a table.
-        encoding: of the text; without it UTF-8.
+        encoding: of the text; without it UTF-8, or what a table shows.
         max_line_bytes: longest line.
         limit: the first so many pairs.
+        separator: of a table in CSV or TSV; recognised when not given.
+        header: whether the first row of such a table names its columns; recognised when not given.
 
     Raises:
         DataError: if the files have not the same number of lines, or it is not clear what to read.
     """
     paths = [Path(file) for file in files]
     if len(paths) == 1:
-        return _of_table(paths[0], source_column, target_column, encoding, max_line_bytes, limit)
+        return _of_table(
+            paths[0], source_column, target_column, encoding=encoding, max_line_bytes=max_line_bytes,
+            limit=limit, separator=separator, header=header,
+        )  # fmt: skip
     if len(paths) != 2:
         raise DataError(f"{len(paths)} files: expected one of sources and one of targets, or one table")
-    if source_column is not None or target_column is not None:
+    if {source_column, target_column, separator, header} != {None}:
         raise DataError(
-            f"{paths[0]}, {paths[1]}: columns are of one table; of two files every line is a text"
+            f"{paths[0]}, {paths[1]}: columns are of one table; of two files every line is a text: leave out "
+            "--source-column, --target-column, --separator and --header"
         )
     sides, hashes = [], []
     for side, path in zip(("source", "target"), paths, strict=True):
@@ -115,14 +126,7 @@ def read_lines(
         return list(file.lines()), file.sha256()
 
 
-def _of_table(
-    path: Path,
-    source: str | None,
-    target: str | None,
-    encoding: str | None,
-    max_line_bytes: int | None,
-    limit: int | None,
-) -> ParallelText:
+def _of_table(path: Path, source: str | None, target: str | None, **reading: Any) -> ParallelText:
     if source is None or target is None:
         raise DataError(
             f"{path}: one file: give the file of targets as well or, of a table, its columns: "
@@ -130,18 +134,10 @@ def _of_table(
         )
     if source == target:
         raise DataError(f"{path}: {source!r} is source and target; name two columns")
-    table = read_table(
-        path,
-        source,
-        target,
-        limit=limit,
-        encoding=encoding,
-        max_line_bytes=max_line_bytes,
-        blank_labels="keep",
-        classes=False,
+    table = read_table(path, source, target, blank_labels="keep", classes=False, **reading)
+    return ParallelText(
+        table.texts, table.labelled(), str(path), table.sha256, (table.sha256, table.sha256), table.notes
     )
-    sources, targets = ([whole_characters(text) for text in side] for side in (table.texts, table.labelled()))
-    return ParallelText(sources, targets, str(path), table.sha256, (table.sha256, table.sha256))
 
 
 def split_pairs(pairs: ParallelText, share: float, seed: int) -> tuple[ParallelText, ParallelText]:

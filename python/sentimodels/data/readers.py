@@ -25,6 +25,7 @@ from .columns import (
     open_json_lines,
     open_parquet,
     open_separated,
+    texts_of,
 )  # fmt: skip
 from .opening import (
     NotUtf8Error,
@@ -163,7 +164,8 @@ def read_table(
         like: how an earlier file was read, as a run remembers it (`read_as`): what is not named here and
             suits this file is taken from there, before anything is guessed.
         keep: names of other columns to keep in `Table.kept`; `all` keeps every column.
-        classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts.
+        classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts,
+            and only columns that are named are read.
 
     Raises:
         DataError: if the file is not what it should be.
@@ -184,7 +186,7 @@ def read_table(
         header = before["header"] == "yes" if header is None and "header" in before else header
     columns = {role: name for role, name in before.items() if role in ("text", "label", "group", "id")}
     asked = Columns(
-        text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep)
+        text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep), classes
     )
     wanted = Wanted(
         asked,
@@ -700,3 +702,51 @@ def opened(source: Source, format: str | None) -> Iterator[tuple[str, OpenTable]
         raise DataError(f"{path}: format {kind!r} is not CSV or TSV, so {option} cannot be used")
     with reader.open(source) as table:
         yield kind, table
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of an open file.
+
+    Attributes:
+        texts: one after the other, once.
+        sha256: reads to the end; returns the hash of the file's bytes after decompression.
+        notes: what was guessed.
+    """
+
+    texts: Iterator[str]
+    sha256: Callable[[], str]
+    notes: list[str]
+
+
+@contextmanager
+def open_texts(
+    path: Path,
+    text_column: str | None = None,
+    format: str | None = None,
+    *,
+    encoding: str | None = None,
+    max_line_bytes: int | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+) -> Iterator[Texts]:
+    """Opens the texts of a file alone, which are read in memory that does not grow with the file.
+
+    Args:
+        path: the file; gz, xz, bz2 and zst are decompressed.
+        text_column: of a file with named columns; `text` where there is one, else guessed.
+        format: one of `FORMATS`; recognised when not given.
+        encoding: of the text; UTF-8 when not given.
+        max_line_bytes: the longest line or row, in bytes of UTF-8; 2^28 if not given.
+        separator: of CSV and TSV; recognised when not given.
+        header: whether the first row of CSV or TSV names the columns; recognised when not given.
+
+    Raises:
+        DataError: if the file is not what it should be.
+        FileNotFoundError: if there is none.
+    """
+    asked = Columns(text_column)
+    wanted = Wanted(asked, None if separator is None else separator_of(separator), header, max_line_bytes)
+    with opened(Source(path, wanted, encoding), format) as (_, table):
+        texts, notes = texts_of(table, asked, path)
+        yield Texts(texts, table.sha256, notes)

@@ -127,6 +127,7 @@ def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]
     )
 
 
-def _read_as(data: CorpusConfig, files: list[Mapping[str, Any]]) -> tuple[str, list[tuple[str, str]]]:
+def _read_as(data: CorpusConfig, files: list[Mapping[str, Any]]) -> tuple[object, ...]:
     """Returns how files are decoded, and what a document is in each."""
-    return data.encoding or "utf-8", [kind_of(Path(one["source"]), data.format) for one in files]
+    kinds = [kind_of(Path(one["source"]), data) for one in files]
+    return data.encoding or "utf-8", data.separator, data.header, kinds

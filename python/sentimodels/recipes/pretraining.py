@@ -92,7 +92,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
     def _write_rows(self) -> None:
         """Writes rows and all that is known before training, once nothing can be refused any more."""
         config = self.config
-        self.encoder = prepare(config, self.out / TOKENS, tokenizer_of_start(config))
+        self.encoder = prepare(config, self.out / TOKENS, tokenizer_of_start(config), say=self.warn)
         if config.train.init_from is not None:  # weights that do not fit leave no run behind
             start_from(build_language_model(config, self.encoder.vocab_size), config, self.encoder)
         self.corpus = open_corpus(self.out / TOKENS)

@@ -38,9 +38,9 @@ def read_pairs(
     """
     data = config.data
     exclusion = Exclusion.read(data.exclude)
-    train = _trainable(_pairs(config, data.train, data.limit), exclusion, say)
+    train = _trainable(_pairs(config, data.train, data.limit, say), exclusion, say)
     if data.valid:
-        valid = _trainable(_pairs(config, data.valid, None), exclusion, say)
+        valid = _trainable(_pairs(config, data.valid, None, say), exclusion, say)
         if valid.sha256 == train.sha256:
             raise DataError(f"{valid.name}: it is trained on, so it cannot be validated on")
         seen = int(TrainingRecord.of(train.table()).seen(valid.table()).sum())
@@ -69,12 +69,15 @@ def _say_of_base(config: TranslationConfig, train: ParallelText, valid: Parallel
             say(note)
 
 
-def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None) -> ParallelText:
+def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None, say: Say) -> ParallelText:
     data = config.data
     pairs = read_parallel(
         files, source_column=data.source_column, target_column=data.target_column, encoding=data.encoding,
-        max_line_bytes=data.max_line_bytes, limit=limit,
+        max_line_bytes=data.max_line_bytes, limit=limit, separator=data.separator, header=data.header,
     )  # fmt: skip
+    if say is not None:
+        for note in pairs.notes:
+            say(f"{pairs.name}: {note}")
     if not len(pairs):
         raise DataError(f"{pairs.name}: no pairs; give files with at least one text and its translation")
     return pairs

@@ -279,7 +279,10 @@ def _check_language_model(config: LanguageConfig) -> None:
 # Keys that only one method of alignment has.
 _OF_ONE_METHOD: dict[str, dict[str, tuple[str, ...]]] = {
     "ppo": {"data": ("text_column", "where", "held_out_where", "clean", "opening_tokens")},
-    "dpo": {"train": ("ema", "accumulate", "compile")},
+    "dpo": {
+        "data": ("prompt_column", "chosen_column", "rejected_column"),
+        "train": ("ema", "accumulate", "compile"),
+    },
 }
 
 

@@ -8,7 +8,7 @@ Not for reading texts (`documents.py`) nor for rows of a task.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -35,7 +35,9 @@ __all__ = ["Corpus", "is_encoded", "open_corpus", "prepare", "shards_hash"]
 
 # Settings that say how texts become ids, by their options.
 _OF_TEXTS = {
-    "format": "--format", "encoding": "--encoding", "tokenizer_model": "--tokenizer-model", "end": "--end",
+    "format": "--format", "text_column": "--text-column", "encoding": "--encoding",
+    "separator": "--separator", "header": "--header and --no-header",
+    "tokenizer_model": "--tokenizer-model", "end": "--end",
 }  # fmt: skip
 # Special tokens of WordPiece. With [CLS] a classifier that starts from the model would put it before each
 # text, and a causal model never reads it in pre-training.
@@ -80,7 +82,12 @@ def is_encoded(config: LanguageConfig) -> bool:
 
 
 def prepare(
-    config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None = None, *, resumed: bool = False
+    config: LanguageConfig,
+    folder: Path,
+    tokenizer: Tokenizer | None = None,
+    *,
+    resumed: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Tokenizer:
     """Writes the index of a corpus, and its tokens unless it is encoded.
 
@@ -89,6 +96,7 @@ def prepare(
         folder: where the index goes.
         tokenizer: of the run, if it is known already.
         resumed: whether the run has begun before, so that its tokenizer has been checked.
+        say: told which columns were guessed.
 
     Returns:
         The tokenizer, with the special tokens that the task needs.
@@ -101,7 +109,7 @@ def prepare(
     (folder / FACTS).unlink(missing_ok=True)  # of an index whose making is broken off nothing stays
     if is_encoded(config):
         return _index(config, folder, tokenizer, resumed)
-    documents = Documents(config.data)
+    documents = Documents(config.data, say)
     if tokenizer is None:
         tokenizer = _tokenizer(config, documents)
     tokenizer, end = _complete(config, as_saved(tokenizer))

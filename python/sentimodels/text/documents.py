@@ -1,15 +1,12 @@
 """The documents of text files, one by one, without excluded lines.
 
-A document is a line, a paragraph, a whole file, a field of a JSON line or a column of CSV or TSV. Files are
-read through the one opener of the package, so gz, xz, bz2 and zst are unpacked and bytes that are not text
-are an error with their place; a corpus that a tokenizer is trained on is read twice.
+A document is a text of any format of the table of readers (`data/readers.py`): a line, a paragraph, a whole
+file, or a cell of a table. A corpus that a tokenizer is trained on is read twice.
 """
 
-import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +17,12 @@ from sentitok.shards import is_dataset
 
 from ..config import CorpusConfig
 from ..data.exclusion import Exclusion
-from ..data.opening import TextFile, open_text, plain_suffix, whole_characters
-from ..data.separated import parsed, recognised
-from ..errors import DataError
+from ..data.opening import plain_suffix
+from ..data.readers import READERS, open_texts
+from ..data.separated import separator_of
+from ..errors import ConfigError, DataError
 
 __all__ = ["DOCUMENTS", "Block", "Documents", "files_of", "kind_of", "of_shards", "of_texts"]
-
-# Characters of a document, where no limit is given.
-_MOST = 1 << 28
-_KINDS = "lines, paragraphs, text, jsonl:FIELD, csv:COLUMN or tsv:COLUMN"
 
 
 def files_of(corpus: Iterable[str]) -> list[Path]:
@@ -84,18 +78,22 @@ class Documents:
 
     Args:
         config: `[data]`.
+        say: told which columns were guessed, once.
 
     Attributes:
         sources: of each file that was read to its end: its name, hash and documents.
         n_left_out: documents that lost lines because `--exclude` has their texts.
     """
 
-    def __init__(self, config: CorpusConfig) -> None:
+    def __init__(self, config: CorpusConfig, say: Callable[[str], None] | None = None) -> None:
         self.config = config
         self.files = files_of(config.corpus)
+        for path in self.files:
+            kind_of(path, config)  # a format that no file has is an error before any is read
         self.sources: list[dict[str, object]] = []
         self.n_left_out = 0
         self._exclusion = Exclusion.read(config.exclude)
+        self._say, self._said = say, set[str]()
 
     def __iter__(self) -> Iterator[str]:
         """Yields the documents that hold text; those of each call are the same.
@@ -104,14 +102,16 @@ class Documents:
             DataError: if a file cannot be read.
         """
         self.sources, self.n_left_out = [], 0
-        left = self.config.limit
+        data, left = self.config, self.config.limit
         for path in self.files:
             n_documents = 0
-            encoding = self.config.encoding or "utf-8"
-            with open_text(path, encoding, self.config.max_line_bytes) as file:
-                for document in self._kept(
-                    _read(file, self.config.format, encoding, self.config.max_line_bytes)
-                ):
+            kind, column = kind_of(path, data)
+            with open_texts(
+                path, column, kind, encoding=data.encoding, max_line_bytes=data.max_line_bytes,
+                separator=data.separator, header=data.header,
+            ) as file:  # fmt: skip
+                self._tell(f"{path}: {note}" for note in file.notes)
+                for document in self._kept(file.texts):
                     if left is not None and n_documents >= left:
                         break
                     if document.strip():
@@ -124,6 +124,12 @@ class Documents:
                 if left <= 0:
                     return
 
+    def _tell(self, notes: Iterable[str]) -> None:
+        for note in notes:
+            if self._say is not None and note not in self._said:
+                self._say(note)
+            self._said.add(note)
+
     def _kept(self, documents: Iterable[str]) -> Iterator[str]:
         """Yields documents without excluded lines."""
         for text in documents:
@@ -132,99 +138,33 @@ class Documents:
             yield kept
 
 
-def _read(file: TextFile, format: str | None, encoding: str, limit: int | None) -> Iterator[str]:
-    kind, field = kind_of(file.path, format)
-    if kind == "lines":
-        yield from file.lines()
-    elif kind == "paragraphs":
-        yield from _paragraphs(file, limit)
-    elif kind == "text":
-        yield _whole(file, limit)
-    elif kind == "jsonl":
-        yield from _fields(file, field)
-    elif kind in ("csv", "tsv"):
-        yield from _column(file, kind, field, encoding, limit)
-    else:
-        raise DataError(f"format {format!r}: unknown; expected {_KINDS}")
+def kind_of(path: Path, data: CorpusConfig) -> tuple[str, str | None]:
+    """Returns the format of a file, and the column of its texts if it is named.
 
+    A table is known by its suffix; every other file has a text in each line, unless a format is named.
 
-def kind_of(path: Path, format: str | None) -> tuple[str, str]:
-    """Returns what a document of a file is, by the format or else by the file's name, and its field."""
+    Raises:
+        ConfigError: if two columns are named, or a format that no file has.
+    """
     suffix = plain_suffix(path)
-    of_name = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}.get(suffix, "lines")
-    kind, _, field = (format or of_name).partition(":")
-    return kind, field or ("text" if kind == "jsonl" else "")
-
-
-def _paragraphs(file: TextFile, limit: int | None) -> Iterator[str]:
-    most = _MOST if limit is None else limit
-    block: list[str] = []
-    size = 0
-    for number, line in enumerate(file.lines(), 1):
-        if line.strip():
-            block.append(line)
-            size += len(line) + 1
-            if size > most:
-                raise DataError(
-                    f"{file.path}, line {number}: a paragraph of more than {most} characters, the most that "
-                    "one document has; take --format lines, or raise --max-line-bytes"
-                )
-        elif block:
-            yield "\n".join(block)
-            block, size = [], 0
-    if block:
-        yield "\n".join(block)
-
-
-def _whole(file: TextFile, limit: int | None) -> str:
-    most = _MOST if limit is None else limit
-    text = file.stream().read(most + 1)
-    if len(text) > most:
-        raise DataError(
-            f"{file.path}: longer than {most} characters, the most that one document has; "
-            "take --format paragraphs, or raise --max-line-bytes"
+    tables = (name for name, reader in READERS.items() if reader.has_columns and suffix in reader.suffixes)
+    by_name = "tsv" if suffix in (".tsv", ".tab") else next(tables, "lines")
+    if by_name == "lines" and data.separator is not None:
+        by_name = "tsv" if separator_of(data.separator) == "\t" else "csv"
+    kind, _, column = (data.format or by_name).partition(":")
+    if kind not in READERS or READERS[kind].of_folders:
+        formats = [
+            f"{name}:COLUMN" if reader.has_columns else name
+            for name, reader in READERS.items()
+            if not reader.of_folders
+        ]
+        raise ConfigError(f"data.format: {data.format!r}: expected one of {', '.join(formats)}")
+    if column and data.text_column not in (None, column):
+        raise ConfigError(
+            f"data.format: {data.format!r} and data.text_column: {data.text_column!r} name two columns; "
+            "leave one out"
         )
-    return text
-
-
-def _fields(file: TextFile, field: str) -> Iterator[str]:
-    for number, line in enumerate(file.lines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{file.path}, line {number}: not JSON: {error}") from None
-        value = row.get(field) if isinstance(row, dict) else None
-        if not isinstance(value, str):
-            there = ", ".join(map(str, row)) if isinstance(row, dict) else "no fields"
-            raise DataError(
-                f"{file.path}, line {number}: no text in the field {field!r}; it has {there}; "
-                "name it, as in --format jsonl:FIELD"
-            )
-        yield whole_characters(value)
-
-
-def _column(file: TextFile, kind: str, name: str, encoding: str, limit: int | None) -> Iterator[str]:
-    """Yields the cells of a column of CSV or TSV, read as tables of labelled texts are."""
-
-    @contextmanager
-    def opened() -> Iterator[IO[str]]:
-        with open_text(file.path, encoding, limit) as again:
-            yield again.stream()
-
-    dialect = recognised(
-        opened, file.path, tabs=kind == "tsv", separator="\t" if kind == "tsv" else ",", header=True,
-        limit=file.longest, asked=[name], known=lambda column: column == name,
-    )  # fmt: skip
-    if name not in dialect.names:
-        raise DataError(
-            f"{file.path}: which column is the text? It has {', '.join(dialect.names)}; "
-            f"name it, as in --format {kind}:COLUMN"
-        )
-    place = dialect.names.index(name)
-    for block in dialect.blocks(file.stream(), file.path, file.longest):
-        yield from parsed(file.path, block, len(dialect.names), [place])[place]
+    return kind, column or data.text_column
 
 
 # Some documents as ids, from texts or from token shards, a few at a time.
