@@ -180,12 +180,12 @@ def test_a_reader_of_columns_reads_pairs_and_preferences(name: str, tmp_path: Pa
 def test_separator_and_header_are_read_alike_by_every_command(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.{name}"
     path.write_text("x;y;z\ngood;Yes.;No.\ndull;It is.;Not so.\n")
-    given = {"separator": ";", "header": False}
+    given: dict[str, Any] = {"separator": ";", "header": False}
     table = read_table(path, "1", **given)
     assert table.texts == ["x", "good", "dull"]
     assert list(Documents(CorpusConfig(corpus=(str(path),), text_column="1", **given))) == table.texts
     assert read_parallel([path], source_column="1", target_column="2", **given).sources == table.texts
-    columns = {"prompt_column": "1", "chosen_column": "2", "rejected_column": "3"}
+    columns: dict[str, Any] = {"prompt_column": "1", "chosen_column": "2", "rejected_column": "3"}
     found, _ = read_preferences(path, AlignDataConfig(train=str(path), **columns, **given))
     assert [pair.prompt for pair in found.values()] == table.texts
     assert read_openings(path, AlignDataConfig(text_column="1", **given), None).texts == table.texts

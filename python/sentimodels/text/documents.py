@@ -147,8 +147,10 @@ def kind_of(path: Path, data: CorpusConfig) -> tuple[str, str | None]:
         ConfigError: if two columns are named, or a format that no file has.
     """
     suffix = plain_suffix(path)
-    tables = (name for name, reader in READERS.items() if reader.has_columns and suffix in reader.suffixes)
-    by_name = "tsv" if suffix in (".tsv", ".tab") else next(tables, "lines")
+    # A folder of texts may have a .json file of anything in it, which `--format jsonl` reads as rows.
+    suffixes = {one: name for name, row in READERS.items() if row.has_columns for one in row.suffixes}
+    del suffixes[".json"]
+    by_name = "tsv" if suffix in (".tsv", ".tab") else suffixes.get(suffix, "lines")
     if by_name == "lines" and data.separator is not None:
         by_name = "tsv" if separator_of(data.separator) == "\t" else "csv"
     kind, _, column = (data.format or by_name).partition(":")
