@@ -1,14 +1,16 @@
 """What is said of settings before training: those that do nothing, and those that are slow here."""
 
 import platform
+from pathlib import Path
 
 import pytest
 import torch
 
+from animals import config_of, write_corpus
 from sentimodels.cli.command import Output
 from sentimodels.cli.dry_run import dry_run_of
 from sentimodels.config import OptimConfig, TrainConfig
-from sentimodels.runs.execute import config_warnings
+from sentimodels.runs.execute import config_warnings, recipe_of
 
 
 @pytest.mark.parametrize(
@@ -47,11 +49,14 @@ def test_steps_are_counted_only_where_something_is_to_be_released() -> None:
     assert said == "optim.unfreeze_at 10: training has 10 steps, so what is frozen stays so"
 
 
-def test_a_dry_run_says_so_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_says_so_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sentimodels.training.device.lacks_bfloat16", lambda: True)
+    corpus = write_corpus(tmp_path)
     for precision, told in (("bfloat16", True), ("float32", False)):
-        train = TrainConfig.model_validate({"precision": precision, "device": "cpu"})
-        dry_run_of(Output("senti.pretrain/1", as_json=False, quiet=False), train, lambda: {"parameters": 7})
+        config = config_of(corpus, train={"precision": precision, "device": "cpu"})
+        dry_run_of(Output("senti.pretrain/1", as_json=False, quiet=False), recipe_of(config))
         out, err = capsys.readouterr()
         assert ("--precision float32 is many times faster" in err) == told
         assert "parameters" in out

@@ -216,10 +216,11 @@ def test_a_dry_run_plans_every_combination(folder: Path) -> None:
     same = ("train_rows", "valid_rows", "vocabulary", "tokens", "parameters", "steps")
     assert [planned[-1][key] for key in same] == [one[key] for key in same]
     assert (value["runs"], value["within_budget"]) == (4, 4)
-    assert value["memory_bytes"] > max(one["memory_bytes"] for one in planned)
+    assert value["memory_bytes"] > 1e8
+    assert value["fits"]
     assert not (folder / "runs" / "dry").exists()
     many = ["sweep", "reviews.csv", "--arch", "nb", "--set", f"model.c={','.join(map(str, range(1, 51)))}"]
-    with patch("sentimodels.runs.plan_group._PLANNED", 3):
+    with patch("sentimodels.runs.plan._PLANNED", 3):
         shown = senti(*many, "--dry-run", cwd=folder).out
     assert re.search(r"^3 combinations of 50, spread over the grid$", shown, re.M)
     assert re.findall(r"^(\d+) +[\d,]+ +0 +[\d.]+$", shown, re.M) == ["1", "25", "50"]

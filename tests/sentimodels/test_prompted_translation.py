@@ -14,11 +14,11 @@ from sentimodels.generation.beam import BeamOptions, beam_search
 from sentimodels.generation.writers import CausalWriter
 from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.recipes.translation import train_translation
-from sentimodels.recipes.translation_plan import plan_translation
 from sentimodels.runs.directory import finish_run
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, recipe_of
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.language_directory import begin_language_run
+from sentimodels.runs.plan import plan
 from sentimodels.runs.start import as_translator
 from sentimodels.text.pairs import joint_tokenizer
 from sentimodels.translator import Translator
@@ -150,7 +150,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     with pytest.raises(DataError, match=said_of_it):
         train_translation(too_long, folder / "other")
     with pytest.raises(DataError, match=said_of_it):
-        plan_translation(too_long)
+        plan(recipe_of(too_long))
     assert not (folder / "other").exists()
     # Of a part that is split off, they are left out.
     tree["data"] = {"train": files["train"], "valid_share": 0.2}

@@ -13,13 +13,13 @@ import torch
 from safetensors import safe_open
 
 import sentitok
-from labelled_reviews import rows, tree, write
+from labelled_reviews import rows, tree
 from sentimodels import Classifier
 from sentimodels.config import ClassificationConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.directory import load_run, write_manifest
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, recipe_of
 from sentimodels.runs.families import resolve
 from sentimodels.runs.group import spread
 from sentimodels.runs.plan import plan
@@ -278,20 +278,22 @@ def test_what_learns_by_itself_has_a_line_of_metrics(arch: str, reviews: Path, t
 
 
 def test_plan_trains_nothing(reviews: Path) -> None:
-    found = plan(resolve(tree("lstm", reviews)))
+    found = plan(recipe_of(resolve(tree("lstm", reviews))))
     assert found["train_rows"] + found["valid_rows"] == 300
     assert found["steps"] == 3 * -(-found["train_rows"] // 16)
     assert found["parameters"] > 1000
     assert found["seconds"] > 0
-    assert found["memory_bytes"] > 5 * 4 * found["parameters"]
+    assert found["fits"]
 
 
-def test_plan_of_a_fit_needs_more_memory_for_more_rows(tmp_path: Path) -> None:
-    few, many = (
-        plan(resolve(tree("nb", write(tmp_path / f"{n}.csv", n)))) | {"rows": n} for n in (300, 2_000)
-    )
-    assert few["steps"] == many["steps"] == 0
-    assert 0 < few["memory_bytes"] < many["memory_bytes"]
+@pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])
+def test_plan_of_a_fit_draws_the_time_of_some_rows_out(
+    arch: str, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sentimodels.runs.plan._ROWS", 100)
+    found = plan(recipe_of(resolve(tree(arch, reviews))))
+    assert found["steps"] == 0
+    assert found["seconds"] == pytest.approx(found["train_rows"] / found["rows_per_second"], abs=0.1)
 
 
 def test_spread_over_seeds() -> None:

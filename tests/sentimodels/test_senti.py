@@ -102,18 +102,6 @@ def test_help_imports_no_library_for_numbers() -> None:
     assert not imported.intersection([*SLOW_TO_IMPORT, "torch", "numpy", "safetensors", "starlette"])
 
 
-def test_a_dry_run_of_pretrain_does_not_import_torchs_compiler(tmp_path: Path) -> None:
-    write(tmp_path / "reviews.csv", 120)
-    small = "--vocab 300 --context 16 --set model.d_model=16 --set model.n_layers=2"
-    done = subprocess.run(
-        [sys.executable, "-c", NAME_MODULES, *f"pretrain reviews.csv --steps 1 {small} --dry-run -q".split()],
-        capture_output=True, text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    imported = set(done.stderr.split())
-    assert "torch" in imported
-    assert not imported.intersection(["torch._dynamo", "torch._inductor", "triton"])
-
-
 def test_a_quiet_training_command_writes_nothing_to_stderr(tmp_path: Path) -> None:
     """Not even when Python is taken down: an optimizer imports triton, which counts what is left of it."""
     write(tmp_path / "reviews.csv", 120)

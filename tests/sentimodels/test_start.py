@@ -13,7 +13,7 @@ from labelled_reviews import tree, write
 from sentimodels.config import RunConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.directory import load_run
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, recipe_of
 from sentimodels.runs.families import resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.pretrained import tensor_names
@@ -65,7 +65,7 @@ def test_a_run_is_where_another_starts(folder: Path, tmp_path: Path) -> None:
 
 def test_the_plan_counts_the_vocabulary_of_the_base(folder: Path, tmp_path: Path) -> None:
     config = config_of(folder, folder / "base", "three.csv", max_steps=1)
-    planned = plan(config)
+    planned = plan(recipe_of(config))
     about = train(config, tmp_path / "run", baseline=False)
     assert planned["parameters"] == about["parameters"]
 

@@ -3,16 +3,13 @@
 The run itself is the same for both (`recipes/alignment.py`).
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ..config import AlignConfig, AlignTrainConfig, DPOConfig, PPOConfig, TrainingPlan
 from ..data.exclusion import Exclusion
@@ -21,15 +18,12 @@ from ..data.table import Table
 from ..errors import ConfigError, DataError
 from ..models.language import CausalModel
 from ..runs.language_directory import LoadedModel
-from ..runs.memory_estimate import kept_bytes
-from ..training.device import use_bfloat16
 from ..training.history import Fit
 from ..training.trainer import Record, Trainer
-from .actor_critic import ActorCritic, PolicyOutput
-from .dpo import Preferences, answer_log_probs, plan_of
+from .dpo import Preferences, plan_of
 from .openings import Parts, divide, encode, read_openings
 from .ppo import PPO
-from .preferences import PairRows, encode_pairs, read_preferences, texts_of
+from .preferences import encode_pairs, read_preferences, texts_of
 from .reward import Reward
 from .rollout import Drawing
 from .sources import Seen
@@ -140,17 +134,11 @@ class Method(Protocol):
     def steps(self) -> int:
         """Returns how many steps training has."""
 
-    def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
-        """Takes the steps of `train`, on few rows; returns the seconds that a run takes before its first."""
-
-    def kept(self) -> int:
-        """Returns the bytes that an update keeps for its way back."""
-
 
 class FollowReward:
     """Openings, and PPO; see `Method`."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, rehearsed: int | None = None) -> None:  # noqa: ARG002  # 2026-11-29: PPO draws its data
         data, say = setup.config.data, setup.say
         setup.check_room("an opening")
         table = read_openings(Path(data.train), data, data.where)
@@ -199,29 +187,6 @@ class FollowReward:
         """Returns how many steps training has."""
         return self.plan(1).steps
 
-    def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
-        """Takes the steps of `train`; returns 0, as nothing comes before them."""
-        self.loop(train, on_record=on_record).fit()
-        return 0.0
-
-    def kept(self) -> int:
-        """Returns the bytes that an update keeps for its way back."""
-        task, model = self._setup.config.task, ActorCritic(self._setup.policy)
-        assert isinstance(task, PPOConfig)
-        device = next(model.parameters()).device
-        model.to(device)
-        n_rows = min(task.mini_batch, self._setup.config.train.batch_size)
-        width = max(map(len, self._openings)) + task.max_new_tokens
-        ids = torch.zeros((n_rows, width), dtype=torch.long, device=device)
-        mask = torch.ones((n_rows, width - 1), dtype=torch.bool, device=device)
-        mask[:, : -task.max_new_tokens] = False
-
-        def loss() -> Tensor:
-            told: PolicyOutput = model(ids, mask)
-            return told.log_probs.sum() + told.values.sum()
-
-        return kept_bytes(model, loss, bfloat16=use_bfloat16(self._setup.config.train, device))
-
 
 @dataclass(frozen=True)
 class _PPOTrainer:
@@ -235,9 +200,14 @@ class _PPOTrainer:
 
 
 class PreferAnswers:
-    """Pairs of answers, and DPO; see `Method`."""
+    """Pairs of answers, and DPO; see `Method`.
 
-    def __init__(self, setup: Setup) -> None:
+    Args:
+        setup: what both methods begin with.
+        rehearsed: steps of a trial, for which the reference reads no more pairs than they need.
+    """
+
+    def __init__(self, setup: Setup, rehearsed: int | None = None) -> None:
         config, data = setup.config, setup.config.data
         assert isinstance(config.task, DPOConfig)
         setup.check_room("a prompt")
@@ -258,18 +228,18 @@ class PreferAnswers:
         )  # fmt: skip
         self.tables = {"train": parts.train, "judge": parts.judge}
         self.judged = _cut(judges.prompts, setup)
-        self._setup, self._pairs, self._judges = setup, train, judges
+        self._setup, self._n_pairs = setup, len(train)
+        if rehearsed is not None:
+            n_few = rehearsed * config.train.batch_size * config.train.accumulate
+            train, judges = (rows.take(range(min(len(rows), n_few))) for rows in (train, judges))
+        self._pairs, self._judges = train, judges
 
     @cached_property
     def task(self) -> Preferences:
         """The pairs, once the reference has read them."""
-        return self._preferences(self._pairs, self._judges)
-
-    def _preferences(self, pairs: PairRows, judges: PairRows) -> Preferences:
-        """Returns the task, once the reference has read all of these pairs."""
         config = self._setup.config
         assert isinstance(config.task, DPOConfig)
-        return Preferences(config.task, config.train, pairs, judges, self._setup.reference)
+        return Preferences(config.task, config.train, self._pairs, self._judges, self._setup.reference)
 
     def trainer(self, on_record: OnRecord, should_stop: ShouldStop) -> Loop:
         """Returns the loop of every other model."""
@@ -282,30 +252,7 @@ class PreferAnswers:
 
     def steps(self) -> int:
         """Returns how many steps training has."""
-        return plan_of(self._setup.config.train, len(self._pairs), 1).steps
-
-    def try_out(self, train: AlignTrainConfig, on_record: OnRecord) -> float:
-        """Takes the steps of `train` on few pairs; returns the seconds in which the reference reads all."""
-        few = self._pairs.take(range(min(len(self._pairs), train.batch_size * train.accumulate)))
-        began = time.perf_counter()
-        task = self._preferences(few, few)
-        a_pair = (time.perf_counter() - began) / (2 * len(few))
-        Trainer(self._setup.config.optim, train, on_record=on_record).fit(self._setup.policy, task)
-        return a_pair * (len(self._pairs) + len(self._judges))
-
-    def kept(self) -> int:
-        """Returns the bytes that an update keeps for its way back."""
-        pairs, policy = self._pairs, self._setup.policy
-        width = [
-            len(prompt) + max(map(len, answers))
-            for prompt, *answers in zip(pairs.prompts, pairs.chosen, pairs.rejected, strict=True)
-        ]
-        longest = np.argsort(width)[-self._setup.config.train.batch_size :]
-        batch = pairs.batch(longest.tolist())
-        bfloat16 = use_bfloat16(self._setup.config.train, next(policy.parameters()).device)
-        return kept_bytes(
-            policy, lambda: torch.stack(answer_log_probs(policy, batch)).sum(), bfloat16=bfloat16
-        )
+        return plan_of(self._setup.config.train, self._n_pairs, 1).steps
 
 
 def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:
@@ -340,4 +287,4 @@ def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:
 
 
 # By the kind of `[task]`.
-METHODS: dict[str, Callable[[Setup], Method]] = {"ppo": FollowReward, "dpo": PreferAnswers}
+METHODS: dict[str, Callable[[Setup, int | None], Method]] = {"ppo": FollowReward, "dpo": PreferAnswers}

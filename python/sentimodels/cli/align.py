@@ -71,7 +71,11 @@ def align(
     ] = 6,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show rows, parameters, estimated time and memory; train nothing."),
+        typer.Option(
+            "--dry-run",
+            help="Train a few steps and show rows, parameters, speed, estimated time and peak memory; write "
+            "nothing.",
+        ),
     ] = False,
     force: ForceRun = False,
     as_json: AsJson = False,
@@ -85,7 +89,6 @@ def align(
     The model is evaluated before and after training, on openings or pairs that it is not trained on.
     Ctrl-C saves the run; senti align --resume DIR continues it.
     """
-    from ..recipes.alignment_plan import plan
     from ..runs.families import ALIGNMENT
 
     output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
@@ -96,7 +99,9 @@ def align(
     flags = tree_of({"base": base, **given, "data__train": file})
     resolved = ALIGNMENT.resolve(*trees(config, set_ or [], flags))
     if dry_run:
-        dry_run_of(output, resolved.train, lambda: plan(resolved))
+        from ..runs.execute import recipe_of
+
+        dry_run_of(output, recipe_of(resolved))
         return
     _run(output, out or Path("runs") / resolved.task.kind, resolved, samples, force=force)
 

@@ -72,7 +72,8 @@ def distill(
         bool,
         typer.Option(
             "--dry-run",
-            help="Show rows, tokens, parameters, steps, estimated time and memory; train nothing.",
+            help="Train a few steps and show rows, parameters, speed, estimated time and peak memory; "
+            "write nothing.",
         ),
     ] = False,
     force: ForceRun = False,
@@ -88,7 +89,7 @@ def distill(
     Rows that the teacher was evaluated on are left out of training, and rows that it was trained on are
     not used to evaluate. Ctrl-C saves the run; senti distill --resume DIR continues it.
     """
-    from ..recipes.distillation import resolve_distillation, taught_tables
+    from ..recipes.distillation import resolve_distillation
 
     output = output_of_first("senti.distill/1", as_json=as_json, quiet=quiet)
     if resume is not None:
@@ -99,9 +100,9 @@ def distill(
     flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})
     resolved = resolve_distillation(*trees(config, set_ or [], flags))
     if dry_run:
-        from ..runs.plan import plan
+        from ..runs.execute import recipe_of
 
-        dry_run_of(output, resolved.train, lambda: plan(resolved, taught_tables(resolved, None, output.note)))
+        dry_run_of(output, recipe_of(resolved))
         return
     name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
     _run(output, out or Path("runs") / f"{name}-distilled", resolved, None, force=force)

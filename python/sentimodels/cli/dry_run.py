@@ -1,51 +1,69 @@
-"""`--dry-run` of the commands that train: what a run would be, and about what it would take.
+"""`--dry-run` of the commands that train: a trial of a few steps, and what was seen (`runs/plan.py`)."""
 
-Not for the estimates (`runs/plan.py`, `runs/plan_group.py`, `recipes/`).
-"""
-
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sentitok.cli.output import bytes_text, counted, lines, memory_now, number, table
+import typer
+
+from sentitok.cli.output import bytes_text, counted, lines, number, peak_memory, table
 
 from .command import Output
 
 if TYPE_CHECKING:
-    from ..config import LoopConfig
+    from ..config import RunConfig
+    from ..runs.execute import Recipe
+    from ..runs.tables import Tables
 
 __all__ = ["dry_run_of", "dry_run_of_sweep"]
 
 # What people call some of what is planned.
-_NAMES = {"seconds": "time", "operations_of_a_token": "FLOPs per token", "max_steps": "steps"}
+_NAMES = {
+    "seconds": "time", "memory_bytes": "peak memory", "tokens_per_second": "tokens/s",
+    "rows_per_second": "rows/s",
+}  # fmt: skip
 _NEXT = ("next", "the same command without --dry-run")
 
 
-def _planned(plan: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Returns a plan; to its memory comes that of the program, once it has imported what trains."""
-    planned = plan()
-    if "memory_bytes" in planned:
-        planned["memory_bytes"] += memory_now() or 0
-    return planned
+def dry_run_of(output: Output, recipe: "Recipe[Any]", runs: int = 1) -> None:
+    """Tries a run and prints what was seen; of several that differ little, one is tried for all.
+
+    Raises:
+        Exit: with 1, if the model does not fit into memory.
+    """
+    from ..runs.plan import plan
+
+    planned = plan(recipe, output.note)
+    if runs > 1:
+        planned = {"runs": runs, **planned}
+        if "seconds" in planned:
+            planned["seconds"] = round(planned["seconds"] * runs, 1)
+    planned.setdefault("memory_bytes", peak_memory() or 0)
+    fits = planned["fits"]
+    shown = {key: value for key, value in planned.items() if key != "fits"}
+    pairs = [(_NAMES.get(key, key.replace("_", " ")), _said(key, value)) for key, value in shown.items()]
+    if not fits:
+        output.note(
+            f"does not fit: {bytes_text(planned['memory_bytes'])} and more are needed; take a smaller model "
+            "(--preset) or batch (--batch-size), or a device with more memory"
+        )
+    output.result(planned, lines([*pairs, *([_NEXT] if fits else [])]), str(planned.get("parameters", "")))
+    if not fits:
+        raise typer.Exit(1)
 
 
-def dry_run_of(output: Output, train: "LoopConfig", plan: Callable[[], dict[str, Any]]) -> None:
-    """Prints the plan of a run with these settings, and notes what is slow."""
-    from ..training.device import slow
+def dry_run_of_sweep(
+    output: Output, choices: "list[tuple[dict[str, Any], RunConfig]]", tables: "Tables", budget: float | None
+) -> None:
+    """Tries the runs of a sweep: prints a line for each combination, and what all of them take.
 
-    for note in slow(train):
-        output.note(note)
-    planned = _planned(plan)
-    names = {key: _NAMES.get(key, key.removesuffix("_bytes").replace("_", " ")) for key in planned}
-    pairs = [(names[key], _said(key, value)) for key, value in planned.items()]
-    if "memory_bytes" not in planned:
-        pairs.append(("time, memory", "no estimate: a row of this model is too large to be tried here"))
-    pairs.append(_NEXT)
-    output.result(planned, lines(pairs), str(planned["parameters"]))
+    Raises:
+        Exit: with 1, if a model does not fit into memory.
+    """
+    from ..runs.plan import plan_sweep
 
-
-def dry_run_of_sweep(output: Output, plan: Callable[[], dict[str, Any]]) -> None:
-    """Prints the plan of a sweep: a line for each combination, and what all of them take."""
-    planned = _planned(plan)
+    planned = plan_sweep(choices, tables, budget)
+    planned["memory_bytes"] = max(
+        peak_memory() or 0, *(one.get("memory_bytes", 0) for one in planned["combinations"])
+    )
     some = planned["combinations"]
     keys = list(some[0]["values"])
     text = table(
@@ -53,9 +71,8 @@ def dry_run_of_sweep(output: Output, plan: Callable[[], dict[str, Any]]) -> None
         [
             [
                 *one["values"].values(),
-                number(one["parameters"]),
-                number(one["steps"]),
-                f"{one['seconds']:.1f}",
+                *(number(one[key]) if key in one else "-" for key in ("parameters", "steps")),
+                f"{one['seconds']:.1f}" if one["fits"] else "does not fit",
             ]
             for one in some
         ],
@@ -64,8 +81,8 @@ def dry_run_of_sweep(output: Output, plan: Callable[[], dict[str, Any]]) -> None
         text += f"\n{counted(len(some), 'combination')} of {number(planned['runs'])}, spread over the grid"
     pairs = [
         ("train rows", number(some[0]["train_rows"])), ("valid rows", number(some[0]["valid_rows"])),
-        ("runs", number(planned["runs"])), ("seconds", f"{_said('seconds', planned['seconds'])} of CPU"),
-        ("memory", _said("memory_bytes", planned["memory_bytes"])),
+        ("runs", number(planned["runs"])), ("time", _said("seconds", planned["seconds"])),
+        ("peak memory", _said("memory_bytes", planned["memory_bytes"])),
     ]  # fmt: skip
     if planned["budget"] is not None:
         pairs.append(
@@ -73,15 +90,17 @@ def dry_run_of_sweep(output: Output, plan: Callable[[], dict[str, Any]]) -> None
         )
     pairs.append(_NEXT)
     output.result(planned, f"{text}\n\n{lines(pairs)}", str(planned["runs"]))
+    if not planned["fits"]:
+        raise typer.Exit(1)
 
 
 def _said(key: str, value: object) -> str:
     """Writes a value for people."""
     if key == "memory_bytes" and isinstance(value, int):
-        return f"about {bytes_text(value)}"
+        return bytes_text(value)
     if key == "seconds" and isinstance(value, (int, float)):
         return f"about {_time(value)}"
-    return number(value) if isinstance(value, int) else str(value)
+    return number(value) if isinstance(value, (int, float)) else str(value)
 
 
 def _time(seconds: float) -> str:

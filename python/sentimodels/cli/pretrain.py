@@ -62,7 +62,8 @@ def pretrain(
         bool,
         typer.Option(
             "--dry-run",
-            help="Show parameters, tokens, estimated time and memory; read no corpus and train nothing.",
+            help="Train a few steps on the first documents and show parameters, speed, estimated time and "
+            "peak memory; write nothing.",
         ),
     ] = False,
     force: ForceRun = False,
@@ -76,7 +77,6 @@ def pretrain(
     A share of the documents is held out for validation; the best weights by validation loss are kept.
     Ctrl-C saves the run; senti pretrain --resume DIR continues it.
     """
-    from ..recipes.pretraining_plan import plan
     from ..runs.families import LANGUAGE_MODEL
     from ..runs.start import as_grown
 
@@ -90,7 +90,9 @@ def pretrain(
         output.note(note)
     resolved = LANGUAGE_MODEL.resolve(*as_grown(*trees(config, set_ or [], flags)))
     if dry_run:
-        dry_run_of(output, resolved.train, lambda: plan(resolved))
+        from ..runs.execute import recipe_of
+
+        dry_run_of(output, recipe_of(resolved))
         return
     _run(output, out or Path("runs") / f"lm-{resolved.arch}", resolved, force=force)
 

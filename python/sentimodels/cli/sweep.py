@@ -46,8 +46,8 @@ def sweep(
         bool,
         typer.Option(
             "--dry-run",
-            help="Show each combination's parameters, steps and estimated time, and the time of all; "
-            "train nothing.",
+            help="Train a few steps of each combination and show its parameters, steps and estimated time, "
+            "and the time of all; write nothing.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -85,9 +85,9 @@ def sweep(
         base = [*base, {"arch": chosen.arch, "budget": chosen.budget, "estimates": dict(chosen.estimates),
                        "accuracies": dict(chosen.accuracies)}]  # fmt: skip
     if dry_run:
-        from ..runs.plan_group import plan_sweep
+        from ..runs.sweep import configs_of
 
-        dry_run_of_sweep(output, lambda: plan_sweep(base, set_ or [], tables=tables, budget=limit))
+        dry_run_of_sweep(output, configs_of(base, set_ or []), tables, limit)
         return
     stopper = Stopper()
     with watched(output, stopper, out if force else None) as callbacks:

@@ -84,7 +84,8 @@ def train(
         bool,
         typer.Option(
             "--dry-run",
-            help="Show rows, tokens, parameters, steps, estimated time and memory; train nothing.",
+            help="Train a few steps and show rows, parameters, speed, estimated time and peak memory; "
+            "write nothing.",
         ),
     ] = False,
     fail_on_leak: Annotated[
@@ -118,16 +119,13 @@ def train(
     if in_folds and seeds > 1:
         raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
     if dry_run:
-        from ..runs import plan_group
-        from ..runs.plan import plan
+        from ..runs.execute import recipe_of
+        from ..runs.group import runs_of_folds
         from .dry_run import dry_run_of
 
-        if in_folds:
-            dry_run_of(output, resolved.train, lambda: plan_group.plan_folds(resolved))
-        elif seeds > 1:
-            dry_run_of(output, resolved.train, lambda: plan_group.plan_seeds(resolved, seeds, tables))
-        else:
-            dry_run_of(output, resolved.train, lambda: plan(resolved, tables))
+        runs = list(runs_of_folds(resolved).values()) if in_folds else [resolved] * seeds
+        rows = None if in_folds else tables
+        dry_run_of(output, recipe_of(runs[0], tables=rows), len(runs))
     elif in_folds:
         _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved, force)
     elif seeds == 1:

@@ -60,7 +60,11 @@ def train(
     resume: Resumed = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show pairs, parameters, estimated time and memory; train nothing."),
+        typer.Option(
+            "--dry-run",
+            help="Train a few steps and show pairs, parameters, speed, estimated time and peak memory; write "
+            "nothing.",
+        ),
     ] = False,
     force: ForceRun = False,
     as_json: AsJson = False,
@@ -74,7 +78,6 @@ def train(
     validation loss is kept, or by BLEU with --monitor bleu. Ctrl-C saves the run; senti translate train
     --resume DIR continues it.
     """
-    from ..recipes.translation_plan import plan_translation
     from ..runs.config import merge
     from ..runs.families import TRANSLATOR
     from ..runs.start import as_translator
@@ -92,7 +95,9 @@ def train(
     if not resolved.data.train:
         raise UsageError("no training pairs: give a file of sources and one of targets, or one table")
     if dry_run:
-        dry_run_of(output, resolved.train, lambda: plan_translation(resolved))
+        from ..runs.execute import recipe_of
+
+        dry_run_of(output, recipe_of(resolved))
         return
     _run(output, out or Path("runs") / resolved.arch, resolved, force=force)
 

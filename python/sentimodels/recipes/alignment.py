@@ -111,7 +111,7 @@ class AlignmentRecipe(Recipe[AlignConfig]):
 
     def make_task(self) -> Any:
         """Reads openings or pairs and returns what the policy learns from them."""
-        self.method = METHODS[self.config.task.kind](self.setup)
+        self.method = METHODS[self.config.task.kind](self.setup, self.rehearsed)
         self._sources = sources_of(self.config, self.method.tables)
         if self.resumed:
             then = read_json(self.out / SOURCES).get("sources", [])
@@ -130,6 +130,15 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         """
         files = {ALIGNMENT.file: self.config.to_toml().encode(), SOURCES: to_json({"sources": self._sources})}
         begin_with(self.out, self.setup.loaded.config, self.encoder, files)
+
+    def planned(self) -> dict[str, Any]:
+        """Returns method and rows."""
+        rows = {f"{role}_rows": len(table) for role, table in self.method.tables.items()}
+        return {"method": self.config.task.kind, **rows, "batch_size": self.config.train.batch_size}
+
+    def steps(self) -> int:
+        """Returns how many steps the run has."""
+        return self.method.steps()
 
     def trainer(self) -> Any:
         """Returns the loop of the method."""

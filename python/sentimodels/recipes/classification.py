@@ -178,6 +178,26 @@ class ClassificationRecipe(Recipe[RunConfig]):
         """Returns what the run learns from."""
         return self.tables.record()
 
+    def planned(self) -> dict[str, Any]:
+        """Returns rows, labels and tokens."""
+        tables = self.tables
+        return {
+            "train_rows": len(tables.train),
+            "valid_rows": 0 if tables.valid is None else len(tables.valid),
+            "labels": ", ".join(f"{name} {count:,}" for name, count in tables.counts().items()),
+            "vocabulary": self.encoder.vocab_size,
+            "tokens": int(self._encoded.lengths.sum()),
+            "texts_cut": self._encoded.n_cut,
+        }
+
+    def fit_some(self, most: int) -> tuple[int, int]:
+        """Fits some rows at most, for a plan, where the model is not trained by steps."""
+        if not isinstance(self.module, Fits):
+            return 0, 0
+        some = self.tables.some(self.tables.spread(most))
+        self.module.fit(self.encoder.encode(some.train.texts), some.to_fit(), self.config.train.seed)
+        return len(some.train), len(self.tables.train)
+
     def fit_closed_form(self) -> None:
         """Fits what is not trained by steps, such as naive Bayes."""
         if isinstance(self.module, Fits):

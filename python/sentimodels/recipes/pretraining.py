@@ -51,6 +51,8 @@ __all__ = ["TOKENS", "PretrainingRecipe", "pretrain", "resume_pretraining"]
 
 # The folder of a run that holds its rows until it has finished.
 TOKENS, _CLAIM = "tokens", ".rows"
+# Documents that a plan reads, at most.
+_DOCUMENTS = 100_000
 
 
 class PretrainingRecipe(Recipe[LanguageConfig]):
@@ -73,8 +75,17 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
 
         return Sharded.start(self.config.train.device)
 
+    def shape(self) -> nn.Module:
+        """Returns the module without values."""
+        config, known = self.config, self.config.data.tokenizer
+        tokenizer = tokenizer_of_start(config) if known is None else Tokenizer.from_file(known)
+        size = config.data.vocab_size if tokenizer is None else tokenizer.vocab_size
+        return language_model_shape(config, size)
+
     def prepare(self) -> None:
         """Has the first process write the rows and begin the run; all open them."""
+        if self.rehearsed:
+            self._limit_documents()
         if self.resumed:
             self.config = _shared_again(self.config, self.out, self.processes.world)
         else:
@@ -88,6 +99,30 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
                     self._write_rows()
         self.corpus, self.encoder = open_corpus(self.out / TOKENS), load_tokenizer(self.out)
         self.warn(*notes_of(self.config, self.corpus, self.encoder, resumed=self.resumed))
+
+    def _limit_documents(self) -> None:
+        """Has a plan read the first documents of a large corpus."""
+        data = self.config.data
+        if data.limit is None or data.limit > _DOCUMENTS:
+            data = data.model_copy(update={"limit": _DOCUMENTS})
+            self.config = self.config.model_copy(update={"data": data})
+
+    def steps(self) -> int | None:
+        """Returns how many steps the run has; `None` where documents decide that a plan has not read."""
+        cut = self.rehearsed and sum(self.corpus.facts.documents) >= _DOCUMENTS
+        return None if cut and self.config.train.epochs is not None else super().steps()
+
+    def planned(self) -> dict[str, Any]:
+        """Returns sizes and, once it is read, how large the corpus is."""
+        config = self.config
+        about: dict[str, Any] = {"preset": config.preset, "task": config.task.kind}
+        if hasattr(self, "corpus"):
+            documents, tokens = self.corpus.facts.documents, self.corpus.facts.tokens
+            about |= {"train_documents": documents[0], "valid_documents": documents[1]}
+            about |= {"vocabulary": self.encoder.vocab_size, "corpus_tokens": tokens[0]}
+        rows = (config.train.batch_size or 1) * config.train.accumulate
+        about["tokens_of_a_step"] = rows * config.data.context
+        return {key: value for key, value in about.items() if value is not None}
 
     def _write_rows(self) -> None:
         """Writes rows and all that is known before training, once nothing can be refused any more."""

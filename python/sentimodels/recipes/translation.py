@@ -96,6 +96,17 @@ class TranslationRecipe(Recipe[TranslationConfig]):
         record = self._record.started_from(record_of(self.config.train.init_from))
         begin_with(self.out, self.config, self.encoder, record.files())
 
+    def planned(self) -> dict[str, Any]:
+        """Returns pairs and tokens."""
+        pairs = self.task.pairs
+        return {
+            "train_pairs": len(pairs),
+            "valid_pairs": len(self._valid),
+            "pairs_left_out": self._left_out,
+            "vocabulary": self.encoder.vocab_size,
+            "tokens": int(pairs.sources.lengths.sum() + pairs.targets.lengths.sum()),
+        }
+
     def facts(self, fit: Fit) -> dict[str, Any]:
         """Returns what is known of pairs and time."""
         return {

@@ -34,7 +34,7 @@ from ..training.state import STATE
 from ..training.trainer import Record, Trainer
 from .directory import METRICS, HasFingerprint, finish_run, finished, refuse_run
 
-__all__ = ["RECIPES", "Callbacks", "Recipe", "config_warnings", "execute", "recipe_of"]
+__all__ = ["RECIPES", "Callbacks", "Recipe", "assemble", "config_warnings", "execute", "recipe_of"]
 
 # By `task.kind`: the module of `sentimodels.recipes` and the class in it. They are named, not imported: a
 # recipe may need what stands above this package, and a run needs one of them only.
@@ -86,6 +86,7 @@ class Recipe(ABC, Generic[Config]):
         resumed: whether the run has begun before.
         callbacks: those of this process; only the first one records and warns.
         processes: this process among those that train together.
+        rehearsed: steps of a trial (`plan.py`), so that less data may do; `None`: a run.
         encoder: what turns texts into ids; set by `prepare` or `build`.
         module: what is trained.
         task: what it is trained for.
@@ -96,6 +97,7 @@ class Recipe(ABC, Generic[Config]):
     resumed: bool = False
     callbacks: Callbacks
     processes: Distributed
+    rehearsed: int | None = None
     encoder: HasFingerprint
     module: nn.Module
     task: Any
@@ -118,6 +120,10 @@ class Recipe(ABC, Generic[Config]):
         """Joins the processes that `torchrun` has started."""
         return Distributed.start(self.config.train.device)
 
+    def shape(self) -> nn.Module | None:
+        """Returns the module without values, where that is known before the data is read."""
+        return None
+
     @abstractmethod
     def prepare(self) -> None:
         """Reads the data; of a resumed run, refuses data that has changed."""
@@ -137,8 +143,20 @@ class Recipe(ABC, Generic[Config]):
     def begin(self) -> None:
         """Writes what is known before training, once nothing of data and settings can be refused."""
 
+    def planned(self) -> dict[str, Any]:
+        """Returns what a plan says of data and settings; of a shape, before the data is read."""
+        return {}
+
+    def steps(self) -> int | None:
+        """Returns how many steps the run has; `None` where a plan has not read all data."""
+        return int(self.task.plan(self.processes.world).steps)
+
     def fit_closed_form(self) -> None:
         """Fits what is not trained by steps."""
+
+    def fit_some(self, most: int) -> tuple[int, int]:  # noqa: ARG002  # 2026-11-29: nothing is fitted
+        """Fits some rows at most, for a plan; returns how many, and how many there are."""
+        return 0, 0
 
     def trainer(self) -> Any:
         """Returns the loop, an object with the method `fit` of `Trainer`."""
@@ -203,18 +221,10 @@ def execute(
         with processes.first() as first:
             if first and not resumed:
                 refuse_run(out)  # before minutes are spent on it
-        recipe.prepare()
-        config = recipe.config
+        assemble(recipe)
         if processes.main and tracked:
-            on_record = stack.enter_context(tracking(config, out, recipe.callbacks.on_record))
+            on_record = stack.enter_context(tracking(recipe.config, out, recipe.callbacks.on_record))
             recipe.callbacks = replace(recipe.callbacks, on_record=on_record)
-        set_torch(config.train)
-        _seed(config.train.seed)
-        recipe.module = recipe.build()
-        check_possible(recipe.module, config.optim)
-        recipe.task = recipe.make_task()
-        plan = recipe.task.plan
-        recipe.warn(*config_warnings(config.optim, config.train, lambda: plan(processes.world).steps))
         resume = resumed and _can_resume(recipe)
         if not resume:
             recipe.init_weights()
@@ -234,6 +244,18 @@ def execute(
         if failed is not None:
             raise failed
         return about
+
+
+def assemble(recipe: Recipe[Any]) -> None:
+    """Reads the data of a run, builds its module and makes its task."""
+    recipe.prepare()
+    config = recipe.config
+    set_torch(config.train)
+    _seed(config.train.seed)
+    recipe.module = recipe.build()
+    check_possible(recipe.module, config.optim)
+    recipe.task = recipe.make_task()
+    recipe.warn(*config_warnings(config.optim, config.train, lambda: recipe.steps() or 0))
 
 
 def _finish(recipe: Recipe[Any], fit: Fit) -> dict[str, Any]:
