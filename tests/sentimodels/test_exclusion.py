@@ -1,6 +1,9 @@
 """`--exclude FILE`: rows, lines and pairs with a held-out text are left out, whoever reads them."""
 
 import importlib
+import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,52 @@ COPIES = [
     "{0}", "  {0} ", "{1}", "{2}", "{3}", "1\t{0}\tx", "It was so. {0} I left.", "First line\n{0}\nlast line",
     "So he says:<br />{0}<br />",
 ]  # fmt: skip
+
+
+# A text as a row of a file of another format, whose lines are read as texts.
+ROWS = [
+    "3 {}", "{} 3", "17 3 {}", "17,{},3", "__label__3 {}", "__label__pos {}", "{}|1234", '"{}",3',
+    '"17","{}","very positive"', "<li><b>{}</b></li>", '{{"id": 17, "text": "{}", "label": 3}}',
+    '  "text": "{}",', "[4] {}", "3) {}", "<b>{}</b> 4", "4 <b>{}</b>", "somewhat negative {}",
+    '{{"text": "{}", "label": 3}}',
+]  # fmt: skip
+# What writes a text otherwise: (name, what it becomes).
+SPELLINGS: list[tuple[str, Callable[[str], str]]] = [
+    ("quotes", lambda text: text.replace("'", "\u2019").replace('"', "``")),
+    ("entities", lambda text: text.replace("'", "&#39;").replace('"', "&quot;").replace("&", "&amp;")),
+    ("tags", lambda text: text.replace("judges", "<b>judges</b>").replace("long", '<a href="x">long</a>')),
+    ("line tags", lambda text: f"<p>{text.replace(' of ', ' of<br/>')}</p>"),
+    ("brackets", lambda text: text.replace("(", "-LRB-").replace(")", "-RRB-")),
+    ("lower brackets", lambda text: text.lower().replace("(", "lrb ").replace(")", " rrb")),
+    ("tree", lambda text: f"(3 {' '.join(f'(2 {word})' for word in re.findall('[^ ()]+', text))})"),
+    ("JSON escapes", lambda text: json.dumps({"text": text.replace("e", "\u00e9")})),
+]
+TYPED = [f'Judges of "part {n}" (alone) haven\'t read this long sentence.' for n in range(9)]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_rows_of_other_formats_are_found(row: str, hashes: Path) -> None:
+    exclusion = Exclusion.read(str(hashes))
+    assert all(exclusion.holds(row.format(text)) for text in HELD)
+    assert not any(exclusion.holds(row.format(text.replace("judges", "readers"))) for text in HELD)
+
+
+@pytest.mark.parametrize(("name", "spelled"), SPELLINGS, ids=[name for name, _ in SPELLINGS])
+def test_spellings_are_found_both_ways(name: str, spelled: Callable[[str], str], tmp_path: Path) -> None:
+    """A copy is found by the hash of the text, and, unless it is a row, the text by that of the copy."""
+    (tmp_path / "typed.txt").write_bytes(hash_file_of(TYPED)[0])
+    exclusion = Exclusion.read(str(tmp_path / "typed.txt"))
+    assert all(exclusion.holds(spelled(text)) for text in TYPED)
+    assert not any(exclusion.holds(spelled(text.replace("long", "short"))) for text in TYPED)
+    if name in ("tree", "JSON escapes"):
+        return
+    (tmp_path / "spelled.txt").write_bytes(hash_file_of(map(spelled, TYPED))[0])
+    assert all(map(Exclusion.read(str(tmp_path / "spelled.txt")).holds, TYPED))
+
+
+def test_a_text_in_the_middle_of_another_is_not_found(hashes: Path) -> None:
+    exclusion = Exclusion.read(str(hashes))
+    assert not any(exclusion.holds(f"I say that {text.rstrip('.')} and so on") for text in HELD)
 
 
 def copied(form: str, text: str) -> str:

@@ -1,22 +1,25 @@
 """`Exclusion`: held-out texts that a run must not train or stop on, known by their hashes.
 
 `senti data hashes FILE... -o held-out.txt` writes the file, `--exclude held-out.txt` reads it. A text is
-compared by its letters and digits, without case, accents and the Penn Treebank's spelling of brackets, so
-that a copy in other spelling or punctuation is found too. Texts of fewer than 20 letters are not compared,
-because many people say the same ("A joy to watch."), and longer than 600 characters are compared by their
-sentences. The file holds no text: 64 bits of BLAKE2b for each.
+compared by its letters and digits, without case, accents, tags and entities of HTML, and brackets as
+treebanks spell them (`-LRB-`), so that a copy in other spelling or punctuation is found too. A line may be
+a row of another format: what its columns, quotation marks or tree hold is compared too, without labels at
+either end. Texts of fewer than 20 letters are not compared, because many people say the same ("A joy to
+watch."); of lines longer than 600 characters, the sentences are. A text in the middle of another sentence
+is not found. The file holds no text: 64 bits of BLAKE2b for each.
 """
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
 from ..errors import DataError
 from .normalization import letters, normalize, text_hash
-from .sst.trees import unescape
 from .table import Table
 
 __all__ = ["Exclusion", "hash_file_of", "text_key"]
@@ -24,13 +27,29 @@ __all__ = ["Exclusion", "hash_file_of", "text_key"]
 _MIN_LETTERS, _MAX_CHARACTERS = 20, 600
 _HEAD = "# sentimodels.hashes/1"
 _HASH = re.compile(r"[0-9a-f]{16}")
-# Brackets of a copy in lower case: `-lrb-`, or `lrb` alone.
-_BRACKET = re.compile(r"\b[lr]rb\b", re.IGNORECASE)
+# Brackets as treebanks and their copies spell them: `-LRB-`, `-lrb-`, or `lrb` alone.
+_BRACKET = re.compile(r"-[lr][rsc]b-|\b[lr]rb\b", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]{1,200}>")
+# Tags that end a line, where the text in them is a line of its own.
+_LINE_TAG = re.compile(r"</?(?:br|p|div|li|tr|td|th|h[1-6])\b[^<>]{0,200}>", re.IGNORECASE)
 # Most accents; others are taken off character by character, which is slow.
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 # Where a sentence of a line ends. So many words and more are compared, of up to so many sentences together.
 _END = re.compile(r"(?<=[.!?:;])[\"')\]]*(?:\s|<br ?/>)+")
 _WORDS, _TOGETHER = 8, 3
+# A row that has a text in one of its columns is no longer than this.
+_ROW = 1200
+# A label at either end of a row, apart from the text by a space or a sign; so many of them, and the last one
+# is looked for in so many characters.
+_LABEL = r"(?:label[\W_]*)?(?:\d[\d.]*|(?:(?:very|somewhat)[\W_]?)?(?:pos|positive|neg|negative|neutral))"
+_FIRST = re.compile(rf"[\W_]*{_LABEL}[\s,;:|\"')\]]+", re.IGNORECASE)
+_LAST = re.compile(rf"[\s,;:|\"'(\[]+{_LABEL}\W*$", re.IGNORECASE)
+_LABELS, _TAIL = 3, 32
+# A column in quotation marks, as in CSV and JSON, and a character that JSON spells by its number.
+_QUOTED = re.compile(r'(?:^|[,;:{\[\t])\s*"([^"]+)"\s*(?=$|[,;:}\]\t])')
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+# A word of a tree, as in (2 (3 good) (2 fun)).
+_LEAF = re.compile(r"\([^\s()]+ ([^\s()]+)\)")
 
 
 def text_key(text: str) -> str | None:
@@ -40,8 +59,8 @@ def text_key(text: str) -> str | None:
     if not text.isascii():
         text = _without_accents(text)
     key = letters(text)
-    if "rb" in key or "sb" in key or "cb" in key:  # perhaps of a bracket in the treebank's spelling
-        key = letters(_BRACKET.sub(" ", unescape(text)))
+    if "rb" in key or "sb" in key or "cb" in key:  # perhaps of a bracket as treebanks spell it
+        key = letters(_BRACKET.sub(" ", text))
     return key if len(key) >= _MIN_LETTERS else None
 
 
@@ -52,19 +71,67 @@ def _without_accents(text: str) -> str:
 
 def _hashes(text: str) -> Iterator[int]:
     """Yields the hashes of a text, of its lines, and of what they have in columns and sentences."""
-    lines = text.split("\n")
-    for part in (text, *lines) if len(lines) > 1 else lines:
-        for one in (part, *part.split("\t")) if "\t" in part else (part,):
-            if (key := text_key(one)) is not None:
+    for version in _without_markup(text) if "<" in text or "&" in text else (text,):
+        lines = version.split("\n")
+        for part in (version, *lines) if len(lines) > 1 else lines:
+            if (key := text_key(part)) is not None:
                 yield text_hash(key)
-    for line in lines:
-        sentences = _END.split(line)
-        if len(sentences) > 1:
-            for start in range(len(sentences)):
-                for end in range(start + 1, min(start + _TOGETHER, len(sentences)) + 1):
-                    some = " ".join(sentences[start:end])
-                    if some.count(" ") >= _WORDS - 1 and (key := text_key(some)) is not None:
-                        yield text_hash(key)
+        for line in lines:
+            for one in chain(_columns(line), _sentences(line)):
+                if (key := text_key(one)) is not None:
+                    yield text_hash(key)
+
+
+def _without_markup(text: str) -> Iterator[str]:
+    """Yields a text of a web page as it is, with its lines apart, and as one line."""
+    yield text
+    yield _plain(text, "\n")
+    yield _plain(text, " ")
+
+
+def _plain(text: str, line_end: str) -> str:
+    """Returns a text without tags and entities, which may be written as entities themselves."""
+    return _TAG.sub("", _LINE_TAG.sub(line_end, html.unescape(html.unescape(text))))
+
+
+def _columns(line: str) -> Iterator[str]:
+    """Yields what a line holds if it is a row of a table, however that is written, or a tree."""
+    if "\t" in line:
+        yield from line.split("\t")
+    if line.startswith("("):
+        yield " ".join(_LEAF.findall(line))
+    if len(line) > _ROW:
+        return
+    if "\\u" in line:
+        line = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), line)
+        yield line
+    starts = [line]
+    while len(starts) <= _LABELS and (label := _FIRST.match(starts[-1])):
+        starts.append(starts[-1][label.end() :])
+    yield from starts[1:]
+    for text in starts:
+        for _ in range(_LABELS):
+            label = _LAST.search(text, max(0, len(text) - _TAIL))
+            if label is None:
+                break
+            text = text[: label.start()]
+            yield text
+    if "|" in line:
+        yield from line.split("|")
+    if '"' in line:
+        yield from _QUOTED.findall(line.replace('\\"', " ").replace('""', " "))
+
+
+def _sentences(line: str) -> Iterator[str]:
+    """Yields what stands between ends of sentences in a line of several."""
+    parts = _END.split(line)
+    if len(parts) == 1:
+        return
+    for start in range(len(parts)):
+        for end in range(start + 1, min(start + _TOGETHER, len(parts)) + 1):
+            some = " ".join(parts[start:end])
+            if some.count(" ") >= _WORDS - 1:
+                yield some
 
 
 @dataclass(frozen=True)
@@ -156,6 +223,6 @@ class Exclusion:
 
 def hash_file_of(texts: Iterable[str]) -> tuple[bytes, int]:
     """Returns the content of a file of hashes, sorted, and how many it has; short texts have none."""
-    keys = (text_key(text) for text in texts)
+    keys = (text_key(_plain(text, " ") if "<" in text or "&" in text else text) for text in texts)
     found = sorted({text_hash(key) for key in keys if key is not None})
     return "".join(f"{line}\n" for line in (_HEAD, *(f"{one:016x}" for one in found))).encode(), len(found)
