@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sentimodels.models.encoder import EncoderConfig
-from sentimodels.nn.position import Learned, Sinusoidal, alibi, rotary_angles, rotate, turned_heads
+from sentimodels.nn.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
 from sentimodels.nn.transformer import Block, Reading
 
 
@@ -42,27 +42,6 @@ def test_compiled_angles_are_the_same() -> None:
         for one, other in zip(compiled(positions), rotary_angles(positions, 6, 100.0), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
     torch.library.opcheck(torch.ops.sentimodels.rotary_angles, (torch.arange(5), 6, 100.0))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("n_shared", [4, 2])
-@pytest.mark.parametrize("each", [False, True])
-def test_a_projection_is_turned_as_its_heads_are(dtype: torch.dtype, n_shared: int, each: bool) -> None:
-    """`turned_heads` against `rotate`: queries, keys and values bit by bit, gradients within rounding."""
-    places = torch.stack((torch.arange(7), torch.arange(7) + 3)) if each else torch.arange(7)
-    angles = rotary_angles(places, 6, 100.0)
-    x = torch.randn(2, 7, (4 + 2 * n_shared) * 6, dtype=dtype, requires_grad=True)
-    plain = x.detach().clone().requires_grad_()
-    found = turned_heads(x, *angles, 4, n_shared)
-    heads = plain.unflatten(-1, (4 + 2 * n_shared, 6)).transpose(1, 2)
-    q, k, v = heads.split((4, n_shared, n_shared), 1)
-    expected = rotate(q, *angles), rotate(k, *angles), v
-    slopes = [torch.randn(one.shape, dtype=dtype) for one in expected]
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, atol=0, rtol=0)
-    torch.autograd.backward(found, slopes)
-    torch.autograd.backward(expected, slopes)
-    torch.testing.assert_close(x.grad, plain.grad)
 
 
 def test_a_model_turns_its_heads_alike_in_training_and_after_it() -> None:

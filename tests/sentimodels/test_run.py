@@ -34,6 +34,24 @@ def copy(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "copy"))
 
 
+@pytest.mark.parametrize("how", ["train", "plan", "refused"])
+def test_threads_and_determinism_of_the_process_stay(how: str, reviews: Path, tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    settings = {"threads": before + 1, "deterministic": True, "epochs": 1}
+    config = resolve(
+        tree("cnn", reviews, train=settings, task={"class_weights": [1, 1, 1]} if how == "refused" else {})
+    )
+    if how == "plan":
+        plan(recipe_of(config))
+    elif how == "train":
+        train(config, tmp_path / "run", baseline=False)
+    else:
+        with pytest.raises(ConfigError, match="3"):
+            train(config, tmp_path / "run", baseline=False)
+    assert torch.get_num_threads() == before
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_architecture_trains_saves_and_answers(arch: str, reviews: Path, tmp_path: Path) -> None:
     more: dict[str, Any] = {} if arch in ("tfidf", "nb", "bow") else {"epochs": 4}

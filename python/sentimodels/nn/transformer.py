@@ -15,13 +15,12 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
-from torch.compiler import is_compiling
 
 from .attention import ATTENTION, LINEAR, Kernel, attention_mask, nystrom, softmax
 from .backbone import Cache, Entry, through
 from .class_head import prepend
 from .embedding import EmbeddingConfig
-from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate, turned_heads
+from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
 
 __all__ = [
     "Block",
@@ -218,8 +217,6 @@ class SelfAttention(nn.Module):
     def _heads(self, x: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
         """Returns queries (B, H, T, K), keys and values (B, G, T, K) of their projection."""
         angles = reading.angles
-        if angles is not None and self.norms is None and x.requires_grad and not is_compiling():
-            return turned_heads(x, *angles, self.n_heads, self.n_shared)
         heads = x.unflatten(-1, (self.n_heads + 2 * self.n_shared, -1)).transpose(1, 2)
         q, k, v = heads.split((self.n_heads, self.n_shared, self.n_shared), 1)
         if self.norms is not None:

@@ -26,7 +26,7 @@ from torch import nn
 
 from ..config import AlignConfig, LanguageConfig, LoopConfig, OptimConfig, RunConfig, TranslationConfig
 from ..errors import CheckpointError, TrainingError
-from ..training.device import set_torch, slow
+from ..training.device import restored_torch, set_torch, slow
 from ..training.distributed import Distributed
 from ..training.history import Fit
 from ..training.optimizer import check_possible
@@ -214,6 +214,7 @@ def execute(
 
         check_tracker(recipe.config.train.track)
     with ExitStack() as stack:
+        stack.enter_context(restored_torch())
         processes = recipe.processes = recipe.join()
         stack.callback(processes.end)
         if not processes.main:

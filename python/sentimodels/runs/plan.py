@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from ..config import RunConfig
+from ..training.device import restored_torch
 from ..training.history import Record
 from ..training.optimizer import OPTIMIZERS
 from ..training.task import counted
@@ -96,6 +97,7 @@ def plan(recipe: Recipe[Any], on_warning: Callable[[str], None] | None = None) -
     recipe.check()
     with TemporaryDirectory(prefix="senti-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
         recipe.out = Path(folder) / "run"
+        stack.enter_context(restored_torch())
         recipe.processes = recipe.join()
         stack.callback(recipe.processes.end)
         if (shape := recipe.shape()) is not None and (refused := _too_large(recipe, shape)):

@@ -5,13 +5,14 @@
 
 import platform
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
 from ..config import LoopConfig
 from ..errors import ConfigError
 
-__all__ = ["device_of", "lacks_bfloat16", "set_torch", "slow", "use_bfloat16"]
+__all__ = ["device_of", "lacks_bfloat16", "restored_torch", "set_torch", "slow", "use_bfloat16"]
 
 
 def device_of(name: str) -> torch.device:
@@ -39,8 +40,21 @@ def use_bfloat16(config: LoopConfig, device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.is_bf16_supported()
 
 
+@contextmanager
+def restored_torch() -> Iterator[None]:
+    """Puts back what `set_torch` changes: threads and determinism belong to the program that trains a run."""
+    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        if deterministic != torch.are_deterministic_algorithms_enabled():
+            torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+
+
 def set_torch(train: LoopConfig) -> None:
-    """Sets what a run's configuration says of torch itself."""
+    """Sets what a run's configuration says of torch itself; `restored_torch` puts it back."""
     if train.threads is not None:
         torch.set_num_threads(train.threads)
     # The call imports torch's compiler, which takes more than a second, whatever it is given.
