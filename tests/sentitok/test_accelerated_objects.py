@@ -245,9 +245,9 @@ def test_datasets_hashes_it_the_same_before_and_after_calls(family: str, tmp_pat
     def rows_of(rows: Any) -> Any:
         return second(rows["text"])
 
-    start = time.perf_counter()
+    start = time.process_time()
     before, of_rows = hasher.hash(second), hasher.hash(rows_of)
-    assert time.perf_counter() - start < 5  # walking through transformers takes a minute
+    assert time.process_time() - start < 10  # walking through transformers takes a minute
     second(TEXTS, truncation=True, max_length=5, padding=True)
     second.decode([1, 2])
     assert hasher.hash(second) == before

@@ -27,12 +27,12 @@ def test_a_token_far_longer_than_another_costs_linear_time(flags: dict[str, bool
     tokenizer = sentitok.Tokenizer.from_bytes(tokenizer_file(["a", "a" * length + "b"], **flags).encode())
     text = "a" * 2 * length
     options: dict[str, Any] = {"specials": "all"}
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(tokenizer.encode(text, **options)) == len(text)
     assert tokenizer.count(text, **options) == len(text)
     assert not tokenizer.fits(text, len(text) - 1, **options)
     assert len(tokenizer.encode_batch([text], offsets=True, **options)[0]) == len(text)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_nested_tokens_are_found_as_by_tokenizers() -> None:

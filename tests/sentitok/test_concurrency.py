@@ -201,7 +201,7 @@ def test_other_threads_run_while_python_objects_are_made(tokenizer: Tokenizer, l
         "pieces": lambda: splitter.pieces(text),
         "WordCounts": lambda: WordCounts(counts),
     }.items():
-        # In one go it would be none, or one before the work begins.
-        assert max(turns(work) for _ in range(5)) >= 2, name
+        # In one go it would be none, or one before the work begins; a busy machine gives few.
+        assert any(turns(work) >= 2 for _ in range(50)), name
     assert encoding.tokens[:50] == [tokenizer.id_to_token(id) for id in ids[:50]]
     assert batch.to_list() == [ids, []]

@@ -148,7 +148,6 @@ def test_a_late_answer_is_dropped(page: Watched) -> None:
 
 def test_a_text_of_100_kilobytes(page: Watched, sherlock: Path, tokenizer: sentitok.Tokenizer) -> None:
     text = sherlock.read_text("utf-8")[:100_000]
-    began = time.monotonic()
     page.put(text)
     count = len(tokenizer.encode(text.replace("\r\n", "\n")))
     page.panel("bytes").get_by_role("heading", name=f"{count:,} tokens").wait_for()
@@ -156,7 +155,6 @@ def test_a_text_of_100_kilobytes(page: Watched, sherlock: Path, tokenizer: senti
     assert page.panel("bytes").get_by_text("The first 1,000 are shown.").is_visible()
     page.panel("bytes").get_by_role("button", name="Show all").click()
     page.page.wait_for_function("() => document.querySelectorAll('.panel:first-child .token').length > 10000")
-    assert time.monotonic() - began < 30
     assert "#text" not in page.page.url
 
 

@@ -127,10 +127,10 @@ def test_a_set_of_many_names_is_ready_at_once() -> None:
     names = {f"<{at}>" for at in range(20_000)} - {"<7>"}
     text = "<1><7><19999>"
     assert ours.encode(text, specials=names).ids.tolist() == [3, 20001]
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(20):
         ours.encode(text, specials=names)
-    assert time.perf_counter() - start < 10  # 0.2 s; that of each call made anew took 1.7 s
+    assert time.process_time() - start < 10  # 0.2 s; that of each call made anew took 1.7 s
     with pytest.raises(EncodeError, match=r"\"<0\"|'<00>'|<00>"):
         ours.encode(text, specials=names | {"<00>", "<01>"})
 
