@@ -39,7 +39,6 @@ from sentimodels.data.normalization import fold
 from sentimodels.data.opening import hash_rows
 from sentimodels.data.table import Labels
 from sentimodels.evaluation.predictions import Predictions, predict
-from sentimodels.recipes.distillation import distill
 from sentimodels.runs.directory import finished
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.families import resolve
@@ -142,7 +141,7 @@ def students(
         if not finished(folder):
             shutil.rmtree(folder, ignore_errors=True)  # one that was stopped begins again
             config = configured(taught(tree, teacher), seed, data)
-            distill(config, folder, tables=Tables.of(learned, parts.dev, labels=labels), baseline=False)
+            train(config, folder, tables=Tables.of(learned, parts.dev, labels=labels), baseline=False)
         reached = [
             scored(predict(Classifier.load(out / f"{kind}-{seed}"), parts.dev))["accuracy"]
             for kind in (ALONE, TAUGHT)

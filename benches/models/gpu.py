@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from result import ROOT, append, verdict
 
-from sentimodels.recipes.pretraining import pretrain
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
+from sentimodels.runs.train import train
 from sentitok import train_bpe
 
 COMMAND = "python benches/models/gpu.py"
@@ -67,9 +67,7 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
                 "precision": "auto" if small else "bfloat16",
             },
         }  # fmt: skip
-        about = pretrain(
-            LANGUAGE_MODEL.resolve(tree), Path(folder) / "run", callbacks=Callbacks(on_record=hear)
-        )
+        about = train(LANGUAGE_MODEL.resolve(tree), Path(folder) / "run", callbacks=Callbacks(on_record=hear))
     kept = speeds[len(speeds) // 3 :]
     on_gpu = about["device"].startswith("cuda")
     return {

@@ -13,9 +13,6 @@ from typing import Any
 
 from sentimodels.cli.interrupt import Stopper
 from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
-from sentimodels.recipes.alignment import align, resume_alignment
-from sentimodels.recipes.pretraining import pretrain, resume_pretraining
-from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.runs.directory import finished
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.manifest import read_json
@@ -49,8 +46,8 @@ def pretrained(config: LanguageConfig, run: Path, stop: Stop, callbacks: Callbac
     """Returns what is known of a language model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda asked: pretrain(config, run, replace(callbacks, should_stop=asked)),
-        lambda asked: resume_pretraining(run, replace(callbacks, should_stop=asked)),
+        lambda asked: train(config, run, replace(callbacks, should_stop=asked)),
+        lambda asked: resume(run, replace(callbacks, should_stop=asked)),
     )  # fmt: skip
 
 
@@ -70,8 +67,8 @@ def aligned(config: AlignConfig, run: Path, stop: Stop, callbacks: Callbacks = S
     """Returns what is known of an aligned model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda asked: align(config, run, replace(callbacks, should_stop=asked)),
-        lambda asked: resume_alignment(run, replace(callbacks, should_stop=asked)),
+        lambda asked: train(config, run, replace(callbacks, should_stop=asked)),
+        lambda asked: resume(run, replace(callbacks, should_stop=asked)),
     )  # fmt: skip
 
 
@@ -81,8 +78,8 @@ def translated(
     """Returns what is known of a translation model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
-        lambda asked: train_translation(config, run, replace(callbacks, should_stop=asked)),
-        lambda asked: resume_translation(run, replace(callbacks, should_stop=asked)),
+        lambda asked: train(config, run, replace(callbacks, should_stop=asked)),
+        lambda asked: resume(run, replace(callbacks, should_stop=asked)),
     )  # fmt: skip
 
 

@@ -35,12 +35,12 @@ from steps import AGAIN, after, cpu_seconds, translated
 from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
 from sentimodels.evaluation.translation import bleu_tokenizer, translation_scores
-from sentimodels.recipes.translation import train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import TRANSLATOR
+from sentimodels.runs.train import train
 from sentimodels.translator import Translator
 
 SEEDS = 3
@@ -179,7 +179,7 @@ def speed(config: TranslationConfig, seconds: float) -> None:
             records.append(record | {"cpu": time.process_time()})
 
     with tempfile.TemporaryDirectory() as folder:
-        about = train_translation(
+        about = train(
             config,
             Path(folder) / "run",
             callbacks=Callbacks(on_record=hear, should_stop=lambda: time.perf_counter() > until),

@@ -9,8 +9,8 @@ import pytest
 from alignment_runs import config_of, make, texts, write_lines, write_pairs
 from sentimodels.data.exclusion import hash_file_of
 from sentimodels.errors import DataError
-from sentimodels.recipes.alignment import align
 from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.train import train
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def guarded(made: Path, tmp_path: Path, **data: Any) -> tuple[dict[str, Any], li
     config = config_of(
         made, data={"opening_tokens": 0, **data}, task={"max_new_tokens": 4}, train={"max_steps": 1}
     )
-    align(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
+    train(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     sources = json.loads((tmp_path / "run" / "training_data.json").read_text())["sources"]
     samples = (tmp_path / "run" / "samples.jsonl").read_text("utf-8").splitlines()
     return (
@@ -74,7 +74,7 @@ def test_what_the_reward_was_trained_on_judges_nothing(made: Path, tmp_path: Pat
     assert any("10 of 20 rows are left out of those that judge" in note for note in notes)
     path = write_lines(tmp_path / "all.txt", sorted(parts["train"]))
     with pytest.raises(DataError, match="reward was trained on all of it, so none of it can judge"):
-        align(config_of(made, data={"train": str(path)}), tmp_path / "none")
+        train(config_of(made, data={"train": str(path)}), tmp_path / "none")
 
 
 @pytest.mark.parametrize("method", ["ppo", "dpo"])
@@ -86,15 +86,15 @@ def test_what_the_base_was_trained_on_judges_nothing(method: str, made: Path, tm
     sources = [{"source": "books.txt", "sha256": hash_file(file), "documents": 60}]
     (inside / "base" / "training_data.json").write_text(json.dumps({"sources": sources}))
     with pytest.raises(DataError, match="base was trained on all of it, so none of it can judge"):
-        align(config_of(inside, method), tmp_path / "run")
+        train(config_of(inside, method), tmp_path / "run")
     other = (
         write_lines(tmp_path / "other.txt", texts(20, 9))
         if method == "ppo"
         else write_pairs(tmp_path / "other.jsonl", 20, 9)
     )
-    align(config_of(inside, method, data={"held_out": str(other)}, train={"max_steps": 1}), tmp_path / "run")
+    train(config_of(inside, method, data={"held_out": str(other)}, train={"max_steps": 1}), tmp_path / "run")
     with pytest.raises(DataError, match=r"base was trained on 60 of these 60 rows, so they cannot judge"):
-        align(config_of(inside, method, data={"train": str(other), "held_out": str(file)}), tmp_path / "none")
+        train(config_of(inside, method, data={"train": str(other), "held_out": str(file)}), tmp_path / "none")
 
 
 def test_what_is_trained_on_judges_nothing(made: Path, tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_what_is_trained_on_judges_nothing(made: Path, tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"60 of these rows are trained on, so they cannot judge; tell the two"
     ):
-        align(config_of(made, data={"held_out": path}), tmp_path / "run")
+        train(config_of(made, data={"held_out": path}), tmp_path / "run")
     # Openings that begin alike are one opening.
     lines = [f"{text} {n}" for n, text in enumerate(texts(30, 4))]
     path = str(write_lines(tmp_path / "alike.txt", lines * 2))
     notes: list[str] = []
-    align(
+    train(
         config_of(made, data={"train": path}, train={"max_steps": 1}),
         tmp_path / "run",
         callbacks=Callbacks(on_warning=notes.append),
@@ -117,7 +117,7 @@ def test_what_is_trained_on_judges_nothing(made: Path, tmp_path: Path) -> None:
     rows = (made / "pairs.jsonl").read_text().splitlines()[:20]
     twice = write_lines(tmp_path / "twice.jsonl", [*rows, *[row.replace("fun", "film") for row in rows]])
     config = config_of(made, "dpo", data={"train": str(twice)}, train={"max_steps": 1})
-    align(config, tmp_path / "dpo", callbacks=Callbacks(on_warning=notes.append))
+    train(config, tmp_path / "dpo", callbacks=Callbacks(on_warning=notes.append))
     assert any("pairs are left out: their prompt is one that judges" in note for note in notes)
 
 
@@ -148,5 +148,5 @@ def test_excluded_rows_are_not_aligned_on(made: Path, tmp_path: Path) -> None:
     pairs = write_lines(tmp_path / "pairs.jsonl", [json.dumps(row) for row in rows])
     notes = []
     config = config_of(made, "dpo", data={"train": str(pairs), **excluded}, train={"max_steps": 1})
-    align(config, tmp_path / "dpo", callbacks=Callbacks(on_warning=notes.append))
+    train(config, tmp_path / "dpo", callbacks=Callbacks(on_warning=notes.append))
     assert any("pairs.jsonl: 40 rows" in note for note in notes)

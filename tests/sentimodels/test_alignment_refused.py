@@ -12,10 +12,10 @@ from sentimodels.alignment.rollout import Drawing
 from sentimodels.errors import CheckpointError, ConfigError, DataError, SentiError
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
-from sentimodels.recipes.alignment import align, resume_alignment
 from sentimodels.runs.execute import Callbacks
-from sentimodels.runs.families import ALIGNMENT
+from sentimodels.runs.families import ALIGNMENT, check_command
 from sentimodels.runs.language_directory import load_language_model
+from sentimodels.runs.train import resume, train
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_settings_that_cannot_be(
     method: str, sections: dict[str, Any], said: str, made: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError if "row" not in said else DataError, match=said):
-        align(config_of(made, method, **sections), tmp_path / "run")
+        train(config_of(made, method, **sections), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -56,29 +56,29 @@ def test_a_reward_needs_a_run_and_a_label(made: Path, tmp_path: Path) -> None:
         ALIGNMENT.resolve(tree)
     tree["task"] = {"kind": "ppo", "reward_run": str(made / "reward")}
     with pytest.raises(ConfigError, match=r"which label of .*reward is worth something\? It has neg, pos"):
-        align(ALIGNMENT.resolve(tree), tmp_path / "run")
+        train(ALIGNMENT.resolve(tree), tmp_path / "run")
     tree["task"] = {"kind": "ppo", "reward_run": str(made / "base"), "reward": "pos"}
     with pytest.raises(SentiError, match="a language model, not a classifier"):
-        align(ALIGNMENT.resolve(tree), tmp_path / "run")
+        train(ALIGNMENT.resolve(tree), tmp_path / "run")
 
 
 def test_a_base_must_write(made: Path, tmp_path: Path) -> None:
     language_run(tmp_path / "bert", "bert", CONTEXT)
     tree = config_of(made).tree()
     with pytest.raises(ConfigError, match=r"bert reads both ways, so it draws no answers; take a gpt"):
-        align(ALIGNMENT.resolve(tree, {"base": str(tmp_path / "bert")}), tmp_path / "run")
+        train(ALIGNMENT.resolve(tree, {"base": str(tmp_path / "bert")}), tmp_path / "run")
     with pytest.raises(CheckpointError, match="a classifier, not a language model"):
-        align(ALIGNMENT.resolve(tree, {"base": str(made / "reward")}), tmp_path / "run")
+        train(ALIGNMENT.resolve(tree, {"base": str(made / "reward")}), tmp_path / "run")
     with pytest.raises(CheckpointError, match="no such folder"):
-        align(ALIGNMENT.resolve(tree, {"base": str(tmp_path / "none")}), tmp_path / "run")
+        train(ALIGNMENT.resolve(tree, {"base": str(tmp_path / "none")}), tmp_path / "run")
     with pytest.raises(ConfigError, match="senti align RUN FILE"):
-        align(ALIGNMENT.resolve({**tree, "data": {}}), tmp_path / "run")
+        train(ALIGNMENT.resolve({**tree, "data": {}}), tmp_path / "run")
 
 
 def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "openings.txt", [*texts(9, 8), ""])
     with pytest.raises(DataError, match=r"row 10 is empty: there is nothing to go on from; take it out"):
-        align(config_of(made, data={"train": str(path)}), tmp_path / "run")
+        train(config_of(made, data={"train": str(path)}), tmp_path / "run")
     base = load_language_model(made / "base")
     assert isinstance(base.module, CausalModel)
     drawing = Drawing(base.tokenizer, Limits(3))
@@ -88,12 +88,12 @@ def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
         drawing.draw(base.module, [[]], 0)
     none = write_lines(tmp_path / "none.txt", [])
     with pytest.raises(DataError, match=r"none\.txt: the file is empty"):
-        align(config_of(made, data={"train": str(none)}), tmp_path / "run")
+        train(config_of(made, data={"train": str(none)}), tmp_path / "run")
     one = write_lines(tmp_path / "one.txt", ["a good beginning"])
     with pytest.raises(DataError, match=r"one\.txt: 1 row, too few to hold some out; give --held-out FILE"):
-        align(config_of(made, data={"train": str(one)}), tmp_path / "run")
+        train(config_of(made, data={"train": str(one)}), tmp_path / "run")
     with pytest.raises(ConfigError, match=r"openings\.txt: a file of lines has no columns"):
-        align(config_of(made, data={"where": "a=b"}), tmp_path / "run")
+        train(config_of(made, data={"where": "a=b"}), tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_pairs_that_are_none(row: Any, said: str, made: Path, tmp_path: Path) ->
     path = write_pairs(tmp_path / "pairs.jsonl", 9, 3)
     path.write_text(json.dumps(row) + "\n" + path.read_text())
     with pytest.raises(DataError, match=said):
-        align(config_of(made, "dpo", data={"train": str(path), "n_held_out": 3}), tmp_path / "run")
+        train(config_of(made, "dpo", data={"train": str(path), "n_held_out": 3}), tmp_path / "run")
     path.write_text("not json\n")
     with pytest.raises(DataError, match="line 1: not valid JSON"):
-        align(config_of(made, "dpo", data={"train": str(path)}), tmp_path / "run")
+        train(config_of(made, "dpo", data={"train": str(path)}), tmp_path / "run")
     path.write_text("\n")
     with pytest.raises(DataError, match="no rows"):
-        align(config_of(made, "dpo", data={"train": str(path)}), tmp_path / "run")
+        train(config_of(made, "dpo", data={"train": str(path)}), tmp_path / "run")
 
 
 def test_a_prompt_without_tokens_is_refused_before_training(tmp_path: Path) -> None:
@@ -138,22 +138,22 @@ def test_a_prompt_without_tokens_is_refused_before_training(tmp_path: Path) -> N
     with pytest.raises(
         DataError, match=r"line 1: the prompt '   ' has no tokens, .*take the pair out, or add --begin"
     ):
-        align(config, tmp_path / "run")
+        train(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_run_resumes_with_what_it_began_with(made: Path, tmp_path: Path) -> None:
     inside = make(tmp_path / "made")
     asked = iter(range(100))
-    align(config_of(inside), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: next(asked) > 0))
+    train(config_of(inside), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: next(asked) > 0))
     kept = (inside / "openings.txt").read_text()
     (inside / "openings.txt").write_text(kept + "one more\n")
     with pytest.raises(CheckpointError, match=r"openings\.txt: has changed since the alignment began"):
-        resume_alignment(tmp_path / "run")
+        resume(tmp_path / "run")
     (inside / "openings.txt").write_text(kept)
     manifest = inside / "reward" / "manifest.json"
     manifest.write_text(manifest.read_text() + "\n")
     with pytest.raises(CheckpointError, match=r"reward: has changed since the alignment began"):
-        resume_alignment(tmp_path / "run")
+        resume(tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"base: a run of senti pretrain; senti pretrain --resume"):
-        resume_alignment(made / "base")
+        check_command(made / "base", "align")

@@ -24,12 +24,12 @@ from sentimodels.errors import CheckpointError, ConfigError, DataError, Training
 from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
-from sentimodels.recipes.alignment import AlignmentRecipe, align, resume_alignment
-from sentimodels.recipes.pretraining import resume_pretraining
+from sentimodels.recipes.alignment import AlignmentRecipe
 from sentimodels.runs.execute import Callbacks
-from sentimodels.runs.families import ALIGNMENT
+from sentimodels.runs.families import ALIGNMENT, check_command
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.leaderboard import leaderboard
+from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentitok import train_bpe
 
@@ -51,14 +51,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("stop", [1, 4])
 def test_a_stopped_run_goes_on_to_the_same_bytes(method: str, stop: int, made: Path, tmp_path: Path) -> None:
     config = config_of(made, method)
-    whole = align(config, tmp_path / "whole")
+    whole = train(config, tmp_path / "whole")
     asked = iter(range(1, 100))
-    about = align(config, tmp_path / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) >= stop))
+    about = train(config, tmp_path / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) >= stop))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", stop)
     assert "alignment" not in about
     # What is left can be used, and has the base's tokenizer.
     assert LanguageModel.load(tmp_path / "parts").generate("a film", max_new_tokens=3, seed=1) is not None
-    again = resume_alignment(tmp_path / "parts")
+    again = resume(tmp_path / "parts")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
     assert weights[0] == weights[1]
     assert (made / "base" / "model.safetensors").read_bytes() != weights[0]
@@ -73,7 +73,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(method: str, stop: int, made: P
     assert courses[0] == courses[1]
     assert [record["step"] for record in courses[0]] == [1, 2, 3, 4, 5, 6]
     with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
-        resume_alignment(tmp_path / "whole")
+        resume(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("method", ["ppo", "dpo"])
@@ -81,7 +81,7 @@ def test_what_is_never_released_is_said(method: str, made: Path, tmp_path: Path)
     for until, told in ((2, False), (6, True)):
         notes: list[str] = []
         config = config_of(made, method, optim={"freeze": ["backbone.embedding"], "unfreeze_at": until})
-        align(config, tmp_path / str(until), callbacks=Callbacks(on_warning=notes.append))
+        train(config, tmp_path / str(until), callbacks=Callbacks(on_warning=notes.append))
         assert any("training has 6 steps, so what is frozen stays so" in note for note in notes) == told
 
 
@@ -92,12 +92,12 @@ def test_a_run_that_was_cut_off_goes_on_from_its_last_state(method: str, made: P
             raise KeyboardInterrupt
 
     config = config_of(made, method, train={"save_every": 4})
-    align(config, tmp_path / "whole")
+    train(config, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        align(config, tmp_path / "parts", callbacks=Callbacks(on_record=cut))
+        train(config, tmp_path / "parts", callbacks=Callbacks(on_record=cut))
     with pytest.raises(CheckpointError, match="senti align --resume"):
         load_language_model(tmp_path / "parts")
-    resume_alignment(tmp_path / "parts")
+    resume(tmp_path / "parts")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
     assert weights[0] == weights[1]
     kept = {"step", "loss", "accuracy", "margin", "reward_mean"}
@@ -118,12 +118,12 @@ def test_a_run_whose_judging_was_broken_off_goes_on_with_it(
     def broken_off(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    align(config_of(made, method), tmp_path / "whole")
+    train(config_of(made, method), tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr("sentimodels.recipes.alignment.judge", broken_off)
         with pytest.raises(KeyboardInterrupt):
-            align(config_of(made, method), tmp_path / "run")
-    resume_alignment(
+            train(config_of(made, method), tmp_path / "run")
+    resume(
         tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True)
     )  # there is no step left to stop at
     assert verify(tmp_path / "run") == []
@@ -155,7 +155,7 @@ def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path) 
 
 def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) -> None:
     records: list[dict[str, Any]] = []
-    about = align(config_of(made), tmp_path / "run", callbacks=Callbacks(on_record=records.append))
+    about = train(config_of(made), tmp_path / "run", callbacks=Callbacks(on_record=records.append))
     assert verify(tmp_path / "run") == []
     loaded = load_language_model(tmp_path / "run")
     assert loaded.config == load_language_model(made / "base").config
@@ -169,9 +169,9 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
         key: judged["after"][key] for key in ("reward_mean", "kl", "distinct_2")
     }
     with pytest.raises(CheckpointError, match=r"a run of senti align; senti align --resume"):
-        resume_pretraining(tmp_path / "run")
+        check_command(tmp_path / "run", "pretrain")
     with pytest.raises(CheckpointError, match="holds a run already"):
-        align(config_of(made), tmp_path / "run")
+        train(config_of(made), tmp_path / "run")
     # Every step says what a reward must not be told without.
     assert len(records) == 6
     for record in records:
@@ -186,18 +186,18 @@ def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) ->
     # What was aligned can be aligned again, but not judged on what it was trained on.
     again = {"base": str(tmp_path / "run")}
     with pytest.raises(DataError, match="was trained on all of it"):
-        align(ALIGNMENT.resolve(config_of(made).tree(), again), tmp_path / "again")
+        train(ALIGNMENT.resolve(config_of(made).tree(), again), tmp_path / "again")
     write_lines(tmp_path / "new.txt", texts(20, 77))
     held_out = {"data": {"held_out": str(tmp_path / "new.txt")}, "train": {"max_steps": 1}}
-    assert align(ALIGNMENT.resolve(config_of(made).tree(), again, held_out), tmp_path / "again")
+    assert train(ALIGNMENT.resolve(config_of(made).tree(), again, held_out), tmp_path / "again")
     # What judged before may judge again.
     again = {"base": str(tmp_path / "again")}
-    assert align(ALIGNMENT.resolve(config_of(made).tree(), again, held_out), tmp_path / "thrice")
+    assert train(ALIGNMENT.resolve(config_of(made).tree(), again, held_out), tmp_path / "thrice")
 
 
 def test_the_report_is_what_the_samples_say(made: Path, tmp_path: Path) -> None:
     config = config_of(made, train={"max_steps": 12}, data={"n_held_out": 6})
-    found = align(config, tmp_path / "run")["alignment"]
+    found = train(config, tmp_path / "run")["alignment"]
     lines = (tmp_path / "run" / "samples.jsonl").read_text("utf-8").splitlines()
     samples = [json.loads(line) for line in lines]
     assert found["openings"] == len(samples) == 6
@@ -264,7 +264,7 @@ def test_hacked_rewards_are_told() -> None:
 def test_a_run_that_hacks_its_reward_says_so(made: Path, tmp_path: Path) -> None:
     notes: list[str] = []
     config = config_of(made, task={"max_kl": 0.01, "kl_coefficient": 1e-3}, optim={"lr": 0.02})
-    about = align(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
+    about = train(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any("above 0.01" in warning for warning in about["alignment"]["warnings"])
     assert [note for note in notes if note.startswith("warning: ")] == [
         f"warning: {warning}" for warning in about["alignment"]["warnings"]
@@ -274,7 +274,7 @@ def test_a_run_that_hacks_its_reward_says_so(made: Path, tmp_path: Path) -> None
 def test_preferences_are_learned(made: Path, tmp_path: Path) -> None:
     records: list[dict[str, Any]] = []
     config = config_of(made, "dpo", train={"max_steps": 20}, optim={"lr": 1e-2})
-    found = align(config, tmp_path / "run", callbacks=Callbacks(on_record=records.append))["alignment"]
+    found = train(config, tmp_path / "run", callbacks=Callbacks(on_record=records.append))["alignment"]
     # Before the first step policy and reference are one.
     assert records[0]["margin"] == pytest.approx(0, abs=1e-5)
     assert records[-1]["accuracy"] == 1.0
@@ -288,14 +288,14 @@ def test_preferences_are_learned(made: Path, tmp_path: Path) -> None:
 
 def test_dpo_reports_a_reward_if_one_is_named(made: Path, tmp_path: Path) -> None:
     reward = {"reward_run": str(made / "reward"), "reward": "pos", "reward_value": "probability"}
-    found = align(config_of(made, "dpo", task=reward, train={"max_steps": 1}), tmp_path / "run")["alignment"]
+    found = train(config_of(made, "dpo", task=reward, train={"max_steps": 1}), tmp_path / "run")["alignment"]
     assert 0 <= found["before"]["reward_mean"] <= 1
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(made: Path, tmp_path: Path) -> None:
     config = config_of(made, optim={"lr": 1e30, "clip": 0.0})
     with pytest.raises(TrainingError, match=r"the loss is (nan|inf) at step \d: lower optim.lr"):
-        align(config, tmp_path / "run")
+        train(config, tmp_path / "run")
 
 
 def test_logits_that_are_no_numbers_end_the_run(
@@ -312,7 +312,7 @@ def test_logits_that_are_no_numbers_end_the_run(
 
     monkeypatch.setattr(PPO, "_learn", spoiled)
     with pytest.raises(TrainingError, match=r"a logit is nan at step 2: lower optim.lr"):
-        align(config_of(made), tmp_path / "run")
+        train(config_of(made), tmp_path / "run")
     assert not (tmp_path / "run" / "state.safetensors").exists()
 
 

@@ -15,7 +15,7 @@ from labelled_reviews import tree, write
 from senti_in_process import senti
 from sentimodels.cli.app import build
 from sentimodels.errors import CheckpointError
-from sentimodels.recipes.distillation import distill, resolve_distillation
+from sentimodels.recipes.distillation import resolve_distillation
 from sentimodels.runs.card import card, ensemble_card
 from sentimodels.runs.families import resolve
 from sentimodels.runs.manifest import manifest_hash, read_json
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = resolve_distillation(
         tree("cnn", reviews, data={"test_share": 0.2}), {"task": student, "train": {"epochs": 1}}
     )
-    distill(config, made / "student", baseline=False)
+    train(config, made / "student", baseline=False)
     write(made / "dev.csv", 40, seed=9)
     done = senti("ensemble", "runs/first", "tested", "--dev", "dev.csv", "-o", "both", cwd=made)
     assert done.code == 0, done.err

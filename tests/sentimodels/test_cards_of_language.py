@@ -18,12 +18,11 @@ from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
 from sentimodels.alignment.card import alignment_card
 from sentimodels.errors import CheckpointError
-from sentimodels.recipes.alignment import align
-from sentimodels.recipes.pretraining import pretrain
 from sentimodels.runs.card import language_card, translation_card
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.manifest import manifest_hash, read_json
+from sentimodels.runs.train import train
 
 SMALL = [
     *("--preset", "nano", "--vocab", "300", "--context", "32", "--batch-size", "4", "--threads", "1"),
@@ -51,8 +50,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         done = senti("pretrain", "bo|oks.txt", *SMALL, "--steps", "3", *args, "-o", name, cwd=made)
         assert done.code == 0, done.err
-    align(config_of(made).model_copy(update={"base": str(made / "lm" / "gpt")}), made / "ppo")
-    align(config_of(made, "dpo"), made / "dpo")
+    train(config_of(made).model_copy(update={"base": str(made / "lm" / "gpt")}), made / "ppo")
+    train(config_of(made, "dpo"), made / "dpo")
     files = [*write_pairs(made, "train", 200, 0), "--epochs", "1"]
     valid = [word for name in write_pairs(made, "valid", 20, 1) for word in ("--valid", name)]
     for name, args in {
@@ -200,14 +199,14 @@ def test_rewards_stand_beside_what_they_cost(folder: Path) -> None:
 
 def test_a_warning_of_the_run_and_weighted_labels_are_told(folder: Path) -> None:
     task = {"reward": {"pos": 1.0, "neg": -1.0}, "max_kl": 1e-6}
-    align(config_of(folder, task=task), folder / "warned")
+    train(config_of(folder, task=task), folder / "warned")
     done = senti("card", "warned", cwd=folder)
     assert done.code == 0, done.err
     [warning] = read_json(folder / "warned" / "run.json")["alignment"]["warnings"]
     assert f"Warning: {warning}." in done.out
     assert "by weights: 1 for `pos`, -1 for `neg`" in done.out
     reward = {"reward_run": str(folder / "reward"), "reward": "pos"}
-    align(config_of(folder, "dpo", task=reward), folder / "told")
+    train(config_of(folder, "dpo", task=reward), folder / "told")
     done = senti("card", "told", cwd=folder)
     assert "the log-odds of its label `pos`. It only judges: nothing was learned from it." in done.out
     assert re.search(r"^\| reward, mean \| -?\d", done.out, re.M)
@@ -257,9 +256,7 @@ def test_an_imported_model_names_what_is_missing(tmp_path: Path) -> None:
 
 def test_stopped_runs_say_so_and_unfinished_ones_have_no_card(folder: Path, tmp_path: Path) -> None:
     tree = LANGUAGE_MODEL.load(folder / "lm" / "gpt").tree()
-    pretrain(
-        LANGUAGE_MODEL.resolve(tree), tmp_path / "stopped", callbacks=Callbacks(should_stop=lambda: True)
-    )
+    train(LANGUAGE_MODEL.resolve(tree), tmp_path / "stopped", callbacks=Callbacks(should_stop=lambda: True))
     done = senti("card", "stopped", cwd=tmp_path)
     assert done.code == 0, done.err
     assert "Training did not end by itself (stopped)." in done.out

@@ -17,10 +17,10 @@ from sentimodels import Classifier
 from sentimodels.data import Table, TrainingRecord, read_table
 from sentimodels.data.writers import write_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.recipes.distillation import distill, resolve_distillation, resume_distillation, taught_tables
+from sentimodels.recipes.distillation import resolve_distillation, taught_tables
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.execute import Callbacks
-from sentimodels.runs.families import resolve
+from sentimodels.runs.families import check_command, resolve
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.tables import Tables
 from sentimodels.runs.train import resume, train
@@ -72,7 +72,7 @@ def test_labels_have_their_weight_in_rows_that_have_one(made: Path) -> None:
 
 def test_a_student_learns_its_teacher_from_texts_without_labels(made: Path, tmp_path: Path) -> None:
     config = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 8})
-    about = distill(config, tmp_path / "student")
+    about = train(config, tmp_path / "student")
     assert about["labels"] == {"neg": 0, "pos": 0}
     assert about["rows"] == {"train": 270, "valid": 30, "test": 0}
     assert about["fit"]["monitor"] == "val_divergence"
@@ -88,7 +88,7 @@ def test_a_student_learns_its_teacher_from_texts_without_labels(made: Path, tmp_
 
 
 def test_without_data_the_parts_are_the_teachers(made: Path, tmp_path: Path) -> None:
-    about = distill(student(made, train={"epochs": 2}), tmp_path / "student")
+    about = train(student(made, train={"epochs": 2}), tmp_path / "student")
     records = [TrainingRecord.load(run) for run in (made / "teacher", tmp_path / "student")]
     for role in ("train", "valid"):
         assert records[0].rows[role].tolist() == records[1].rows[role].tolist()
@@ -112,7 +112,7 @@ def test_rows_with_and_without_labels_learn_together(made: Path, tmp_path: Path)
         )
     notes: list[str] = []
     config = student(made, data={"train": str(tmp_path / "some.csv")}, train={"epochs": 1})
-    about = distill(config, tmp_path / "student", callbacks=Callbacks(on_warning=notes.append))
+    about = train(config, tmp_path / "student", callbacks=Callbacks(on_warning=notes.append))
     assert 0 < sum(about["labels"].values()) < about["rows"]["train"]
     assert any("some rows that judge have no label" in note for note in notes)
     assert about["fit"]["monitor"] == "val_divergence"
@@ -121,7 +121,7 @@ def test_rows_with_and_without_labels_learn_together(made: Path, tmp_path: Path)
 @pytest.mark.parametrize("arch", ["tfidf", "bow", "lstm", "gpt"])
 def test_students_of_other_architectures(made: Path, arch: str, tmp_path: Path) -> None:
     more = {} if arch in ("tfidf", "bow") else {"train": {"epochs": 1}}
-    about = distill(student(made, arch, **more), tmp_path / "student", baseline=False)
+    about = train(student(made, arch, **more), tmp_path / "student", baseline=False)
     assert about["arch"] == arch
     assert set(Classifier.load(tmp_path / "student").predict(["a great lovely film"])) <= {"neg", "pos"}
     if arch == "bow":  # of the teacher's own kind, it learns its likeliest labels
@@ -135,7 +135,7 @@ def test_an_ensemble_teaches(made: Path, tmp_path: Path) -> None:
     members = tuple(Classifier.load(run) for run in runs)
     Ensemble(members, (0.5, 0.5)).save(tmp_path, runs, "0" * 64)
     config = student(made, task={"teacher": str(tmp_path)}, train={"epochs": 1})
-    about = distill(config, tmp_path / "student")
+    about = train(config, tmp_path / "student")
     assert about["distilled"]["teacher"]["accuracy"] > 0.8
     roles = [source.role for source in TrainingRecord.load(tmp_path / "student").sources]
     assert roles == ["train", "valid", "teacher-0", "teacher-1"]
@@ -147,7 +147,7 @@ def test_an_ensemble_teaches(made: Path, tmp_path: Path) -> None:
 def test_rows_that_judged_the_teacher_are_left_out(made: Path, tmp_path: Path) -> None:
     data = {"train": str(made / "reviews.csv"), "valid_share": 0.0}
     notes: list[str] = []
-    about = distill(
+    about = train(
         student(made, data=data, train={"epochs": 1}),
         tmp_path / "student",
         callbacks=Callbacks(on_warning=notes.append),
@@ -161,10 +161,10 @@ def test_rows_that_judged_the_teacher_are_left_out(made: Path, tmp_path: Path) -
 def test_rows_the_teacher_learned_from_do_not_judge(made: Path, tmp_path: Path) -> None:
     config = student(made, data={"train": str(made / "reviews.csv"), "split_seed": 1})
     with pytest.raises(DataError, match=r"the teacher was trained on \d+ of the 40 validation rows"):
-        distill(config, tmp_path / "student")
+        train(config, tmp_path / "student")
     test = {"train": str(made / "texts.txt"), "format": "lines", "test": str(made / "reviews.csv")}
     with pytest.raises(DataError, match=r"trained on 360 of the 400 test rows"):
-        distill(student(made, data=test), tmp_path / "student")
+        train(student(made, data=test), tmp_path / "student")
     assert not (tmp_path / "student").exists()
 
 
@@ -173,7 +173,7 @@ def test_texts_of_the_teacher_among_those_that_judge_are_told(made: Path, tmp_pa
     write_table(Table.of([text for text, _ in rows(50, seed=3)]), tmp_path / "more.csv")
     data = {"train": str(tmp_path / "more.csv"), "valid": str(tmp_path / "copied.csv")}
     notes: list[str] = []
-    distill(
+    train(
         student(made, data=data, train={"epochs": 1}),
         tmp_path / "student",
         callbacks=Callbacks(on_warning=notes.append),
@@ -183,7 +183,7 @@ def test_texts_of_the_teacher_among_those_that_judge_are_told(made: Path, tmp_pa
 
 def test_a_student_is_not_scored_on_what_its_teacher_learned(made: Path, tmp_path: Path) -> None:
     config = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 1})
-    distill(config, tmp_path / "student")
+    train(config, tmp_path / "student")
     table = read_table(made / "reviews.csv")
     learned = Classifier.load(tmp_path / "student")
     with pytest.raises(DataError, match="the teacher of the run was trained on 360 of these 400 rows"):
@@ -194,7 +194,7 @@ def test_a_student_is_not_scored_on_what_its_teacher_learned(made: Path, tmp_pat
     # And so for a student of the student.
     again = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 1},
                     task={"teacher": str(tmp_path / "student")})  # fmt: skip
-    distill(again, tmp_path / "again")
+    train(again, tmp_path / "again")
     with pytest.raises(DataError, match="the teacher of the run was trained on 360"):
         evaluate(Classifier.load(tmp_path / "again"), table, run=tmp_path / "again")
 
@@ -205,9 +205,9 @@ def test_leaks_between_the_students_parts_are_dropped_or_refused(made: Path, tmp
     write_table(Table.of([text.upper() for text in texts[:10]], ["pos", "neg"] * 5), tmp_path / "valid.csv")
     data = {"train": str(tmp_path / "texts.csv"), "valid": str(tmp_path / "valid.csv")}
     with pytest.raises(DataError, match="10 of the 10 rows of valid"):
-        distill(student(made, data={**data, "leaks": "fail"}), tmp_path / "student")
+        train(student(made, data={**data, "leaks": "fail"}), tmp_path / "student")
     dropped = student(made, data={**data, "leaks": "drop"}, train={"epochs": 1})
-    assert distill(dropped, tmp_path / "student")["rows"]["train"] == 50
+    assert train(dropped, tmp_path / "student")["rows"]["train"] == 50
 
 
 def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> N
     assert table.sha256 != read_table(dev).sha256
     config = student(made, task={"teacher": str(tmp_path)}, data={"train": str(dev)})
     with pytest.raises(DataError, match="its rows fitted the weights"):
-        distill(config, tmp_path / "student")
+        train(config, tmp_path / "student")
 
 
 # Runs that go on, and what is refused.
@@ -227,9 +227,9 @@ def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> N
 
 def test_a_stopped_distillation_goes_on_to_the_same_bytes(made: Path, tmp_path: Path) -> None:
     config = student(made, data={"train": str(made / "texts.txt"), "format": "lines"}, train={"epochs": 3})
-    whole = distill(config, tmp_path / "whole", baseline=False)
+    whole = train(config, tmp_path / "whole", baseline=False)
     asked = iter(range(1000))
-    stopped = distill(
+    stopped = train(
         config,
         tmp_path / "stopped",
         baseline=False,
@@ -237,26 +237,26 @@ def test_a_stopped_distillation_goes_on_to_the_same_bytes(made: Path, tmp_path: 
     )
     assert stopped["fit"]["stop"] == "stopped"
     with pytest.raises(CheckpointError, match=r"stopped: a run of senti distill; senti distill --resume"):
-        resume(tmp_path / "stopped")
-    about = resume_distillation(tmp_path / "stopped")
+        check_command(tmp_path / "stopped", "train")
+    about = resume(tmp_path / "stopped")
     assert about["fit"]["stop"] == whole["fit"]["stop"]
     assert about["distilled"] == whole["distilled"]
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")]
     assert weights[0] == weights[1]
     with pytest.raises(CheckpointError, match="nothing to resume"):
-        resume_distillation(tmp_path / "stopped")
+        resume(tmp_path / "stopped")
 
 
 def test_another_teacher_ends_a_stopped_distillation(made: Path, tmp_path: Path) -> None:
     train(resolve(tree("tfidf", made / "reviews.csv")), tmp_path / "teacher", baseline=False)
     config = student(made, task={"teacher": str(tmp_path / "teacher")}, train={"epochs": 2})
-    distill(config, tmp_path / "student", callbacks=Callbacks(should_stop=lambda: True))
+    train(config, tmp_path / "student", callbacks=Callbacks(should_stop=lambda: True))
     manifest = tmp_path / "teacher" / "manifest.json"
     manifest.write_bytes(manifest.read_bytes() + b"\n")
     with pytest.raises(CheckpointError, match="has changed since the distillation began"):
-        resume_distillation(tmp_path / "student")
-    with pytest.raises(CheckpointError, match="has no teacher; senti train --resume"):
-        resume_distillation(made / "teacher")
+        resume(tmp_path / "student")
+    with pytest.raises(CheckpointError, match="a run of senti train; senti train --resume"):
+        check_command(made / "teacher", "distill")
 
 
 def test_early_stopping_follows_the_divergence(made: Path, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_early_stopping_follows_the_divergence(made: Path, tmp_path: Path) -> No
         made, data={"train": str(made / "texts.txt"), "format": "lines"},
         train={"epochs": 30, "patience": 1}, optim={"lr": 0.3},
     )  # fmt: skip
-    about = distill(config, tmp_path / "student", baseline=False)
+    about = train(config, tmp_path / "student", baseline=False)
     assert about["fit"]["stop"] == "patience"
     assert about["fit"]["best_step"] < about["fit"]["steps"]
 
@@ -294,14 +294,14 @@ def test_wrong_settings(
 ) -> None:
     base = {"arch": "cnn", "task": {"teacher": str(made / "teacher")}}
     with pytest.raises(kind, match=said):
-        distill(resolve_distillation(base, asked), tmp_path / "student")
+        train(resolve_distillation(base, asked), tmp_path / "student")
     assert not (tmp_path / "student").exists()
 
 
 def test_labels_that_the_teacher_does_not_know_are_named(made: Path, tmp_path: Path) -> None:
     write_table(Table.of(["a film", "a plot"] * 20, ["pos", "maybe"] * 20), tmp_path / "other.csv")
     with pytest.raises(DataError, match="unknown label 'maybe'"):
-        distill(student(made, data={"train": str(tmp_path / "other.csv")}), tmp_path / "student")
+        train(student(made, data={"train": str(tmp_path / "other.csv")}), tmp_path / "student")
 
 
 def test_teachers_of_other_rows_need_the_texts_named(made: Path, tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_random_numbers_go_on_with_another_number_of_gpus(monkeypatch: pytest.Mo
 # Runs of a file that is empty.
 EARLY = {
     "classification": "train(resolve({'arch': 'cnn', 'data': {'train': bad}}), run)",
-    "pretraining": "pretrain(LANGUAGE_MODEL.resolve({'data': {'corpus': [bad]}}), run)",
+    "pretraining": "train(LANGUAGE_MODEL.resolve({'data': {'corpus': [bad]}}), run)",
 }
 
 
@@ -195,7 +195,6 @@ def test_an_early_error_leaves_the_processes(kind: str, tmp_path: Path) -> None:
 from pathlib import Path
 import torch.distributed as dist
 from sentimodels.errors import SentiError
-from sentimodels.recipes.pretraining import pretrain
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
 from sentimodels.runs.train import train
 from test_distributed import threads

@@ -12,11 +12,11 @@ from labelled_reviews import write
 from sentimodels import LanguageModel
 from sentimodels.data import read_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.recipes.pretraining import pretrain, resume_pretraining
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.start import as_grown
+from sentimodels.runs.train import resume, train
 from sentimodels.text.documents import Documents
 from sentitok import FormatError, Tokenizer, encode_files, train_bpe
 
@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language model, `base`, its corpus as shards, `own`, and as those of another tokenizer, `other`."""
     folder = tmp_path_factory.mktemp("encoded")
     corpus = write_corpus(folder)
-    pretrain(config_of(corpus, train={"max_steps": 2}), folder / "base")
+    train(config_of(corpus, train={"max_steps": 2}), folder / "base")
     texts = corpus.read_text().splitlines()
     train_bpe(texts=texts, vocab_size=280, special_tokens=[END]).save(folder / "other.json")
     encoded(corpus, folder / "own", Tokenizer.from_file(folder / "base" / "tokenizer.json"))
@@ -50,7 +50,7 @@ def grown(made: Path, *corpus: Path, **data: Any) -> Any:
 
 
 def test_a_base_reads_the_shards_of_its_own_tokenizer(made: Path, tmp_path: Path) -> None:
-    pretrain(grown(made, made / "own"), tmp_path / "run")
+    train(grown(made, made / "own"), tmp_path / "run")
     own, found = (LanguageModel.load(path).tokenizer for path in (made / "base", tmp_path / "run"))
     assert own == found
 
@@ -59,29 +59,29 @@ def test_shards_of_another_tokenizer_are_refused(made: Path, tmp_path: Path) -> 
     with pytest.raises(
         DataError, match=r"other: encoded by another tokenizer than that of .*base: .*; encode"
     ):
-        pretrain(grown(made, made / "other"), tmp_path / "run")
+        train(grown(made, made / "other"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     named = grown(made, made / "other", tokenizer=str(made / "other.json"))
     notes: list[str] = []
-    pretrain(named, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
+    train(named, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any("not used: backbone.embedding.weight (of another tokenizer)" in note for note in notes)
 
 
 def test_a_masked_run_on_shards_goes_on_though_it_has_more_tokens(made: Path, tmp_path: Path) -> None:
     data = {"corpus": [str(made / "other")], "tokenizer": str(made / "other.json")}
     config = config_of(made / "other", "bert", data=data)
-    pretrain(config, tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
+    train(config, tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
     for path in (tmp_path / "run" / "tokens").iterdir():
         path.unlink()
-    assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
+    assert resume(tmp_path / "run")["fit"]["stop"] == "max_steps"
     # Of the run itself the encoder's tokens are a part, which the name of a file tells.
     start = {"train": {"init_from": str(tmp_path / "run"), "max_steps": 1}}
     with pytest.raises(DataError, match=r"another tokenizer than that of .*: --tokenizer FILE"):
-        pretrain(
+        train(
             LANGUAGE_MODEL.resolve(*as_grown({"data": {"corpus": [str(made / "other")]}, **start})),
             tmp_path / "b",
         )
-    pretrain(LANGUAGE_MODEL.resolve(*as_grown({"data": data, **start})), tmp_path / "b")
+    train(LANGUAGE_MODEL.resolve(*as_grown({"data": data, **start})), tmp_path / "b")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_settings_of_texts_are_none_of_shards(
 ) -> None:
     data = {"tokenizer": str(made / "other.json"), key: value}
     with pytest.raises(ConfigError, match=f"other: an encoded corpus; {option} is for texts, leave it out"):
-        pretrain(config_of(made / "other", data=data), tmp_path / "run")
+        train(config_of(made / "other", data=data), tmp_path / "run")
 
 
 def test_shards_are_no_texts(made: Path) -> None:
@@ -108,10 +108,10 @@ def test_several_folders_are_one_corpus(made: Path, tmp_path: Path) -> None:
     """Parts that `--shard i/n` made train the weights that the whole does, and a stopped run goes on."""
     tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
     parts = [encoded(made / "animals.txt", tmp_path / f"part-{n}", tokenizer, shard=(n, 3)) for n in range(3)]
-    whole = pretrain(grown(made, made / "own", limit=250), tmp_path / "whole")
+    whole = train(grown(made, made / "own", limit=250), tmp_path / "whole")
     config = grown(made, *parts, limit=250)
-    pretrain(config, tmp_path / "joined", callbacks=Callbacks(should_stop=lambda: True))
-    joined = resume_pretraining(tmp_path / "joined")
+    train(config, tmp_path / "joined", callbacks=Callbacks(should_stop=lambda: True))
+    joined = resume(tmp_path / "joined")
     assert whole["corpus"] == joined["corpus"]
     one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "joined"))
     assert one == other
@@ -134,7 +134,7 @@ def test_folders_that_do_not_belong_together(
 ) -> None:
     config = grown(made, *(made / name for name in names))
     with pytest.raises((DataError, FormatError), match=message):
-        pretrain(config, tmp_path / "run")
+        train(config, tmp_path / "run")
 
 
 def test_a_manifest_of_something_else_is_a_file_of_texts(made: Path, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_manifest_of_something_else_is_a_file_of_texts(made: Path, tmp_path: P
     texts.mkdir()
     (texts / "manifest.json").write_text(json.dumps({"files": []}))
     (texts / "a.txt").write_text((made / "animals.txt").read_text())
-    about = pretrain(config_of(texts, train={"max_steps": 1}), tmp_path / "run")
+    about = train(config_of(texts, train={"max_steps": 1}), tmp_path / "run")
     assert sum(about["corpus"]["documents"]) == 301
 
 
@@ -158,7 +158,7 @@ def test_shards_that_are_damaged_or_not_all_there_are_no_texts(made: Path, tmp_p
         with pytest.raises(DataError, match="an encoded corpus is in it"):
             Documents(CorpusConfig(corpus=(str(tmp_path / "texts"),)))
         with pytest.raises(FormatError, match=r"manifest\.json: "):
-            pretrain(grown(made, shards), tmp_path / "run")
+            train(grown(made, shards), tmp_path / "run")
 
 
 def test_what_shards_were_made_from_judges_nothing(made: Path, tmp_path: Path) -> None:
@@ -167,11 +167,11 @@ def test_what_shards_were_made_from_judges_nothing(made: Path, tmp_path: Path) -
     write(reviews, 150, 3)
     tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
     encoded(reviews, tmp_path / "shards", tokenizer, format="csv:text")
-    pretrain(grown(made, tmp_path / "shards"), tmp_path / "run")
+    train(grown(made, tmp_path / "shards"), tmp_path / "run")
     copy = reviews.rename(tmp_path / "copy.csv")
     assert record_of(tmp_path / "run").learned_from(read_table(copy)).all()
     # Without it the shards alone are known.
-    pretrain(grown(made, tmp_path / "shards"), tmp_path / "later")
+    train(grown(made, tmp_path / "shards"), tmp_path / "later")
     assert not record_of(tmp_path / "later").learned_from(read_table(copy)).any()
 
 
@@ -181,17 +181,17 @@ def test_shards_that_have_changed_are_not_resumed(made: Path, tmp_path: Path) ->
     texts = (made / "animals.txt").read_text().splitlines(keepends=True)
     (tmp_path / "texts.txt").write_text("".join(texts))
     shards = encoded(tmp_path / "texts.txt", tmp_path / "shards", tokenizer)
-    pretrain(grown(made, shards), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
+    train(grown(made, shards), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
     for changed in (texts[::-1], texts[:3], texts + texts):
         (tmp_path / "texts.txt").write_text("".join(changed))
         shutil.rmtree(shards)
         encoded(tmp_path / "texts.txt", shards, tokenizer)
         with pytest.raises(CheckpointError, match="shards: has changed since the run began; start a new one"):
-            resume_pretraining(tmp_path / "run")
+            resume(tmp_path / "run")
     (tmp_path / "texts.txt").write_text("".join(texts))
     shutil.rmtree(shards)
     encoded(tmp_path / "texts.txt", shards, tokenizer)
-    assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
+    assert resume(tmp_path / "run")["fit"]["stop"] == "max_steps"
 
 
 def test_a_run_goes_on_where_what_its_shards_were_made_from_is_gone(made: Path, tmp_path: Path) -> None:
@@ -199,19 +199,15 @@ def test_a_run_goes_on_where_what_its_shards_were_made_from_is_gone(made: Path, 
     texts.write_text((made / "animals.txt").read_text())
     tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
     encoded(texts, tmp_path / "shards", tokenizer)
-    pretrain(
-        grown(made, tmp_path / "shards"), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True)
-    )
+    train(grown(made, tmp_path / "shards"), tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True))
     texts.unlink()
     for path in (tmp_path / "run" / "tokens").iterdir():
         path.unlink()
-    resume_pretraining(tmp_path / "run")
+    resume(tmp_path / "run")
     # Shards that have changed are another corpus.
-    pretrain(
-        grown(made, tmp_path / "shards"), tmp_path / "again", callbacks=Callbacks(should_stop=lambda: True)
-    )
+    train(grown(made, tmp_path / "shards"), tmp_path / "again", callbacks=Callbacks(should_stop=lambda: True))
     (tmp_path / "again" / "tokens" / "corpus.json").unlink()
     texts.write_text((made / "animals.txt").read_text() + "one more\n")
     encoded(texts, tmp_path / "shards", tokenizer, resume=False)
     with pytest.raises(CheckpointError, match="has changed since the run began"):
-        resume_pretraining(tmp_path / "again")
+        resume(tmp_path / "again")

@@ -19,12 +19,9 @@ from parallel_numbers import small_translation, write_parts
 from sentimodels import Classifier, LanguageModel
 from sentimodels.models import ARCHITECTURES
 from sentimodels.nn.cross_entropy import IGNORED, summed_cross_entropy
-from sentimodels.recipes.alignment import align
-from sentimodels.recipes.pretraining import pretrain, resume_pretraining
-from sentimodels.recipes.translation import train_translation
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
+from sentimodels.runs.train import resume, train
 from sentimodels.translator import Translator
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
@@ -73,7 +70,7 @@ def test_a_language_model_learns_what_it_learns_on_a_cpu(
         given = {**sections, "model": {**still(arch), **sections.get("model", {})}}
         given["train"] = {"device": device, "log_every": 1, **sections.get("train", {})}
         given["optim"] = {"lr": 1e-3, **sections.get("optim", {})}
-        about = pretrain(animals.config_of(corpus, arch, **given), tmp_path / device)
+        about = train(animals.config_of(corpus, arch, **given), tmp_path / device)
         assert about["device"].startswith(device)
         found[device] = [*losses(tmp_path / device), *losses(tmp_path / device, "val_loss")]
     assert len(found["cpu"]) == 14
@@ -86,7 +83,7 @@ def test_compiled_in_bfloat16_it_learns_as_in_float32(corpus: Path, tmp_path: Pa
         steps = {"device": "cuda", "max_steps": 60, "evaluate_every": 30, "log_every": 1}
         steps |= {"precision": precision, "compile": fused}
         given: dict[str, Any] = {"model": still("gpt"), "train": steps}
-        pretrain(animals.config_of(corpus, **given), tmp_path / name)
+        train(animals.config_of(corpus, **given), tmp_path / name)
         found[name] = losses(tmp_path / name)
     np.testing.assert_allclose(found["fast"][:5], found["plain"][:5], rtol=0.02)
     np.testing.assert_allclose(found["fast"][-10:], found["plain"][-10:], rtol=0.15)
@@ -95,10 +92,10 @@ def test_compiled_in_bfloat16_it_learns_as_in_float32(corpus: Path, tmp_path: Pa
 def test_a_run_that_was_stopped_goes_on_to_the_same_loss(corpus: Path, tmp_path: Path) -> None:
     steps = {"device": "cuda", "max_steps": 12, "log_every": 1, "evaluate_every": 6}
     config = animals.config_of(corpus, train=steps)  # dropout included: its state is saved
-    pretrain(config, tmp_path / "whole")
+    train(config, tmp_path / "whole")
     asked = iter(range(100))
-    pretrain(config, tmp_path / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 4))
-    resume_pretraining(tmp_path / "parts")
+    train(config, tmp_path / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 4))
+    resume(tmp_path / "parts")
     whole, parts = losses(tmp_path / "whole"), losses(tmp_path / "parts")
     assert len(whole) == len(parts) == 12
     np.testing.assert_allclose(parts, whole, rtol=1e-3)
@@ -158,7 +155,7 @@ def test_generated_and_scored_texts_are_those_of_a_cpu(arch: str, tmp_path: Path
 @pytest.mark.parametrize("method", ["ppo", "dpo"])
 def test_alignment_runs(method: str, tmp_path: Path) -> None:
     made = alignment_runs.make(tmp_path)
-    about = align(alignment_runs.config_of(made, method, train={"device": "cuda"}), tmp_path / "run")
+    about = train(alignment_runs.config_of(made, method, train={"device": "cuda"}), tmp_path / "run")
     assert np.isfinite(losses(tmp_path / "run")).all()
     assert about["device"].startswith("cuda")
 
@@ -166,7 +163,7 @@ def test_alignment_runs(method: str, tmp_path: Path) -> None:
 def test_translation_trains_and_searches(tmp_path: Path) -> None:
     folder = write_parts(tmp_path)
     steps = {"device": "cuda", "precision": "bfloat16", "log_every": 1}
-    train_translation(small_translation(folder, task={"monitor": "bleu"}, train=steps), tmp_path / "run")
+    train(small_translation(folder, task={"monitor": "bleu"}, train=steps), tmp_path / "run")
     found = losses(tmp_path / "run")
     assert np.isfinite(found).all()
     assert found[-1] < 0.5 * found[0]

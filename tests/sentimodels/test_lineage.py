@@ -17,10 +17,7 @@ from sentimodels.config import LanguageConfig
 from sentimodels.data import TrainingRecord, read_table
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, DataError
-from sentimodels.recipes.alignment import align
-from sentimodels.recipes.distillation import distill, resolve_distillation
-from sentimodels.recipes.pretraining import pretrain, resume_pretraining
-from sentimodels.recipes.translation import train_translation
+from sentimodels.recipes.distillation import resolve_distillation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR, resolve
@@ -63,8 +60,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "train.csv", 120, 1)
     write(folder / "test.csv", 60, 2)
     write_lines(folder / "books.txt", texts(120, 3))
-    pretrain(language(folder / "test.csv"), folder / "lm")
-    pretrain(language(folder / "books.txt", folder / "lm"), folder / "grown")
+    train(language(folder / "test.csv"), folder / "lm")
+    train(language(folder / "books.txt", folder / "lm"), folder / "grown")
     return folder
 
 
@@ -135,10 +132,10 @@ def test_a_student_of_such_a_classifier_is_not_judged_on_it_either(made: Path, t
     task = {"teacher": str(tmp_path / "teacher")}
     small = tree("cnn", made / "train.csv", task=task, train={"epochs": 1})
     with pytest.raises(DataError, match="the teacher was trained on 60 of the 60 validation rows"):
-        distill(resolve_distillation(small, {"data": {"valid": str(made / "test.csv")}}), tmp_path / "no")
+        train(resolve_distillation(small, {"data": {"valid": str(made / "test.csv")}}), tmp_path / "no")
     write(tmp_path / "valid.csv", 30, 8)
     data = {"data": {"valid": str(tmp_path / "valid.csv")}}
-    distill(resolve_distillation(small, data), tmp_path / "student", baseline=False)
+    train(resolve_distillation(small, data), tmp_path / "student", baseline=False)
     student = Classifier.load(tmp_path / "student")
     with pytest.raises(DataError, match="the teacher of the run was trained on 60 of these 60 rows"):
         evaluate(student, read_table(made / "test.csv"), run=tmp_path / "student")
@@ -159,18 +156,18 @@ def test_nothing_is_aligned_by_what_a_base_has_read(made: Path, tmp_path: Path, 
         update={"base": str(made / base)}
     )
     with pytest.raises(DataError, match=f"{base} was trained on 60 of these 60 rows, so they cannot judge"):
-        align(config, tmp_path / "run")
+        train(config, tmp_path / "run")
     # A reward's base has read it.
-    pretrain(language(made / "books.txt"), tmp_path / "fresh")
+    train(language(made / "books.txt"), tmp_path / "fresh")
     classify(tmp_path / "reward.csv", made / base, tmp_path / "rewards")
     task = config.task.model_copy(update={"reward_run": str(tmp_path / "rewards")})
     other = config.model_copy(update={"base": str(tmp_path / "fresh"), "task": task})
     with pytest.raises(DataError, match="rewards was trained on 60 of these 60 rows, so they cannot judge"):
-        align(other, tmp_path / "run")
+        train(other, tmp_path / "run")
     # What is aligned knows all of it, and hands it on.
     write(tmp_path / "judge.csv", 20, 7)
     kept = other.data.model_copy(update={"held_out": str(tmp_path / "judge.csv")})
-    align(other.model_copy(update={"data": kept}), tmp_path / "aligned")
+    train(other.model_copy(update={"data": kept}), tmp_path / "aligned")
     read = {Path(one.source).name for one in record_of(tmp_path / "aligned").learned}
     assert read == {"books.txt", "reward.csv", "test.csv", "openings.csv"}
     assert record_of(tmp_path / "aligned").learned_from(read_table(made / "test.csv")).all()
@@ -195,15 +192,15 @@ def test_translations_are_not_scored_on_what_a_base_has_read(tmp_path: Path) -> 
     for seed, (name, n) in enumerate({"train": 200, "valid": 20, "test": 20, "new": 20}.items()):
         write_pairs(tmp_path, name, n, seed)
     files = {name: [str(tmp_path / f"{name}.{side}") for side in ("en", "de")] for name in ("valid", "test")}
-    train_translation(translator(tmp_path, None, train=files["test"]), tmp_path / "pairs")
-    pretrain(language(tmp_path / "test.de"), tmp_path / "texts")  # one side of them
+    train(translator(tmp_path, None, train=files["test"]), tmp_path / "pairs")
+    train(language(tmp_path / "test.de"), tmp_path / "texts")  # one side of them
     test = read_parallel([tmp_path / "test.en", tmp_path / "test.de"])
     new = read_parallel([tmp_path / "new.en", tmp_path / "new.de"])
     for base in ("pairs", "texts"):
         run = tmp_path / f"from-{base}"
         with pytest.raises(DataError, match=rf"{base}, which the run starts from, was trained on 20 of"):
-            train_translation(translator(tmp_path, tmp_path / base, valid=files["test"]), run)
-        train_translation(translator(tmp_path, tmp_path / base, valid=files["valid"]), run)
+            train(translator(tmp_path, tmp_path / base, valid=files["test"]), run)
+        train(translator(tmp_path, tmp_path / base, valid=files["valid"]), run)
         with pytest.raises(DataError, match=r"the run that .* started from was trained on it"):
             evaluate_translation(run, test)
         evaluate_translation(run, new, beam=1)
@@ -213,11 +210,11 @@ def test_a_language_model_that_started_from_another_goes_on_and_is_ranked(made: 
     """What its base has read is no part of its own corpus."""
     asked = iter(range(100))
     config = language(made / "books.txt", made / "lm")
-    pretrain(config, tmp_path / "runs" / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 1))
-    resume_pretraining(tmp_path / "runs" / "parts")
+    train(config, tmp_path / "runs" / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 1))
+    resume(tmp_path / "runs" / "parts")
     whole, parts = (one / "model.safetensors" for one in (made / "grown", tmp_path / "runs" / "parts"))
     assert whole.read_bytes() == parts.read_bytes()
-    pretrain(language(made / "books.txt"), tmp_path / "runs" / "fresh")
+    train(language(made / "books.txt"), tmp_path / "runs" / "fresh")
     _, board, _ = leaderboard(tmp_path / "runs")
     assert len({one["data"] for one in board}) == 1
 

@@ -10,7 +10,7 @@ from animals import config_of, write_corpus
 from sentimodels.config import MaskedConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models.language import build_language_model
-from sentimodels.recipes.pretraining import pretrain
+from sentimodels.runs.train import train
 from sentimodels.tasks.masked import MaskedToken, mask
 from sentimodels.text.corpus import open_corpus, prepare
 from sentimodels.text.packed import RowOrder
@@ -123,18 +123,18 @@ def test_a_validation_part_without_masked_tokens_is_refused(corpus: Path, tmp_pa
     with pytest.raises(
         ConfigError, match=r"none of the [\d,]+ tokens of the validation part is masked at a rate"
     ):
-        pretrain(config_of(corpus, "bert", task={"rate": 1e-6}), tmp_path / "run")
+        train(config_of(corpus, "bert", task={"rate": 1e-6}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_halves_follow_each_other_or_are_of_two_documents(corpus: Path, tmp_path: Path) -> None:
     task = masked_task(corpus, tmp_path / "rows", next_sentence=True)
-    train, t = task.corpus.train, task.tokens
-    stream = train.read(0, train.total + 1).tolist()
+    split, t = task.corpus.train, task.tokens
+    stream = split.read(0, split.total + 1).tolist()
     text = " ".join(map(str, stream))
     n_next = n_other = n_broken = 0
     for batch in range(20):
-        found = task.rows(train, list(range(batch * 4, batch * 4 + 4)), 0)
+        found = task.rows(split, list(range(batch * 4, batch * 4 + 4)), 0)
         ids = torch.where(found.targets == -100, found.ids, found.targets)
         assert found.segments is not None
         assert found.follows is not None
@@ -161,13 +161,13 @@ def test_halves_follow_each_other_or_are_of_two_documents(corpus: Path, tmp_path
     few.write_text("\n\n".join(["the cat sat " * 40, "a dog ran " * 40]))
     alone = {"format": "paragraphs", "valid_share": 0.5, "split_seed": 3}
     with pytest.raises(ConfigError, match="the training part has one document"):
-        pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
+        train(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
     few.write_text("\n\n".join(["the cat sat " * 40, "a dog ran " * 40, "a bird flew " * 40]))
     alone |= {"valid_share": 0.4, "split_seed": 1}
     with pytest.raises(ConfigError, match=r"the validation part has one document.*\(--valid-share\)"):
-        pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
+        train(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
     few.write_text("\n\n".join(["the cat sat " * 400, *["a dog ran"] * 12]))
     alone |= {"valid_share": 0.3, "context": 64}
     with pytest.raises(ConfigError, match=r"part has the same document in all its rows.*rows \(--context\)"):
-        pretrain(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
+        train(config_of(few, "bert", task={"next_sentence": True}, data=alone), tmp_path / "alone")
     assert not (tmp_path / "alone").exists()  # so that the same folder can be named again

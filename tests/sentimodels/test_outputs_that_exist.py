@@ -47,7 +47,7 @@ RUNS = {"train", "pretrain", "align", "distill", "sweep", "translate train", "im
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from parallel_numbers import small_translation, write_parts
-    from sentimodels.recipes.translation import train_translation
+    from sentimodels.runs.train import train
 
     folder = tmp_path_factory.mktemp("made")
     write(folder / "reviews.csv")
@@ -68,7 +68,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.code == 0, done.err
     language_run(folder / "runs" / "gpt", model=GPT_2)
     write_parts(folder)
-    train_translation(small_translation(folder, train={"epochs": 1}), folder / "runs" / "en-de")
+    train(small_translation(folder, train={"epochs": 1}), folder / "runs" / "en-de")
     return folder
 
 

@@ -10,11 +10,11 @@ import torch
 from animals import config_of, write_corpus
 from sentimodels.errors import DataError
 from sentimodels.models.language import build_language_model
-from sentimodels.recipes.pretraining import pretrain
 from sentimodels.runs.execute import execute, recipe_of
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.start import as_grown
+from sentimodels.runs.train import train
 from sentimodels.training.history import working_parameters
 
 
@@ -45,7 +45,7 @@ def test_a_head_counts_for_the_tokens_that_it_reads() -> None:
 def test_a_plan_is_what_the_run_is(arch: str, corpus: Path, tmp_path: Path) -> None:
     config = config_of(corpus, arch)
     found = plan(recipe_of(config))
-    made = pretrain(config, tmp_path / "run")
+    made = train(config, tmp_path / "run")
     for key in ("parameters", "vocabulary"):
         assert found[key] == made[key]
     assert (found["steps"], found["tokens_of_a_step"]) == (made["planned_steps"], 4 * 32)
@@ -56,26 +56,27 @@ def test_a_plan_is_what_the_run_is(arch: str, corpus: Path, tmp_path: Path) -> N
 
 
 def test_a_plan_takes_three_steps_and_scores_nothing(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[bool] = []
+    steps: list[object] = []
     real = torch.optim.Optimizer.zero_grad
-    monkeypatch.setattr(
-        torch.optim.Optimizer, "zero_grad", lambda *args, **kw: steps.append(True) or real(*args, **kw)
-    )
+
+    def noted(self: torch.optim.Optimizer, *args: Any, **given: Any) -> None:
+        steps.append(self)
+        real(self, *args, **given)
+
+    monkeypatch.setattr(torch.optim.Optimizer, "zero_grad", noted)
     monkeypatch.setattr("sentimodels.runs.plan._SECONDS", 0.0)
     recipe = recipe_of(config_of(corpus, train={"max_steps": 1_000}))
-    recipe_task: list[Any] = []
-    monkeypatch.setattr(
-        "sentimodels.tasks.next_token.NextToken.evaluate", lambda *_: recipe_task.append("scored")
-    )
+    scored: list[object] = []
+    monkeypatch.setattr("sentimodels.tasks.next_token.NextToken.evaluate", lambda *_: scored.append(True))
     found = plan(recipe)
     assert found["steps"] == 1_000
     assert len(steps) == 3
-    assert recipe_task == []
+    assert scored == []
     assert not recipe.out.exists()
 
 
 def test_a_plan_counts_the_tokens_of_a_base(corpus: Path, tmp_path: Path) -> None:
-    made = pretrain(config_of(corpus, train={"max_steps": 1}), tmp_path / "base")
+    made = train(config_of(corpus, train={"max_steps": 1}), tmp_path / "base")
     given = {
         "data": {"corpus": [str(corpus)]},
         "train": {"init_from": str(tmp_path / "base"), "max_steps": 1},

@@ -16,11 +16,12 @@ from animals import config_of, write_corpus
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models.language import build_language_model
 from sentimodels.nn.backbone import set_recompute
-from sentimodels.recipes.pretraining import _rows_in, pretrain, resume_pretraining
+from sentimodels.recipes.pretraining import _rows_in
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.manifest import read_json
+from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.next_token import NextToken, Rows
 from sentimodels.text.corpus import open_corpus, prepare
@@ -49,7 +50,7 @@ def test_every_kind_of_model_learns(
     records: list[dict[str, Any]] = []
     notes: list[str] = []
     sections = {**sections, "train": {"max_steps": 40, "log_every": 10, "evaluate_every": 20}}
-    about = pretrain(
+    about = train(
         config_of(corpus, arch, **sections),
         tmp_path / "run",
         callbacks=Callbacks(on_record=records.append, on_warning=notes.append),
@@ -70,14 +71,14 @@ def test_every_kind_of_model_learns(
     assert loaded.config.task.kind == ("masked" if arch in ("bert", "encoder") else "next-token")
     assert ("bits_per_byte" in about["valid"]) == (loaded.config.task.kind == "next-token")
     with pytest.raises(CheckpointError, match="holds a run already"):
-        pretrain(config_of(corpus, arch), tmp_path / "run")
+        train(config_of(corpus, arch), tmp_path / "run")
     with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
-        resume_pretraining(tmp_path / "run")
+        resume(tmp_path / "run")
 
 
 def test_a_model_beats_unigram_and_gzip_and_says_by_how_much(corpus: Path, tmp_path: Path) -> None:
     config = config_of(corpus, train={"max_steps": 120, "evaluate_every": 0})
-    about = pretrain(config, tmp_path / "run")
+    about = train(config, tmp_path / "run")
     assert about["valid"]["bits_per_byte"] < about["baselines"]["unigram"]
     # The score is that of the whole text, computed here document by document.
     loaded = load_language_model(tmp_path / "run")
@@ -99,9 +100,9 @@ def test_a_model_beats_unigram_and_gzip_and_says_by_how_much(corpus: Path, tmp_p
     assert about["valid"]["loss"] == pytest.approx(total / rows.valid.total, rel=1e-4)
     assert about["valid"]["perplexity"] == pytest.approx(math.exp(total / rows.valid.total), rel=1e-4)
     # A unigram model is the shares of tokens, one added to each.
-    train = np.bincount(rows.train.read(1, rows.train.total), minlength=300) + 1
+    counts = np.bincount(rows.train.read(1, rows.train.total), minlength=300) + 1
     valid = np.bincount(stream[1:].numpy(), minlength=300)
-    unigram = -(valid * np.log2(train / train.sum())).sum() / n_bytes
+    unigram = -(valid * np.log2(counts / counts.sum())).sum() / n_bytes
     assert about["baselines"]["unigram"] == pytest.approx(unigram)
 
 
@@ -133,14 +134,14 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     arch: str, steps: int, corpus: Path, tmp_path: Path
 ) -> None:
     config = config_of(corpus, arch, **STOPPED[arch])
-    pretrain(config, tmp_path / "whole")
-    about = pretrain(config, tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(steps)))
+    train(config, tmp_path / "whole")
+    about = train(config, tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(steps)))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", steps)
     assert load_language_model(tmp_path / "run").config == LANGUAGE_MODEL.resolve(config.tree())
     if steps == 5:  # what can be made anew is
         for path in (tmp_path / "run" / "tokens").iterdir():
             path.unlink()
-    about = resume_pretraining(tmp_path / "run")
+    about = resume(tmp_path / "run")
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("max_steps", 12)
     for name in ("model.safetensors", "config.toml", "tokenizer.json", "training_data.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -155,28 +156,28 @@ def test_a_run_that_ended_before_its_first_state_begins_again(corpus: Path, tmp_
         if record["step"] >= 8:
             raise KeyboardInterrupt
 
-    pretrain(config_of(corpus), tmp_path / "base")
+    train(config_of(corpus), tmp_path / "base")
     start = {"init_from": str(tmp_path / "base"), "save_every": 500}
-    pretrain(config_of(corpus, train=start), tmp_path / "whole")
+    train(config_of(corpus, train=start), tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        pretrain(config_of(corpus, train=start), tmp_path / "run", callbacks=Callbacks(on_record=cut))
+        train(config_of(corpus, train=start), tmp_path / "run", callbacks=Callbacks(on_record=cut))
     assert not (tmp_path / "run" / "state.safetensors").exists()
     with pytest.raises(CheckpointError, match=rf"holds a run already; .*, or --resume {tmp_path / 'run'}$"):
-        pretrain(config_of(corpus, train=start), tmp_path / "run")
+        train(config_of(corpus, train=start), tmp_path / "run")
     notes: list[str] = []
-    resume_pretraining(tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
+    resume(tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any("it begins again" in note for note in notes)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
     assert weights[0] == weights[1]
     assert untimed(tmp_path / "whole") == untimed(tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"holds a run already; give another --out, or --force$"):
-        pretrain(config_of(corpus), tmp_path / "run")
+        train(config_of(corpus), tmp_path / "run")
 
 
 def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretrain(config_of(corpus), tmp_path / "whole")
+    train(config_of(corpus), tmp_path / "whole")
     evaluate, calls = NextToken.evaluate, count(1)
 
     def broken_off(task: NextToken, module: torch.nn.Module) -> Any:
@@ -187,10 +188,10 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     with monkeypatch.context() as patch:
         patch.setattr(NextToken, "evaluate", broken_off)
         with pytest.raises(KeyboardInterrupt):
-            pretrain(config_of(corpus), tmp_path / "run")
+            train(config_of(corpus), tmp_path / "run")
     assert verify(tmp_path / "run") == []
     load_language_model(tmp_path / "run")  # of use, as far as it is known
-    about = resume_pretraining(
+    about = resume(
         tmp_path / "run", callbacks=Callbacks(should_stop=lambda: True)
     )  # there is no step left to stop at
     assert about["valid"] == read_json(tmp_path / "whole" / "run.json")["valid"]
@@ -201,11 +202,11 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
 
 
 def test_a_torn_line_of_metrics_stops_nobody(corpus: Path, tmp_path: Path) -> None:
-    pretrain(config_of(corpus), tmp_path / "whole")
-    pretrain(config_of(corpus), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(8)))
+    train(config_of(corpus), tmp_path / "whole")
+    train(config_of(corpus), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(8)))
     with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 9, "ep')
-    resume_pretraining(tmp_path / "run")
+    resume(tmp_path / "run")
     whole = untimed(tmp_path / "whole")
     assert [one for one in untimed(tmp_path / "run") if one in whole] == whole
 
@@ -215,7 +216,7 @@ def test_files_of_others_are_left_alone(corpus: Path, tmp_path: Path) -> None:
     kept.parent.mkdir(parents=True)
     kept.write_text("mine")
     with pytest.raises(CheckpointError, match=r"run/tokens: is not empty, .*give another --out"):
-        pretrain(config_of(corpus), tmp_path / "run")
+        train(config_of(corpus), tmp_path / "run")
     assert kept.read_text() == "mine"
     kept.unlink()
     other = tmp_path / "run" / "state-laws" / "a.txt"
@@ -223,8 +224,8 @@ def test_files_of_others_are_left_alone(corpus: Path, tmp_path: Path) -> None:
     other.write_text("mine too")
     (tmp_path / "short.txt").write_text("one line")
     with pytest.raises(DataError):
-        pretrain(config_of(tmp_path / "short.txt"), tmp_path / "run")
-    pretrain(config_of(corpus), tmp_path / "run")
+        train(config_of(tmp_path / "short.txt"), tmp_path / "run")
+    train(config_of(corpus), tmp_path / "run")
     assert other.read_text() == "mine too"
 
 
@@ -232,45 +233,45 @@ def test_what_was_killed_while_it_prepared_can_be_repeated(corpus: Path, tmp_pat
     tokens = tmp_path / "run" / "tokens"
     with _rows_in(tmp_path / "run"):
         (tokens / "shard-00000.bin").write_bytes(b"a part")
-    pretrain(config_of(corpus), tmp_path / "run")
+    train(config_of(corpus), tmp_path / "run")
     assert not tokens.exists()
 
 
 def test_a_lone_surrogate_is_text(tmp_path: Path) -> None:
     path = tmp_path / "tweets.jsonl"
     path.write_text("".join(json.dumps({"text": f"{n} great fun \ud83d"}) + "\n" for n in range(400)))
-    about = pretrain(config_of(path), tmp_path / "run")
+    about = train(config_of(path), tmp_path / "run")
     assert math.isfinite(about["valid"]["bits_per_byte"])
 
 
 def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.txt"
     own.write_text(corpus.read_text())
-    pretrain(config_of(own), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(3)))
+    train(config_of(own), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(3)))
     (tmp_path / "run" / "tokens" / "corpus.json").unlink()
     own.write_text(corpus.read_text() + "one more line\n")
     with pytest.raises(CheckpointError, match=r"own\.txt: has changed since the run began"):
-        resume_pretraining(tmp_path / "run")
+        resume(tmp_path / "run")
     own.write_text(corpus.read_text())
-    resume_pretraining(tmp_path / "run")  # as it was, it goes on
+    resume(tmp_path / "run")  # as it was, it goes on
     with pytest.raises(CheckpointError, match="no such folder"):
-        resume_pretraining(tmp_path / "other")
+        resume(tmp_path / "other")
 
 
 @pytest.mark.parametrize("name", ["shard-00000.bin", "manifest.json", "train-rows.npy", "corpus.json"])
 def test_rows_that_are_damaged_are_made_anew(name: str, corpus: Path, tmp_path: Path) -> None:
-    pretrain(config_of(corpus), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(3)))
+    train(config_of(corpus), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(3)))
     path = tmp_path / "run" / "tokens" / name
     path.write_bytes(path.read_bytes()[:7])
-    assert resume_pretraining(tmp_path / "run")["fit"]["stop"] == "max_steps"
+    assert resume(tmp_path / "run")["fit"]["stop"] == "max_steps"
 
 
 def test_a_run_starts_from_another(corpus: Path, tmp_path: Path) -> None:
-    pretrain(config_of(corpus), tmp_path / "base")
+    train(config_of(corpus), tmp_path / "base")
     notes: list[str] = []
     start = {"init_from": str(tmp_path / "base"), "max_steps": 1}
     config = config_of(corpus, train=start, optim={"lr": 1e-9})
-    pretrain(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
+    train(config, tmp_path / "run", callbacks=Callbacks(on_warning=notes.append))
     assert any(re.search(r"base: (\d+) of \1 tensors are where the model starts", note) for note in notes)
     base, found = (load_language_model(tmp_path / name) for name in ("base", "run"))
     assert base.tokenizer == found.tokenizer
@@ -281,14 +282,12 @@ def test_a_run_starts_from_another(corpus: Path, tmp_path: Path) -> None:
 def test_recomputing_changes_nothing_but_memory(corpus: Path, tmp_path: Path) -> None:
     for arch in ("gpt", "mamba"):
         for name, on in (("kept", False), ("again", True)):
-            train = {"recompute": on, "max_steps": 3}
-            pretrain(
-                config_of(corpus, arch, model={"dropout": 0.1}, train=train), tmp_path / f"{arch}-{name}"
-            )
+            loop = {"recompute": on, "max_steps": 3}
+            train(config_of(corpus, arch, model={"dropout": 0.1}, train=loop), tmp_path / f"{arch}-{name}")
         one, two = (tmp_path / f"{arch}-{name}" / "model.safetensors" for name in ("kept", "again"))
         assert one.read_bytes() == two.read_bytes()
     with pytest.raises(ConfigError, match="lstm has no blocks to compute again"):
-        pretrain(config_of(corpus, "lstm", train={"recompute": True}), tmp_path / "lstm")
+        train(config_of(corpus, "lstm", train={"recompute": True}), tmp_path / "lstm")
     assert not (tmp_path / "lstm").exists()
     model = build_language_model(config_of(corpus), 300)
     held = [held_by(model, on) for on in (False, True)]
@@ -311,8 +310,8 @@ def held_by(model: torch.nn.Module, recompute: bool) -> int:
 
 
 def test_batches_that_are_accumulated_are_one_large_batch(corpus: Path, tmp_path: Path) -> None:
-    pretrain(config_of(corpus, train={"batch_size": 8, "max_steps": 4}), tmp_path / "large")
-    pretrain(config_of(corpus, train={"accumulate": 2, "max_steps": 4}), tmp_path / "small")
+    train(config_of(corpus, train={"batch_size": 8, "max_steps": 4}), tmp_path / "large")
+    train(config_of(corpus, train={"accumulate": 2, "max_steps": 4}), tmp_path / "small")
     one, two = (load_language_model(tmp_path / name).module.state_dict() for name in ("large", "small"))
     for name, value in one.items():
         torch.testing.assert_close(two[name], value, atol=1e-4, rtol=1e-3, msg=name)
@@ -321,7 +320,7 @@ def test_batches_that_are_accumulated_are_one_large_batch(corpus: Path, tmp_path
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_remedy(corpus: Path, tmp_path: Path) -> None:
     config = config_of(corpus, optim={"lr": 1e30, "clip": 0.0})
     with pytest.raises(TrainingError, match=r"lower optim.lr"):
-        pretrain(config, tmp_path / "run")
+        train(config, tmp_path / "run")
 
 
 def test_what_cannot_be_trained_is_refused_before_the_corpus_is_read(tmp_path: Path) -> None:
@@ -332,7 +331,7 @@ def test_what_cannot_be_trained_is_refused_before_the_corpus_is_read(tmp_path: P
         ("lstm", {"train": {"recompute": True}}, "lstm has no blocks"),
     ):
         with pytest.raises(ConfigError, match=said):
-            pretrain(config_of(missing, arch, **sections), tmp_path / "run")
+            train(config_of(missing, arch, **sections), tmp_path / "run")
         assert not (tmp_path / "run").exists()
 
 
@@ -365,7 +364,7 @@ def test_a_token_weighs_the_same_wherever_it_stands(corpus: Path, tmp_path: Path
 @pytest.mark.slow
 def test_a_compiled_model_learns_the_same(corpus: Path, tmp_path: Path) -> None:
     for name, on in (("plain", False), ("compiled", True)):
-        pretrain(config_of(corpus, train={"compile": on, "max_steps": 4}), tmp_path / name)
+        train(config_of(corpus, train={"compile": on, "max_steps": 4}), tmp_path / name)
     one, two = (load_language_model(tmp_path / name).module.state_dict() for name in ("plain", "compiled"))
     for name, value in one.items():
         torch.testing.assert_close(two[name], value, atol=1e-4, rtol=1e-3, msg=name)

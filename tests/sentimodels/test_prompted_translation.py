@@ -13,13 +13,13 @@ from sentimodels.errors import ConfigError, DataError
 from sentimodels.generation.beam import BeamOptions, beam_search
 from sentimodels.generation.writers import CausalWriter
 from sentimodels.models.language import CausalModel, build_language_model
-from sentimodels.recipes.translation import train_translation
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.execute import Callbacks, recipe_of
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.language_directory import begin_language_run
 from sentimodels.runs.plan import plan
 from sentimodels.runs.start import as_translator
+from sentimodels.runs.train import train
 from sentimodels.text.pairs import joint_tokenizer
 from sentimodels.translator import Translator
 
@@ -39,7 +39,7 @@ def test_a_causal_model_goes_on_from_a_prompt(folder: Path) -> None:
     for name, n, seed in (("train", 1500, 0), ("valid", 40, 1)):
         write_pairs(folder, name, n, seed, longest=3)
     settings: dict[str, Any] = {"train": {"epochs": 10, "batch_tokens": 200}, "optim": {"lr": 0.004}}
-    train_translation(causal(folder, task={"label_smoothing": 0.0}, **settings), folder / "run")
+    train(causal(folder, task={"label_smoothing": 0.0}, **settings), folder / "run")
     translator = Translator.load(folder / "run")
     assert isinstance(translator.module, CausalModel)
     texts = ["one two three", "nine", "four four one"]
@@ -101,7 +101,7 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
     }
     settings = TRANSLATOR.resolve(as_translator(tree), tree)
     assert (settings.arch, settings.model) == ("gpt", language.model)
-    train_translation(settings, folder / "run")
+    train(settings, folder / "run")
     tuned = Translator.load(folder / "run")
     assert tuned.tokenizer == tokenizer
     for name, value in tuned.module.state_dict().items():
@@ -135,7 +135,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1},
     }
     said: list[str] = []
-    about = train_translation(
+    about = train(
         TRANSLATOR.resolve(as_translator(tree), tree),
         folder / "run",
         callbacks=Callbacks(on_warning=said.append),
@@ -148,7 +148,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     too_long = TRANSLATOR.resolve(as_translator(tree), tree)
     said_of_it = r"pair \d+ of validation has \d+ and \d+ tokens.*Cut them or leave them out"
     with pytest.raises(DataError, match=said_of_it):
-        train_translation(too_long, folder / "other")
+        train(too_long, folder / "other")
     with pytest.raises(DataError, match=said_of_it):
         plan(recipe_of(too_long))
     assert not (folder / "other").exists()
@@ -156,7 +156,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     tree["data"] = {"train": files["train"], "valid_share": 0.2}
     said.clear()
     parted = TRANSLATOR.resolve(as_translator(tree), tree)
-    about = train_translation(parted, folder / "parted", callbacks=Callbacks(on_warning=said.append))
+    about = train(parted, folder / "parted", callbacks=Callbacks(on_warning=said.append))
     (note,) = [one for one in said if "validation pairs are left out: a side is empty, or longer" in one]
     n_beyond, _, n_all = note.split()[:3]
     assert about["pairs"]["valid"] == int(n_all) - int(n_beyond) > 0

@@ -21,9 +21,10 @@ import sentimodels
 from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.recipes.pretraining import _shared_again, pretrain, resume_pretraining
+from sentimodels.recipes.pretraining import _shared_again
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
+from sentimodels.runs.train import resume, train
 from sentimodels.training.distributed import Distributed
 from sentimodels.training.fsdp import check_sharded, go_on_drawing, save_sharded
 
@@ -70,7 +71,7 @@ def config(folder: Path, recipe: str, batch_size: int, **train: Any) -> Language
     )  # fmt: skip
 
 
-def trained(folder: Path, recipe: str, name: str, rows: int, *, stop: int = 0, resume: bool = False) -> None:
+def trained(folder: Path, recipe: str, name: str, rows: int, *, stop: int = 0, resumed: bool = False) -> None:
     """Trains in this process, alone or one of two; `stop` is the step after which it is told to."""
     torch.set_num_threads(1)
     asked = iter(range(1, 1000))
@@ -78,11 +79,11 @@ def trained(folder: Path, recipe: str, name: str, rows: int, *, stop: int = 0, r
     def should_stop() -> bool:
         return next(asked) == stop
 
-    if resume:
-        resume_pretraining(folder / name, callbacks=Callbacks(should_stop=should_stop))
+    if resumed:
+        resume(folder / name, callbacks=Callbacks(should_stop=should_stop))
     else:
         parallel = "fsdp" if "WORLD_SIZE" in os.environ else "ddp"
-        pretrain(
+        train(
             config(folder, recipe, rows, parallel=parallel),
             folder / name,
             callbacks=Callbacks(should_stop=should_stop),
@@ -157,7 +158,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         shutil.copytree(made / f"{recipe}-stopped", made / f"{recipe}-resumed")
     together(
         made,
-        f"for recipe in {recipes}:\n    trained(folder, recipe, recipe + '-resumed', 2, resume=True)\n",
+        f"for recipe in {recipes}:\n    trained(folder, recipe, recipe + '-resumed', 2, resumed=True)\n",
     )
     return made
 
@@ -181,7 +182,7 @@ def test_one_process_goes_on_with_what_two_have_saved(recipe: str, folder: Path)
     shutil.copytree(folder / f"{recipe}-stopped", alone)
     state = alone / f"state-{STOP}"
     assert len(list(state.glob("*.safetensors"))) == 2
-    resume_pretraining(alone)
+    resume(alone)
     assert_same(folder / f"{recipe}-two", alone, NEAR)
     assert not list(alone.glob("state*"))
 
@@ -197,10 +198,10 @@ def test_processes_with_nothing_to_predict(masked: str, folder: Path) -> None:
 def test_a_process_alone_saves_what_it_goes_on_from(folder: Path) -> None:
     again = folder / "gpt-again"
     shutil.copytree(folder / "gpt-stopped", again)
-    trained(folder, "gpt", "gpt-again", 0, stop=2, resume=True)
+    trained(folder, "gpt", "gpt-again", 0, stop=2, resumed=True)
     assert (again / f"state-{STOP + 2}").is_dir()
     assert not (again / f"state-{STOP}").exists()
-    trained(folder, "gpt", "gpt-again", 0, resume=True)
+    trained(folder, "gpt", "gpt-again", 0, resumed=True)
     assert_same(folder / "gpt-two", again, 1e-4)
 
 
@@ -219,7 +220,7 @@ def test_damaged_states(damage: str, folder: Path, tmp_path: Path) -> None:
         (first if damage == "first gone" else last).unlink()
         expected = r"of the [\d,]+ numbers of .*the file of a process is missing"
     with pytest.raises(CheckpointError, match=expected):
-        resume_pretraining(run)
+        resume(run)
 
 
 def test_a_process_that_comes_later_draws_of_its_own() -> None:

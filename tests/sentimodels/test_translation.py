@@ -21,13 +21,12 @@ from sentimodels.generation.prompted import Prompted
 from sentimodels.models.language import build_language_model
 from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.nn.cross_entropy import IGNORED
-from sentimodels.recipes.pretraining import pretrain
-from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.recipes.translation_pairs import read_pairs
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.start import as_translator
+from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
 from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer
@@ -114,7 +113,7 @@ def test_two_processes_read_what_one_reads() -> None:
 
 def test_a_run_learns_and_is_loaded(folder: Path) -> None:
     records: list[dict[str, Any]] = []
-    about = train_translation(
+    about = train(
         small_translation(folder, task={"alpha": 0.6}),
         folder / "run",
         callbacks=Callbacks(on_record=records.append),
@@ -141,22 +140,20 @@ def test_a_run_learns_and_is_loaded(folder: Path) -> None:
         with pytest.raises((CheckpointError, ConfigError), match="senti translate text"):
             load(folder / "run")
     with pytest.raises(CheckpointError, match="has finished; nothing to resume"):
-        resume_translation(folder / "run")
+        resume(folder / "run")
     with pytest.raises(CheckpointError, match="holds a run already"):
-        train_translation(small_translation(folder), folder / "run")
+        train(small_translation(folder), folder / "run")
 
 
 @pytest.mark.parametrize("sections", [{}, {"model": {"dropout": 0.2}, "train": {"ema": 0.0, "epochs": 2}}])
 def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folder: Path) -> None:
     settings = small_translation(folder, **{"train": {"epochs": 2}, **sections})
-    train_translation(settings, folder / "whole")
+    train(settings, folder / "whole")
     asked = iter(range(100))
-    about = train_translation(
-        settings, folder / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 37)
-    )
+    about = train(settings, folder / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 37))
     assert about["fit"]["stop"] == "stopped"
     assert Translator.load(folder / "parts").translate(["one"])[0][0].log_prob < 0  # of use meanwhile
-    resume_translation(folder / "parts")
+    resume(folder / "parts")
     for file in ("model.safetensors", "tokenizer.json", "config.toml", "training_data.json"):
         assert (folder / "whole" / file).read_bytes() == (folder / "parts" / file).read_bytes(), file
     lines = [
@@ -171,15 +168,15 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(sections: dict[str, Any], folde
 
 def test_a_run_that_was_killed_before_its_first_state_begins_again(folder: Path) -> None:
     settings = small_translation(folder, train={"epochs": 1})
-    train_translation(settings, folder / "whole")
+    train(settings, folder / "whole")
     asked = iter(range(100))
-    train_translation(settings, folder / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 3))
+    train(settings, folder / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 3))
     for file in ("model.safetensors", "state.safetensors", "manifest.json", "run.json"):
         (folder / "parts" / file).unlink()
     with pytest.raises(CheckpointError, match="has not finished: senti translate train --resume"):
         Translator.load(folder / "parts")
     notes: list[str] = []
-    resume_translation(folder / "parts", callbacks=Callbacks(on_warning=notes.append))
+    resume(folder / "parts", callbacks=Callbacks(on_warning=notes.append))
     assert any("it begins again" in note for note in notes)
     whole, parts = (folder / name / "model.safetensors" for name in ("whole", "parts"))
     assert whole.read_bytes() == parts.read_bytes()
@@ -196,24 +193,22 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     with monkeypatch.context() as patch:
         patch.setattr("sentimodels.recipes.translation.translation_scores", broken_off)
         with pytest.raises(KeyboardInterrupt):
-            train_translation(small_translation(folder), folder / "unscored")
-    about = resume_translation(
-        folder / "unscored", callbacks=Callbacks(should_stop=lambda: True)
-    )  # no step is left
+            train(small_translation(folder), folder / "unscored")
+    about = resume(folder / "unscored", callbacks=Callbacks(should_stop=lambda: True))  # no step is left
     assert "bleu" in about["valid"]
     assert verify(folder / "unscored") == []
     assert len(Translator.load(folder / "unscored").translate(["one two"])) == 1
 
 
 def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
-    train_translation(small_translation(folder, train={"max_steps": 3}), folder / "base")
+    train(small_translation(folder, train={"max_steps": 3}), folder / "base")
     files = small_translation(folder).tree()["data"]
     tree: dict[str, Any] = {
         "data": {"train": files["train"], "valid": files["valid"]},
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
         "optim": {"lr": 1e-9},
     }
-    train_translation(TRANSLATOR.resolve(as_translator(tree), tree), folder / "run")
+    train(TRANSLATOR.resolve(as_translator(tree), tree), folder / "run")
     base, run = (Translator.load(folder / name) for name in ("base", "run"))
     assert base.tokenizer == run.tokenizer
     for name, value in run.module.state_dict().items():
@@ -223,25 +218,23 @@ def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
         "train": {"init_from": str(folder / "base")},
     }
     with pytest.raises(ConfigError, match=r"base: a translation model; senti translate train FILES --init"):
-        pretrain(LANGUAGE_MODEL.resolve({"preset": "nano"}, corpus), folder / "language")
+        train(LANGUAGE_MODEL.resolve({"preset": "nano"}, corpus), folder / "language")
 
 
 def test_a_run_whose_files_changed_does_not_go_on(folder: Path) -> None:
     asked = iter(range(100))
-    train_translation(
+    train(
         small_translation(folder), folder / "run", callbacks=Callbacks(should_stop=lambda: next(asked) == 5)
     )
     (folder / "valid.en").write_text((folder / "valid.en").read_text() + "one\n")
     (folder / "valid.de").write_text((folder / "valid.de").read_text() + "eins\n")
     with pytest.raises(CheckpointError, match=r"valid\.de: has changed since the run began"):
-        resume_translation(folder / "run")
+        resume(folder / "run")
 
 
 def test_weights_are_chosen_by_bleu_if_asked(folder: Path) -> None:
     pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    about = train_translation(
-        small_translation(folder, task={"monitor": "bleu"}, train={"epochs": 3}), folder / "run"
-    )
+    about = train(small_translation(folder, task={"monitor": "bleu"}, train={"epochs": 3}), folder / "run")
     assert about["fit"]["monitor"] == "val_bleu"
     scored = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
     assert about["fit"]["best"] == max(line["val_bleu"] for line in scored if "val_bleu" in line)
@@ -250,18 +243,18 @@ def test_weights_are_chosen_by_bleu_if_asked(folder: Path) -> None:
 
 def test_what_was_trained_on_is_not_scored(folder: Path) -> None:
     pytest.importorskip("sacrebleu", reason="BLEU is sacrebleu's")
-    train_translation(small_translation(folder, train={"max_steps": 40}), folder / "run")
-    test, train = (
+    train(small_translation(folder, train={"max_steps": 40}), folder / "run")
+    test, trained = (
         read_parallel([folder / f"{name}.{side}" for side in ("en", "de")]) for name in ("test", "train")
     )
     scores, translations = evaluate_translation(folder / "run", test, beam=2)
-    seen = set(zip(train.sources, train.targets, strict=True))
+    seen = set(zip(trained.sources, trained.targets, strict=True))
     assert scores["seen"] == sum(pair in seen for pair in zip(test.sources, test.targets, strict=True))
     assert len(translations) == 40
     with pytest.raises(DataError, match="was trained on it, so it cannot be scored on it"):
-        evaluate_translation(folder / "run", train)
+        evaluate_translation(folder / "run", trained)
     with pytest.raises(DataError, match="trained on it"):
-        evaluate_translation(folder / "run", train.take(range(10)))
+        evaluate_translation(folder / "run", trained.take(range(10)))
     for side in ("en", "de"):  # under another name
         (folder / f"copy.{side}").write_text((folder / f"train.{side}").read_text())
     with pytest.raises(DataError, match="trained on it"):
@@ -271,11 +264,11 @@ def test_what_was_trained_on_is_not_scored(folder: Path) -> None:
 def test_training_pairs_are_not_validated_on(folder: Path) -> None:
     files = [str(folder / f"train.{side}") for side in ("en", "de")]
     with pytest.raises(DataError, match="it is trained on, so it cannot be validated on"):
-        train_translation(small_translation(folder, data={"valid": files}), folder / "run")
+        train(small_translation(folder, data={"valid": files}), folder / "run")
     notes: list[str] = []
     (folder / "valid.en").write_text("one\none two three four five six seven\n")
     (folder / "valid.de").write_text("eins\nx\n")
-    train_translation(
+    train(
         small_translation(folder, train={"max_steps": 2}),
         folder / "run",
         callbacks=Callbacks(on_warning=notes.append),
@@ -288,13 +281,13 @@ def test_empty_and_long_pairs_are_left_out(folder: Path) -> None:
     (folder / "train.de").write_text("eins\nx\n\n" + "eins " * 50 + "\ndrei\n")
     notes: list[str] = []
     settings = small_translation(folder, data={"max_tokens": 20}, train={"max_steps": 2})
-    about = train_translation(settings, folder / "run", callbacks=Callbacks(on_warning=notes.append))
+    about = train(settings, folder / "run", callbacks=Callbacks(on_warning=notes.append))
     assert about["pairs"]["left_out"] == 3
     assert any(note.startswith("3 of 5 training pairs are left out") for note in notes)
     (folder / "train.en").write_text("\n\n")
     (folder / "train.de").write_text("\na\n")
     with pytest.raises(DataError, match="no pair to train on: of each a side is empty, or longer than 20"):
-        train_translation(settings, folder / "other")
+        train(settings, folder / "other")
 
 
 def test_excluded_pairs_are_left_out(folder: Path) -> None:
@@ -315,14 +308,14 @@ def test_excluded_pairs_are_left_out(folder: Path) -> None:
 
 def test_without_validation_pairs_a_part_is_held_out(folder: Path) -> None:
     settings = small_translation(folder, data={"valid": [], "valid_share": 0.1}, train={"max_steps": 2})
-    about = train_translation(settings, folder / "run")
+    about = train(settings, folder / "run")
     assert about["pairs"]["train"] + about["pairs"]["valid"] == 1500
     assert about["pairs"]["valid"] > 50
 
 
 def test_weights_that_become_no_numbers_end_the_run(folder: Path) -> None:
     with pytest.raises(TrainingError, match=r"lower optim\.lr"):
-        train_translation(
+        train(
             small_translation(folder, optim={"lr": 1e30, "clip": 0.0}, model={"norm": "none"}), folder / "run"
         )
 
@@ -331,7 +324,7 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
     settings = small_translation(
         folder, model={"positions": "learned", "max_len": 12}, train={"max_steps": 2}
     )
-    about = train_translation(settings, folder / "run")
+    about = train(settings, folder / "run")
     translator = Translator.load(folder / "run")
     n = len(translator.tokenizer.encode("one two three").ids)
     assert about["pairs"]["left_out"] == 0

@@ -12,9 +12,9 @@ from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, DataError
-from sentimodels.recipes.translation import resume_translation, train_translation
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.leaderboard import leaderboard
+from sentimodels.runs.train import resume, train
 from sentimodels.text.pairs import joint_tokenizer
 
 
@@ -34,9 +34,7 @@ def test_what_is_held_out_is_such_as_is_trained_on(folder: Path) -> None:
         notes: list[str] = []
         data = {"valid": [], "valid_share": 0.5, "max_tokens": 60}
         settings = small_translation(folder, data=data, train={"max_steps": 1, "seed": seed})
-        about = train_translation(
-            settings, folder / f"run-{seed}", callbacks=Callbacks(on_warning=notes.append)
-        )
+        about = train(settings, folder / f"run-{seed}", callbacks=Callbacks(on_warning=notes.append))
         found = [
             re.match(r"(\d+) of \d+ validation pairs (is|are) left out: a side is", note) for note in notes
         ]
@@ -46,24 +44,24 @@ def test_what_is_held_out_is_such_as_is_trained_on(folder: Path) -> None:
 
 
 def test_a_base_is_as_it_was_written(folder: Path) -> None:
-    train_translation(small_translation(folder, train={"max_steps": 2}), folder / "base")
+    train(small_translation(folder, train={"max_steps": 2}), folder / "base")
     other = joint_tokenizer(ParallelConfig(vocab_size=320), *number_pairs(99, seed=9, longest=9))
     start = {"train": {"init_from": str(folder / "base"), "max_steps": 2}}
     (folder / "base" / "tokenizer.json").rename(folder / "own.json")
     other.save(folder / "base" / "tokenizer.json")
     with pytest.raises(CheckpointError, match=r"base/tokenizer\.json: changed since it was written"):
-        train_translation(small_translation(folder, **start), folder / "run")
+        train(small_translation(folder, **start), folder / "run")
     (folder / "own.json").rename(folder / "base" / "tokenizer.json")
     other.save(folder / "other.json")
     named = small_translation(folder, **start, data={"tokenizer": str(folder / "other.json")})
     with pytest.raises(CheckpointError, match="base: its weights belong to another tokenizer"):
-        train_translation(named, folder / "run")
+        train(named, folder / "run")
 
 
 def test_pairs_that_were_divided_in_another_way_are_others(folder: Path) -> None:
     for seed in (0, 0, 1):
         settings = small_translation(folder, data={"valid": []}, train={"max_steps": 1, "seed": seed})
-        train_translation(settings, folder / "runs" / f"{seed}-{len(list(folder.glob('runs/*')))}")
+        train(settings, folder / "runs" / f"{seed}-{len(list(folder.glob('runs/*')))}")
     _, _, found = leaderboard(folder / "runs")
     data = {one["run"]: one["data"] for one in found}
     assert data["0-0"] == data["0-1"] != data["1-2"]
@@ -71,13 +69,13 @@ def test_pairs_that_were_divided_in_another_way_are_others(folder: Path) -> None
 
 def test_a_stopped_run_whose_settings_changed_does_not_go_on(folder: Path) -> None:
     asked = iter(range(100))
-    train_translation(
+    train(
         small_translation(folder), folder / "run", callbacks=Callbacks(should_stop=lambda: next(asked) == 5)
     )
     path = folder / "run" / "config.toml"
     path.write_text(path.read_text().replace("batch_tokens = 600", "batch_tokens = 100000"))
     with pytest.raises(CheckpointError, match=r"config\.toml: changed since it was written"):
-        resume_translation(folder / "run")
+        resume(folder / "run")
 
 
 def test_columns_of_a_table(tmp_path: Path) -> None:

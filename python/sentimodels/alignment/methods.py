@@ -61,6 +61,7 @@ class Setup:
         end: the token that ends a document, if the base has one.
         context: tokens that the model reads at most; `None`: any number.
         say: told what the user should know.
+        rehearsed: steps of a trial; `None`: a run.
     """
 
     config: AlignConfig
@@ -71,6 +72,7 @@ class Setup:
     end: str | None
     context: int | None
     say: Callable[[str], None]
+    rehearsed: int | None = None
 
     @property
     def policy(self) -> CausalModel:
@@ -138,7 +140,7 @@ class Method(Protocol):
 class FollowReward:
     """Openings, and PPO; see `Method`."""
 
-    def __init__(self, setup: Setup, rehearsed: int | None = None) -> None:  # noqa: ARG002  # 2026-11-29: PPO draws its data
+    def __init__(self, setup: Setup) -> None:
         data, say = setup.config.data, setup.say
         setup.check_room("an opening")
         table = read_openings(Path(data.train), data, data.where)
@@ -200,14 +202,9 @@ class _PPOTrainer:
 
 
 class PreferAnswers:
-    """Pairs of answers, and DPO; see `Method`.
+    """Pairs of answers, and DPO; see `Method`."""
 
-    Args:
-        setup: what both methods begin with.
-        rehearsed: steps of a trial, for which the reference reads no more pairs than they need.
-    """
-
-    def __init__(self, setup: Setup, rehearsed: int | None = None) -> None:
+    def __init__(self, setup: Setup) -> None:
         config, data = setup.config, setup.config.data
         assert isinstance(config.task, DPOConfig)
         setup.check_room("a prompt")
@@ -229,8 +226,8 @@ class PreferAnswers:
         self.tables = {"train": parts.train, "judge": parts.judge}
         self.judged = _cut(judges.prompts, setup)
         self._setup, self._n_pairs = setup, len(train)
-        if rehearsed is not None:
-            n_few = rehearsed * config.train.batch_size * config.train.accumulate
+        if setup.rehearsed is not None:  # the reference reads no more pairs than these steps need
+            n_few = setup.rehearsed * config.train.batch_size * config.train.accumulate
             train, judges = (rows.take(range(min(len(rows), n_few))) for rows in (train, judges))
         self._pairs, self._judges = train, judges
 
@@ -287,4 +284,4 @@ def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:
 
 
 # By the kind of `[task]`.
-METHODS: dict[str, Callable[[Setup, int | None], Method]] = {"ppo": FollowReward, "dpo": PreferAnswers}
+METHODS: dict[str, Callable[[Setup], Method]] = {"ppo": FollowReward, "dpo": PreferAnswers}

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,10 +17,11 @@ from sentitok.cli.output import lines, number, sized, table
 from .alignment_scores import preferred, score_rows
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
 from .dry_run import dry_run_of
-from .interrupt import Stopper
+from .launch import run, trees
 from .options import (
     Assignments,
     ConfigFile,
+    DryRun,
     ForceRun,
     Resumed,
     parameters,
@@ -29,10 +30,6 @@ from .options import (
     with_options,
 )
 from .tables import shortened
-from .train import say_stopped, trees, watched
-
-if TYPE_CHECKING:
-    from ..config import AlignConfig
 
 __all__ = ["register"]
 
@@ -69,14 +66,7 @@ def align(
             help="Number of openings to show with their answers before and after.",
         ),
     ] = 6,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Train a few steps and show rows, parameters, speed, estimated time and peak memory; write "
-            "nothing.",
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -94,7 +84,7 @@ def align(
     output = Output(_SCHEMA, as_json=as_json, quiet=quiet)
     if resume is not None:
         refuse_others(base, file, config, set_, "--force" * force, out, tree_of(given))
-        _run(output, resume, None, samples)
+        run(output, "align", resume, None, summary, more=lambda folder: _samples_in(folder, samples))
         return
     flags = tree_of({"base": base, **given, "data__train": file})
     resolved = ALIGNMENT.resolve(*trees(config, set_ or [], flags))
@@ -103,30 +93,24 @@ def align(
 
         dry_run_of(output, recipe_of(resolved))
         return
-    _run(output, out or Path("runs") / resolved.task.kind, resolved, samples, force=force)
+    run(
+        output, "align", out or Path("runs") / resolved.task.kind, resolved, summary, force=force,
+        more=lambda folder: _samples_in(folder, samples),
+    )  # fmt: skip
 
 
-def _run(
-    output: Output, folder: Path, config: "AlignConfig | None", n_samples: int, *, force: bool = False
-) -> None:
-    """Aligns, or goes on, and prints the summary."""
+def _samples_in(folder: Path, n: int) -> dict[str, Any]:
+    """Returns the first samples of a run, openings with their answers before and after."""
     from ..alignment.judge import SAMPLES
-    from ..recipes.alignment import align as start
-    from ..recipes.alignment import resume_alignment
 
-    stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
-        about = resume_alignment(folder, callbacks) if config is None else start(config, folder, callbacks)
     shown: list[dict[str, Any]] = []
-    if "alignment" in about:
+    if (folder / SAMPLES).is_file():
         text = (folder / SAMPLES).read_text("utf-8", "surrogatepass")
-        shown = [json.loads(line) for line in text.split("\n")[:-1]][:n_samples]
-    said = summary(about, shown, folder) if output.human else ""
-    output.result({"run": str(folder), **about, "samples": shown}, said, str(folder))
-    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "align")
+        shown = [json.loads(line) for line in text.split("\n")[:-1]][:n]
+    return {"samples": shown}
 
 
-def summary(about: dict[str, Any], samples: list[dict[str, Any]], folder: Path) -> str:
+def summary(about: dict[str, Any], folder: Path) -> str:
     """Writes what people want to know of an alignment."""
     fit = about["fit"]
     parts = [
@@ -139,8 +123,8 @@ def summary(about: dict[str, Any], samples: list[dict[str, Any]], folder: Path) 
     alignment = about.get("alignment")
     if alignment is not None:
         parts += _report(alignment)
-        if samples:
-            parts.append(_samples(samples))
+        if about["samples"]:
+            parts.append(_samples(about["samples"]))
     ending = [("written", sized(folder)), ("next", f"senti generate {folder} PROMPT")]
     return "\n\n".join(part.rstrip("\n") for part in [*parts, lines(ending)])
 

@@ -7,17 +7,18 @@ Not for training, which is one call, nor for the options that set a key of the c
 from collections.abc import Iterator
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .command import AsJson, Command, Quiet, Traceback, examples
 from .dry_run import dry_run_of
-from .interrupt import Stopper
+from .launch import output_of_first, run, trees, varying_defaults
 from .options import (
     MODEL,
     Assignments,
     ConfigFile,
+    DryRun,
     ForceRun,
     Resumed,
     of_architectures,
@@ -27,10 +28,6 @@ from .options import (
     with_options,
 )
 from .summary import summary
-from .train import output_of_first, say_stopped, trees, varying_defaults, watched
-
-if TYPE_CHECKING:
-    from ..config import RunConfig
 
 # Options of `senti train` that a student has not: it is trained once, its architecture is named here.
 _NOT_HERE = {"arch", "budget", "data.folds", "train.refit"}
@@ -68,14 +65,7 @@ def distill(
     config: ConfigFile = None,
     set_: Assignments = None,
     resume: Resumed = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Train a few steps and show rows, parameters, speed, estimated time and peak memory; "
-            "write nothing.",
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -95,7 +85,7 @@ def distill(
     if resume is not None:
         baseline = given.pop("train__baseline")
         refuse_others(teacher, data, arch, config, set_, "--force" * force, out, tree_of(given))
-        _run(output, resume, None, baseline)
+        run(output, "distill", resume, None, summary, baseline=baseline)
         return
     flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})
     resolved = resolve_distillation(*trees(config, set_ or [], flags))
@@ -105,25 +95,7 @@ def distill(
         dry_run_of(output, recipe_of(resolved))
         return
     name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
-    _run(output, out or Path("runs") / f"{name}-distilled", resolved, None, force=force)
-
-
-def _run(
-    output: Output, folder: Path, config: "RunConfig | None", baseline: bool | None, *, force: bool = False
-) -> None:
-    """Trains a student, or resumes one, and prints its summary."""
-    from ..recipes.distillation import distill as start
-    from ..recipes.distillation import resume_distillation
-
-    stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
-        if config is None:
-            about = resume_distillation(folder, callbacks, baseline=baseline)
-        else:
-            about = start(config, folder, callbacks, baseline=baseline)
-    text = summary(about, folder) if output.human else ""
-    output.result({"run": str(folder), **about}, text, str(folder))
-    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "distill")
+    run(output, "distill", out or Path("runs") / f"{name}-distilled", resolved, summary, force=force)
 
 
 def options() -> Iterator[tuple[str, Parameter]]:

@@ -25,6 +25,8 @@ __all__ = [
     "MODEL",
     "Assignments",
     "ConfigFile",
+    "DryRun",
+    "ForceRun",
     "Resumed",
     "of_architectures",
     "of_field",
@@ -212,6 +214,14 @@ ForceRun = Annotated[
     bool,
     typer.Option(
         "--force", help="Train even if --out holds a run, which is renamed: DIR to DIR.1, or the next number."
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Train a few steps and show what the run is made of, its speed, estimated time and peak memory; "
+        "write nothing.",
     ),
 ]
 

@@ -13,12 +13,13 @@ import typer
 
 from sentitok.cli.output import counted, lines, number, sized, table
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .command import AsJson, Command, Quiet, Traceback, examples
 from .dry_run import dry_run_of
-from .interrupt import Stopper
+from .launch import output_of_first, run, trees
 from .options import (
     Assignments,
     ConfigFile,
+    DryRun,
     ForceRun,
     Resumed,
     parameters,
@@ -27,7 +28,6 @@ from .options import (
     unused_options,
     with_options,
 )
-from .train import output_of_first, say_stopped, trees, watched
 
 __all__ = ["register"]
 
@@ -58,14 +58,7 @@ def pretrain(
     config: ConfigFile = None,
     set_: Assignments = None,
     resume: Resumed = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Train a few steps on the first documents and show parameters, speed, estimated time and "
-            "peak memory; write nothing.",
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -83,7 +76,7 @@ def pretrain(
     output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
     if resume is not None:
         refuse_others(corpus, config, set_, "--force" * force, out, tree_of(given))
-        _run(output, resume, None)
+        run(output, "pretrain", resume, None, summary)
         return
     flags = tree_of({**given, "data__corpus": corpus})
     for note in unused_options(flags):
@@ -94,21 +87,7 @@ def pretrain(
 
         dry_run_of(output, recipe_of(resolved))
         return
-    _run(output, out or Path("runs") / f"lm-{resolved.arch}", resolved, force=force)
-
-
-def _run(output: Output, folder: Path, config: Any, *, force: bool = False) -> None:
-    """Trains, or goes on, and prints the summary."""
-    from ..recipes.pretraining import pretrain, resume_pretraining
-
-    stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
-        about = (
-            resume_pretraining(folder, callbacks) if config is None else pretrain(config, folder, callbacks)
-        )
-    text = summary(about, folder) if output.human else ""
-    output.result({"run": str(folder), **about}, text, str(folder))
-    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "pretrain")
+    run(output, "pretrain", out or Path("runs") / f"lm-{resolved.arch}", resolved, summary, force=force)
 
 
 def summary(about: dict[str, Any], folder: Path) -> str:

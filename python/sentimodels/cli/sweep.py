@@ -13,8 +13,9 @@ import typer
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .dry_run import dry_run_of_sweep
 from .interrupt import Stopper
+from .launch import trees, watched
 from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
-from .train import options, say_group, settled, trees, watched
+from .train import options, say_group, settled
 
 
 def sweep(

@@ -5,9 +5,7 @@ key of the configuration (`options.py`). Flags go above `--set`, that above `--c
 defaults of the architecture.
 """
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .display import display
 from .interrupt import Stopper
+from .launch import output_of_first, run, say_stopped, trees, varying_defaults, watched
 from .options import (
     MODEL,
     Assignments,
     ConfigFile,
+    DryRun,
     ForceRun,
     parameters,
     refuse_others,
@@ -31,21 +30,10 @@ from .summary import folds_summary, seeds_summary, summary, sweep_summary
 
 if TYPE_CHECKING:
     from ..config import RunConfig
-    from ..runs.execute import Callbacks
     from ..runs.group import Done
     from ..runs.tables import Tables
 
-__all__ = [
-    "options",
-    "output_of_first",
-    "register",
-    "say_group",
-    "say_stopped",
-    "settled",
-    "trees",
-    "varying_defaults",
-    "watched",
-]
+__all__ = ["options", "register", "say_group", "settled"]
 
 
 def train(
@@ -80,14 +68,7 @@ def train(
             help="Resume the stopped run, seeds, folds or sweep in this directory, with its own settings.",
         ),
     ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Train a few steps and show rows, parameters, speed, estimated time and peak memory; "
-            "write nothing.",
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     fail_on_leak: Annotated[
         bool, typer.Option("--fail-on-leak", hidden=True, help="The same as --leaks fail.")
     ] = False,
@@ -129,7 +110,7 @@ def train(
     elif in_folds:
         _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved, force)
     elif seeds == 1:
-        _run(output, folder, None, resolved, tables, force=force)
+        run(output, "train", folder, resolved, summary, force=force, tables=tables)
     else:
         _run_seeds(output, folder, resolved, seeds, tables, force)
 
@@ -146,46 +127,24 @@ def _leaks(given: str | None, fail: bool, drop: bool) -> str | None:
     return asked.pop() if asked else None
 
 
-class _Unheard(Output):
-    """What the processes beside the first print: nothing."""
-
-    def result(self, value: dict[str, Any], text: str, only: str) -> None:
-        """Prints nothing."""
-
-
-def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
-    """Returns the output of a command that `torchrun` may have started several times."""
-    from ..runs.processes import is_first
-
-    if is_first():
-        return Output(schema, as_json=as_json, quiet=quiet)
-    return _Unheard(schema, as_json=False, quiet=True)
-
-
-def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns file, assignments and flags, rising in weight."""
-    from ..runs.config import read_toml, set_value, with_files
-
-    if config is not None and config.is_dir():
-        raise UsageError(f"--config {config}: a folder; name a file of it, such as {config / 'config.toml'}")
-    assigned: dict[str, Any] = {}
-    for assignment in assignments:
-        set_value(assigned, assignment)
-    return [*([] if config is None else [with_files(read_toml(config), config.parent)]), assigned, flags]
-
-
 def settled(
     output: Output, given: list[dict[str, Any]], out: Path | None
 ) -> "tuple[RunConfig, Tables | None]":
     """Returns the configuration, of the architecture that is best where none is named; tables if read."""
     from ..config import AUTO, RunConfig
     from ..runs.config import merge
-    from ..runs.families import resolve
+    from ..runs.families import CLASSIFIER, resolve
     from ..runs.start import as_base, as_wide_as_vectors
 
     given = [dict(tree) for tree in as_wide_as_vectors(*as_base(*given))]
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
-        return resolve(*given), None
+        resolved = resolve(*given)
+        if (command := CLASSIFIER.commands[resolved.task.kind]) != "train":
+            raise UsageError(
+                f"task.kind {resolved.task.kind}: senti {command} TEACHER trains such a run, and resumes it "
+                "with --resume DIR"
+            )
+        return resolved, None
     from ..runs.auto import choose, without_architecture
     from ..runs.group import refuse
     from ..runs.processes import check_alone
@@ -200,33 +159,12 @@ def settled(
     return choose(*given, tables=tables, on_warning=output.note), tables
 
 
-@contextmanager
-def watched(output: Output, stopper: Stopper, replaces: Path | None = None) -> "Iterator[Callbacks]":
-    """Yields what a run calls while it goes: the display, notes, and the test for Ctrl-C.
-
-    Args:
-        output: of the command.
-        stopper: notices Ctrl-C.
-        replaces: a folder whose run is renamed, so that another can begin there.
-    """
-    from ..runs.execute import Callbacks
-    from ..runs.processes import is_first
-
-    aside: AbstractContextManager[None] = nullcontext()
-    if replaces is not None and is_first():
-        from ..runs.group import set_aside
-
-        aside = set_aside(replaces)
-    with stopper, display(output) as on_record, aside:
-        yield Callbacks(on_record, output.note, stopper)
-
-
 def _resume(output: Output, folder: Path, baseline: bool | None) -> None:
     """Goes on with what a folder holds."""
     from ..runs import group
 
     if not group.is_group(folder):
-        _run(output, folder, baseline)
+        run(output, "train", folder, None, summary, baseline=baseline)
         return
     begun, stopper = group.load(folder), Stopper()
     with watched(output, stopper) as callbacks:
@@ -253,29 +191,6 @@ def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> N
     say_stopped(done.stopped, folder, stopper)
 
 
-def _run(
-    output: Output,
-    folder: Path,
-    baseline: bool | None,
-    config: "RunConfig | None" = None,
-    tables: "Tables | None" = None,
-    *,
-    force: bool = False,
-) -> None:
-    """Trains one run, or resumes one, and prints its summary."""
-    from ..runs.train import resume, train
-
-    stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
-        if config is None:
-            about = resume(folder, callbacks, baseline=baseline)
-        else:
-            about = train(config, folder, callbacks, baseline=baseline, tables=tables)
-    text = summary(about, folder) if output.human else ""
-    output.result({"run": str(folder), **about}, text, str(folder))
-    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper)
-
-
 def _run_seeds(
     output: Output, folder: Path, config: "RunConfig", n: int, tables: "Tables | None", force: bool
 ) -> None:
@@ -298,30 +213,11 @@ def _run_folds(output: Output, folder: Path, config: "RunConfig", force: bool) -
     say_group(output, folder, done, stopper)
 
 
-def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "train") -> None:
-    """Ends a command that was stopped, with what to type to go on."""
-    if stopped:
-        print(f"senti: stopped; resume with senti {command} --resume {folder}", file=sys.stderr)
-        raise typer.Exit(stopper.code)
-
-
 def options() -> Iterator[tuple[str, Parameter]]:
     """Yields the options that a classifier's configuration has, by key."""
     from ..config import DEFAULT_TASK, TASKS, RunConfig
 
     return parameters(RunConfig, [TASKS[DEFAULT_TASK]], model=MODEL, defaults=varying_defaults(DEFAULT_TASK))
-
-
-def varying_defaults(of_task: str) -> dict[str, str]:
-    """Returns what help says of the defaults that hang on the architecture, by key."""
-    from ..models import ARCHITECTURES
-
-    return {
-        f"{section}.{name}": "depends on --arch"
-        for row in ARCHITECTURES.values()
-        for section, values in row.settings(of_task).items()
-        for name in values
-    }
 
 
 def register(app: typer.Typer) -> None:

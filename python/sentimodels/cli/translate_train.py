@@ -7,18 +7,19 @@ group are `translate.py`.
 from collections.abc import Iterator
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sentitok.cli.output import lines, number, sized
 
-from .command import AsJson, Output, Quiet, Traceback, UsageError
+from .command import AsJson, Quiet, Traceback, UsageError
 from .dry_run import dry_run_of
-from .interrupt import Stopper
+from .launch import output_of_first, run, trees
 from .options import (
     Assignments,
     ConfigFile,
+    DryRun,
     ForceRun,
     Resumed,
     parameters,
@@ -26,10 +27,6 @@ from .options import (
     tree_of,
     unused_options,
 )
-from .train import output_of_first, say_stopped, trees, watched
-
-if TYPE_CHECKING:
-    from ..config import TranslationConfig
 
 __all__ = ["options", "score_lines", "train"]
 
@@ -58,14 +55,7 @@ def train(
     config: ConfigFile = None,
     set_: Assignments = None,
     resume: Resumed = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Train a few steps and show pairs, parameters, speed, estimated time and peak memory; write "
-            "nothing.",
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -86,7 +76,7 @@ def train(
     flags = tree_of({**given, "data__train": files, "data__valid": valid})
     if resume is not None:
         refuse_others(flags, out, config, set_, "--force" * force)
-        _run(output, resume, None)
+        run(output, "translate train", resume, None, _summary)
         return
     for note in unused_options(flags):
         output.note(note)
@@ -99,7 +89,7 @@ def train(
 
         dry_run_of(output, recipe_of(resolved))
         return
-    _run(output, out or Path("runs") / resolved.arch, resolved, force=force)
+    run(output, "translate train", out or Path("runs") / resolved.arch, resolved, _summary, force=force)
 
 
 def options() -> Iterator[tuple[str, Parameter]]:
@@ -107,22 +97,6 @@ def options() -> Iterator[tuple[str, Parameter]]:
     from ..config import Seq2SeqConfig, TranslationConfig
 
     return parameters(TranslationConfig, [Seq2SeqConfig], defaults=_DEFAULTS)
-
-
-def _run(output: Output, folder: Path, config: "TranslationConfig | None", *, force: bool = False) -> None:
-    """Trains a run, or resumes one, and prints its summary."""
-    from ..recipes.translation import resume_translation, train_translation
-
-    stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
-        about = (
-            resume_translation(folder, callbacks)
-            if config is None
-            else train_translation(config, folder, callbacks)
-        )
-    text = _summary(about, folder) if output.human else ""
-    output.result({"run": str(folder), **about}, text, str(folder))
-    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, "translate train")
 
 
 def _summary(about: dict[str, Any], folder: Path) -> str:

@@ -22,16 +22,16 @@ from ..errors import CheckpointError, ConfigError
 from ..generation.generate import Limits
 from ..models.language import CausalModel
 from ..runs.ensemble import predictor_hash
-from ..runs.execute import Callbacks, Recipe, execute
+from ..runs.execute import Recipe
 from ..runs.families import ALIGNMENT
-from ..runs.language_directory import SOURCES, begin_with, load_language_model, load_unfinished
+from ..runs.language_directory import SOURCES, begin_with, load_language_model
 from ..runs.manifest import read_json, to_json
 from ..runs.processes import check_alone
 from ..text.special_tokens import known_end
 from ..training.device import device_of
 from ..training.history import Fit
 
-__all__ = ["AlignmentRecipe", "align", "resume_alignment"]
+__all__ = ["AlignmentRecipe"]
 
 # Answers that judge are drawn by a seed of their own, the same before and after.
 _JUDGES = 1 << 40
@@ -105,13 +105,21 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         reward = load_reward(config.task, str(device))
         reference = copy.deepcopy(policy).requires_grad_(False)
         self.setup = Setup(
-            config, loaded, reference, drawing, reward, end, context, self.callbacks.on_warning
+            config,
+            loaded,
+            reference,
+            drawing,
+            reward,
+            end,
+            context,
+            self.callbacks.on_warning,
+            self.rehearsed,
         )
         return policy
 
     def make_task(self) -> Any:
         """Reads openings or pairs and returns what the policy learns from them."""
-        self.method = METHODS[self.config.task.kind](self.setup, self.rehearsed)
+        self.method = METHODS[self.config.task.kind](self.setup)
         self._sources = sources_of(self.config, self.method.tables)
         if self.resumed:
             then = read_json(self.out / SOURCES).get("sources", [])
@@ -169,35 +177,6 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         write_atomically(self.out / SAMPLES, samples_of(before, after))
         self.warn(*(f"warning: {warning}" for warning in compared["warnings"]))
         return {"alignment": compared}
-
-
-def align(config: AlignConfig, out: Path, callbacks: Callbacks | None = None) -> dict[str, Any]:
-    """Aligns a language model and writes its run directory.
-
-    Args:
-        config: the alignment.
-        out: the directory, which must hold no run yet.
-        callbacks: what is called while the run goes.
-
-    Returns:
-        What `run.json` holds.
-
-    Raises:
-        SentiError: if a file, a setting or training does not allow it.
-    """
-    return execute(AlignmentRecipe(config), out, callbacks)
-
-
-def resume_alignment(out: Path, callbacks: Callbacks | None = None) -> dict[str, Any]:
-    """Resumes a stopped alignment; the result is that of one that was not stopped.
-
-    The arguments are those of `align`.
-
-    Raises:
-        CheckpointError: if there is nothing to resume, or the base, the reward or the data has changed.
-    """
-    config = load_unfinished(out, ALIGNMENT)
-    return execute(AlignmentRecipe(config), out, callbacks, resumed=True)
 
 
 def _absolutize_paths(config: AlignConfig) -> AlignConfig:

@@ -21,11 +21,9 @@ from ..errors import CheckpointError, ConfigError, DataError
 from ..evaluation.metrics import scores
 from ..evaluation.predictions import Predictions, Predictor, answer
 from ..predictor import load_predictor
-from ..runs.baselines import with_baseline
 from ..runs.config import merge
 from ..runs.ensemble import members_of, predictor_hash, read_ensemble
-from ..runs.execute import Callbacks, execute
-from ..runs.families import CLASSIFIER, check_there, resolve, training_command
+from ..runs.families import CLASSIFIER, check_there, resolve
 from ..runs.processes import check_alone
 from ..runs.report import records_of
 from ..runs.start import as_base
@@ -33,7 +31,7 @@ from ..runs.tables import Tables, Taught
 from ..tasks.distillation import apart
 from .classification import ClassificationRecipe
 
-__all__ = ["DistillationRecipe", "distill", "resolve_distillation", "resume_distillation", "taught_tables"]
+__all__ = ["DistillationRecipe", "resolve_distillation", "taught_tables"]
 
 # The student where none is named: small, quick on a CPU, and of another kind than most teachers.
 DEFAULT_ARCH = "lstm"
@@ -97,6 +95,8 @@ class DistillationRecipe(ClassificationRecipe):
         check_alone("senti distill")
         config = self.config
         assert isinstance(config.task, DistillationConfig)
+        if not config.task.teacher:
+            raise ConfigError("name the teacher, a run or an ensemble: senti distill TEACHER")
         if config.train.refit:
             raise ConfigError("train.refit: a student is trained once; leave it out")
         if config.data.folds is not None and config.data.fold is None:
@@ -128,50 +128,6 @@ class DistillationRecipe(ClassificationRecipe):
             cooled = logits / np.float32(temperature)
             found["distilled"] = compared(self.tables.labels, part, table, cooled, answers)
         return found
-
-
-def distill(
-    config: RunConfig,
-    out: Path,
-    callbacks: Callbacks | None = None,
-    *,
-    tables: Tables | None = None,
-    baseline: bool | None = None,
-) -> dict[str, Any]:
-    """Trains a student and writes its run directory, that of any classifier.
-
-    Args:
-        config: the run, as `resolve_distillation` returns it.
-        out: the directory, which must hold no run yet.
-        callbacks: what is called while the run goes.
-        tables: the rows, if they are read already.
-        baseline: whether to train TF-IDF as a baseline; without it as the configuration says.
-
-    Returns:
-        What `run.json` holds; `distilled` says how far the student is from its teacher.
-
-    Raises:
-        SentiError: if a file, a setting or training does not allow it.
-    """
-    if not isinstance(config.task, DistillationConfig):
-        raise ConfigError(f"task.kind {config.task.kind!r}: a distillation has a teacher; see senti distill")
-    return execute(DistillationRecipe(with_baseline(config, baseline), tables=tables), out, callbacks)
-
-
-def resume_distillation(
-    out: Path, callbacks: Callbacks | None = None, *, baseline: bool | None = None
-) -> dict[str, Any]:
-    """Resumes a stopped distillation; the result is that of one that was not stopped.
-
-    The arguments are those of `distill`.
-
-    Raises:
-        CheckpointError: if there is nothing to resume, or the teacher or the data has changed.
-    """
-    config = CLASSIFIER.load(out)
-    if not isinstance(config.task, DistillationConfig):
-        raise CheckpointError(f"{out}: has no teacher; senti {training_command(out)} --resume {out} goes on")
-    return execute(DistillationRecipe(with_baseline(config, baseline)), out, callbacks, resumed=True)
 
 
 def taught_tables(config: RunConfig, tables: Tables | None, say: Callable[[str], None] | None) -> Tables:

@@ -22,14 +22,12 @@ from ..config import LanguageConfig, MaskedConfig
 from ..errors import CheckpointError, ConfigError, SentiError
 from ..models.language import LanguageModule, build_language_model, language_model_shape
 from ..nn.backbone import set_recompute
-from ..runs.execute import Callbacks, Recipe, execute
-from ..runs.families import LANGUAGE_MODEL
+from ..runs.execute import Recipe
 from ..runs.language_directory import (
     SOURCES,
     begin_language_run,
     end_of_start,
     load_tokenizer,
-    load_unfinished,
     tokenizer_of_start,
 )
 from ..runs.lineage import own_sources, sources_of_start
@@ -47,7 +45,7 @@ from ..training.optimizer import check_possible
 from ..training.state import STATE
 from .corpus_warnings import notes_of
 
-__all__ = ["TOKENS", "PretrainingRecipe", "pretrain", "resume_pretraining"]
+__all__ = ["TOKENS", "PretrainingRecipe"]
 
 # The folder of a run that holds its rows until it has finished.
 TOKENS, _CLAIM = "tokens", ".rows"
@@ -222,37 +220,6 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
             each = speed[key] / self.processes.world
             speed |= {"mfu": mfu(parameters, each, peak), "formula": FORMULA, "peak": peak}
         return speed
-
-
-def pretrain(config: LanguageConfig, out: Path, callbacks: Callbacks | None = None) -> dict[str, Any]:
-    """Trains a language model and writes its run directory.
-
-    Where `torchrun` has started several processes, each calls this; the first one writes.
-
-    Args:
-        config: the run.
-        out: the directory, which must hold no run yet.
-        callbacks: what is called while the run goes.
-
-    Returns:
-        What `run.json` holds; in other processes than the first, only how training went.
-
-    Raises:
-        SentiError: if a file, a setting or training does not allow it.
-    """
-    return execute(PretrainingRecipe(config), out, callbacks)
-
-
-def resume_pretraining(out: Path, callbacks: Callbacks | None = None) -> dict[str, Any]:
-    """Resumes a stopped run; the result is that of a run that was not stopped.
-
-    The arguments are those of `pretrain`.
-
-    Raises:
-        CheckpointError: if there is nothing to resume, or the corpus has changed.
-    """
-    config = load_unfinished(out, LANGUAGE_MODEL)
-    return execute(PretrainingRecipe(config), out, callbacks, resumed=True)
 
 
 def _shared_again(config: LanguageConfig, out: Path, world: int) -> LanguageConfig:

@@ -17,9 +17,8 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
 from ..runs.directory import load_weights, metadata_of
-from ..runs.execute import Callbacks, Recipe, execute
-from ..runs.families import TRANSLATOR
-from ..runs.language_directory import begin_with, load_tokenizer, load_unfinished
+from ..runs.execute import Recipe
+from ..runs.language_directory import begin_with, load_tokenizer
 from ..runs.lineage import check_same_rows, record_of
 from ..runs.manifest import check_unchanged
 from ..tasks.seq2seq import Seq2Seq
@@ -28,7 +27,7 @@ from ..training.history import Fit
 from ..translator import Translator, build_translation_model, format_of
 from .translation_pairs import read_pairs, training_pairs, validation_pairs
 
-__all__ = ["TranslationRecipe", "resume_translation", "train_translation"]
+__all__ = ["TranslationRecipe"]
 
 
 class TranslationRecipe(Recipe[TranslationConfig]):
@@ -136,37 +135,6 @@ class TranslationRecipe(Recipe[TranslationConfig]):
         translations = [ranked[0].text for ranked in best]
         tokenizer = self.config.task.bleu_tokenizer
         return translation_scores(translations, self._valid.targets, tokenizer=tokenizer)
-
-
-def train_translation(
-    config: TranslationConfig, out: Path, callbacks: Callbacks | None = None
-) -> dict[str, Any]:
-    """Trains a translation model and writes its run directory.
-
-    Args:
-        config: the run.
-        out: the directory, which must hold no run yet.
-        callbacks: what is called while the run goes.
-
-    Returns:
-        What `run.json` holds; in other processes than the first, only how training went.
-
-    Raises:
-        SentiError: if a file, a setting or training does not allow it.
-    """
-    return execute(TranslationRecipe(config), out, callbacks)
-
-
-def resume_translation(out: Path, callbacks: Callbacks | None = None) -> dict[str, Any]:
-    """Resumes a stopped run; the result is that of a run that was not stopped.
-
-    The arguments are those of `train_translation`.
-
-    Raises:
-        CheckpointError: if there is nothing to resume, or the data has changed.
-    """
-    config = load_unfinished(out, TRANSLATOR)
-    return execute(TranslationRecipe(config), out, callbacks, resumed=True)
 
 
 def _absolutize_paths(config: TranslationConfig) -> TranslationConfig:

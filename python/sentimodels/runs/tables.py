@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import DataConfig, DistillationConfig, RunConfig
+from ..config import DataConfig, RunConfig
 from ..data.exclusion import Exclusion
 from ..data.leaks import leaks
 from ..data.normalization import fold, stands_alone
@@ -28,7 +28,7 @@ from ..data.split import Units, count_of, divide, folds, labels_not_in_each
 from ..data.table import Labels, Table
 from ..errors import ConfigError, DataError
 
-__all__ = ["Tables", "Taught", "check_files", "check_taught", "example_of", "read_tables"]
+__all__ = ["Tables", "Taught", "check_files", "example_of", "read_tables"]
 
 # Of fewer rows a tenth judges too coarsely: 1,000 rows know a difference to about 3 points.
 _TEST_OF_ROWS = 10_000
@@ -465,16 +465,3 @@ def _runs(text: str, size: int) -> set[str]:
         words, joined = text.split(), " "
     runs = (joined.join(words[i : i + size]) for i in range(len(words) - size + 1))
     return {run for run in runs if len(run) <= _LONGEST and all(c.isalnum() or c == " " for c in run)}
-
-
-def check_taught(config: RunConfig, taught: Taught | None) -> None:
-    """Refuses a distillation without the answers of its teacher.
-
-    Raises:
-        ConfigError: saying which command has them.
-    """
-    if isinstance(config.task, DistillationConfig) and taught is None:
-        teacher = config.task.teacher or "TEACHER"
-        raise ConfigError(
-            f"task.kind distillation: senti distill {teacher} trains such a run; with --resume DIR it goes on"
-        )

@@ -66,7 +66,7 @@ def _distillation(config: Any, rows: Rows) -> "Distillation":
     from ..tasks.distillation import Distillation
 
     taught = rows.tables.taught
-    assert taught is not None  # `check_taught` has seen to it
+    assert taught is not None  # the recipe has asked the teacher
     return Distillation(
         config.task, config.train, rows.texts, rows.labels, taught.train, rows.valid, rows.valid_labels,
         taught.valid, on_answers=rows.on_answers,

@@ -1,0 +1,124 @@
+"""What the commands that train share: settings, what a run calls while it goes, the run, and its summary."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .command import Output, UsageError
+from .display import display
+from .interrupt import Stopper
+
+if TYPE_CHECKING:
+    from ..runs.execute import Callbacks
+
+__all__ = ["output_of_first", "run", "say_stopped", "trees", "varying_defaults", "watched"]
+
+
+class _Unheard(Output):
+    """What the processes beside the first print: nothing."""
+
+    def result(self, value: dict[str, Any], text: str, only: str) -> None:
+        """Prints nothing."""
+
+
+def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
+    """Returns the output of a command that `torchrun` may have started several times."""
+    from ..runs.processes import is_first
+
+    if is_first():
+        return Output(schema, as_json=as_json, quiet=quiet)
+    return _Unheard(schema, as_json=False, quiet=True)
+
+
+def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns file, assignments and flags, rising in weight."""
+    from ..runs.config import read_toml, set_value, with_files
+
+    if config is not None and config.is_dir():
+        raise UsageError(f"--config {config}: a folder; name a file of it, such as {config / 'config.toml'}")
+    assigned: dict[str, Any] = {}
+    for assignment in assignments:
+        set_value(assigned, assignment)
+    return [*([] if config is None else [with_files(read_toml(config), config.parent)]), assigned, flags]
+
+
+@contextmanager
+def watched(output: Output, stopper: Stopper, replaces: Path | None = None) -> "Iterator[Callbacks]":
+    """Yields what a run calls while it goes: the display, notes, and the test for Ctrl-C.
+
+    Args:
+        output: of the command.
+        stopper: notices Ctrl-C.
+        replaces: a folder whose run is renamed, so that another can begin there.
+    """
+    from ..runs.execute import Callbacks
+    from ..runs.processes import is_first
+
+    aside: AbstractContextManager[None] = nullcontext()
+    if replaces is not None and is_first():
+        from ..runs.group import set_aside
+
+        aside = set_aside(replaces)
+    with stopper, display(output) as on_record, aside:
+        yield Callbacks(on_record, output.note, stopper)
+
+
+def run(
+    output: Output,
+    command: str,
+    folder: Path,
+    config: Any,
+    page: Callable[[dict[str, Any], Path], str],
+    *,
+    force: bool = False,
+    more: Callable[[Path], dict[str, Any]] = lambda _: {},
+    **given: Any,
+) -> None:
+    """Trains a run, or resumes one, and prints its summary.
+
+    Args:
+        output: of the command.
+        command: its name, such as `translate train`.
+        folder: the run directory.
+        config: the run, or `None` to resume the one in the folder.
+        page: writes the summary, of what the command prints as JSON and the folder.
+        force: whether a run in the folder is renamed.
+        more: returns what is printed besides `run.json`, of the folder.
+        given: further arguments of `runs.train.train`.
+    """
+    from ..runs.families import check_command
+    from ..runs.train import resume, train
+
+    stopper = Stopper()
+    with watched(output, stopper, folder if force else None) as callbacks:
+        if config is None:
+            check_command(folder, command)
+            about = resume(folder, callbacks, **given)
+        else:
+            about = train(config, folder, callbacks, **given)
+    about = {"run": str(folder), **about, **more(folder)}
+    output.result(about, page(about, folder) if output.human else "", str(folder))
+    say_stopped(about["fit"]["stop"] == "stopped", folder, stopper, command)
+
+
+def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "train") -> None:
+    """Ends a command that was stopped, with what to type to go on."""
+    if stopped:
+        print(f"senti: stopped; resume with senti {command} --resume {folder}", file=sys.stderr)
+        raise typer.Exit(stopper.code)
+
+
+def varying_defaults(of_task: str) -> dict[str, str]:
+    """Returns what help says of the defaults that hang on the architecture, by key."""
+    from ..models import ARCHITECTURES
+
+    return {
+        f"{section}.{name}": "depends on --arch"
+        for row in ARCHITECTURES.values()
+        for section, values in row.settings(of_task).items()
+        for name in values
+    }
