@@ -1,13 +1,10 @@
 """The loss of distillation alone, against a slow one and its definition."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 import torch
 
 from oracles.distillation import by_hand
-from sentimodels.config import DistillationConfig
 from sentimodels.tasks.distillation import DISTANCES, apart
 
 
@@ -30,11 +27,6 @@ def test_logits_are_compared_but_for_a_shift() -> None:
     # Less their means: (-2, -1, 3) and (-1, 0, 1), so squares of 1, 1 and 2.
     assert DISTANCES["logits"](logits, answers, 9.0).tolist() == pytest.approx([(1 + 1 + 4) / 3])
     assert DISTANCES["logits"](answers + 100, answers, 9.0).tolist() == pytest.approx([0.0])
-
-
-def test_every_distance_of_the_configuration_is_there() -> None:
-    named = get_args(DistillationConfig.model_fields["loss"].annotation)
-    assert set(named) == set(DISTANCES)
 
 
 def test_a_zero_probability_is_no_infinite_loss() -> None:

@@ -34,7 +34,7 @@ from sentimodels.runs.families import ALIGNMENT, LANGUAGE_MODEL, TRANSLATOR, res
 Sections = list[tuple[str, type[Section]]]
 OF_TRAIN: Sections = [
     ("", RunConfig), ("data.", DataConfig), ("optim.", OptimConfig), ("train.", TrainConfig),
-    ("task.", TASKS["classification"]),
+    ("task.", TASKS["classification"].config),
 ]  # fmt: skip
 OF_PRETRAIN: Sections = [
     ("", LanguageConfig), ("data.", CorpusConfig), ("optim.", OptimConfig), ("train.", PretrainConfig),

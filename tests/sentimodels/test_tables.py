@@ -3,32 +3,39 @@
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pandas
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import nn
 
+from labelled_reviews import rows, tree
 from sentimodels.alignment.openings import read_openings
 from sentimodels.alignment.preferences import read_preferences
 from sentimodels.config import (
     SCHEDULES,
     TASKS,
     AlignDataConfig,
+    ClassificationConfig,
     CorpusConfig,
     DistillationConfig,
     OptimConfig,
+    RowOf,
     Section,
 )
 from sentimodels.data.parallel import read_parallel
 from sentimodels.data.readers import READERS, open_texts, read_table, recognise
 from sentimodels.errors import DataError
 from sentimodels.explain import EXPLAINERS
-from sentimodels.nn.class_head import POOLINGS, Pooling, PoolingKind
+from sentimodels.models import build
+from sentimodels.nn.class_head import HEADS, POOLINGS, ClassHead, HeadConfig, HeadKind, Pooling, PoolingKind
 from sentimodels.runs.execute import RECIPES
-from sentimodels.runs.families import FAMILIES
-from sentimodels.runs.tasks import CLASSIFIER_TASKS
+from sentimodels.runs.families import CLASSIFIER, FAMILIES, resolve
+from sentimodels.tasks.classification import LOSSES, TaskRows, summed
 from sentimodels.tasks.distillation import DISTANCES
 from sentimodels.text.documents import Documents
+from sentimodels.text.encoder import encoder_for
 from sentimodels.training.optimizer import OPTIMIZERS, Optimizers, rate
 
 
@@ -37,11 +44,24 @@ def choices(section: type[Section], key: str) -> set[str]:
 
 
 def test_the_configuration_offers_what_the_tables_have() -> None:
-    assert choices(OptimConfig, "name") == set(OPTIMIZERS)
     assert choices(OptimConfig, "schedule") == set(SCHEDULES)
-    assert choices(DistillationConfig, "loss") == set(DISTANCES)
     assert set(get_args(PoolingKind)) == set(POOLINGS)
-    assert set(CLASSIFIER_TASKS) == set(TASKS)
+    assert set(get_args(HeadKind)) == set(HEADS)
+    for section, key, table in (
+        (OptimConfig, "name", OPTIMIZERS),
+        (ClassificationConfig, "loss", LOSSES),
+        (DistillationConfig, "loss", DISTANCES),
+    ):
+        (row,) = (one for one in section.model_fields[key].metadata if isinstance(one, RowOf))
+        assert row.names() == list(table)
+        assert row.usual == section.model_fields[key].default
+        for name in table:
+            assert getattr(section.model_validate({key: name}), key) == name
+        with pytest.raises(ValidationError, match=rf"should be one of {', '.join(table)}"):
+            section.model_validate({key: "none of them"})
+    assert {kind: row.config.model_fields["kind"].default for kind, row in TASKS.items()} == dict(
+        zip(TASKS, TASKS, strict=True)
+    )
     assert set(RECIPES) == {kind for family in FAMILIES for kind in family.tasks}
     assert all(set(family.commands) == set(family.tasks) for family in FAMILIES)
 
@@ -83,6 +103,66 @@ def test_an_optimizer_lowers_a_loss_and_resumes_from_its_state(name: str) -> Non
     resumed, _ = trained(5, state)
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_gives_logits_and_learns(name: HeadKind) -> None:
+    torch.manual_seed(1)
+    head = ClassHead(HeadConfig(head=name, head_dropout=0.0), 6, 3)
+    states, labels = torch.randn(9, 5, 6), torch.arange(9) % 3
+    assert head(states).shape == (9, 3)
+    optimizer = torch.optim.Adam(head.parameters(), 0.05)
+    for _ in range(300):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(head(states), labels)
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.1
+    assert all(parameter.grad is not None for parameter in head.parameters())
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_falls_towards_the_target_and_adds_up_over_rows(name: str) -> None:
+    config = ClassificationConfig(loss=name)
+    target = nn.functional.one_hot(torch.tensor([0, 2]), 3).float()
+    logits = torch.randn(2, 3, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    loss = summed(logits, target, config, None)
+    apart = [summed(logits[row : row + 1], target[row : row + 1], config, None) for row in range(2)]
+    torch.testing.assert_close(loss, apart[0] + apart[1])
+    assert loss > summed(20 * target, target, config, None) >= 0
+    (slope,) = torch.autograd.grad(loss, logits)
+    assert (slope[target.bool()] < 0).all()
+    weights = torch.tensor([2.0, 1.0, 2.0])
+    torch.testing.assert_close(summed(logits, target, config, weights), 2 * loss)
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_task_learns_from_rows(kind: str) -> None:
+    """By its maker, on encoded texts with labels and a teacher's answers, which a task may leave aside."""
+    row = TASKS[kind]
+    texts = [text for text, _ in rows(120)]
+    labels = np.array([label == "pos" for _, label in rows(120)]).astype(np.int64)
+    config = resolve(tree("cnn", Path("none.csv"), task={"kind": kind}))
+    encoder = encoder_for(config, texts)
+    answers = np.eye(2, dtype=np.float32)[labels]
+    encoded = encoder.encode(texts)
+    task = row.make(config, TaskRows(encoded, labels, 2, encoded, labels, answers, answers))
+    module = build(config.arch, config.model, encoder.inputs(2))
+    task.check(module)
+    before, losses = task.evaluate(module), []
+    optimizer = torch.optim.Adam(module.parameters(), 0.01)
+    for epoch in range(3):
+        for batch in task.batches(epoch, 0, 0, 1):
+            loss, n_rows = task.loss(module, batch)
+            optimizer.zero_grad()
+            (loss / n_rows).backward()
+            optimizer.step()
+            losses.append(loss.item() / n_rows)
+    assert losses[-1] < losses[0]
+    after = task.evaluate(module)
+    assert after.scores["val_accuracy"] > max(0.9, before.scores["val_accuracy"])
+    assert row.recipe == RECIPES[kind]
+    assert CLASSIFIER.commands[kind] == row.command
 
 
 @pytest.mark.parametrize("name", POOLINGS)

@@ -115,7 +115,7 @@ def parameters(
             more["min"] = int(least)
         if extra.get("metavar"):
             more["metavar"] = str(extra["metavar"])
-        if offered := of_field(key, field.annotation):
+        if offered := of_field(key, field):
             more["autocompletion"] = offered
         yield key, _parameter(key, kind, names, _help(field, defaults.get(key, field.default)), more)
     for name in model:
@@ -351,13 +351,19 @@ def of_presets(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def of_field(key: str, annotation: Any) -> Callable[[str], list[str]] | None:
+def of_field(key: str, field: Any) -> Callable[[str], list[str]] | None:
     """Returns what offers the values of a key of the configuration; `None` where any may stand."""
     if key == "arch":
         return of_architectures
     if key == "preset":
         return of_presets
-    choices = [value for one in _one_of(annotation) if get_origin(one) is Literal for value in get_args(one)]
+    from ..config import RowOf
+
+    for table in field.metadata:
+        if isinstance(table, RowOf):
+            return lambda incomplete: [name for name in table.names() if name.startswith(incomplete)]
+    literals = [one for one in _one_of(field.annotation) if get_origin(one) is Literal]
+    choices = [value for one in literals for value in get_args(one)]
     names = [name for name in choices if isinstance(name, str)]
     return (lambda incomplete: [name for name in names if name.startswith(incomplete)]) if names else None
 

@@ -217,7 +217,9 @@ def options() -> Iterator[tuple[str, Parameter]]:
     """Yields the options that a classifier's configuration has, by key."""
     from ..config import DEFAULT_TASK, TASKS, RunConfig
 
-    return parameters(RunConfig, [TASKS[DEFAULT_TASK]], model=MODEL, defaults=varying_defaults(DEFAULT_TASK))
+    return parameters(
+        RunConfig, [TASKS[DEFAULT_TASK].config], model=MODEL, defaults=varying_defaults(DEFAULT_TASK)
+    )
 
 
 def register(app: typer.Typer) -> None:

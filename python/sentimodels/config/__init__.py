@@ -24,8 +24,16 @@ from .language import (
     PretrainConfig,
 )
 from .run import AUTO, SECTIONS, RunConfig, Written
-from .section import CharNgrams, NgramRange, Section, flag
-from .task import DEFAULT_TASK, TASKS, ClassificationConfig, DistillationConfig, TaskConfig
+from .section import CharNgrams, NgramRange, RowOf, Section, flag
+from .task import (
+    DEFAULT_TASK,
+    TASKS,
+    ClassificationConfig,
+    ClassifierTask,
+    DistillationConfig,
+    TaskConfig,
+    TaskSection,
+)
 from .train import SCHEDULES, LoopConfig, OptimConfig, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
@@ -43,6 +51,7 @@ __all__ = [
     "AlignTrainConfig",
     "CharNgrams",
     "ClassificationConfig",
+    "ClassifierTask",
     "CorpusConfig",
     "DPOConfig",
     "DataConfig",
@@ -58,10 +67,12 @@ __all__ = [
     "PPOConfig",
     "ParallelConfig",
     "PretrainConfig",
+    "RowOf",
     "RunConfig",
     "Section",
     "Seq2SeqConfig",
     "TaskConfig",
+    "TaskSection",
     "TrainConfig",
     "TrainingPlan",
     "TranslationConfig",

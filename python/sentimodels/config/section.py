@@ -7,9 +7,12 @@ fields is a property. Beside it are the kinds of values that several sections ha
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
+from pydantic_core import CoreSchema, core_schema
 
 __all__ = [
     "CharNgrams",
@@ -17,6 +20,7 @@ __all__ = [
     "Header",
     "MaxLineBytes",
     "NgramRange",
+    "RowOf",
     "Section",
     "Separator",
     "TextColumn",
@@ -45,6 +49,31 @@ CharNgrams = Annotated[tuple[int, int], AfterValidator(_in_order_or_none)]
 def flag(name: str, metavar: str | None = None) -> dict[str, JsonValue]:
     """Makes a field an option of a command: `Field(..., json_schema_extra=flag("--lr"))`."""
     return {"flag": name, "metavar": metavar}
+
+
+@dataclass(frozen=True)
+class RowOf:
+    """Says that a value is the name of a row of a table, so that a new row is written in one place.
+
+    `Annotated[str, RowOf("tasks.classification", "LOSSES", "cross-entropy")]`: the module is below
+    `sentimodels`. It is imported when another row than the usual one is named, because it may need torch.
+    """
+
+    module: str
+    table: str
+    usual: str
+
+    def names(self) -> list[str]:
+        """Returns the names of all rows."""
+        return list(getattr(import_module(f"sentimodels.{self.module}"), self.table))
+
+    def _check(self, value: str) -> str:
+        if value != self.usual and value not in (names := self.names()):
+            raise ValueError(f"should be one of {', '.join(names)}")
+        return value
+
+    def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(str))
 
 
 # How files of texts are read, by every command that trains.

@@ -1,30 +1,50 @@
-"""The section `[task]`: what a model is trained for, one kind of section for each kind of task.
+"""The section `[task]` of a classifier: what it is trained for; and `TASKS`, the table of these tasks.
 
-`kind` says which it is. A new task is a section here, in `TASKS` and in `TaskConfig`; the tasks themselves
-are in `tasks/`, and how long they train in `train.py`.
+To add one, write a file of `tasks/` with its section, a `TaskSection`, and a function that makes the task of
+a run, and add a row to `TASKS`. How long a task trains is in `train.py`.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, GetCoreSchemaHandler, field_validator
 from pydantic_core import CoreSchema, core_schema
 
-from .section import Section, flag
+from .section import RowOf, Section, flag
 
-__all__ = ["DEFAULT_TASK", "TASKS", "ClassificationConfig", "DistillationConfig", "TaskConfig"]
+__all__ = [
+    "DEFAULT_TASK",
+    "TASKS",
+    "ClassificationConfig",
+    "ClassifierTask",
+    "DistillationConfig",
+    "TaskConfig",
+    "TaskSection",
+]
 
 _EXPECTED = "expected none, balanced, or a positive number for each class, as in [1, 2]"
 
 
-class ClassificationConfig(Section):
+class TaskSection(Section):
+    """The section of a task; `kind` is the name of its row in `TASKS`."""
+
+    kind: str
+
+
+class ClassificationConfig(TaskSection):
     """One of several classes for each text."""
 
     kind: Literal["classification"] = Field(
         default="classification",
         description="Task to train for: classification, or distillation, which senti distill sets.",
         json_schema_extra=flag("--task", "KIND"),
+    )
+    loss: Annotated[str, RowOf("tasks.classification", "LOSSES", "cross-entropy")] = Field(
+        default="cross-entropy",
+        description="Loss of a row: cross-entropy, or focal, which focal_gamma above 0 means as well.",
     )
     label_smoothing: float = Field(
         default=0.0,
@@ -71,7 +91,7 @@ class ClassificationConfig(Section):
         return _positive_weights(weights)
 
 
-class DistillationConfig(Section):
+class DistillationConfig(TaskSection):
     """The answers of another model, a teacher, for each text."""
 
     kind: Literal["distillation"] = Field(default="distillation", description="Task to train for.")
@@ -79,7 +99,7 @@ class DistillationConfig(Section):
     teacher_sha256: str | None = Field(
         default=None, description="SHA-256 of the teacher's manifest; senti distill writes it."
     )
-    loss: Literal["kl", "logits"] = Field(
+    loss: Annotated[str, RowOf("tasks.distillation", "DISTANCES", "kl")] = Field(
         default="kl",
         description="Loss against the teacher: kl (divergence of the probabilities at the temperature) or "
         "logits (mean squared difference of the logits).",
@@ -103,23 +123,59 @@ class DistillationConfig(Section):
     )
 
 
-# By kind; the first is what `senti train` does unless told otherwise.
-TASKS: dict[str, type[Section]] = {
-    get_args(section.model_fields["kind"].annotation)[0]: section
-    for section in (ClassificationConfig, DistillationConfig)
-}
+@dataclass(frozen=True)
+class ClassifierTask:
+    """One row of the table of tasks; modules are named, and imported when they are needed.
+
+    Attributes:
+        section: module below `sentimodels` and class of its section.
+        maker: module and function that makes the task of a run from its `RunConfig` and `TaskRows`
+            (`tasks/classification.py`).
+        recipe: module of `recipes/` and class of the recipe that runs it.
+        command: of `senti`, which trains it.
+    """
+
+    section: str
+    maker: str
+    recipe: tuple[str, str] = ("classification", "ClassificationRecipe")
+    command: str = "train"
+
+    @property
+    def config(self) -> type[TaskSection]:
+        """The class of its section."""
+        return cast("type[TaskSection]", _named(self.section))
+
+    @property
+    def make(self) -> Callable[[Any, Any], Any]:
+        """Makes the task of a run."""
+        return cast("Callable[[Any, Any], Any]", _named(self.maker))
+
+
+def _named(place: str) -> object:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"sentimodels.{module}"), name)
+
+
+# By `task.kind`; the first is what `senti train` does unless told otherwise.
+TASKS: dict[str, ClassifierTask] = {
+    "classification": ClassifierTask("config.task:ClassificationConfig", "tasks.classification:of_rows"),
+    "distillation": ClassifierTask(
+        "config.task:DistillationConfig", "tasks.distillation:of_rows",
+        ("distillation", "DistillationRecipe"), "distill",
+    ),
+}  # fmt: skip
 DEFAULT_TASK = next(iter(TASKS))
 
 
 class _ByKind:
-    """Reads a section by its `kind`: a union with tags, of the members of `TASKS`."""
+    """Reads a section by its `kind`: a union with tags, of the sections of `TASKS`."""
 
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices = {kind: handler.generate_schema(section) for kind, section in TASKS.items()}
+        choices = {kind: handler.generate_schema(row.config) for kind, row in TASKS.items()}
         return core_schema.tagged_union_schema(choices, discriminator="kind")
 
 
-TaskConfig = Annotated[ClassificationConfig | DistillationConfig, _ByKind()]
+TaskConfig = Annotated[TaskSection, _ByKind()]
 
 
 def _positive_weights(weights: Any) -> Any:

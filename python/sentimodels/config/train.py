@@ -7,11 +7,11 @@ weights start. Not for the loss or the order of rows: those are the task's (`tas
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from .section import Section, flag
+from .section import RowOf, Section, flag
 
 __all__ = ["SCHEDULES", "LoopConfig", "OptimConfig", "StartConfig", "TrainConfig", "TrainingPlan"]
 
@@ -174,7 +174,7 @@ SCHEDULES: dict[str, Callable[[float, float], float]] = {
 class OptimConfig(Section):
     """How weights move."""
 
-    name: Literal["adamw", "muon", "sgd"] = Field(
+    name: Annotated[str, RowOf("training.optimizer", "OPTIMIZERS", "adamw")] = Field(
         default="adamw",
         description="Optimizer: adamw, sgd or muon (muon for the matrices between layers, adamw for all "
         "else).",

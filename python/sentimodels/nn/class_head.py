@@ -14,7 +14,17 @@ from torch import Tensor, nn
 from ..config import Section
 from .backbone import Backbone
 
-__all__ = ["ClassHead", "HeadConfig", "Pooling", "PoolingKind", "SequenceClassifier", "prepend"]
+__all__ = [
+    "HEADS",
+    "POOLINGS",
+    "ClassHead",
+    "HeadConfig",
+    "HeadKind",
+    "Pooling",
+    "PoolingKind",
+    "SequenceClassifier",
+    "prepend",
+]
 
 # Pooling: one vector for a text out of the states of its tokens.
 #
@@ -95,6 +105,16 @@ def prepend(vector: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Ten
     return torch.cat((first, x), 1), None if mask is None else F.pad(mask, (1, 0), value=True)
 
 
+HeadKind = Literal["linear", "mlp"]
+
+# By the value of `model.head`: the layers between the dropped-out features, `width` of them, and the last
+# linear map, which reads as many.
+HEADS: dict[HeadKind, Callable[[int], list[nn.Module]]] = {
+    "linear": lambda _: [],
+    "mlp": lambda width: [nn.Linear(width, width), nn.SiLU()],
+}
+
+
 class HeadConfig(Section):
     """How states become logits."""
 
@@ -103,7 +123,7 @@ class HeadConfig(Section):
         description="Pooling of token states: first, last, mean, max, mean-max, attention or cls (a learned "
         "first token).",
     )
-    head: Literal["linear", "mlp"] = Field(
+    head: HeadKind = Field(
         default="linear",
         description="Classification head: linear or mlp (one hidden layer as wide as the pooled vector, "
         "SiLU).",
@@ -136,8 +156,7 @@ class ClassHead(nn.Module):
         last = nn.Linear(width, n_classes)
         nn.init.normal_(last.weight, std=0.02)
         nn.init.zeros_(last.bias)
-        hidden = [nn.Linear(width, width), nn.SiLU()] if config.head == "mlp" else []
-        self.network = nn.Sequential(nn.Dropout(config.head_dropout), *hidden, last)
+        self.network = nn.Sequential(nn.Dropout(config.head_dropout), *HEADS[config.head](width), last)
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
         """Returns logits (B, C) of states where `mask` (B, T) is True; without one, of all."""

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,14 +33,11 @@ from ..runs.processes import check_alone
 from ..runs.start import encoder_of_start, first_weights
 from ..runs.tables import Tables, check_files, example_of, read_tables
 from ..runs.tasks import settled_task, task_of
-from ..tasks.classification import Classification
+from ..tasks.classification import LabelTask
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.device import use_bfloat16
 from ..training.history import Fit, write_record
 from ..training.state import STATE, load_state
-
-if TYPE_CHECKING:
-    from ..tasks.distillation import Distillation
 
 __all__ = ["ClassificationRecipe"]
 
@@ -145,7 +142,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         self.warn(f"{n_found:,} of {len(texts):,} tokens have a vector in {path}")
         return vectors
 
-    def make_task(self) -> "Classification | Distillation":
+    def make_task(self) -> LabelTask:
         """Returns the task; without test rows the halves of dev judge each other's choice."""
         tables, self._crossed = self.tables, None
         if tables.valid is not None and self._valid_labels is not None and not tables.judged_on_test:

@@ -24,7 +24,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..config import AlignConfig, LanguageConfig, LoopConfig, OptimConfig, RunConfig, TranslationConfig
+from ..config import (
+    TASKS,
+    AlignConfig,
+    LanguageConfig,
+    LoopConfig,
+    OptimConfig,
+    RunConfig,
+    TranslationConfig,
+)
 from ..errors import CheckpointError, TrainingError
 from ..training.device import restored_torch, set_torch, slow
 from ..training.distributed import Distributed
@@ -39,8 +47,7 @@ __all__ = ["RECIPES", "Callbacks", "Recipe", "assemble", "config_warnings", "exe
 # By `task.kind`: the module of `sentimodels.recipes` and the class in it. They are named, not imported: a
 # recipe may need what stands above this package, and a run needs one of them only.
 RECIPES = {
-    "classification": ("classification", "ClassificationRecipe"),
-    "distillation": ("distillation", "DistillationRecipe"),
+    **{kind: row.recipe for kind, row in TASKS.items()},
     "next-token": ("pretraining", "PretrainingRecipe"),
     "masked": ("pretraining", "PretrainingRecipe"),
     "seq2seq": ("translation", "TranslationRecipe"),

@@ -424,7 +424,8 @@ def _translation_defaults(given: Mapping[str, Any], _: str) -> tuple[dict[str, A
 
 
 CLASSIFIER: Family[RunConfig] = Family(
-    "classifier", "a classifier", RunConfig, {"classification": "train", "distillation": "distill"}, TASKS,
+    "classifier", "a classifier", RunConfig, {kind: row.command for kind, row in TASKS.items()},
+    {kind: row.config for kind, row in TASKS.items()},
     "predict", lambda _: next(iter(TASKS)), _classifier_defaults, _check_classifier,
 )  # fmt: skip
 LANGUAGE_MODEL: Family[LanguageConfig] = Family(

@@ -6,8 +6,8 @@ classes, and classes drawn equally often.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,19 +15,60 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import ClassificationConfig, TrainConfig, TrainingPlan
+from ..config import ClassificationConfig, RunConfig, TrainConfig, TrainingPlan
 from ..data.encoded import Batch, Encoded, batches
 from ..errors import ConfigError
 from ..inference import text_logits
 from ..nn.embedding import Mixing
 from ..training.device import use_bfloat16
-from ..training.task import Evaluation, NotFiniteError
+from ..training.task import Evaluation, NotFiniteError, Task
 from .class_weights import balanced, numbers
 
-__all__ = ["MONITOR", "Classification", "distance", "mixed", "one_hot", "summed", "validation_scores"]
+__all__ = [
+    "LOSSES", "MONITOR", "Classification", "LabelTask", "TaskRows", "distance", "mixed", "of_rows", "one_hot",
+    "summed", "validation_scores",
+]  # fmt: skip
 
 # The score that decides which weights are best.
 MONITOR = "val_macro_f1"
+
+
+@dataclass(frozen=True)
+class TaskRows:
+    """What the task of a classifier is made of.
+
+    Attributes:
+        texts: the training texts, encoded.
+        labels: `(n,)` their classes; -1 where a text has none.
+        n_classes: classes.
+        valid: the validation texts, or `None`.
+        valid_labels: their classes, or `None` where they have none.
+        answers: `(n, n_classes)` probabilities that a teacher gives the training texts, where there is one.
+        valid_answers: those of the validation texts.
+        on_answers: called with the logits of the validation texts, at each evaluation.
+    """
+
+    texts: Encoded
+    labels: NDArray[np.int64]
+    n_classes: int
+    valid: Encoded | None = None
+    valid_labels: NDArray[np.int64] | None = None
+    answers: NDArray[np.float32] | None = None
+    valid_answers: NDArray[np.float32] | None = None
+    on_answers: Callable[[NDArray[np.float32]], None] | None = None
+
+
+class LabelTask(Task, Protocol):
+    """What a task of `config.TASKS` has beyond `training.task.Task`."""
+
+    def check(self, model: nn.Module) -> None:
+        """Refuses a model that the settings do not suit."""
+
+    def drawn(self) -> NDArray[np.float64] | None:
+        """Returns how many rows of each class an epoch has on average; `None` where it has every row."""
+
+    def evaluation(self, logits: NDArray[np.float32]) -> Evaluation:
+        """Scores answers to the validation texts."""
 
 
 class Classification:
@@ -169,6 +210,15 @@ class Classification:
         return evaluation(logits, self.valid_labels)
 
 
+def of_rows(config: RunConfig, rows: TaskRows) -> Classification:
+    """Returns the task of a run."""
+    assert isinstance(config.task, ClassificationConfig)
+    return Classification(
+        config.task, config.train, rows.texts, rows.labels, rows.valid, rows.valid_labels,
+        n_classes=rows.n_classes, on_answers=rows.on_answers,
+    )  # fmt: skip
+
+
 def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:
     """Scores answers to validation texts.
 
@@ -196,13 +246,6 @@ def _part(batch: Batch, rank: int, world: int) -> Batch:
     )
 
 
-# The loss of a batch as a sum over its rows, so that accumulation divides by real rows.
-#
-# Cross entropy with label smoothing as torch spells it (the share is spread over all classes), class
-# weights, the focal factor alpha (1 - p)^gamma (Lin et al. 2017), and R-Drop's distance between two
-# passes (Liang et al. 2021). Smoothing, weights and focus are for training; validation has none.
-
-
 def one_hot(labels: Tensor, n_classes: int) -> Tensor:
     """Returns the labels as probabilities (B, C)."""
     return F.one_hot(labels, n_classes).to(torch.float32)
@@ -214,7 +257,10 @@ def mixed(target: Tensor, order: Tensor, share: float) -> Tensor:
 
 
 def summed(logits: Tensor, target: Tensor, config: ClassificationConfig, weights: Tensor | None) -> Tensor:
-    """Returns the loss of the rows together.
+    """Returns the loss of the rows together, so that accumulation divides by real rows.
+
+    Smoothing, as torch spells it (the share is spread over all classes), and weights are for training;
+    validation has none.
 
     Args:
         logits: (B, C).
@@ -226,22 +272,34 @@ def summed(logits: Tensor, target: Tensor, config: ClassificationConfig, weights
     log_probs = logits.float().log_softmax(-1)
     if config.label_smoothing:
         target = target * (1 - config.label_smoothing) + config.label_smoothing / n_classes
-    if config.focal_gamma:
-        target = target * (1 - log_probs.exp()).clamp(min=0) ** config.focal_gamma
-    if config.focal_alpha != 1:
-        target = target * config.focal_alpha
     if weights is not None:
         target = target * weights
-    return -(target * log_probs).sum()
+    name = "focal" if config.focal_gamma and config.loss == "cross-entropy" else config.loss
+    return LOSSES[name](log_probs, target, config)
+
+
+def _cross_entropy(log_probs: Tensor, target: Tensor, config: ClassificationConfig) -> Tensor:
+    return -(target * config.focal_alpha * log_probs).sum()
+
+
+def _focal(log_probs: Tensor, target: Tensor, config: ClassificationConfig) -> Tensor:
+    """The factor alpha (1 - p)^gamma on each class (Lin et al. 2017)."""
+    focus = (1 - log_probs.exp()).clamp(min=0) ** config.focal_gamma
+    return -(target * focus * config.focal_alpha * log_probs).sum()
+
+
+# By `task.loss`: from log-probabilities (B, C) and targets (B, C), with smoothing and weights, to the sum
+# over the rows.
+LOSSES: dict[str, Callable[[Tensor, Tensor, ClassificationConfig], Tensor]] = {
+    "cross-entropy": _cross_entropy,
+    "focal": _focal,
+}
 
 
 def distance(first: Tensor, second: Tensor) -> Tensor:
     """Returns the symmetric Kullback-Leibler distance of two answers (B, C), summed over rows."""
     p, q = first.float().log_softmax(-1), second.float().log_softmax(-1)
     return ((p.exp() - q.exp()) * (p - q)).sum() / 2
-
-
-# What a line of `metrics.jsonl` says of the validation texts.
 
 
 def validation_scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> dict[str, Any]:

@@ -14,14 +14,14 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import ClassificationConfig, DistillationConfig, TrainConfig, TrainingPlan
+from ..config import ClassificationConfig, DistillationConfig, RunConfig, TrainConfig, TrainingPlan
 from ..data.encoded import Batch, Encoded
 from ..inference import text_logits
 from ..training.device import use_bfloat16
 from ..training.task import Evaluation, NotFiniteError
-from .classification import Classification, evaluation
+from .classification import Classification, TaskRows, evaluation
 
-__all__ = ["DISTANCES", "Distillation", "apart"]
+__all__ = ["DISTANCES", "Distillation", "apart", "of_rows"]
 
 # The score that decides where validation texts have no labels; with labels it is that of classification.
 MONITOR = "val_divergence"
@@ -158,3 +158,13 @@ class Distillation:
             return Evaluation(scores, MONITOR, higher_is_better=False)
         validation = evaluation(logits, self.valid_labels)
         return Evaluation({**validation.scores, **scores}, validation.monitor, validation.higher_is_better)
+
+
+def of_rows(config: RunConfig, rows: TaskRows) -> Distillation:
+    """Returns the task of a run."""
+    assert isinstance(config.task, DistillationConfig)
+    assert rows.answers is not None  # the recipe has asked the teacher
+    return Distillation(
+        config.task, config.train, rows.texts, rows.labels, rows.answers, rows.valid, rows.valid_labels,
+        rows.valid_answers, on_answers=rows.on_answers,
+    )  # fmt: skip
