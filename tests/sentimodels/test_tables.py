@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from labelled_reviews import rows, tree
+from sentimodels import Classifier
 from sentimodels.alignment.openings import read_openings
 from sentimodels.alignment.preferences import read_preferences
 from sentimodels.config import (
@@ -27,7 +28,7 @@ from sentimodels.config import (
 from sentimodels.data.parallel import read_parallel
 from sentimodels.data.readers import READERS, open_texts, read_table, recognise
 from sentimodels.errors import DataError
-from sentimodels.explain import EXPLAINERS
+from sentimodels.explain import EXPLAINERS, explain
 from sentimodels.models import build
 from sentimodels.nn.class_head import HEADS, POOLINGS, ClassHead, HeadConfig, HeadKind, Pooling, PoolingKind
 from sentimodels.runs.execute import RECIPES
@@ -269,6 +270,20 @@ def test_separator_and_header_are_read_alike_by_every_command(name: str, tmp_pat
     found, _ = read_preferences(path, AlignDataConfig(train=str(path), **columns, **given))
     assert [pair.prompt for pair in found.values()] == table.texts
     assert read_openings(path, AlignDataConfig(text_column="1", **given), None).texts == table.texts
+
+
+@pytest.mark.parametrize("name", EXPLAINERS)
+def test_an_explainer_says_what_each_token_adds(name: str, trained: Path) -> None:
+    classifier = Classifier.load(trained)
+    text = "the plot is good and gripping"
+    method, found = explain(classifier, text, name)
+    assert method
+    assert found.effects.shape == (len(found.tokens), 2)
+    assert np.isfinite(found.effects).all()
+    np.testing.assert_allclose(found.probs, classifier.predict_proba([text])[0], atol=1e-5)
+    assert [text[token.start : token.end] for token in found.tokens if not token.special]
+    strongest = int(np.abs(found.effects[:, 1]).argmax())
+    assert text[found.tokens[strongest].start : found.tokens[strongest].end].strip() in ("good", "gripping")
 
 
 def test_something_explains_an_ensemble() -> None:

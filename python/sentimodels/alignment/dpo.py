@@ -121,20 +121,20 @@ def _all(model: nn.Module, pairs: PairRows, size: int) -> Tensor:
     return torch.cat(log_probs, 1).cpu()
 
 
-# Direct preference optimization (Rafailov et al. 2023, eq. 7): learning from pairs, without a reward
-# model.
-#
-# For a prompt with a chosen and a rejected answer the loss is
-#
-#     -log sigmoid(beta ((log p(chosen) - log q(chosen)) - (log p(rejected) - log q(rejected))))
-#
-# p the policy that learns, q its frozen reference. Where preferences follow a reward r (Bradley and Terry
-# 1952), its minimum is p ∝ q exp(r / beta), which PPO with the penalty beta seeks too. Not for reading
-# pairs, nor for log-probabilities (`ppo.token_log_probs`).
-
-
 def dpo_rewards(log_probs: Tensor, ref_log_probs: Tensor, *, beta: float = 0.1) -> Tensor:
-    """Returns the implicit reward (B,) of whole answers, beta (log p - log q)."""
+    """Returns the implicit reward (B,) of whole answers, beta (log p - log q).
+
+    Direct preference optimization (Rafailov et al. 2023, eq. 7): learning from pairs, without a reward
+    model.
+
+    For a prompt with a chosen and a rejected answer the loss is
+
+        -log sigmoid(beta ((log p(chosen) - log q(chosen)) - (log p(rejected) - log q(rejected))))
+
+    p the policy that learns, q its frozen reference. Where preferences follow a reward r (Bradley and Terry
+    1952), its minimum is p ∝ q exp(r / beta), which PPO with the penalty beta seeks too. Not for reading
+    pairs, nor for log-probabilities (`ppo.token_log_probs`).
+    """
     return beta * (log_probs - ref_log_probs)
 
 

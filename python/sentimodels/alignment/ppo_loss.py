@@ -129,11 +129,6 @@ def clipped_value_loss(
     return (worse / 2).masked_fill(~mask, 0.0)
 
 
-# How far a policy has moved from its reference: the KL divergence, and the controller that holds it near.
-#
-# `kl_divergence` sums over the whole vocabulary, so it is exact. `AdaptiveKL` is the controller of
-# Ziegler et al. 2019, 2.2.
-
 # What an error counts for at most, as a share of the target.
 _MOST = 0.2
 
@@ -147,6 +142,8 @@ def kl_divergence(logits: Tensor, ref_logits: Tensor) -> Tensor:
 @dataclass
 class AdaptiveKL:
     """The coefficient of the KL penalty, which rises while the divergence is above its target.
+
+    After Ziegler et al. 2019, 2.2.
 
     Attributes:
         coefficient: beta, what the penalty is multiplied by.

@@ -39,15 +39,12 @@ def sources_of(config: AlignConfig, tables: dict[str, Table]) -> list[dict[str, 
     return sources
 
 
-# What the runs behind an alignment were trained on, and what they must not be.
-#
-# Nothing judges that the base, the reward's run or the alignment itself was trained on; rows that judge
-# the reward's run are not trained on. Rows of one file are told apart by their places where a run
-# recorded them, texts by their hashes; of a language model's corpus only the file is known.
-
-
 class Seen:
     """What runs have seen.
+
+    Nothing judges that the base, the reward's run or the alignment itself was trained on; rows that
+    judge the reward's run are not trained on. Rows of one file are told apart by their places where a
+    run recorded them, texts by their hashes; of a language model's corpus only the file is known.
 
     Args:
         base: run directory of the language model.

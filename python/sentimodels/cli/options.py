@@ -331,11 +331,6 @@ def _pair(flag: str, text: str) -> list[int]:
     return [low, high]
 
 
-# What the shell offers as the value of an option: names of a table, or the choices of a field.
-#
-# A table that needs torch is imported when the shell asks for it.
-
-
 def of_architectures(incomplete: str) -> list[str]:
     """Returns the architectures that begin so."""
     from ..models import ARCHITECTURES
@@ -352,7 +347,10 @@ def of_presets(incomplete: str) -> list[str]:
 
 
 def of_field(key: str, field: Any) -> Callable[[str], list[str]] | None:
-    """Returns what offers the values of a key of the configuration; `None` where any may stand."""
+    """Returns what offers the values of a key of the configuration; `None` where any may stand.
+
+    A table that needs torch is imported when the shell asks for it.
+    """
     if key == "arch":
         return of_architectures
     if key == "preset":

@@ -159,9 +159,6 @@ class TrainingPlan:
     steps: int
 
 
-# `OptimConfig`, the section `[optim]`: how weights move.
-
-
 # By the name of `optim.schedule`: the factor of the highest rate, given the share of the steps after warm-up
 # that are done, and the factor of the last step (`min_lr_ratio`).
 SCHEDULES: dict[str, Callable[[float, float], float]] = {

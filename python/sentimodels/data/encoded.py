@@ -184,14 +184,6 @@ def _gather(
     return np.concatenate(parts).astype(dtype), row_offsets, np.concatenate(owners).astype(np.int64)
 
 
-# Batches by length: a plan that is a function of (seed, epoch), read from any position.
-#
-# A batch is what a model is called with, and what a loss needs beside it; its distinct tokens are found
-# here, once, for models that compose tokens from n-grams. Rows are shuffled, cut into pools of some dozen
-# batches, sorted by length inside a pool, cut into batches, and the pool's batches shuffled: little
-# padding, and no batch order that repeats. There is no sampler state to save: the plan is computed again
-# and reading begins at `position` (C1).
-
 # A pool of this many batches leaves 3 to 7 % padding on sentences and on reviews.
 POOL_BATCHES = 100
 
@@ -241,6 +233,12 @@ def plan(
     pool_batches: int = POOL_BATCHES,
 ) -> list[NDArray[np.int64]]:
     """Returns the rows of each batch of one epoch.
+
+    A batch is what a model is called with, and what a loss needs beside it; its distinct tokens are
+    found here, once, for models that compose tokens from n-grams. Rows are shuffled, cut into pools of
+    some dozen batches, sorted by length inside a pool, cut into batches, and the pool's batches
+    shuffled: little padding, and no batch order that repeats. There is no sampler state to save: the
+    plan is computed again and reading begins at `position` (C1).
 
     Args:
         lengths: tokens of each row.

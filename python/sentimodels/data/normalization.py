@@ -145,19 +145,16 @@ def _clusters(chars: list[str]) -> list[tuple[int, int]]:
     return list(zip(begins, [*begins[1:], len(chars)], strict=False))
 
 
-# When two texts count as the same: letter for letter, or folded; and their hashes.
-#
-# Texts that are only alike are the matter of `minhash.py`. Folded texts are equal if they look the same
-# to a person (`normalize`), in Unicode NFKC, without case and with white space collapsed; punctuation
-# stays, since "good" and "good !" are two phrases. Hashes have 64 bits: two texts of a million share one
-# by chance once in 10^7 tables.
-
 _NOT_WORDS = re.compile(r"[\W_]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 def fold(text: str) -> str:
-    """Returns the same for texts that differ only in case, white space and what a person does not see."""
+    """Returns the same for texts that differ only in case, white space and what a person does not see.
+
+    Punctuation stays, since "good" and "good !" are two phrases. Texts that are only alike are the
+    matter of `minhash.py`.
+    """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     # `normalize` comes last, because NFKC and case folding make characters that it replaces or composes.
@@ -218,7 +215,7 @@ def among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.b
 #
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer. To find the words of such a script takes a dictionary;
 # n-grams of characters do as well for classification (Zhang and LeCun 2017, arXiv 1708.02657).
-
+#
 # Ranges of code points for a character class.
 ALONE = "".join(
     f"{chr(first)}-{chr(last)}"

@@ -235,11 +235,6 @@ def hash_rows(texts: Sequence[str], labels: Sequence[str] | None) -> str:
     return digest.hexdigest()
 
 
-# Recognises the encoding of a text file: UTF-8 where its bytes are UTF-8, else what its letters say.
-#
-# The letters decide where they are clear, and charset-normalizer where they are not. Its answer alone
-# takes Polish for French and Japanese for Korean in texts of a few lines.
-
 # Byte order marks; the longer one first.
 MARKS = {
     b"\xff\xfe\x00\x00": "utf-32",
@@ -312,6 +307,9 @@ def marked(head: bytes) -> str | None:
 
 def guessed(path: Path, source: IO[bytes]) -> str:
     """Returns the encoding of a file that is not UTF-8.
+
+    The letters decide where they are clear, and charset-normalizer where they are not. Its answer alone
+    takes Polish for French and Japanese for Korean in texts of a few lines.
 
     Args:
         path: for messages.

@@ -333,10 +333,6 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-# How a value becomes the text of a cell, and how a cell becomes a label: the same in every format.
-#
-# `docs/senti-data.md` shows the table of both.
-
 # A decimal number with digits on both sides of the point. "01.5" and "1e3" may be codes.
 _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)\.([0-9]+)")
 _TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
@@ -353,6 +349,8 @@ class CellError(ValueError):
 
 def as_text(value: Any) -> str:
     """Returns a value as text: 5.0 as "5", true as "true", nothing (null, NaN) as "".
+
+    `docs/senti-data.md` shows the table.
 
     Raises:
         CellError: if it is a list or an object, or bytes that are not UTF-8.

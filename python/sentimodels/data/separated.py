@@ -388,8 +388,6 @@ def parsed(path: Path, block: Block, n_columns: int, columns: list[int]) -> dict
     return {column: frame[column].tolist() for column in columns}
 
 
-# How a separated file is written, recognised by its first rows, and in TSV by its quotes.
-
 # What stands between cells, the likeliest first.
 SEPARATORS = (",", ";", "\t", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "blank": " "}

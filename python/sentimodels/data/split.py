@@ -30,14 +30,6 @@ __all__ = [
     "stratum_of",
 ]
 
-# Which rows one part must hold together, because they are of one group or copies of a text.
-#
-# Copies are texts that are equal except for case, spacing and punctuation (`copy_key`), or nearly equal
-# (`minhash.py`). Being nearly equal is not transitive, so a chain of such texts may run through a whole
-# file, as through one made of templates. A chain that is longer than a part is taken apart again; what is
-# equal stays together. Groups are joined only by texts that are equal except for case and spacing,
-# because the phrases of two sentences may well be alike. Time is linear in the words.
-
 # Near duplicates of so many short texts are found in seconds; training should not wait longer.
 NEAR_AT_MOST = 200_000
 # A chain of so few rows is never taken apart, however small the parts are.
@@ -47,6 +39,12 @@ _SHORT = 10
 @dataclass(frozen=True)
 class Units:
     """The unit of each row.
+
+    Copies are texts that are equal except for case, spacing and punctuation (`copy_key`), or nearly
+    equal (`minhash.py`). Being nearly equal is not transitive, so a chain of such texts may run through
+    a whole file, as through one made of templates. A chain that is longer than a part is taken apart
+    again; what is equal stays together. Groups are joined only by texts that are equal except for case
+    and spacing, because the phrases of two sentences may well be alike. Time is linear in the words.
 
     Attributes:
         of_row: a number for each row; rows of one unit have the same.
@@ -412,15 +410,12 @@ def _give_back(of_row: list[str], units: list[list[int]], parts: dict[str, list[
             there |= labels[unit]
 
 
-# Divides a table into parts of equal size, for cross-validation.
-#
-# Rows of one group and copies of a text stay together (`Units`); each label, that of a unit's longest
-# text, is dealt to the folds in turn, so that all have its share. The same table and seed give the same
-# folds, whichever is asked for.
-
-
 def folds(table: Table, n: int, seed: int = 42, units: Units | None = None) -> list[list[int]]:
     """Returns the rows of each fold, in the order of the table.
+
+    Rows of one group and copies of a text stay together (`Units`); each label, that of a unit's longest
+    text, is dealt to the folds in turn, so that all have its share. The same table and seed give the
+    same folds, whichever is asked for.
 
     Each run must train on each label, so where all units of a label are in one fold, one of them is in none.
 

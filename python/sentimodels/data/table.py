@@ -110,14 +110,11 @@ def _pick(column: list[_T], rows: list[int]) -> list[_T]:
     return [column[row] for row in rows]
 
 
-# The names of the classes and their indices, one order everywhere.
-#
-# The order is that of the names; when all are numbers it is that of the numbers, so "2" comes before "10"
-# and an ordinal scale keeps its order. The order never depends on which row came first.
-
-
 class Labels:
     """Label names in their order; the place of a name is its class index.
+
+    The order is that of the names; when all are numbers it is that of the numbers, so "2" comes before
+    "10" and an ordinal scale keeps its order. The order never depends on which row came first.
 
     >>> Labels.from_values(["10", "2", "2"]).names
     ('2', '10')

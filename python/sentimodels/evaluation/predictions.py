@@ -251,8 +251,6 @@ def binary_view(predictions: Predictions) -> Predictions:
     return replace(kept, labels=Labels(["0", "1"]), probs=probs, truth=truth)
 
 
-# A predictor that reports how many texts it has answered, for progress bars.
-
 # Texts between two movements of the bar.
 _AT_ONCE = 512
 

@@ -26,17 +26,15 @@ __all__ = [
     "prepend",
 ]
 
-# Pooling: one vector for a text out of the states of its tokens.
-#
-# All kinds read real tokens only, and give zeros for a text that has none. `cls` is the first place,
-# where the model has put a learned vector (`prepend`). For the half of a state that reads from right to
-# left, the last state is the one at the first token.
-
 PoolingKind = Literal["first", "last", "mean", "max", "mean-max", "attention", "cls"]
 
 
 class Pooling(nn.Module):
     """Pools states (B, T, D) to (B, `d_out`).
+
+    All kinds read real tokens only, and give zeros for a text that has none. `cls` is the first place,
+    where the model has put a learned vector (`prepend`). For the half of a state that reads from right
+    to left, the last state is the one at the first token.
 
     Args:
         kind: which pooling.
@@ -164,9 +162,6 @@ class ClassHead(nn.Module):
             mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
         logits: Tensor = self.network(self.pooling(states, mask))
         return logits
-
-
-# A backbone and a head of classes; what every architecture with states trains as.
 
 
 class SequenceClassifier(nn.Module):

@@ -191,13 +191,6 @@ def summed_cross_entropy(
     return loss
 
 
-# From logits and targets to the cross entropy and its gradient by the logits, which needs no backward
-# pass.
-#
-# Written out in place, for a CPU and for any device without a compiler; or as one function that
-# torch.compile fuses, so that a GPU does not pass over memory once for each step of it. Columns past the
-# vocabulary, which round its width up, count as impossible.
-
 # The target of a token that has no loss, as torch spells it.
 IGNORED = -100
 
@@ -208,6 +201,10 @@ def slopes_in_place(
     logits: Tensor, bias: Tensor | None, targets: Tensor, size: int, smoothing: float, *, wanted: bool
 ) -> Tensor:
     """Returns the sum of the losses, and leaves the gradient where the logits were.
+
+    Written out in place, for a CPU and for any device without a compiler; `compiled_slopes` is one
+    function that torch.compile fuses, so that a GPU does not pass over memory once for each step of it.
+    Columns past the vocabulary, which round its width up, count as impossible.
 
     Args:
         logits: (N, W), float32 at least.

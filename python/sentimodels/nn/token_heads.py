@@ -73,15 +73,12 @@ class NextTokenHead(nn.Module):
         return summed_cross_entropy(states, self.table(backbone), targets, chunk=chunk, compiled=compiled)
 
 
-# BERT's heads for pre-training (Devlin et al. 2019): masked tokens, and whether a sentence follows.
-#
-# A masked token's state goes through a layer, GELU and a norm, then to the embedding's table and a bias
-# of each word. The first state goes through a layer and tanh to two classes. Only the states that have a
-# loss are read, so nothing is spent on the other 85 %.
-
-
 class MaskedTokenHead(nn.Module):
     """Maps states (..., D) to logits (..., V), by the table of the backbone's embedding.
+
+    As BERT's (Devlin et al. 2019). A masked token's state goes through a layer, GELU and a norm, then to
+    the embedding's table and a bias of each word. The first state goes through a layer and tanh to two
+    classes. Only the states that have a loss are read, so nothing is spent on the other 85 %.
 
     Args:
         backbone: what the states come from; its embedding is marked as tied.

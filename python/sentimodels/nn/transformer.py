@@ -375,14 +375,6 @@ class Transformer(nn.Module):
         return out
 
 
-# A block of a transformer that also looks at the states of another text.
-#
-# Self-attention, then attention over those states, then feed-forward, each with norm, dropout and a way
-# around (Vaswani et al. 2017, 3.1). Keys and values of the other
-# text are worked out once and kept with the cache. They are looked at by content alone: rotary angles
-# turn no key here.
-
-
 def memory_mask(mask: Tensor | None) -> Tensor | None:
     """Returns what `Reading` takes of a mask (B, S); a text without a real token is seen whole.
 
@@ -431,7 +423,11 @@ class CrossAttention(nn.Module):
 
 
 class DecoderBlock(Block):
-    """Self-attention, attention over a memory, and feed-forward."""
+    """Self-attention, attention over a memory, and feed-forward.
+
+    Each has a norm, dropout and a way around it (Vaswani et al. 2017, 3.1). Keys and values of the memory
+    are computed once and kept with the cache. They are found by content alone: rotary angles turn none.
+    """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)

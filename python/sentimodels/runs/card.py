@@ -127,10 +127,6 @@ def _scores(about: Mapping[str, Any], part: str) -> dict[str, Any]:
     return {"rows": n, **scores, "intervals": ends, "intervals_by": by}
 
 
-# What runs of every kind record: what kind they are, files, settings. A card is made of a run whose files are
-# those of its manifest, and of nothing else; it names files and other runs without their folders.
-
-
 def kind_of(folder: Path) -> str:
     """Returns what a folder holds: a classifier, ensemble, language-model, translator or aligned-model.
 
@@ -230,10 +226,6 @@ def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]
         else:
             yield f"{above}{key}", value
 
-
-# `language_card` and `translation_card`: what runs of `senti pretrain` and `translate train` recorded.
-#
-# Nothing is measured again: all is from the run directory, which is checked first.
 
 # The settings that say how large a model is, where an architecture has them.
 _SIZES = ("d_model", "n_layers", "n_decoder_layers", "n_heads", "d_hidden", "d_head", "d_state", "d_ff")
@@ -369,16 +361,14 @@ def translation_card(folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# What an ensemble recorded of itself, and what its runs did.
-#
-# An ensemble records members, weights, the temperature and the hash of the rows that chose them. It
-# records no scores: those are of each run alone.
-
 _OF_A_RUN = ("arch", "parameters", "labels", "scores", "refitted", "judged", "data", "files")
 
 
 def ensemble_card(folder: Path) -> dict[str, Any]:
     """Returns what an ensemble's folder says of the predictor.
+
+    It records members, weights, the temperature and the hash of the rows that chose them, and no scores:
+    those are of each run alone.
 
     Raises:
         CheckpointError: if its file is damaged, or a run is gone or not the one it was made of.

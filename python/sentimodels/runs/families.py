@@ -448,7 +448,7 @@ FAMILIES: tuple[Family[Any], ...] = (CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, ALI
 #
 # Defaults that depend on nothing are in the sections (`config/`), those of an architecture in its row
 # (`models/`).
-
+#
 # Of each size: rows of a batch, highest rate, tokens to train on. Rates are those of TinyLLM, except for the
 # two smallest: of 1e-3 to 2.4e-2 nano ended best with 3e-3 (`benches/models/optimizers.py`).
 PRESETS: dict[str, tuple[int, float, int]] = {

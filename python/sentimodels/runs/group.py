@@ -253,9 +253,6 @@ def _hashes(tables: Tables) -> dict[str, str]:
     return {name: table.sha256 for name, table in named.items() if table is not None}
 
 
-# Several seeds of one configuration: what they reach together.
-
-
 def train_seeds(
     config: RunConfig,
     n: int,
@@ -321,15 +318,12 @@ def spread(scores: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     return out
 
 
-# Cross-validation: a run for each fold, tested on that fold; mean and interval over them.
-#
-# A fold is its run's test part: it is not looked at while training, which stops on a share of the other
-# rows. Runs share most of their training rows, so the interval over folds is a little too narrow (Bengio
-# and Grandvalet 2004).
-
-
 def train_folds(config: RunConfig, folder: Path, callbacks: Callbacks | None = None) -> Done:
     """Trains a run for each of `data.folds` folds.
+
+    A fold is its run's test part: it is not looked at while training, which stops on a share of the
+    other rows. Runs share most of their training rows, so the interval over folds is a little too narrow
+    (Bengio and Grandvalet 2004).
 
     Args:
         config: the run.

@@ -431,18 +431,17 @@ def read_tables(config: RunConfig) -> Tables:
     return Tables(config.data)
 
 
-# Words to try a classifier with, in the language of its data.
-#
-# They are the commonest run of words among the training texts, so that no text of one person is shown in
-# a summary or in a card.
-
 # Texts that are looked at, and texts that must share the words.
 _TEXTS, _SHARED = 2_000, 3
 _LONGEST = 40
 
 
 def example_of(texts: Sequence[str]) -> str:
-    """Returns up to three words, or four characters of a script without spaces, that texts have in common."""
+    """Returns up to three words, or four characters of a script without spaces, that texts have in common.
+
+    They are the commonest run of words among the training texts, so that no text of one person is shown
+    in a summary or in a card.
+    """
     rows = np.linspace(0, len(texts) - 1, min(len(texts), _TEXTS)).astype(int)
     some = [texts[row] for row in rows]
     for size in (3, 2, 1):

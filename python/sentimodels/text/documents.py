@@ -169,10 +169,6 @@ def kind_of(path: Path, data: CorpusConfig) -> tuple[str, str | None]:
     return kind, column or data.text_column
 
 
-# Some documents as ids, from texts or from token shards, a few at a time.
-#
-# So a corpus goes by in memory that does not grow with it.
-
 # A block of documents: characters, documents, or tokens of it at most.
 _CHARACTERS, DOCUMENTS, _TOKENS = 1 << 22, 1 << 15, 1 << 20
 

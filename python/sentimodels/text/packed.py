@@ -173,14 +173,11 @@ class PackedSplit:
         return int(self._first[span]) + at - int(self._place[span])
 
 
-# Which rows make which batch: a function of seed, epoch, place and process.
-#
-# The processes of a run have different rows of the same order, so together they read what one process
-# with a batch as large as all of theirs would.
-
-
 class RowOrder:
     """Batches of row numbers.
+
+    The processes of a run have different rows of the same order, so together they read what one process
+    with a batch as large as all of theirs would.
 
     Args:
         config: of the run: rows of a batch, how long it is, the seed.
@@ -209,17 +206,15 @@ class RowOrder:
             yield list(range(first, min(first + size, n_rows)))
 
 
-# The rows of an epoch in an order drawn from a key, without a list of them.
-#
-# A row's place comes from a Feistel network over the next power of four, walked until it is a row (Black
-# and Rogaway 2002), so any batch of any epoch is known by its number alone: nothing is kept, and nothing
-# is lost when a run stops.
-
 _ROUNDS = 4
 
 
 class FeistelPermutation:
     """A permutation of the numbers below n.
+
+    A row's place comes from a Feistel network over the next power of four, walked until it is a row
+    (Black and Rogaway 2002), so any batch of any epoch is known by its number alone: nothing is kept,
+    and nothing is lost when a run stops.
 
     Args:
         n: how many there are.
@@ -252,9 +247,6 @@ class FeistelPermutation:
         return (left << half) | right
 
 
-# Which documents are held out for validation follows from a hash of the document's number and a seed, so
-# the split needs no memory, and is the same in any order.
-
 _Words = NDArray[np.uint64]
 
 
@@ -270,6 +262,9 @@ def mixed(values: _Words) -> _Words:
 
 def held_out(first: int, stop: int, share: float, seed: int) -> NDArray[np.bool_]:
     """Returns which of the documents `first` to `stop` are held out.
+
+    It follows from a hash of the document's number and the seed, so the split needs no memory, and is
+    the same in any order.
 
     Args:
         first: number of the first document.

@@ -69,14 +69,11 @@ class TokenWriter:
         self._ends.__exit__()
 
 
-# An array of int64 that grows on the disk, then is memory-mapped.
-#
-# For what is as long as a corpus has documents or rows: it is written piece by piece and read where it is
-# needed. The file is numpy's .npy, whose header has room for a length that grows.
-
-
 class ArrayFile:
     """Writes an array.
+
+    For what is as long as a corpus has documents or rows: it is written piece by piece and read where it
+    is needed. The file is numpy's .npy, whose header has room for a length that grows.
 
     Args:
         path: the file, which is whole once it is closed; a block that ends otherwise lets go of it.

@@ -128,29 +128,25 @@ class Subwords:
         return [row.ids for row in self.tokenizer.windows(text, size, stride)]
 
 
-# A tokenizer as the `tokenizer.json` of a run gives it back.
-#
-# That format has no room for some of what a tokenizer may know, such as the kinds of a Unigram's pieces.
-# A model must read in training what it will read when it is loaded, so this is left out before, not
-# after.
-
-
 def as_saved(tokenizer: Tokenizer) -> Tokenizer:
-    """Returns the tokenizer, saved and loaded again; warns of what may differ, as saving does."""
+    """Returns the tokenizer, saved and loaded again; warns of what may differ, as saving does.
+
+    `tokenizer.json` has no room for some of what a tokenizer may know, such as the kinds of a Unigram's
+    pieces. A model must read in training what it will read when it is loaded, so this is left out
+    before, not after.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tokenizer.json"
         tokenizer.save(path)
         return Tokenizer.from_file(path)
 
 
-# What a model needs to know of its texts and classes.
-#
-# Not the texts themselves: an encoder (`encoder.py`) gives these facts once, before the first step.
-
-
 @dataclass(frozen=True)
 class Inputs:
     """What a model is built for.
+
+    They are not the texts themselves: an encoder (`encoder.py`) gives these facts once, before the first
+    step.
 
     Attributes:
         vocab_size: ids run below this.

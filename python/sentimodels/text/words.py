@@ -248,14 +248,6 @@ class WordNgrams(BagVocabulary):
             return cls(tree["ngrams"], NgramConfig.model_validate(tree["config"]))
 
 
-# Cuts texts into words, by Unicode's rules or by a regular expression.
-#
-# A word is letters, digits and underscores with all marks on them and the apostrophes inside or before
-# (don't, n't, 's), or one emoji with its skin tone and all that is joined to it, or one other sign with
-# its marks. After Unicode's word boundaries (UAX #29), with two differences: numbers are cut at commas
-# and points, and scripts without spaces between words (`data/normalization.py`) are cut into characters, with
-# their marks.
-
 _MARK = r"\p{M}\x{200C}\x{200D}"
 _LETTER = rf"[\p{{L}}\p{{N}}_{_MARK}&&[^{ALONE}]]"
 _HEBREW = r"[\x{5D0}-\x{5EA}\p{M}]"
@@ -278,6 +270,12 @@ _RULE = PreTokenizer(pattern=WORD)
 
 class WordCutter:
     """Cuts texts into words.
+
+    A word is letters, digits and underscores with all marks on them and the apostrophes inside or before
+    (don't, n't, 's), or one emoji with its skin tone and all that is joined to it, or one other sign
+    with its marks. After Unicode's word boundaries (UAX #29), with two differences: numbers are cut at
+    commas and points, and scripts without spaces between words (`data/normalization.py`) are cut into
+    characters, with their marks.
 
     Args:
         pattern: regular expression of a word, Python's; `None`: `WORD`.

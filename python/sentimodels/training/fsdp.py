@@ -262,15 +262,6 @@ def _tensors(module: nn.Module) -> dict[str, Tensor]:
     return {name: value for name, value in named if name in saved}
 
 
-# The state of an unfinished run whose parts lie in several processes, as a distributed checkpoint.
-#
-#     state.safetensors   random numbers, where the loop stands, and which folder has the rest; written last
-#     state-STEP/         weights, optimizer, average and best weights, by `torch.distributed.checkpoint`
-#
-# Each process writes the parts that it holds, as safetensors whose headers say where in the whole tensor
-# they belong; nothing is pickled. Read by any number of processes, a tensor is divided as they divide it.
-# The folder must be one that all processes see.
-
 Parts = dict[str, Mapping[str, Tensor]]
 _SHARDS, _ROWS = "shards", "rows"
 
@@ -284,6 +275,15 @@ def save_sharded(
     rows: int,
 ) -> None:
     """Writes a state; every process calls it, with the tensors that it holds parts of.
+
+    The state of an unfinished run whose parts lie in several processes, as a distributed checkpoint.
+
+        state.safetensors   random numbers, where the loop stands, and which folder has the rest; written last
+        state-STEP/         weights, optimizer, average and best weights, by `torch.distributed.checkpoint`
+
+    Each process writes the parts that it holds, as safetensors whose headers say where in the whole tensor
+    they belong; nothing is pickled. Read by any number of processes, a tensor is divided as they divide it.
+    The folder must be one that all processes see.
 
     Args:
         folder: the run directory.

@@ -163,14 +163,6 @@ class History:
             self.on_record(record | {"total_steps": self.plan.steps, "padding": padding})
 
 
-# How fast a run is: tokens per second, and the share of the device's arithmetic it uses (MFU).
-#
-# MFU = 6 N tokens / (seconds x peak), as PaLM counts it (Chowdhery et al. 2022, appendix B) without the
-# attention term: N are the parameters that every token goes through, so tables of rows that ids or places
-# choose are left out, unless a head reads them whole, and a head that reads some of the tokens counts by
-# their share; 6 operations each, 2 forward and 4 backward. The peak is that of the maker's data sheet for
-# dense bfloat16 or float32, without sparsity. A device that is not in the table has no MFU.
-
 FORMULA = "6 * parameters * tokens_per_second / peak"
 
 # Words of the device's name, the longer first: operations per second in bfloat16, and in float32 without
@@ -223,5 +215,13 @@ def peak_of(on: device, bfloat16: bool) -> float | None:
 
 
 def mfu(parameters: int, tokens_per_second: float, peak: float) -> float:
-    """Returns the share of the peak that a run uses."""
+    """Returns the share of the peak that a run uses.
+
+    MFU = 6 N tokens / (seconds x peak), as PaLM counts it (Chowdhery et al. 2022, appendix B) without
+    the attention term: N are the parameters that every token goes through, so tables of rows that ids or
+    places choose are left out, unless a head reads them whole, and a head that reads some of the tokens
+    counts by their share; 6 operations each, 2 forward and 4 backward. The peak is that of the maker's
+    data sheet for dense bfloat16 or float32, without sparsity. A device that is not in the table has no
+    MFU.
+    """
     return 6 * parameters * tokens_per_second / peak

@@ -328,11 +328,6 @@ def check_possible(module: nn.Module, optim: OptimConfig) -> None:
         )
 
 
-# Muon: moves a matrix by its momentum with all singular values brought near 1 (Jordan et al. 2024).
-#
-# The same as `torch.optim.Muon`, which multiplies in bfloat16 everywhere: CPUs without products of
-# bfloat16 take many times as long for that as in float32. Here only a GPU that has them multiplies so.
-
 # An odd polynomial of degree five, and how often it is applied (Jordan et al. 2024): singular values of at
 # least 0.002 of the norm end between 0.68 and 1.21.
 _POLYNOMIAL = (3.4445, -4.7750, 2.0315)
@@ -343,6 +338,9 @@ _MOMENTUM = 0.95
 
 class Muon(torch.optim.Optimizer):
     """Muon with Nesterov's momentum, for parameters of two dimensions with dense gradients.
+
+    The same as `torch.optim.Muon`, which multiplies in bfloat16 everywhere: CPUs without products of
+    bfloat16 take many times as long for that as in float32. Here only a GPU that has them multiplies so.
 
     A matrix of more rows than columns moves further, by the root of their ratio.
 

@@ -118,8 +118,6 @@ class Layout:
     per_token: tuple[str, ...]
 
 
-# What a layout fixes: settings that a model must have, and how activations are called.
-
 # Ours: transformers' names, the first one for writing.
 ACTIVATIONS = {
     "relu": ("relu",),
