@@ -33,7 +33,7 @@ from steps import Stop, pretrained, trained
 from sentimodels.config import RunConfig
 from sentimodels.data import Table
 from sentimodels.data.normalization import fold
-from sentimodels.data.sentences import sentences
+from sentimodels.data.table import sentences
 from sentimodels.data.writers import write_atomically
 from sentimodels.runs.directory import finished
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve

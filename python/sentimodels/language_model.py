@@ -17,14 +17,13 @@ from sentitok import Tokenizer
 from .arguments import flag, strings, texts_of
 from .config import LanguageConfig
 from .errors import ConfigError, DataError
-from .generation.column_major import order_for_decoding
-from .generation.decoding import Watch
+from .generation.decoding import Watch, order_for_decoding
 from .generation.generate import Limits, Piece, check_prompts, generate
 from .generation.sampling import Sampling
 from .generation.scoring import Pooling, TextScore, pooled_states, row_log_probs
-from .generation.unknown_parts import unknown_parts
 from .models.language import CausalModel
 from .runs.language_directory import LoadedModel, load_language_model
+from .text.reading import unknown_parts
 from .text.special_tokens import known_end, masked_tokens
 from .training.device import device_of
 
@@ -212,7 +211,7 @@ class LanguageModel:
             begin: as in `generate`.
             batch_size: as in `generate`.
             watch: called after each step with which of the prompts went on, the logits (B, V) of their next
-                tokens, and which were taken; such as `sentimodels.generation.token_probs.TokenProbs`.
+                tokens, and which were taken; such as `sentimodels.generation.decoding.TokenProbs`.
             copies: a counter for prompts that are continued in several calls: equal ones then draw as they
                 would in one call.
 

@@ -15,9 +15,15 @@ from sentimodels.config import CorpusConfig
 from sentimodels.errors import ConfigError, DataError, SentiError
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import rows_of
-from sentimodels.text.budget import training_plan
 from sentimodels.text.documents import Documents
-from sentimodels.text.packed import FeistelPermutation, PackedSplit, RowOrder, SplitWriter, held_out
+from sentimodels.text.packed import (
+    FeistelPermutation,
+    PackedSplit,
+    RowOrder,
+    SplitWriter,
+    held_out,
+    training_plan,
+)
 from sentimodels.text.token_writer import ArrayFile, mapped
 from sentitok import encode_files, train_bpe
 from sentitok.datasets import TokenDataset

@@ -15,11 +15,11 @@ from sentimodels.generation.generate import Limits, Piece, generate
 from sentimodels.generation.sampling import Draws, Sampling
 from sentimodels.generation.streaming import StopStrings, TextStream
 from sentimodels.generation.streaming import decoded as text_of_ids
-from sentimodels.generation.unknown_parts import unknown_parts
 from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.models.language import CausalModel
 from sentimodels.nn.backbone import Cache
 from sentimodels.nn.token_heads import NextTokenHead
+from sentimodels.text.reading import unknown_parts
 from sentimodels.text.vocabulary import Inputs
 from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
 

@@ -195,3 +195,23 @@ def _order(name: str) -> tuple[int, float, str]:
     except ValueError:
         return (1, 0.0, name)
     return (0, value, name) if math.isfinite(value) else (1, 0.0, name)
+
+
+def sentences(table: Table) -> list[str]:
+    """Returns the longest text of each group, in the order of the groups; of equals the first.
+
+    A table of phrases names the sentence of each by its group, and the longest phrase is the sentence itself.
+    A group of blank texts alone has none.
+
+    Raises:
+        DataError: if the table has no groups.
+    """
+    if table.groups is None:
+        raise DataError(
+            f"{table.source}: no column says which sentence a phrase is of; name it: --group-column NAME"
+        )
+    longest: dict[str, str] = {}
+    for text, group in zip(table.texts, table.groups, strict=True):
+        if text.strip() and len(text) > len(longest.get(group, "")):
+            longest[group] = text
+    return list(longest.values())

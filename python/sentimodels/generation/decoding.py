@@ -6,15 +6,16 @@ row has the tokens that it has alone. Not for text, nor for when a text ends (`g
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..models.language import CausalModel
 from ..nn.backbone import Cache
 from .sampling import Draws, Sampling
 
-__all__ = ["Decoding", "Watch"]
+__all__ = ["Decoding", "Step", "TokenProbs", "Watch", "order_for_decoding"]
 
 # Is told after each step which rows these were, their logits (B, V), and the token of each.
 Watch = Callable[[Sequence[int], Tensor, Sequence[int]], None]
@@ -139,3 +140,63 @@ class Decoding:
         self._cache = self._model.new_cache()
         states = self._model(ids, mask, positions, self._cache)
         return self._model.logits(states[:, -1])
+
+
+@dataclass(frozen=True)
+class Step:
+    """A token that was taken.
+
+    Attributes:
+        row: the number of its prompt.
+        id: the token.
+        p: its probability.
+        likely: the likeliest tokens of that place with theirs, likeliest first.
+    """
+
+    row: int
+    id: int
+    p: float
+    likely: tuple[tuple[int, float], ...]
+
+
+class TokenProbs:
+    """Keeps the steps of a text that is being written, for `LanguageModel.pieces(watch=...)`.
+
+    Probabilities are the model's own, before temperature and penalties, so that a text shows what the model
+    expected and not how it was asked to draw.
+
+    Args:
+        n: how many of the likeliest tokens to keep of each step.
+    """
+
+    def __init__(self, n: int = 5) -> None:
+        self._n = n
+        self._steps: list[Step] = []
+
+    def __call__(self, rows: Sequence[int], logits: Tensor, taken: Sequence[int]) -> None:
+        """Takes in one step: logits (B, V) of the rows, and the token of each."""
+        shares = torch.softmax(logits.double(), dim=-1)
+        best, ids = shares.topk(min(self._n, shares.shape[-1]), dim=-1)
+        for place, (row, id) in enumerate(zip(rows, taken, strict=True)):
+            likely = zip(ids[place].tolist(), best[place].tolist(), strict=True)
+            self._steps.append(Step(row, id, float(shares[place, id]), tuple(likely)))
+
+    def take(self) -> list[Step]:
+        """Returns the steps since the last call."""
+        steps, self._steps = self._steps, []
+        return steps
+
+
+@torch.no_grad()
+def order_for_decoding(model: CausalModel) -> None:
+    """Puts matrices on the CPU with more rows than columns in order of columns.
+
+    A step of continuing a text multiplies one vector by every matrix, so it costs what reading the matrices
+    costs. Torch's product on the CPU reads long stretches faster than short ones. A text is continued 1.28
+    times as fast by preset tiny; by nano 1.03 times by the best run and 0.92 by the median (2026-11-29, one
+    thread). Shapes and numbers stay the same. Training and GPUs do not use it.
+    """
+    matrices = [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
+    for matrix in (*matrices, model.head.table(model.backbone)):
+        if matrix.device.type == "cpu" and matrix.shape[0] > matrix.shape[1] and matrix.is_contiguous():
+            matrix.data = matrix.data.t().contiguous().t()

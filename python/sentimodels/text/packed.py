@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import LanguageConfig, TrainingPlan
-from .budget import training_plan
+from ..errors import DataError
 from .token_writer import ArrayFile, mapped
 
-__all__ = ["FeistelPermutation", "PackedSplit", "RowOrder", "SplitWriter", "TokenStream"]
+__all__ = ["FeistelPermutation", "PackedSplit", "RowOrder", "SplitWriter", "TokenStream", "training_plan"]
 
 _Ids = NDArray[np.int64]
 # A row is moved back by at most this part of it.
@@ -276,3 +276,38 @@ def held_out(first: int, stop: int, share: float, seed: int) -> NDArray[np.bool_
     drawn = mixed(mixed(numbers) ^ mixed(np.array([seed], dtype=np.uint64)))
     mask: NDArray[np.bool_] = (drawn >> np.uint64(11)) < np.uint64(int(share * (1 << 53)))
     return mask
+
+
+def training_plan(config: LanguageConfig, n_rows: int, world: int = 1) -> TrainingPlan:
+    """Returns the batches of an epoch of one process, and the steps of the run.
+
+    Rows that fill no batch are left out of an epoch; another order leaves out others in the next. A
+    step never spans two epochs, so the batches of an epoch make whole steps where there are enough.
+
+    Args:
+        config: of the run.
+        n_rows: of the training part.
+        world: processes that train together.
+
+    Raises:
+        DataError: if there are fewer rows than processes.
+    """
+    if n_rows < world:
+        raise DataError(
+            f"the training part has {n_rows:,} rows of {config.data.context} tokens, fewer than the {world} "
+            "processes: start fewer, give a longer corpus, or lower --context"
+        )
+    train = config.train
+    size = max(1, min(train.batch_size or 1, n_rows // world))
+    n_batches = max(1, n_rows // (size * world))
+    if n_batches > train.accumulate:
+        n_batches -= n_batches % train.accumulate
+    together = min(train.accumulate, n_batches)
+    budgets = []
+    if train.max_steps is not None:
+        budgets.append(train.max_steps)
+    if train.epochs is not None:
+        budgets.append(train.epochs * -(-n_batches // together))
+    if train.tokens is not None:
+        budgets.append(-(-train.tokens // (size * world * together * config.data.context)))
+    return TrainingPlan(size, n_batches, max(1, min(budgets)))

@@ -5,6 +5,7 @@ shows its tokens; what reads words, in order or as a bag of n-grams, shows the w
 in the text as it was given, in characters, whatever lower case does to its length.
 """
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from .hashed_ngrams import HashedNgrams
 from .open_vocabulary import OpenVocabulary
 from .words import WordCutter, WordNgrams
 
-__all__ = ["ReadToken", "plain_words", "read_tokens"]
+__all__ = ["ReadToken", "plain_words", "read_tokens", "unknown_parts"]
 
 
 @dataclass(frozen=True)
@@ -81,3 +82,30 @@ def _words(
 
 def _spelled(word: str) -> str:
     return readable(word.encode("utf-8", "surrogatepass"))
+
+
+def unknown_parts(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Returns the parts of a text that only the unknown token, or no token, stands for; each once.
+
+    A model reads them as the unknown token, or does not read them at all.
+
+    White space, marks and invisible characters do not count: normalizers drop them.
+    """
+    unknown = tokenizer.info().get("unk_token")
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    unknown_id = None if unknown is None else tokenizer.token_to_id(unknown)
+    read = [False] * len(text)
+    for id, (start, end) in zip(encoding.ids.tolist(), encoding.offsets("chars").tolist(), strict=True):
+        if id != unknown_id:
+            read[start:end] = [True] * (end - start)
+    parts, part = dict[str, None](), ""
+    for known, char in zip([*read, True], [*text, ""], strict=True):
+        if not known and _is_seen(char):
+            part += char
+        elif part and (known or char.isspace()):
+            parts[part], part = None, ""
+    return list(parts)
+
+
+def _is_seen(char: str) -> bool:
+    return not char.isspace() and unicodedata.category(char)[0] not in "MC"

@@ -19,9 +19,9 @@ from ..classifier import Classifier
 from ..errors import CheckpointError
 from ..evaluation.predictions import Predictor, answer
 from ..explain import EXPLAINERS, Attribution, Effects, explain
+from ..generation.decoding import TokenProbs
 from ..generation.generate import Piece
 from ..generation.sampling import Sampling
-from ..generation.token_probs import TokenProbs
 from ..language_model import LanguageModel
 from ..predictor import load_predictor
 from ..runs.ensemble import Ensemble
