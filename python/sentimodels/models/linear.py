@@ -8,13 +8,9 @@ other kinds of attention, which `gpt` and `encoder` have as `model.attention`.
 from typing import Literal
 
 from pydantic import Field
-from torch import Tensor
 
-from ..nn.backbone import Backbone, Cache
 from ..nn.class_head import HeadConfig
-from ..nn.embedding import TokenEmbedding, token_embedding
-from ..nn.transformer import Activation, AttentionKind, Transformer, TransformerConfig
-from ..text.vocabulary import Inputs
+from ..nn.transformer import Activation, AttentionKind, TransformerBackbone, TransformerConfig
 
 __all__ = ["Linear", "LinearConfig"]
 
@@ -38,30 +34,5 @@ class LinearConfig(TransformerConfig, HeadConfig):
     biases: bool = Field(default=False, description="Whether linear layers have biases.")
 
 
-class Linear(Backbone):
+class Linear(TransformerBackbone):
     """Embeddings and transformer."""
-
-    embedding: TokenEmbedding
-
-    def __init__(self, config: LinearConfig, inputs: Inputs) -> None:
-        super().__init__()
-        self.config = config
-        self.d_out, self.causal, self.n_cached = config.d_model, config.causal, config.n_layers
-        self.n_prefix = int(config.pooling == "cls")
-        self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
-        self.transformer = Transformer(config, prefix=bool(self.n_prefix))
-
-    def forward(
-        self,
-        input_ids: Tensor,
-        mask: Tensor | None = None,
-        segments: Tensor | None = None,
-        positions: Tensor | None = None,
-        cache: Cache | None = None,
-        **ngrams: Tensor,
-    ) -> Tensor:
-        """Returns states (B, T, D), with pooling `cls` (B, 1 + T, D)."""
-        self._no(segments=segments)
-        x = self.embedding(input_ids, mask, **ngrams)
-        states: Tensor = self.transformer(x, mask, positions, cache)
-        return states

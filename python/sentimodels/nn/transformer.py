@@ -16,10 +16,11 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from ..text.vocabulary import Inputs
 from .attention import ATTENTION, LINEAR, Kernel, attention_mask, nystrom, softmax
-from .backbone import Cache, Entry, through
-from .class_head import prepend
-from .embedding import EmbeddingConfig
+from .backbone import Backbone, Cache, Entry, through
+from .class_head import HeadConfig, prepend
+from .embedding import EmbeddingConfig, TokenEmbedding, token_embedding
 from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "DecoderBlock",
     "Reading",
     "Transformer",
+    "TransformerBackbone",
     "TransformerConfig",
     "memory_mask",
     "norm_layer",
@@ -373,6 +375,41 @@ class Transformer(nn.Module):
             x = through(block, x, reading, entry, recompute=self.recompute)
         out: Tensor = self.norm(x)
         return out
+
+
+class TransformerBackbone(Backbone):
+    """Embeddings and a transformer, as most architectures are.
+
+    Args:
+        config: of the transformer, the embeddings and the head.
+        inputs: what is known of the texts.
+    """
+
+    embedding: TokenEmbedding
+
+    def __init__(self, config: TransformerConfig, inputs: Inputs) -> None:
+        super().__init__()
+        assert isinstance(config, HeadConfig)
+        self.config = config
+        self.d_out, self.causal, self.n_cached = config.d_model, config.causal, config.n_layers
+        self.n_prefix = int(config.pooling == "cls")
+        self.embedding = token_embedding(config, inputs, config.d_model, std=0.1)
+        self.transformer = Transformer(config, prefix=bool(self.n_prefix))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **ngrams: Tensor,
+    ) -> Tensor:
+        """Returns states (B, T, D), with pooling `cls` (B, 1 + T, D)."""
+        self._no(segments=segments)
+        x = self.embedding(input_ids, mask, **ngrams)
+        states: Tensor = self.transformer(x, mask, positions, cache)
+        return states
 
 
 def memory_mask(mask: Tensor | None) -> Tensor | None:
