@@ -153,67 +153,109 @@ def choose(
     Raises:
         ConfigError: if what was given suits no architecture.
     """
-    say = on_warning or (lambda _: None)
-    given = merge(trees)
-    budget = float(given.get("budget") or BUDGET)
-    texts = Texts.of(tables.train)
-    say(f"arch auto: choosing the best for {texts} within {_said(budget)} (--budget)")
-    refused: ConfigError | None = None
-    found: dict[str, _Candidate] = {}
-    untried: list[str] = []
-    began = time.process_time()
-    comparison: _Comparison | None = None
-    first, rest = _candidates(given, texts)
-    late: list[_Candidate] = []
+    return _Choice(merge(trees), tables, on_warning or (lambda _: None)).made()
 
-    def left() -> float:
-        return budget - (time.process_time() - began)
 
-    def meet_late() -> None:
-        if comparison is not None:
-            untried.extend(one.config.arch for one in late if not comparison.meet(one, left(), is_late=True))
-            late.clear()
+class _Choice:
+    """One call of `choose`.
 
-    for name in (*first, *rest):
-        if name in rest:
-            meet_late()
-            # One of the rest is looked at only where there is time to compare it, or nothing else suits.
-            by_steps = [one.seconds for one in found.values() if not is_fitted(one.config)]
-            if found and (comparison is None or left() < min(by_steps, default=0.0)):
-                untried.append(name)
-                continue
-        about = {"arch": name, "budget": budget, "estimates": {name: 0.0}}
+    Attributes:
+        found: the architectures that suit what was given, by name.
+        untried: those that there was no time to compare.
+    """
+
+    def __init__(self, given: Mapping[str, Any], tables: Tables, say: Callable[[str], None]) -> None:
+        self._given, self._tables, self._say = given, tables, say
+        self._budget = float(given.get("budget") or BUDGET)
+        self._texts = Texts.of(tables.train)
+        say(f"arch auto: choosing the best for {self._texts} within {_said(self._budget)} (--budget)")
+        self.found: dict[str, _Candidate] = {}
+        self.untried: list[str] = []
+        self._late: list[_Candidate] = []
+        self._refused: ConfigError | None = None
+        self._comparison: _Comparison | None = None
+        self._began = time.process_time()
+
+    def made(self) -> RunConfig:
+        """Looks at one architecture after another, and returns the configuration of the best.
+
+        Raises:
+            ConfigError: if what was given suits none.
+        """
+        first, rest = _candidates(self._given, self._texts)
+        for name in first:
+            self._look_at(name, may_be_late=True)
+        for name in rest:
+            self._meet_late()
+            if self._has_no_time_for_more():
+                self.untried.append(name)
+            else:
+                self._look_at(name)
+        if not self.found:
+            assert self._refused is not None
+            raise self._refused
+        self._meet_late()
+        best = self._best()
+        for name, one in self.found.items():
+            self._say(f"{name}: {_known(one, self._budget)}{', chosen' if one is best else ''}")
+        if self.untried:
+            self._say(f"not compared: {', '.join(self.untried)}; a larger --budget compares more")
+        estimates = {name: round(one.seconds, 1) for name, one in self.found.items()}
+        accuracies = {
+            name: round(fmean(one.accuracies), 4) for name, one in self.found.items() if one.accuracies
+        }
+        return best.config.model_copy(update={"estimates": estimates, "accuracies": accuracies})
+
+    def _left(self) -> float:
+        """Returns the seconds of the budget that are left."""
+        return self._budget - (time.process_time() - self._began)
+
+    def _look_at(self, name: str, *, may_be_late: bool = False) -> None:
+        """Estimates an architecture, and compares it with the best so far where there is time.
+
+        Args:
+            name: of the architecture.
+            may_be_late: whether one that fits only once or twice may be compared on one fold in the end.
+        """
+        about = {"arch": name, "budget": self._budget, "estimates": {name: 0.0}}
+        suits = {} if self._texts.spaced else architecture(name).unspaced
         try:
-            config = resolve({} if texts.spaced else architecture(name).unspaced, given, about)
-            found[name] = one = _Candidate(config, estimate(config, tables))
+            config = resolve(suits, self._given, about)
+            self.found[name] = one = _Candidate(config, estimate(config, self._tables))
         except ConfigError as error:
-            refused = refused or error
-            continue
-        if one.seconds * (1 + _FEWEST) <= left():
-            comparison = comparison or _Comparison(tables, one)
-        elif name in first and one.seconds <= budget:
-            late.append(one)
-            continue
-        if comparison is not None and not comparison.meet(one, left()):
-            untried.append(name)
-    if not found:
-        assert refused is not None
-        raise refused
-    meet_late()
-    if comparison is not None:
-        best = comparison.champion
-    elif late:
-        best = late[0]
-    else:
-        best = min(found.values(), key=lambda one: one.seconds)
-        say(f"none fits within {_said(budget)}; choosing {best.config.arch}, the fastest")
-    for name, one in found.items():
-        say(f"{name}: {_known(one, budget)}{', chosen' if one is best else ''}")
-    if untried:
-        say(f"not compared: {', '.join(untried)}; a larger --budget compares more")
-    estimates = {name: round(one.seconds, 1) for name, one in found.items()}
-    accuracies = {name: round(fmean(one.accuracies), 4) for name, one in found.items() if one.accuracies}
-    return best.config.model_copy(update={"estimates": estimates, "accuracies": accuracies})
+            self._refused = self._refused or error
+            return
+        if one.seconds * (1 + _FEWEST) <= self._left():
+            self._comparison = self._comparison or _Comparison(self._tables, one)
+        elif may_be_late and one.seconds <= self._budget:
+            self._late.append(one)
+            return
+        if self._comparison is not None and not self._comparison.meet(one, self._left()):
+            self.untried.append(name)
+
+    def _meet_late(self) -> None:
+        """Compares those that fit only once or twice on one fold."""
+        if self._comparison is None:
+            return
+        for one in self._late:
+            if not self._comparison.meet(one, self._left(), is_late=True):
+                self.untried.append(one.config.arch)
+        self._late.clear()
+
+    def _has_no_time_for_more(self) -> bool:
+        """Whether something suits, and no time is left to compare another that learns by steps."""
+        by_steps = [one.seconds for one in self.found.values() if not is_fitted(one.config)]
+        return bool(self.found) and (self._comparison is None or self._left() < min(by_steps, default=0.0))
+
+    def _best(self) -> _Candidate:
+        """Returns the best of those that were compared; of none, the first that fits, or the fastest."""
+        if self._comparison is not None:
+            return self._comparison.champion
+        if self._late:
+            return self._late[0]
+        best = min(self.found.values(), key=lambda one: one.seconds)
+        self._say(f"none fits within {_said(self._budget)}; choosing {best.config.arch}, the fastest")
+        return best
 
 
 def _known(one: _Candidate, budget: float) -> str:
