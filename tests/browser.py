@@ -6,7 +6,8 @@ tested are kept in that folder.
 
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ class Watched:
             "console",
             lambda message: self.complaints.append(message.text) if message.type == "error" else None,
         )
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(120_000)
         self.page.goto(url)
         self.page.get_by_role("textbox", name="Text").wait_for()
         self.page.wait_for_selector(".panel")
@@ -91,6 +92,13 @@ class Watched:
 
     def panel(self, name: str) -> Any:
         return self.page.get_by_role("region", name=name, exact=True)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Waits until a condition holds, up to two minutes."""
+        end = time.monotonic() + 120
+        while not condition():
+            assert time.monotonic() < end
+            self.page.wait_for_timeout(20)
 
     def put(self, text: str) -> None:
         """Puts a text in at once, where a browser would take seconds to type it."""

@@ -27,7 +27,7 @@ def start(line: str, *, program: str = "sentitok", **options: Any) -> subprocess
 
 
 def run(
-    line: str, *, program: str = "sentitok", seconds: float = 60, stdin: bytes | None = None, **options: Any
+    line: str, *, program: str = "sentitok", seconds: float = 180, stdin: bytes | None = None, **options: Any
 ) -> tuple[int, str, str]:
     """Runs a command line; returns its code, stdout and stderr."""
     if stdin is not None:

@@ -160,7 +160,7 @@ def server(command: str, output: list[str], folder: Path) -> Iterator[Client]:
         finally:
             process.send_signal(signal.SIGINT)
             try:
-                process.communicate(timeout=60)
+                process.communicate(timeout=180)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

@@ -16,7 +16,7 @@ def on_terminal(
     *,
     program: str = "sentitok",
     columns: int = 90,
-    seconds: float = 60,
+    seconds: float = 180,
     cwd: object = None,
     variables: dict[str, str] | None = None,
 ) -> tuple[int, str]:

@@ -40,7 +40,7 @@ class Client:
         """Sends a JSON object, or bytes as they are; without both, a GET."""
         sent = json.dumps(body).encode() if body is not None else data
         kind = {"content-type": "application/json"} if body is not None else {}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
         try:
             given = {**kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
             connection.request(method or ("GET" if sent is None else "POST"), path, sent, given)
@@ -66,7 +66,7 @@ def serving(app: Any) -> Iterator[Client]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     try:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while not server.started:
             assert thread.is_alive()
             assert time.monotonic() < until

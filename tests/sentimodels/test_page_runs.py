@@ -77,11 +77,8 @@ def n_tokens(client: Client, text: str) -> int:
 
 def settle(page: Watched, expected: list[float], name: str = "lstm") -> list[float]:
     """Waits until the bars show these probabilities; returns what they show."""
-    until = time.monotonic() + 10
-    while (shown := bars(page, name)) != pytest.approx(expected, abs=6e-4):
-        assert time.monotonic() < until, (shown, expected)
-        page.page.wait_for_timeout(20)
-    return shown
+    page.until(lambda: bars(page, name) == pytest.approx(expected, abs=6e-4))
+    return bars(page, name)
 
 
 def test_bars_move_at_every_key(page: Watched, folder: Path) -> None:
@@ -97,11 +94,12 @@ def test_bars_move_at_every_key(page: Watched, folder: Path) -> None:
     assert len({tuple(one) for one in seen}) > 2
     assert seen[0][1] > 0.5 > seen[-1][1]
     fills = page.panel("lstm").locator(".fill")
-    widths = [fill.bounding_box()["width"] for fill in fills.all()]
-    page.page.wait_for_timeout(200)
-    widths = [fill.bounding_box()["width"] for fill in fills.all()]
     whole = page.panel("lstm").locator(".bar").first.bounding_box()["width"]
-    assert [width / whole for width in widths] == pytest.approx(seen[-1], abs=0.02)
+
+    def shares() -> list[float]:
+        return [fill.bounding_box()["width"] / whole for fill in fills.all()]
+
+    page.until(lambda: shares() == pytest.approx(seen[-1], abs=0.02))
     for names in (("neg", "pos"), ("bad", "a longer label of a class")):
         for label, name in zip(page.panel("lstm").locator(".bars .label").all(), names, strict=True):
             label.evaluate("(node, name) => { node.textContent = name; }", name)
@@ -127,8 +125,7 @@ def test_examples_are_answered(page: Watched) -> None:
     for button in buttons.all():
         button.click()
         assert page.text.input_value() == button.text_content()
-        page.page.wait_for_timeout(300)
-        assert sum(bars(page)) == pytest.approx(1, abs=0.002)
+        page.until(lambda: sum(bars(page)) == pytest.approx(1, abs=0.002))
         answers.add(tuple(bars(page)))
     assert len(answers) > 1
 
@@ -336,12 +333,12 @@ def test_a_text_that_is_written_can_be_stopped(chrome: Any, tmp_path: Path) -> N
         page.text.fill("the cat")
         page.text.press("Control+Enter")
         page.page.locator(".piece").nth(2).wait_for(state="attached")
-        page.page.get_by_role("button", name="Stop").click()
+        go, stop = (page.page.get_by_role("button", name=name) for name in ("Continue", "Stop"))
+        stop.click()
+        page.until(go.is_enabled)
         count = page.page.locator(".piece").count()
         page.page.wait_for_timeout(400)
         assert page.page.locator(".piece").count() == count < 40
-        go, stop = (page.page.get_by_role("button", name=name) for name in ("Continue", "Stop"))
-        assert go.is_enabled()
         go.focus()
         page.page.keyboard.press("Enter")
         page.page.locator(".piece").nth(1).wait_for(state="attached")

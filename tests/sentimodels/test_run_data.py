@@ -24,7 +24,11 @@ BAD_DATA: list[tuple[str, str, type[Exception]]] = [
     ("text,label\na,1\nb,1\n", "every row has the label '1'", DataError),
     ("text,label\n", "no rows", DataError),
     ("text,label\na,1\n", "every row has the label", DataError),
-    ("text,a,b\na,1,2\n", "no labels; name their column with --label-column", DataError),
+    (
+        "text,a,b\na,1,2\n",
+        r"no labels; name their column with --label-column \(it has 'text', 'a', 'b'\)",
+        DataError,
+    ),
 ]
 
 

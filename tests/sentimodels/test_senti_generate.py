@@ -240,7 +240,7 @@ def test_a_reader_that_leaves_is_no_error(folder: Path) -> None:
         process.stdout.read(20)  # streamed: the text is far from its end
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(60) == 0
+        assert process.wait(180) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a child here")
@@ -250,7 +250,7 @@ def test_ctrl_c_ends_a_text(folder: Path) -> None:
         assert process.stdout is not None
         process.stdout.read(20)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=180)
     assert process.returncode == 130
     assert err.decode().endswith("senti: stopped by Ctrl-C\n")
 
@@ -270,7 +270,7 @@ def test_a_terminal_is_asked_for_prompts(folder: Path) -> None:
             os.write(ours, typed)
             time.sleep(0.01)
         os.write(ours, b"\x04")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=180)
     os.close(ours)
     assert process.returncode == 0, err
     model = model_of(folder)

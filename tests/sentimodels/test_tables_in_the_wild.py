@@ -331,6 +331,9 @@ REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
     ("air.csv", b"tweet_id,airline_sentiment,airline_sentiment_confidence,text\n57,neutral,1.0,what @x said\n"
      b"58,positive,0.3486,plus you added it\n",
      ["what @x said", "plus you added it"], ["neutral", "positive"]),
+    ("air.csv", b"tweet_id,airline_sentiment,airline_sentiment_gold,text\n57,neutral,,what @x said\n"
+     b"58,positive,,plus you added it\n59,negative,negative,it was late\n",
+     ["what @x said", "plus you added it"], ["neutral", "positive"]),
     ("excel.csv", b'sep=;\ntext;label\na, b;pos\n"c;d";neg\n', ["a, b", "c;d"], ["pos", "neg"]),
     ("excel.csv", '\ufeffSEP=\t\r\ntext\tlabel\r\na, b\tpos\r\nc\tneg\r\n'.encode(), ["a, b", "c"],
      ["pos", "neg"]),

@@ -228,7 +228,7 @@ def test_a_text_that_nobody_reads_ends(folder: Path) -> None:
 
     models["lm"].write = write_and_count
     with serving(create_app(models, Limits(threads=1), more=routes)) as client:
-        connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=180)
         body = json.dumps({"text": "the", "max_new_tokens": 60, "temperature": 0})
         connection.request("POST", "/api/generate", body, {"content-type": "application/json"})
         connection.getresponse().read(10)
@@ -264,7 +264,7 @@ def test_a_hundred_clients_lose_nothing(client: Client, folder: Path) -> None:
     ready = threading.Barrier(100)
 
     def asking(number: int) -> None:
-        ready.wait(30)
+        ready.wait(180)
         found = client.json("/api/predict", {"text": texts[number], "model": "gpt"})
         np.testing.assert_allclose([one["p"] for one in found["probs"]], expected[number], atol=1e-5)
         if number % 10 == 0:
@@ -346,7 +346,7 @@ def test_the_command_serves_runs_until_a_signal(folder: Path) -> None:
         assert client.json("/api/predict", {"text": "a great film"})["label"] == "pos"
         assert written(client, text="the cat", max_new_tokens=3)[-1]["end"]
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=180)
     assert process.returncode == 130
     assert err.decode() == "senti: stopped by Ctrl-C\n"
 

@@ -176,7 +176,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
         pipe.flush()
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=180)
     assert process.returncode == 130
     assert b"Ctrl-C" in err
     assert b"Traceback" not in err

@@ -117,7 +117,7 @@ def test_children(method: str, tokenizer: Tokenizer, lines: list[str]) -> None:
     with ProcessPoolExecutor(2, mp_context=context) as pool:
         results = [pool.submit(tokenizer.encode_batch, texts, threads=3) for _ in range(4)]
         for result in results:
-            assert result.result(timeout=60) == expected
+            assert result.result(timeout=180) == expected
 
 
 @pytest.mark.skipif("fork" not in METHODS, reason="no fork here")

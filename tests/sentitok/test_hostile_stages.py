@@ -18,7 +18,7 @@ import pytest
 MEMORY = 600 << 20
 #: Resident, beyond what the interpreter and the library take by themselves.
 RESIDENT = 200 << 20
-SECONDS = 60
+SECONDS = 180
 
 RUN = """
     import resource, sys, json

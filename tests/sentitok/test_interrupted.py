@@ -209,7 +209,7 @@ def test_a_signal_is_answered_from_the_first_line_on(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{program}: {words}\n")
 

@@ -45,7 +45,7 @@ def shell(line: str, folder: Path) -> tuple[int, str, str]:
         env=environment(PYTHON=sys.executable),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -107,13 +107,13 @@ def test_a_closed_stream_takes_no_other_file_in(folder: Path) -> None:
 def test_what_the_terminal_cannot_show_is_escaped(encoding: str, folder: Path) -> None:
     plain = environment(PYTHONIOENCODING=encoding, PYTHONUTF8="0")
     with start("show naïve-👍", cwd=folder, env=plain) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=180)
     assert (process.returncode, err) == (0, b"")
     text = out.decode(encoding)
     assert "\\u2502" in text or "|" in text
     assert "\\U0001f44d" in text or "\\x" in text
     with start("show naïve-👍 --json", cwd=folder, env=plain) as process:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=180)
     tokens = json.loads(out)["tokens"]
     assert b"".join(bytes.fromhex(token["bytes"]) for token in tokens).decode() == "naïve-👍"
 
@@ -121,7 +121,7 @@ def test_what_the_terminal_cannot_show_is_escaped(encoding: str, folder: Path) -
 def test_the_c_locale_is_no_hindrance(folder: Path) -> None:
     bare = {k: v for k, v in environment().items() if k != "PYTHONIOENCODING"} | {"LC_ALL": "C", "LANG": "C"}
     with start("show naïve", cwd=folder, env=bare) as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=180)
     assert (process.returncode, err) == (0, b"")
 
 

@@ -37,7 +37,7 @@ def run(code: str, **given: Any) -> Any:
         [node(), "--input-type=module", "-e", f"{modules}{values}{_PRINT}{code}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

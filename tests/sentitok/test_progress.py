@@ -148,7 +148,7 @@ def test_ctrl_c(job: str, tmp_path: Path) -> None:
         time.sleep(0.5)
         sent = time.time()
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=180)
     finally:
         process.kill()
     assert process.returncode == 7, out

@@ -66,7 +66,7 @@ def test_the_command_serves_until_a_signal(folder: Path, sent: signal.Signals, c
         client = Client(int(url.rstrip("/").rpartition(":")[2]))
         assert len(client.json("/api/model")["models"]) == 2
         process.send_signal(sent)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=180)
     assert process.returncode == code
     assert err.decode() == f"sentitok: {said}\n"
 

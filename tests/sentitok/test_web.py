@@ -188,7 +188,7 @@ def test_sizes_are_limited(tokenizers: dict[str, TokenizerModel]) -> None:
         answer = client.ask("/api/tokenize", {"text": "x" * 5000})
         assert answer.status == 413
         assert "--max-bytes" in answer.json["error"]
-        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=180) as raw:
             # No length is announced, so it is what comes that counts.
             head = "POST /api/tokenize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
             raw.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
@@ -208,7 +208,7 @@ def test_time_is_limited(tokenizers: dict[str, TokenizerModel]) -> None:
 
 def test_a_request_that_does_not_come_is_given_up(tokenizers: dict[str, TokenizerModel]) -> None:
     with serving(create_app(tokenizers, SMALL)) as client:
-        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=180) as raw:
             head = "POST /api/tokenize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
             raw.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
             assert b" 408 " in raw.recv(4096)
@@ -248,7 +248,7 @@ def test_a_hundred_clients_lose_nothing(client: Client, tokenizers: dict[str, To
     ready = threading.Barrier(100)
 
     def asking(text: str) -> list[list[int]]:
-        ready.wait(30)
+        ready.wait(180)
         found = [client.json("/api/tokenize", {"text": text}) for _ in range(3)]
         return [[token["id"] for token in one["tokens"]] for one in found]
 

@@ -22,7 +22,7 @@ def encodes_after_a_fork(tokenizer: Any) -> None:
             target=lambda: (tokenizer.encode("Hi"), tokenizer.encode_batch(["hi", "there"]))
         )
         process.start()
-        process.join(timeout=20)
+        process.join(timeout=180)
         ended = not process.is_alive()
         process.kill()
         process.join()

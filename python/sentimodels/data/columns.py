@@ -21,8 +21,9 @@ from typing import Any
 
 from ..errors import DataError
 from .opening import TextFile, hash_file
-from .row_buffer import CellError, Rows, as_label, as_text, as_texts, listed, whole_cells, without_breaks
+from .row_buffer import CellError, Rows, as_label, as_text, as_texts, whole_cells, without_breaks
 from .separated import Block, Dialect, Place, parsed, rows_within_cells
+from .table import listed
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
@@ -235,15 +236,21 @@ def _n_words(cells: Sequence[str]) -> float:
 
 def _few_values(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequence[str]]) -> str | None:
     """The one column of few values whose name holds that of a label, such as `airline_sentiment`."""
-    matches = [
-        name
-        for name in names
-        if name not in taken
-        and set(re.findall("[a-z]+", name.lower())) & set(_LABEL)
-        and len(set(sample.get(name, ()))) <= 20
-        and not any(re.fullmatch(r"[0-9]*\.[0-9]*[1-9][0-9]*", cell) for cell in sample.get(name, ()))
-    ]
-    return matches[0] if len(matches) == 1 else None
+
+    def matches(name: str) -> bool:
+        cells = sample.get(name, ())
+        filled = [cell for cell in cells if cell.strip()]
+        return (
+            name not in taken
+            and bool(set(re.findall("[a-z]+", name.lower())) & set(_LABEL))
+            # Not `airline_sentiment_gold`, which a few rows have.
+            and len(filled) * 2 > len(cells)
+            and len(set(filled)) <= 20
+            and not any(re.fullmatch(r"[0-9]*\.[0-9]*[1-9][0-9]*", cell) for cell in filled)
+        )
+
+    matching = [name for name in names if matches(name)]
+    return matching[0] if len(matching) == 1 else None
 
 
 def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = False) -> None:
@@ -264,6 +271,7 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
         chosen, notes = choose(table.names, asked, rows.path, table.sample)
         rows.notes += notes
         rows.columns = {role: name for role, name in vars(chosen).items() if name is not None}
+        rows.names = table.names
         kept = [name for name in table.names if name in asked.keep or "all" in asked.keep]
     roles, where = (chosen.label, chosen.group, chosen.id), asked.where
     every = [chosen.text, *roles, where and where[0], *kept]

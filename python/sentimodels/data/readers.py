@@ -36,9 +36,9 @@ from .opening import (
     open_text,
     plain_suffix,
 )  # fmt: skip
-from .row_buffer import Blank, Rows, Sample, listed
+from .row_buffer import Blank, Rows, Sample
 from .separated import SEPARATORS, quotes_throughout, recognised, separator_of, sets_separator
-from .table import Table
+from .table import Table, listed
 
 if TYPE_CHECKING:
     from .sst.trees import Nodes

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import DataError
 from .opening import whole_characters
-from .table import Table
+from .table import Table, listed
 
 __all__ = ["CellError", "Sample", "allot", "as_label", "as_text", "as_texts"]
 
@@ -118,6 +118,7 @@ class Rows:
         with_lines: keep the line of each row.
         classes: labels name classes; otherwise they are texts, as the targets of a translation.
         columns: names of the columns that are read, by role.
+        names: names of all columns of the file.
         others: columns that are kept, by name.
         place: rows of the file so far, those that a condition left out included.
         seen: rows so far that fulfil the condition.
@@ -139,6 +140,7 @@ class Rows:
     numbers: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
+    names: Sequence[str] = ()
     others: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     place: int = 0
@@ -269,6 +271,7 @@ class Rows:
             numbers=self.numbers,
             lines=self.lines or None,
             columns=self.columns,
+            names=self.names,
             kept=self.others,
         )
         notes = list(self.notes)
@@ -327,10 +330,6 @@ def _put(column: list[_T], values: Iterable[_T], slots: Sequence[int] | None) ->
 def _rows(n: int) -> str:
     return f"{n:,} row" if n == 1 else f"{n:,} rows"
 
-
-def listed(names: Sequence[str]) -> str:
-    """Writes names for a message."""
-    return ", ".join(repr(name) for name in names)
 
 
 # A decimal number with digits on both sides of the point. "01.5" and "1e3" may be codes.

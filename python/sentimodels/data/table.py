@@ -36,6 +36,7 @@ class Table:
             for rows that are from no file.
         lines: the line that each row begins on, counted from 1, where that was asked for.
         columns: the names of the columns that were read, by role (`text`, `label`, `group`, `id`).
+        names: the names of all columns of the file, for messages.
         kept: other columns that were asked for, by name.
     """
 
@@ -50,6 +51,7 @@ class Table:
     numbers: list[int] | None = None
     lines: list[int] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    names: Sequence[str] = ()
     kept: Mapping[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,7 +84,8 @@ class Table:
             DataError: if there are none.
         """
         if self.labels is None:
-            raise DataError(f"{self.source}: no labels; name their column with --label-column")
+            among = f" (it has {listed(self.names)})" if self.names else ""
+            raise DataError(f"{self.source}: no labels; name their column with --label-column{among}")
         return self.labels
 
     @staticmethod
@@ -104,6 +107,11 @@ class Table:
             sha256="",
         )
         return replace(table, sha256=hash_rows(table.texts, table.labels))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Writes names for a message."""
+    return ", ".join(repr(name) for name in names)
 
 
 def _pick(column: list[_T], rows: list[int]) -> list[_T]:
