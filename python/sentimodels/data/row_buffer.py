@@ -331,7 +331,6 @@ def _rows(n: int) -> str:
     return f"{n:,} row" if n == 1 else f"{n:,} rows"
 
 
-
 # A decimal number with digits on both sides of the point. "01.5" and "1e3" may be codes.
 _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)\.([0-9]+)")
 _TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
