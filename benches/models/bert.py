@@ -37,7 +37,7 @@ from train_one import by_group, elsewhere, scored
 
 from sentimodels.classifier import Classifier
 from sentimodels.data import Table, TrainingRecord
-from sentimodels.data.sst.kaggle import submission
+from sentimodels.data.sst import submission
 from sentimodels.data.writers import write_atomically
 from sentimodels.evaluation.predictions import Predictions, predict
 from sentimodels.runs.directory import finished

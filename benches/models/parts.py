@@ -15,7 +15,7 @@ import numpy as np
 
 from sentimodels.data import Table, read_table, split, training_table
 from sentimodels.data.exclusion import Exclusion
-from sentimodels.data.sst.kaggle import with_rebuilt_labels
+from sentimodels.data.sst import with_rebuilt_labels
 
 SEED = 42
 DEV_SHARE = 0.1

@@ -23,9 +23,9 @@ from sentimodels.data.encoded import batches
 from sentimodels.errors import DataError
 from sentimodels.explain import attribute
 from sentimodels.explain.attribution import scores_of
+from sentimodels.explain.bags import occurrences
+from sentimodels.explain.integrated_gradients import integrate
 from sentimodels.explain.leave_one_out import leave_one_out
-from sentimodels.explain.occurrences import occurrences
-from sentimodels.explain.quadrature import integrate
 from sentimodels.models import ARCHITECTURES
 from sentimodels.models.bow import BowConfig
 from sentimodels.nn.embedding import Mixing

@@ -14,7 +14,7 @@ from senti_in_process import senti
 from sentimodels.data import Table, read_table
 from sentimodels.data.exclusion import Exclusion, hash_file_of, text_key
 from sentimodels.data.normalization import letters
-from sentimodels.data.sst.kaggle import submission, with_rebuilt_labels
+from sentimodels.data.sst import submission, with_rebuilt_labels
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
 from sentimodels.runs.families import resolve

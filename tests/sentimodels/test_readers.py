@@ -18,7 +18,7 @@ from sampled_cases import sample
 from sentimodels.data import Table, read_table
 from sentimodels.data.readers import FORMATS
 from sentimodels.data.row_buffer import as_text
-from sentimodels.data.sst.trees import phrases, unescape
+from sentimodels.data.sst import phrases, unescape
 from sentimodels.data.writers import write_table, write_texts
 from sentimodels.errors import DataError
 

@@ -251,7 +251,7 @@ def sst(
 ) -> None:
     """Convert treebank files to a table, or label the Kaggle test file from them."""
     from ..data import read_table
-    from ..data.sst.kaggle import with_rebuilt_labels
+    from ..data.sst import with_rebuilt_labels
     from ..data.writers import write_table
 
     if phrases and binary:

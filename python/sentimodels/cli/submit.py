@@ -60,7 +60,7 @@ def submit(
     traceback: Traceback = False,
 ) -> None:
     """Write predictions as a Kaggle submission."""
-    from ..data.sst.kaggle import SUBMISSIONS, submission
+    from ..data.sst import SUBMISSIONS, submission
     from ..data.writers import write_atomically
 
     if form not in SUBMISSIONS:

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import DataError
 from .normalization import text_hashes
-from .opening import hash_hashes, open_text
-from .readers import read_table
+from .opening import hash_hashes
+from .readers import open_texts, read_table
 from .table import Table
 
 __all__ = ["ParallelText", "read_lines", "read_parallel", "split_pairs"]
@@ -122,8 +122,8 @@ def read_lines(
     path: Path, *, encoding: str | None = None, max_line_bytes: int | None = None
 ) -> tuple[list[str], str]:
     """Returns the lines of a text file, and the hash of its bytes after decompression."""
-    with open_text(path, encoding or "utf-8", max_line_bytes) as file:
-        return list(file.lines()), file.sha256()
+    with open_texts(path, format="lines", encoding=encoding, max_line_bytes=max_line_bytes) as file:
+        return list(file.texts), file.sha256()
 
 
 def _of_table(path: Path, source: str | None, target: str | None, **reading: Any) -> ParallelText:

@@ -41,7 +41,7 @@ from .separated import SEPARATORS, quotes_throughout, recognised, separator_of, 
 from .table import Table, listed
 
 if TYPE_CHECKING:
-    from .sst.trees import Nodes
+    from .sst import Nodes
 
 # How many lines decide what a file without a telling suffix is.
 _PEEKED = 50
@@ -578,7 +578,7 @@ def _hash_of_files(files: Mapping[str, Path], known: Mapping[str, str]) -> str:
 
 def _trees(nodes: "Nodes", *, binary: bool = False) -> Callable[[Source], Any]:
     def read(file: TextFile, source: Source) -> OpenTable:
-        from .sst.trees import read_trees
+        from .sst import read_trees
 
         rows = read_trees(file, nodes=nodes, binary=binary, undo_escapes=source.wanted.unescape)
         return _fixed(("text", "label", "group"), rows, file.sha256)

@@ -1,1 +1,0 @@
-"""The Stanford Sentiment Treebank: its trees and its Kaggle form."""
