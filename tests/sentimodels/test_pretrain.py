@@ -16,7 +16,7 @@ from animals import config_of, write_corpus
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models.language import build_language_model
 from sentimodels.nn.backbone import set_recompute
-from sentimodels.recipes.pretraining import _rows_in
+from sentimodels.recipes.corpus import rows_in
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_directory import load_language_model
@@ -231,7 +231,7 @@ def test_files_of_others_are_left_alone(corpus: Path, tmp_path: Path) -> None:
 
 def test_what_was_killed_while_it_prepared_can_be_repeated(corpus: Path, tmp_path: Path) -> None:
     tokens = tmp_path / "run" / "tokens"
-    with _rows_in(tmp_path / "run"):
+    with rows_in(tmp_path / "run"):
         (tokens / "shard-00000.bin").write_bytes(b"a part")
     train(config_of(corpus), tmp_path / "run")
     assert not tokens.exists()

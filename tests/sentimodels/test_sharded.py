@@ -21,12 +21,11 @@ import sentimodels
 from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.recipes.pretraining import _shared_again
 from sentimodels.runs.execute import Callbacks
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.train import resume, train
 from sentimodels.training.distributed import Distributed
-from sentimodels.training.fsdp import check_sharded, go_on_drawing, save_sharded
+from sentimodels.training.fsdp import check_sharded, go_on_drawing, save_sharded, shared_again
 
 PACKAGES = Path(sentimodels.__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
@@ -253,12 +252,12 @@ def test_a_part_that_cannot_be_written_is_an_error_of_ours(
 
 def test_rows_that_cannot_be_shared(folder: Path) -> None:
     asked = config(folder, "gpt", 2, parallel="fsdp")
-    found = _shared_again(asked, folder / "gpt-stopped", 4)
+    found = shared_again(asked, folder / "gpt-stopped", 4)
     assert found.train.batch_size == 1
     with pytest.raises(
         CheckpointError, match=r"3 processes .* 4 rows evenly; type: torchrun --nproc-per-node 2"
     ):
-        _shared_again(asked, folder / "gpt-stopped", 3)
+        shared_again(asked, folder / "gpt-stopped", 3)
 
 
 def test_the_page(folder: Path) -> None:

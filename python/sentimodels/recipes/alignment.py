@@ -21,6 +21,7 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..generation.generate import Limits
 from ..models.language import CausalModel
+from ..runs.directory import absolutize_paths
 from ..runs.ensemble import predictor_hash
 from ..runs.execute import Recipe
 from ..runs.families import ALIGNMENT
@@ -74,7 +75,7 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         """Notes which base and which reward these are; the data is read for them, in `task`."""
         if self.resumed:
             return
-        config = _absolutize_paths(self.config)
+        config = absolutize_paths(self.config)
         hashes = {"base_sha256": predictor_hash(Path(config.base))}
         if config.task.reward_run is not None:
             hashes["reward_sha256"] = predictor_hash(Path(config.task.reward_run))
@@ -177,22 +178,3 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         write_atomically(self.out / SAMPLES, samples_of(before, after))
         self.warn(*(f"warning: {warning}" for warning in compared["warnings"]))
         return {"alignment": compared}
-
-
-def _absolutize_paths(config: AlignConfig) -> AlignConfig:
-    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
-    files = {
-        key: str(Path(path).absolute())
-        for key in ("train", "held_out", "exclude")
-        if (path := getattr(config.data, key)) is not None
-    }
-    task = config.task
-    if task.reward_run is not None:
-        task = task.model_copy(update={"reward_run": str(Path(task.reward_run).absolute())})
-    return config.model_copy(
-        update={
-            "base": str(Path(config.base).absolute()),
-            "data": config.data.model_copy(update=files),
-            "task": task,
-        }
-    )

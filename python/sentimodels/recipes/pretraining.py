@@ -6,49 +6,39 @@ them; they are removed once the run has finished.
 
 import shutil
 import statistics
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from sentitok import Tokenizer
-from sentitok.datasets import TokenDataset
 
 from ..config import LanguageConfig, MaskedConfig
-from ..errors import CheckpointError, ConfigError, SentiError
+from ..errors import ConfigError
 from ..models.language import LanguageModule, build_language_model, language_model_shape
 from ..nn.backbone import set_recompute
+from ..runs.directory import absolutize_paths
 from ..runs.execute import Recipe
 from ..runs.language_directory import (
-    SOURCES,
     begin_language_run,
-    end_of_start,
     load_tokenizer,
     tokenizer_of_start,
 )
-from ..runs.lineage import own_sources, sources_of_start
-from ..runs.manifest import read_json
+from ..runs.lineage import sources_of_start
 from ..runs.start import start_from
 from ..tasks.masked import MaskedToken
 from ..tasks.next_token import NextToken
-from ..text.corpus import is_encoded, open_corpus, prepare, shards_hash
+from ..text.corpus import open_corpus, prepare
 from ..text.packed import RowOrder
 from ..text.special_tokens import masked_tokens
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
 from ..training.history import FORMULA, Fit, mfu, peak_of, read_records, working_parameters
 from ..training.optimizer import check_possible
-from ..training.state import STATE
-from .corpus_warnings import notes_of
+from .corpus import TOKENS, check_same_corpus, notes_of, rows_in, with_end_of_start
 
-__all__ = ["TOKENS", "PretrainingRecipe"]
+__all__ = ["PretrainingRecipe"]
 
-# The folder of a run that holds its rows until it has finished.
-TOKENS, _CLAIM = "tokens", ".rows"
 # Documents that a plan reads, at most.
 _DOCUMENTS = 100_000
 
@@ -85,15 +75,18 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
         if self.rehearsed:
             self._limit_documents()
         if self.resumed:
-            self.config = _shared_again(self.config, self.out, self.processes.world)
+            if self.config.train.parallel == "fsdp":
+                from ..training.fsdp import shared_again
+
+                self.config = shared_again(self.config, self.out, self.processes.world)
         else:
-            self.config = _with_end_of_start(_absolutize_paths(self.config))
+            self.config = with_end_of_start(absolutize_paths(self.config))
         with self.processes.first() as first:
             if first and self.resumed:
-                _check_same(self.config, self.out)
+                check_same_corpus(self.config, self.out)
             elif first:
                 _refuse_impossible(self.config, self.processes.world)
-                with _rows_in(self.out):
+                with rows_in(self.out):
                     self._write_rows()
         self.corpus, self.encoder = open_corpus(self.out / TOKENS), load_tokenizer(self.out)
         self.warn(*notes_of(self.config, self.corpus, self.encoder, resumed=self.resumed))
@@ -222,65 +215,6 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
         return speed
 
 
-def _shared_again(config: LanguageConfig, out: Path, world: int) -> LanguageConfig:
-    """Gives each process so many rows that all together have those of the run's batches.
-
-    Raises:
-        CheckpointError: if the rows cannot be shared evenly.
-    """
-    if config.train.parallel == "ddp" or not (out / STATE).is_file():
-        return config
-    from ..training.fsdp import rows_of_state
-
-    rows = rows_of_state(out)
-    if rows % world:
-        fewer = max(n for n in range(1, world) if rows % n == 0)
-        raise CheckpointError(
-            f"{out}: {world} processes cannot share its batches of {rows} rows evenly; type: torchrun "
-            f"--nproc-per-node {fewer} -m sentimodels pretrain --resume {out}"
-        )
-    train = config.train.model_copy(update={"batch_size": rows // world})
-    return config.model_copy(update={"train": train})
-
-
-def _with_end_of_start(config: LanguageConfig) -> LanguageConfig:
-    """Returns the configuration, with the end of documents of the run that a model starts from.
-
-    That model knows no other. One that is named takes precedence, as does the separator of an encoded corpus.
-    """
-    tokenizer = tokenizer_of_start(config)
-    if tokenizer is None or config.data.end is not None or is_encoded(config):
-        return config
-    end = end_of_start(config, tokenizer)
-    return config.model_copy(update={"data": config.data.model_copy(update={"end": end})})
-
-
-@contextmanager
-def _rows_in(out: Path) -> Iterator[None]:
-    """A block that writes rows: where it fails, they go, and so does the folder that was made for them.
-
-    Raises:
-        CheckpointError: if files lie there that no run has put there.
-    """
-    folder, was_there = out / TOKENS, out.exists()
-    others = folder.is_dir() and any(folder.iterdir()) and not (folder / _CLAIM).is_file()
-    if others or folder.is_file():
-        raise CheckpointError(
-            f"{folder}: is not empty, and the run would keep its rows there and remove them in the end; give "
-            "another --out, or move it away"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _CLAIM).touch()
-    try:
-        yield
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        if not was_there:
-            with suppress(OSError):
-                out.rmdir()
-        raise
-
-
 def _refuse_impossible(config: LanguageConfig, world: int) -> None:
     """Refuses a model that cannot do the task or be trained so, before the corpus is read."""
     if config.train.parallel == "fsdp":
@@ -291,47 +225,6 @@ def _refuse_impossible(config: LanguageConfig, world: int) -> None:
     check_possible(module, config.optim)
     if config.train.recompute and not set_recompute(module, True):
         raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
-
-
-def _absolutize_paths(config: LanguageConfig) -> LanguageConfig:
-    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
-    data = config.data
-    paths: dict[str, Any] = {"corpus": tuple(str(Path(path).absolute()) for path in data.corpus)}
-    for name in ("tokenizer", "exclude"):
-        if getattr(data, name) is not None:
-            paths[name] = str(Path(getattr(data, name)).absolute())
-    train = config.train
-    if train.init_from is not None:
-        train = train.model_copy(update={"init_from": str(Path(train.init_from).absolute())})
-    return config.model_copy(update={"data": data.model_copy(update=paths), "train": train})
-
-
-def _check_same(config: LanguageConfig, out: Path) -> None:
-    """Writes the rows again where they are gone; refuses a corpus that is not what the run began with.
-
-    Raises:
-        CheckpointError: naming the file.
-    """
-    then = own_sources(read_json(out / SOURCES).get("sources", []))
-    for source in then if is_encoded(config) else ():
-        if shards_hash(TokenDataset(Path(source["source"]))) != source["sha256"]:
-            raise _changed(source)
-    with suppress(SentiError):
-        if own_sources(open_corpus(out / TOKENS).facts.sources) == then:
-            return
-    prepare(config, out / TOKENS, load_tokenizer(out), resumed=True)
-    now = own_sources(open_corpus(out / TOKENS).facts.sources)
-    if now != then:
-        shutil.rmtree(out / TOKENS)
-        old, new = next(pair for pair in zip_longest(then, now) if pair[0] != pair[1])
-        raise _changed(new or old)
-
-
-def _changed(source: Mapping[str, Any]) -> CheckpointError:
-    """Returns the error of a corpus that is not what the run began with."""
-    return CheckpointError(
-        f"{source['source']}: has changed since the run began; start a new one, with another --out"
-    )
 
 
 def _budget(config: LanguageConfig, stop: str) -> str:

@@ -16,7 +16,7 @@ from ..config import TranslationConfig
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
-from ..runs.directory import load_weights, metadata_of
+from ..runs.directory import absolutize_paths, load_weights, metadata_of
 from ..runs.execute import Recipe
 from ..runs.language_directory import begin_with, load_tokenizer
 from ..runs.lineage import check_same_rows, record_of
@@ -58,7 +58,7 @@ class TranslationRecipe(Recipe[TranslationConfig]):
         self.encoder = joint_tokenizer(self.config.data, self._train.sources, self._train.targets)
         end, _ = end_of(self.encoder, self.config.data.end)
         data = self.config.data.model_copy(update={"end": end})
-        self.config = _absolutize_paths(self.config.model_copy(update={"data": data}))
+        self.config = absolutize_paths(self.config.model_copy(update={"data": data}))
 
     def build(self) -> nn.Module:
         """Builds the model."""
@@ -135,23 +135,3 @@ class TranslationRecipe(Recipe[TranslationConfig]):
         translations = [ranked[0].text for ranked in best]
         tokenizer = self.config.task.bleu_tokenizer
         return translation_scores(translations, self._valid.targets, tokenizer=tokenizer)
-
-
-def _absolutize_paths(config: TranslationConfig) -> TranslationConfig:
-    """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
-    data, train = config.data, config.train
-    files = {
-        name: tuple(str(Path(path).absolute()) for path in getattr(data, name)) for name in ("train", "valid")
-    }
-    given = {
-        name: str(Path(getattr(data, name)).absolute())
-        for name in ("tokenizer", "exclude")
-        if getattr(data, name) is not None
-    }
-    start = None if train.init_from is None else str(Path(train.init_from).absolute())
-    return config.model_copy(
-        update={
-            "data": data.model_copy(update={**files, **given}),
-            "train": train.model_copy(update={"init_from": start}),
-        }
-    )

@@ -15,7 +15,7 @@ from ..config import Section
 from ..data.opening import read_small
 from ..errors import ConfigError, did_you_mean
 
-__all__ = ["checked", "merge", "read_toml", "set_value", "with_files", "written"]
+__all__ = ["FILES", "checked", "merge", "read_toml", "set_value", "with_files", "written"]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 # Keys whose values name files, by section.
-_FILES = {
+FILES = {
     "data": ("train", "valid", "test", "tokenizer", "vectors", "corpus", "held_out", "exclude"),
     "task": ("teacher", "reward_run"),
     "train": ("init_from",),
@@ -54,7 +54,7 @@ def with_files(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return next((str(path) for path in beside if path.exists()), value)
 
     made = dict(tree)
-    for section, keys in _FILES.items():
+    for section, keys in FILES.items():
         values = made.get(section)
         if isinstance(values, Mapping):
             made[section] = {key: found(one) if key in keys else one for key, one in values.items()}

@@ -28,14 +28,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
-from ..config import RunConfig
+from ..config import RunConfig, Written
 from ..data.record import TrainingRecord
 from ..data.table import Labels
 from ..data.writers import write_atomically
@@ -43,6 +43,7 @@ from ..errors import CheckpointError
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.state import STATE, drop_shards
+from .config import FILES
 from .families import CLASSIFIER, check_there
 from .manifest import MANIFEST, check_unchanged, read_json, sha256_of, to_json, without
 from .pretrained import absolutize_arch
@@ -73,8 +74,7 @@ METRICS = "metrics.jsonl"
 UNFINISHED = (STATE, CROSSFIT)
 _FORMAT = "sentimodels.run/1"
 _GIT_SECONDS = 10
-# What `[data]` names files by.
-_PATHS = ("train", "valid", "test", "tokenizer", "vectors", "exclude")
+_Config = TypeVar("_Config", bound=Written)
 
 
 class HasFingerprint(Protocol):
@@ -146,16 +146,26 @@ def finished(folder: Path) -> bool:
     return (folder / MANIFEST).is_file() and not (folder / STATE).is_file()
 
 
-def absolutize_paths(config: RunConfig) -> RunConfig:
+def absolutize_paths(config: _Config) -> _Config:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
-    config = config.model_copy(update={"arch": absolutize_arch(config.arch)})
-    paths = {name: getattr(config.data, name) for name in _PATHS}
-    absolute = {name: str(Path(path).absolute()) for name, path in paths.items() if path}
-    made = config.model_copy(update={"data": config.data.model_copy(update=absolute)})
-    if config.train.init_from is None:
-        return made
-    start = {"init_from": str(Path(config.train.init_from).absolute())}
-    return made.model_copy(update={"train": config.train.model_copy(update=start)})
+    made: dict[str, Any] = {}
+    for name, keys in FILES.items():
+        section = getattr(config, name)
+        paths = {key: _absolute(path) for key in keys if (path := getattr(section, key, None))}
+        if paths:
+            made[name] = section.model_copy(update=paths)
+    if base := getattr(config, "base", None):
+        made["base"] = _absolute(base)
+    if arch := getattr(config, "arch", None):
+        made["arch"] = absolutize_arch(arch)
+    return config.model_copy(update=made)
+
+
+def _absolute(path: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """Returns a path, or each of several, from the root."""
+    if isinstance(path, tuple):
+        return tuple(str(Path(one).absolute()) for one in path)
+    return str(Path(path).absolute())
 
 
 def begin_run(

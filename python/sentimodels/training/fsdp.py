@@ -45,8 +45,8 @@ __all__ = [
     "check_sharded",
     "go_on_drawing",
     "load_sharded",
-    "rows_of_state",
     "save_sharded",
+    "shared_again",
     "whole_weights",
 ]
 
@@ -350,13 +350,23 @@ def load_sharded(
     return parts, stored["random"], progress
 
 
-def rows_of_state(folder: Path) -> int:
-    """Returns the rows of a batch, of all processes together, of the run whose state this is.
+def shared_again(config: LanguageConfig, out: Path, world: int) -> LanguageConfig:
+    """Gives each process so many rows that all together have those of the run's batches.
 
     Raises:
-        CheckpointError: if there is no state.
+        CheckpointError: if the rows cannot be shared evenly.
     """
-    return int(load_state(folder / STATE)[1][_ROWS])
+    if not (out / STATE).is_file():
+        return config
+    rows = int(load_state(out / STATE)[1][_ROWS])
+    if rows % world:
+        fewer = max(n for n in range(1, world) if rows % n == 0)
+        raise CheckpointError(
+            f"{out}: {world} processes cannot share its batches of {rows} rows evenly; type: torchrun "
+            f"--nproc-per-node {fewer} -m sentimodels pretrain --resume {out}"
+        )
+    train = config.train.model_copy(update={"batch_size": rows // world})
+    return config.model_copy(update={"train": train})
 
 
 def _reasons(error: BaseException) -> str:

@@ -1,32 +1,105 @@
-"""`notes_of`: warnings about a corpus, before pre-training begins.
+"""The corpus of a run of pre-training: its rows in the run directory, and what the user should know of it.
 
-Not for what is refused (`text/corpus_stats.py`).
+`text/corpus_stats.py` refuses what cannot be trained on.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from sentitok import Tokenizer
+from sentitok.datasets import TokenDataset
 
 from ..config import CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
-from ..errors import SentiError
+from ..errors import CheckpointError, SentiError
 from ..runs.families import LANGUAGE_MODEL
-from ..runs.language_directory import end_of_start, tokenizer_of_start
+from ..runs.language_directory import SOURCES, end_of_start, load_tokenizer, tokenizer_of_start
 from ..runs.lineage import own_sources, record_of
 from ..runs.manifest import read_json
 from ..tasks.masked import share_read
-from ..text.corpus import Corpus
+from ..text.corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash
 from ..text.documents import kind_of
 from ..text.special_tokens import masked_tokens
 
-__all__ = ["notes_of"]
+__all__ = ["TOKENS", "check_same_corpus", "notes_of", "rows_in", "with_end_of_start"]
+
+# The folder of a run that holds its rows until it has finished.
+TOKENS, _CLAIM = "tokens", ".rows"
 
 # Where rows of two halves read a smaller share of the tokens than this, a note says so.
 _MUCH = 0.7
 # What decides which documents of files validate, beside how the files are read.
 _DIVIDING = ("limit", "valid_share", "split_seed")
+
+
+@contextmanager
+def rows_in(out: Path) -> Iterator[None]:
+    """A block that writes rows: where it fails, they go, and so does the folder that was made for them.
+
+    Raises:
+        CheckpointError: if files lie there that no run has put there.
+    """
+    folder, was_there = out / TOKENS, out.exists()
+    others = folder.is_dir() and any(folder.iterdir()) and not (folder / _CLAIM).is_file()
+    if others or folder.is_file():
+        raise CheckpointError(
+            f"{folder}: is not empty, and the run would keep its rows there and remove them in the end; give "
+            "another --out, or move it away"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _CLAIM).touch()
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not was_there:
+            with suppress(OSError):
+                out.rmdir()
+        raise
+
+
+def check_same_corpus(config: LanguageConfig, out: Path) -> None:
+    """Writes the rows again where they are gone; refuses a corpus that is not what the run began with.
+
+    Raises:
+        CheckpointError: naming the file.
+    """
+    then = own_sources(read_json(out / SOURCES).get("sources", []))
+    for source in then if is_encoded(config) else ():
+        if shards_hash(TokenDataset(Path(source["source"]))) != source["sha256"]:
+            raise _changed(source)
+    with suppress(SentiError):
+        if own_sources(open_corpus(out / TOKENS).facts.sources) == then:
+            return
+    prepare(config, out / TOKENS, load_tokenizer(out), resumed=True)
+    now = own_sources(open_corpus(out / TOKENS).facts.sources)
+    if now != then:
+        shutil.rmtree(out / TOKENS)
+        old, new = next(pair for pair in zip_longest(then, now) if pair[0] != pair[1])
+        raise _changed(new or old)
+
+
+def _changed(source: Mapping[str, Any]) -> CheckpointError:
+    """Returns the error of a corpus that is not what the run began with."""
+    return CheckpointError(
+        f"{source['source']}: has changed since the run began; start a new one, with another --out"
+    )
+
+
+def with_end_of_start(config: LanguageConfig) -> LanguageConfig:
+    """Returns the configuration, with the end of documents of the run that a model starts from.
+
+    That model knows no other. One that is named takes precedence, as does the separator of an encoded corpus.
+    """
+    tokenizer = tokenizer_of_start(config)
+    if tokenizer is None or config.data.end is not None or is_encoded(config):
+        return config
+    end = end_of_start(config, tokenizer)
+    return config.model_copy(update={"data": config.data.model_copy(update={"end": end})})
 
 
 def notes_of(
