@@ -1,5 +1,7 @@
 """What every row of a table of choices keeps; architectures and explainers have files of their own."""
 
+import json
+import tracemalloc
 from pathlib import Path
 from typing import Any, get_args
 
@@ -237,6 +239,32 @@ def test_a_reader_gives_the_same_texts_as_table_and_as_corpus(name: str, tmp_pat
         documents = Documents(CorpusConfig(corpus=(str(path),), format=name))
         assert list(documents) == table.texts
         assert documents.sources[0]["sha256"] == table.sha256
+
+
+LONG = "long text " * 5_000
+# A line, or lines, of a file of long texts; other formats hold short ones, or are in memory as a whole.
+LONG_ROWS = {
+    "lines": LONG,
+    "paragraphs": f"{LONG}\n",
+    "fasttext": f"__label__a {LONG}",
+    "pairs": f"{LONG}\t1",
+    "csv": f'1,"{LONG}"',
+    "tsv": f"1\t{LONG}",
+    "jsonl": json.dumps({"text": LONG}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_ROWS)
+def test_texts_are_read_in_memory_that_does_not_grow(name: str, tmp_path: Path) -> None:
+    head = {"csv": "id,text\n", "tsv": "id\ttext\n"}.get(name, "")
+    n_rows = 1600
+    (tmp_path / "a").write_text(head + f"{LONG_ROWS[name]}\n" * n_rows)
+    tracemalloc.start()
+    with open_texts(tmp_path / "a", format=name) as file:
+        assert sum(len(text.strip()) == len(LONG) - 1 for text in file.texts) == n_rows
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6  # of 80e6 characters
 
 
 @pytest.mark.parametrize("name", [name for name, row in READERS.items() if row.has_columns])

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -265,8 +264,8 @@ def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
 
 
 KAGGLE_HEADER = ("PhraseId", "SentenceId", "Phrase")
-# Rows added at a time.
-_AT_ONCE = 4096
+# Characters of the rows that are read at a time, or a little more.
+_AT_ONCE = 1 << 18
 # A label of fastText's files.
 _LABEL = re.compile(r"(?<!\S)__label__(\S+)\s*")
 # `123_7.txt` of the IMDB folder: the review's number and its rating.
@@ -374,12 +373,14 @@ def _fixed(names: Sequence[str], rows: Iterator[_Row], sha256: Callable[[], str]
 
     def blocks(*_: object) -> Iterator[Cells]:
         block: list[_Row] = []
+        size = 0
         try:
             for row in rows:
                 block.append(row)
-                if len(block) == _AT_ONCE:
+                size += 1 + sum(map(len, row[1:]))
+                if size >= _AT_ONCE:
                     yield cells(block)
-                    block = []
+                    block, size = [], 0
         except (DataError, FormatError, UnicodeError):
             if block:
                 yield cells(block)
@@ -469,9 +470,8 @@ def _plain(file: TextFile, _: Source) -> OpenTable:
     """Opens texts, one a line. An empty line is a row too, so that answers line up with the lines."""
 
     def blocks(*_: object) -> Iterator[Cells]:
-        lines = file.lines()
-        while some := list(islice(lines, _AT_ONCE)):
-            yield Cells({"text": some})
+        for lines in file.line_blocks():
+            yield Cells({"text": lines})
 
     return OpenTable(("text",), blocks, file.sha256, fixed=True)
 

@@ -394,7 +394,7 @@ _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|",
 # What separates the cells of one column: a character that texts do not have.
 _NONE = "\x1f"
 # Rows that decide, and how much of the file they are looked for in.
-_ROWS, _CHARS = 200, 1 << 18
+_ROWS, _HEAD = 200, 1 << 18
 _TELLING = 1000
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*")
 _PADDING = re.compile(r";{2,}$")
@@ -538,8 +538,8 @@ def recognised(
         DataError: if the rows have different numbers of columns, or a quote does not close.
     """
     with opened() as stream:
-        head = stream.read(_CHARS)
-    ended = len(head) < _CHARS
+        head = stream.read(_HEAD)
+    ended = len(head) < _HEAD
     setting, is_set = _SET.match(head), False
     if setting is not None:
         opened, head = _below_first_line(opened), head[setting.end() :]
@@ -559,7 +559,7 @@ def recognised(
     quoted = not literal or quotes_throughout(opened, path, sep, limit, padding)
     with opened() as stream:
         source = Unpadded(stream, padding) if padding else stream
-        some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_CHARS)
+        some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_HEAD)
         first: list[list[str]] = []
         all_quoted = False
         for block in some:
@@ -655,7 +655,7 @@ def quotes_throughout(opened: Opener, path: Path, separator: str, limit: int, pa
     several lines would swallow rows: there they do only if every cell of the file is quoted.
     """
     with opened() as stream:
-        if not any('"' in some for some in iter(lambda: stream.read(_CHARS), "")):
+        if not any('"' in some for some in iter(lambda: stream.read(_HEAD), "")):
             return False
     lines_fit = True
     between: int | None = None
