@@ -97,11 +97,7 @@ def card(folder: Path) -> dict[str, Any]:
             "ece_before": first.get("valid", {}).get("ece_before"),
             "ece": first.get("valid", {}).get("ece"),
         },
-        "training": {
-            "seed": config.train.seed, "stop": about["fit"]["stop"], "steps": about["fit"]["steps"],
-            "best_step": about["fit"]["best_step"], "device": about.get("device"),
-            "seconds": round(sum(about.get("seconds", {}).values()), 1),
-        },
+        "training": training_of(about, config.train.seed),
         "settings": differing(tree, resolve({"arch": config.arch, **read}).tree(), _ELSEWHERE),
         **ending(folder, about),
     }  # fmt: skip

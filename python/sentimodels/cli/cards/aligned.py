@@ -45,11 +45,17 @@ def markdown(facts: dict[str, Any]) -> str:
         opening=f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
         f"{_METHODS[facts['method']]}, made of `{facts['base']['name']}` by `senti align`.",
         uses=[shell(name, 'senti generate {name} "It was"'), python(name, *USES["next-token"])],
-        model=[model_table(facts), *base_section(facts["base"]), *_reward(facts["reward"], facts["method"])],
-        data=[source_table(facts["data"], "documents"), _roles(facts)],
-        scores=_scores(facts),
+        sections={
+            "Model": [
+                model_table(facts),
+                *base_section(facts["base"]),
+                *_reward(facts["reward"], facts["method"]),
+            ],
+            "Data": [source_table(facts["data"], "documents"), _roles(facts)],
+            "Scores": _scores(facts),
+        },
         limits=_limits(facts),
-    )
+    )  # fmt: skip
 
 
 def _reward(reward: dict[str, Any] | None, method: str) -> list[str]:

@@ -9,7 +9,7 @@ from sentitok.cli.output import number
 
 from ...models import architecture
 from ..summary import JUDGED, beside_teacher, verdict
-from .layout import bullets, files, front_matter, git_row, settings, stopped, table, unrecorded
+from .layout import document, front_matter, stopped, table, unrecorded
 
 __all__ = ["HEADS", "markdown", "score_rows"]
 
@@ -27,32 +27,26 @@ HEADS = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss",
 def markdown(facts: dict[str, Any]) -> str:
     """Returns the card."""
     labels = ", ".join(f"`{label}`" for label in facts["labels"])
-    parts = [
-        _front_matter(facts),
-        f"# {facts['name']}",
-        f"A text classifier (`{facts['arch']}`, {number(facts['parameters'])} parameters) with the labels "
-        f"{labels}, trained by {_trained(facts['taught'])}.",
-        f'```\necho "{facts["example"]}" | senti predict {facts["name"]}\n```',
-        "## Data",
-        table(
-            ["role", "file", "format", "rows", "SHA-256"],
-            [[one["role"], one["file"], one["format"], number(one["rows"]), f"`{one['sha256']}`"]
-             for one in facts["data"]],
-        ),
-        table(
-            ["label", "training rows"],
-            [[label, "-" if n is None else number(n)] for label, n in facts["labels"].items()],
-        ),
-        "## Scores",
-        _score_table(facts),
-        *_verdict(facts),
-        "## Limits",
-        bullets(_limits(facts)),
-        "## Training",
-        _training(facts),
-        *files(facts),
-    ]  # fmt: skip
-    return "\n\n".join(parts) + "\n"
+    files_read = [
+        [one["role"], one["file"], one["format"], number(one["rows"]), f"`{one['sha256']}`"]
+        for one in facts["data"]
+    ]
+    counts = [[label, "-" if n is None else number(n)] for label, n in facts["labels"].items()]
+    return document(
+        facts,
+        front=_front_matter(facts),
+        opening=f"A text classifier (`{facts['arch']}`, {number(facts['parameters'])} parameters) with the "
+        f"labels {labels}, trained by {_trained(facts['taught'])}.",
+        uses=[f'```\necho "{facts["example"]}" | senti predict {facts["name"]}\n```'],
+        sections={
+            "Data": [
+                table(["role", "file", "format", "rows", "SHA-256"], files_read),
+                table(["label", "training rows"], counts),
+            ],
+            "Scores": [_score_table(facts), *_verdict(facts)],
+        },
+        limits=_limits(facts),
+    )
 
 
 def _trained(taught: dict[str, Any] | None) -> str:
@@ -154,14 +148,3 @@ def _limits(facts: dict[str, Any]) -> list[str]:
         *stopped(facts),
         unrecorded("the language", "who wrote and who labelled the texts"),
     ]
-
-
-def _training(facts: dict[str, Any]) -> str:
-    training = facts["training"]
-    stop = f"{number(training['steps'])} steps ({training['stop']}, best at {number(training['best_step'])})"
-    rows = [
-        ["seed", str(training["seed"])],
-        ["course", stop if training["steps"] else "fitted as a whole"],
-        ["seconds", f"{training['seconds']:.1f} on {training['device']}"],
-    ]
-    return table(["", ""], [*rows, *settings(facts), *git_row(facts["git"])])

@@ -9,7 +9,7 @@ from typing import Any
 from sentitok.cli.output import number
 
 from .classifier import HEADS, score_rows
-from .layout import bullets, front_matter, python, shell, table, unrecorded
+from .layout import document, front_matter, python, shell, table, unrecorded
 
 __all__ = ["markdown"]
 
@@ -18,50 +18,50 @@ def markdown(facts: dict[str, Any]) -> str:
     """Returns the card."""
     name, members = facts["name"], facts["members"]
     labels = ", ".join(f"`{label}`" for label in facts["labels"])
-    parts = [
-        front_matter("text-classification", sorted({one["arch"] for one in members}), name),
-        f"# {name}",
-        f"An ensemble of {len(members)} text classifiers ({number(facts['parameters'])} parameters in all) "
-        f"with the labels {labels}, made by `senti ensemble`. It answers with the weighted mean of their "
-        f"probabilities, at the temperature {facts['temperature']:.3f}.",
-        shell(name, 'echo "great fun" | senti predict {name}'),
-        python(
-            name,
-            "from pathlib import Path",
-            "",
-            "from sentimodels.predictor import load_predictor",
-            "",
-            "model = load_predictor(Path({name}))",
-            'print(model.labels.names, model.predict_proba(["great fun"]))',
-        ),
-        "## Runs",
-        table(
-            ["run", "architecture", "parameters", "weight", "SHA-256 of the manifest"],
-            [
-                [one["name"], one["arch"], number(one["parameters"]), f"{one['weight']:.4f}",
-                 f"`{one['manifest_sha256']}`"]
-                for one in members
-            ],
-        ),
-        "## Data",
-        table(
-            ["run", "role", "file", "rows", "SHA-256"],
-            [
-                [one["name"], source["role"], source["file"], number(source["rows"]), f"`{source['sha256']}`"]
-                for one in members
-                for source in one["data"]
-            ],
-        ),
-        _chosen_on(facts["chosen_on"]),
-        "## Scores",
-        _scores(members),
-        "## Limits",
-        bullets(_limits(facts)),
-        "## Files",
-        f"SHA-256 of `ensemble.json`: `{facts['ensemble_sha256']}`. It names the folders of the runs, which "
-        f"are handed on with it. `senti verify {name}` compares all files with their hashes.",
+    runs = [
+        [one["name"], one["arch"], number(one["parameters"]), f"{one['weight']:.4f}",
+         f"`{one['manifest_sha256']}`"]
+        for one in members
     ]  # fmt: skip
-    return "\n\n".join(parts) + "\n"
+    sources = [
+        [one["name"], source["role"], source["file"], number(source["rows"]), f"`{source['sha256']}`"]
+        for one in members
+        for source in one["data"]
+    ]
+    return document(
+        facts,
+        front=front_matter("text-classification", sorted({one["arch"] for one in members}), name),
+        opening=f"An ensemble of {len(members)} text classifiers ({number(facts['parameters'])} parameters "
+        f"in all) with the labels {labels}, made by `senti ensemble`. It answers with the weighted mean of "
+        f"their probabilities, at the temperature {facts['temperature']:.3f}.",
+        uses=[
+            shell(name, 'echo "great fun" | senti predict {name}'),
+            python(
+                name,
+                "from pathlib import Path",
+                "",
+                "from sentimodels.predictor import load_predictor",
+                "",
+                "model = load_predictor(Path({name}))",
+                'print(model.labels.names, model.predict_proba(["great fun"]))',
+            ),
+        ],
+        sections={
+            "Runs": [
+                table(["run", "architecture", "parameters", "weight", "SHA-256 of the manifest"], runs)
+            ],
+            "Data": [
+                table(["run", "role", "file", "rows", "SHA-256"], sources), _chosen_on(facts["chosen_on"])
+            ],
+            "Scores": [_scores(members)],
+        },
+        limits=_limits(facts),
+        ending=[
+            "## Files",
+            f"SHA-256 of `ensemble.json`: `{facts['ensemble_sha256']}`. It names the folders of the runs, "
+            f"which are handed on with it. `senti verify {name}` compares all files with their hashes.",
+        ],
+    )  # fmt: skip
 
 
 def _chosen_on(rows: dict[str, Any]) -> str:

@@ -56,9 +56,11 @@ def markdown(facts: dict[str, Any]) -> str:
         opening=f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
         f"{_TASKS[task]}, {_made(facts)}.",
         uses=[shell(name, command), python(name, *USES[task])],
-        model=[model_table(facts), *base_section(facts["base"])],
-        data=[source_table(facts["data"], "documents"), *_divided(facts["corpus"])],
-        scores=_scores(facts),
+        sections={
+            "Model": [model_table(facts), *base_section(facts["base"])],
+            "Data": [source_table(facts["data"], "documents"), *_divided(facts["corpus"])],
+            "Scores": _scores(facts),
+        },
         limits=_limits(facts),
     )
 

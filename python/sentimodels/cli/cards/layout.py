@@ -12,8 +12,8 @@ from typing import Any
 from sentitok.cli.output import bytes_text, number
 
 __all__ = [
-    "base_section", "bullets", "cell", "document", "files", "front_matter", "git_row", "python", "settings",
-    "shell", "sizes", "source_table", "stopped", "table", "training", "unrecorded",
+    "base_section", "cell", "document", "front_matter", "python", "shell", "sizes", "source_table", "stopped",
+    "table", "unrecorded",
 ]  # fmt: skip
 
 # Hashes of a cell that are written out: an encoded corpus has one for each of its shards.
@@ -70,41 +70,27 @@ def document(
     front: str,
     opening: str,
     uses: Sequence[str],
-    model: Sequence[str],
-    data: Sequence[str],
-    scores: Sequence[str],
+    sections: Mapping[str, Sequence[str]],
     limits: Sequence[str],
+    ending: Sequence[str] | None = None,
 ) -> str:
-    """Returns the card of a model that began as another or as none, with the sections that these have.
+    """Returns the card of a model of any kind.
 
     Args:
         facts: what its run recorded.
         front: the front matter.
         opening: what the model is, in a sentence.
         uses: blocks that load and use it.
-        model: paragraphs of the section on the model.
-        data: those of the section on the data.
-        scores: those of the section on the scores.
+        sections: paragraphs by the title of their section, in order.
         limits: the sentences of the list of limits.
+        ending: what follows that list; without it how the run was trained, and its files.
     """
-    parts = [
-        front,
-        f"# {facts['name']}",
-        opening,
-        *uses,
-        "## Model",
-        *model,
-        "## Data",
-        *data,
-        "## Scores",
-        *scores,
-        "## Limits",
-        bullets(limits),
-        "## Training",
-        training(facts),
-        *files(facts),
-    ]
-    return "\n\n".join(parts) + "\n"
+    parts = [front, f"# {facts['name']}", opening, *uses]
+    for title, paragraphs in {**sections, "Limits": [bullets(limits)]}.items():
+        parts += [f"## {title}", *paragraphs]
+    if ending is None:
+        ending = ["## Training", training(facts), *files(facts)]
+    return "\n\n".join([*parts, *ending]) + "\n"
 
 
 def bullets(sentences: Iterable[str]) -> str:
@@ -168,19 +154,21 @@ def base_section(base: Mapping[str, Any] | None) -> list[str]:
     return ["## Base", said]
 
 
-def training(facts: Mapping[str, Any], more: Iterable[list[str]] = ()) -> str:
+def training(facts: Mapping[str, Any]) -> str:
     """Returns the table of how a run was trained; what it did not record is left out."""
     fit, git = facts["training"], facts["git"]
     rows = [["seed", str(fit["seed"])]]
-    if fit["steps"] is not None:
+    if fit["steps"] == 0:
+        rows.append(["course", "fitted as a whole"])
+    elif fit["steps"] is not None:
         # Without a score to follow, the last step is kept.
         best = f", best at {number(fit['best_step'])}" if fit["monitor"] is not None else ""
         rows.append(["course", f"{number(fit['steps'])} steps ({fit['stop']}{best})"])
-    if fit["tokens"] is not None:
+    if fit["tokens"]:
         rows.append(["tokens trained on", number(fit["tokens"])])
     if fit["seconds"] is not None:
         rows.append(["seconds", f"{fit['seconds']:.1f} on {fit['device']}"])
-    return table(["", ""], [*rows, *more, *settings(facts), *git_row(git)])
+    return table(["", ""], [*rows, *settings(facts), *git_row(git)])
 
 
 def settings(facts: Mapping[str, Any]) -> list[list[str]]:

@@ -42,9 +42,11 @@ def markdown(facts: dict[str, Any]) -> str:
         opening=f"A translation model (`{facts['arch']}`{size}): {_kind(facts)}, trained by "
         "`senti translate train`.",
         uses=[shell(name, 'echo "A sentence." | senti translate text {name}'), python(name, *_USE)],
-        model=[_model(facts), *base_section(facts["base"])],
-        data=[source_table(facts["data"], "rows"), *_pairs(facts)],
-        scores=_scores(facts),
+        sections={
+            "Model": [_model(facts), *base_section(facts["base"])],
+            "Data": [source_table(facts["data"], "rows"), *_pairs(facts)],
+            "Scores": _scores(facts),
+        },
         limits=_limits(facts),
     )
 
