@@ -18,6 +18,9 @@ use crate::pre_tokenizer::{Behavior, Delimiter, Marked, PreTokenizer, Prepend, S
 use crate::text::SPACE_MARK;
 use crate::text::pattern::dialect;
 
+/// What tokenizers takes where a FixedLength has no length: 5.
+const FIXED_LENGTH: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
+
 const SUPPORTED: &[&str] = &[
     "BertPreTokenizer",
     "ByteLevel",
@@ -135,9 +138,11 @@ fn splitter(node: &Node<'_>) -> Result<PreTokenizer> {
             at(Delimiter::Character { character }, Behavior::Removed)
         }
         "FixedLength" => {
-            let length = node.require("length")?;
-            let length = NonZeroUsize::new(length.u32()? as usize)
-                .ok_or_else(|| length.expected("a number of characters from 1"))?;
+            let length = match node.get("length")? {
+                None => FIXED_LENGTH,
+                Some(length) => NonZeroUsize::new(length.u32()? as usize)
+                    .ok_or_else(|| length.expected("a number of characters from 1"))?,
+            };
             PreTokenizer::FixedLength { length }
         }
         "UnicodeScripts" => PreTokenizer::UnicodeScripts,

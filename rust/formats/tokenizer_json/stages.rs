@@ -77,7 +77,8 @@ fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
         "NFKD" => Ok(Normalizer::Nfkd),
         "Lowercase" => Ok(Normalizer::Lowercase),
         "StripAccents" => Ok(Normalizer::StripAccents),
-        "Strip" => Ok(Normalizer::Strip {
+        // `StripNormalizer` is what older files call it.
+        "Strip" | "StripNormalizer" => Ok(Normalizer::Strip {
             left: node.require("strip_left")?.bool()?,
             right: node.require("strip_right")?.bool()?,
         }),

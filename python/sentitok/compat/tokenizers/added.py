@@ -77,12 +77,19 @@ def _flag(name: str, value: object) -> bool:
 class AddedTokens:
     """The added tokens of a tokenizer, by their ids."""
 
-    def __init__(self, specs: Iterable[dict[str, Any]] = ()) -> None:
+    def __init__(self) -> None:
         self.ids: dict[str, int] = {}
         self.tokens: dict[int, AddedToken] = {}
-        for spec in specs:
-            self.ids[spec["content"]] = spec["id"]
-            self.tokens[spec["id"]] = AddedToken(spec["content"], **{flag: spec[flag] for flag in _FLAGS})
+
+    @classmethod
+    def from_specs(
+        cls, specs: Iterable[dict[str, Any]], n_model: int, id_of: Callable[[str], int | None]
+    ) -> "AddedTokens":
+        """Returns the added tokens of a tokenizer.json, whose ids are not read: see `add` for the others."""
+        made = cls()
+        tokens = [AddedToken(spec["content"], **{flag: spec[flag] for flag in _FLAGS}) for spec in specs]
+        made.add(tokens, False, n_model, id_of)
+        return made
 
     def add(
         self,

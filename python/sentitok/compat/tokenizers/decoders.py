@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 from collections.abc import Sequence as _Several
-from typing import NoReturn, Protocol
+from typing import ClassVar, NoReturn, Protocol
 
 from ... import numbers
 from .alphabet import as_bytes
@@ -74,6 +74,8 @@ class Decoder(Stage, room="decoder"):
 class ByteLevel(Decoder):
     """Characters that stand for bytes become those."""
 
+    defaults: ClassVar[Json] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+
     def __init__(self, **_: object) -> None:
         super().__init__()
         self.fields = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
@@ -112,6 +114,7 @@ class Fuse(Decoder):
 class Metaspace(Decoder):
     """The mark becomes a blank, and nothing in the first token where one was put in front."""
 
+    defaults: ClassVar[Json] = {"replacement": "▁", "prepend_scheme": "always", "split": True}
     replacement = Field[str](check=one_char)
     prepend_scheme = Field[str](check=one_of("first", "never", "always"))
     split = Field[bool](check=flag("split"))
@@ -128,6 +131,7 @@ class Metaspace(Decoder):
 class WordPiece(Decoder):
     """Tokens without the prefix begin a word."""
 
+    defaults: ClassVar[Json] = {"prefix": "##", "cleanup": True}
     prefix = Field[str](check=text("prefix", or_none=False))
     cleanup = Field[bool](check=flag("cleanup"))
 
@@ -146,6 +150,7 @@ class WordPiece(Decoder):
 class BPEDecoder(Decoder):
     """The suffix becomes a blank, and nothing in the last token."""
 
+    defaults: ClassVar[Json] = {"suffix": "</w>"}
     suffix = Field[str](check=text("suffix", or_none=False))
 
     def __init__(self, suffix: str = "</w>") -> None:
@@ -160,6 +165,7 @@ class BPEDecoder(Decoder):
 class CTC(Decoder):
     """What speech recognition gives: repeats and pads go."""
 
+    defaults: ClassVar[Json] = {"pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True}
     pad_token = Field[str](check=text("pad_token", or_none=False))
     word_delimiter_token = Field[str](check=text("word_delimiter_token", or_none=False))
     cleanup = Field[bool](check=flag("cleanup"))
@@ -180,6 +186,7 @@ class CTC(Decoder):
 class Strip(Decoder):
     """A character goes at the ends of each token, so many times at most."""
 
+    defaults: ClassVar[Json] = {"content": " ", "start": 0, "stop": 0}
     content = Field[str](check=one_char)
     start = Field[int](check=whole("left"))
     stop = Field[int](check=whole("right"))
@@ -200,6 +207,8 @@ class Strip(Decoder):
 class Replace(Decoder):
     """Puts a text in the place of another in each token."""
 
+    defaults: ClassVar[Json] = {"pattern": None, "content": ""}
+
     def __init__(self, pattern: str | _Regex, content: str) -> None:
         self.fields = {"pattern": _looked_for(pattern), "content": content}
 
@@ -213,6 +222,7 @@ class Sequence(Steps[Decoder], Decoder):
     """One after the other."""
 
     key = "decoders"
+    defaults: ClassVar[Json] = {key: []}
 
     def __init__(self, decoders: Iterable[Decoder]) -> None:
         self._hold(decoders, Decoder)

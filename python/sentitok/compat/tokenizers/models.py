@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -132,6 +132,10 @@ class BPE(Model):
         ignore_merges: whether a piece that is a token is that, without merging.
     """
 
+    defaults: ClassVar[Json] = {
+        "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+        "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": {}, "merges": [],
+    }  # fmt: skip
     dropout = Field[float | None](check=_dropout, shown=_single)
     unk_token = Field[str | None](check=text("unk_token"))
     continuing_subword_prefix = Field[str | None](check=text("continuing_subword_prefix"))
@@ -183,11 +187,7 @@ class BPE(Model):
 
     @classmethod
     def _of(cls, fields: Json) -> Self:
-        known: Json = {
-            "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
-            "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": {},
-        }  # fmt: skip
-        made = super()._of({**known, **fields})
+        made = super()._of(fields)
         merges = made.fields["merges"]
         if merges and isinstance(merges[0], str):  # as older files have them
             made.fields["merges"] = [merge.split(" ", 1) for merge in merges]
@@ -231,6 +231,9 @@ class WordPiece(Model):
         continuing_subword_prefix: what tokens inside a word begin with.
     """
 
+    defaults: ClassVar[Json] = {
+        "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {},
+    }  # fmt: skip
     unk_token = Field[str](check=text("unk_token", or_none=False))
     continuing_subword_prefix = Field[str](check=text("continuing_subword_prefix", or_none=False))
     max_input_chars_per_word = Field[int](check=whole("max_input_chars_per_word"))
@@ -275,6 +278,7 @@ class WordLevel(Model):
         unk_token: the token of the other words.
     """
 
+    defaults: ClassVar[Json] = {"vocab": {}, "unk_token": "<unk>"}
     unk_token = Field[str](check=text("unk_token", or_none=False))
 
     def __init__(self, vocab: _Vocab | None = None, unk_token: str | None = None) -> None:
@@ -305,6 +309,8 @@ class Unigram(Model):
         nbest_size: from how many of the best ways is drawn.
     """
 
+    defaults: ClassVar[Json] = {"unk_id": None, "vocab": [], "byte_fallback": False}
+
     def __init__(
         self,
         vocab: Iterable[tuple[str, float]] | None = None,
@@ -329,7 +335,7 @@ class Unigram(Model):
 
     @classmethod
     def _of(cls, fields: Json) -> Self:
-        made = super()._of({"unk_id": None, "vocab": [], "byte_fallback": False, **fields})
+        made = super()._of(fields)
         made.alpha = made.nbest_size = None
         return made
 

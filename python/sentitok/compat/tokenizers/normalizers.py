@@ -6,7 +6,7 @@ What they make of a text is what sentitok's normalizers do. Those that are writt
 
 import base64
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from .alphabet import spelled
 from .carrier import carried
@@ -93,6 +93,9 @@ class _Custom(Normalizer, in_files=False):
 class BertNormalizer(Normalizer):
     """What BERT does: cleans, puts blanks around Chinese characters, strips accents, lowers."""
 
+    defaults: ClassVar[Json] = {
+        "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True,
+    }  # fmt: skip
     clean_text = Field[bool](check=flag("clean_text"))
     handle_chinese_chars = Field[bool](check=flag("handle_chinese_chars"))
     strip_accents = Field[bool | None](check=flag("strip_accents", or_none=True))
@@ -156,6 +159,7 @@ class ByteLevel(Normalizer):
 class Strip(Normalizer):
     """Leaves out white space at the ends."""
 
+    defaults: ClassVar[Json] = {"strip_left": True, "strip_right": True}
     left = Field[bool]("strip_left", check=flag("left"))
     right = Field[bool]("strip_right", check=flag("right"))
 
@@ -166,6 +170,7 @@ class Strip(Normalizer):
 class Prepend(Normalizer):
     """Puts a text in front."""
 
+    defaults: ClassVar[Json] = {"prepend": "▁"}
     prepend = Field[str](check=text("prepend", or_none=False))
 
     def __init__(self, prepend: str = "▁") -> None:
@@ -175,6 +180,7 @@ class Prepend(Normalizer):
 class Replace(Normalizer):
     """Puts a text in the place of another, or of what a regular expression matches."""
 
+    defaults: ClassVar[Json] = {"pattern": None, "content": ""}
     content = Field[str](check=text("content", or_none=False))
 
     def __init__(self, pattern: str | _Regex, content: str) -> None:
@@ -192,6 +198,8 @@ class Replace(Normalizer):
 class Precompiled(Normalizer):
     """SentencePiece's rules as its models hold them."""
 
+    defaults: ClassVar[Json] = {"precompiled_charsmap": ""}
+
     def __init__(self, precompiled_charsmap: bytes) -> None:
         text = base64.b64encode(bytes(precompiled_charsmap)).decode("ascii")
         self.fields = {"precompiled_charsmap": text}
@@ -201,6 +209,7 @@ class Sequence(Steps[Normalizer], Normalizer):
     """One after the other."""
 
     key = "normalizers"
+    defaults: ClassVar[Json] = {key: []}
 
     def __init__(self, normalizers: Iterable[Normalizer]) -> None:
         self._hold(normalizers, Normalizer)
@@ -221,6 +230,7 @@ class Sequence(Steps[Normalizer], Normalizer):
 
 
 _looked_for = pattern
+Normalizer.kinds["StripNormalizer"] = Strip  # as older files call it
 #: The forms of Unicode by name.
 NORMALIZERS: dict[str, type[Normalizer]] = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
 

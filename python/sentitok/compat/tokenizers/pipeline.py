@@ -78,7 +78,8 @@ class Pipeline:
             for name, kind in _STAGES.items():
                 if parts[name] is not None:
                     made._stages[name] = kind.from_spec(parts[name])
-            made._added = AddedTokens(document.get("added_tokens") or [])
+            vocab = made._model.vocab
+            made._added = AddedTokens.from_specs(document.get("added_tokens") or [], len(vocab), vocab.get)
             made._truncation = Truncation.from_spec(parts["truncation"])
             made._padding = Padding.from_spec(parts["padding"])
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:

@@ -5,7 +5,7 @@ How they split is what sentitok's pre-tokenizers do. Those that are written in P
 """
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from .alphabet import ALPHABET, spelled
 from .carrier import carried
@@ -117,6 +117,7 @@ class UnicodeScripts(PreTokenizer):
 class ByteLevel(PreTokenizer):
     """GPT-2's pieces, a character a byte."""
 
+    defaults: ClassVar[Json] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
     add_prefix_space = Field[bool](check=flag("add_prefix_space"))
     trim_offsets = Field[bool](check=flag("trim_offsets"))
     use_regex = Field[bool](check=flag("use_regex"))
@@ -143,6 +144,7 @@ class ByteLevel(PreTokenizer):
 class Metaspace(PreTokenizer):
     """Words with a mark for the blank in front of each."""
 
+    defaults: ClassVar[Json] = {"replacement": "▁", "prepend_scheme": "always", "split": True}
     replacement = Field[str](check=one_char)
     prepend_scheme = Field[str](check=_SCHEME)
     split = Field[bool](check=flag("split"))
@@ -154,6 +156,7 @@ class Metaspace(PreTokenizer):
 class CharDelimiterSplit(PreTokenizer):
     """What stands between a character."""
 
+    defaults: ClassVar[Json] = {"delimiter": None}
     delimiter = Field[str](check=one_char)
 
     def __init__(self, delimiter: str) -> None:
@@ -163,6 +166,7 @@ class CharDelimiterSplit(PreTokenizer):
 class Punctuation(PreTokenizer):
     """Cuts at signs."""
 
+    defaults: ClassVar[Json] = {"behavior": "Isolated"}
     behavior = _behavior()
 
     def __init__(self, behavior: str = "isolated") -> None:
@@ -172,6 +176,7 @@ class Punctuation(PreTokenizer):
 class Digits(PreTokenizer):
     """Cuts around numbers, or each digit."""
 
+    defaults: ClassVar[Json] = {"individual_digits": False}
     individual_digits = Field[bool](check=flag("individual_digits"))
 
     def __init__(self, individual_digits: bool = False) -> None:
@@ -181,6 +186,7 @@ class Digits(PreTokenizer):
 class FixedLength(PreTokenizer):
     """Pieces of as many characters."""
 
+    defaults: ClassVar[Json] = {"length": 5}
     length = Field[int](check=whole("length"))
 
     def __init__(self, length: int = 5) -> None:
@@ -190,6 +196,7 @@ class FixedLength(PreTokenizer):
 class Split(PreTokenizer):
     """Cuts at a text or at what a regular expression matches."""
 
+    defaults: ClassVar[Json] = {"pattern": None, "behavior": None, "invert": False}
     behavior = _behavior()
     invert = Field[bool](check=flag("invert"))
 
@@ -208,6 +215,7 @@ class Sequence(Steps[PreTokenizer], PreTokenizer):
     """One after the other, each in the pieces of the one before."""
 
     key = "pretokenizers"
+    defaults: ClassVar[Json] = {key: []}
 
     def __init__(self, pretokenizers: Iterable[PreTokenizer]) -> None:
         self._hold(pretokenizers, PreTokenizer)

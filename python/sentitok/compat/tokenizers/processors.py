@@ -102,6 +102,7 @@ def _trim_all(encodings: list[Encoding], add_prefix_space: bool) -> None:
 class ByteLevel(PostProcessor):
     """Leaves white space out of where tokens are, if asked for."""
 
+    defaults: ClassVar[Json] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
     add_prefix_space = Field[bool](check=flag("add_prefix_space"))
     trim_offsets = Field[bool](check=flag("trim_offsets"))
     use_regex = Field[bool](check=flag("use_regex"))
@@ -160,6 +161,8 @@ class _Framed(PostProcessor):
 class BertProcessing(_Framed):
     """`[CLS] A [SEP] B [SEP]`, with the segments 0 and 1."""
 
+    defaults: ClassVar[Json] = {"sep": None, "cls": None}
+
     def __init__(self, sep: _Token, cls: _Token) -> None:
         self.fields = {}
         self.sep, self.cls = sep, cls
@@ -176,6 +179,7 @@ class BertProcessing(_Framed):
 class RobertaProcessing(_Framed):
     """`<s> A </s></s> B </s>`, all of segment 0."""
 
+    defaults: ClassVar[Json] = {"sep": None, "cls": None, "trim_offsets": True, "add_prefix_space": True}
     trim_offsets = Field[bool](check=flag("trim_offsets"))
     add_prefix_space = Field[bool](check=flag("add_prefix_space"))
 
@@ -246,6 +250,7 @@ class TemplateProcessing(PostProcessor):
         special_tokens: each token of the templates with its id.
     """
 
+    defaults: ClassVar[Json] = {"single": [], "pair": [], "special_tokens": {}}
     single = Field[list[Json]](check=_template)
 
     def __init__(
@@ -298,6 +303,7 @@ class Sequence(Steps[PostProcessor], PostProcessor):
     """One after the other."""
 
     key = "processors"
+    defaults: ClassVar[Json] = {key: []}
 
     def __init__(self, processors: Iterable[PostProcessor]) -> None:
         self._hold(processors, PostProcessor)

@@ -6,6 +6,7 @@ be changed after it was given to a tokenizer, which notices by `changes()`.
 
 import json
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from ..._sentitok import FormatError
@@ -41,10 +42,14 @@ class Regex:
 
 
 class Stage(Holder):
-    """A stage: `fields` are those of its JSON except for `type`, which is the name of the class."""
+    """A stage: `fields` are those of its JSON except for `type`, which is the name of the class.
+
+    `defaults` are the fields of its JSON in order, each with its value where a file leaves it out.
+    """
 
     kinds: ClassVar[dict[str, type["Stage"]]]
     room: ClassVar[str]
+    defaults: ClassVar[Json] = {}
 
     def __init_subclass__(cls, room: str | None = None, in_files: bool = True) -> None:
         if room is not None:
@@ -71,17 +76,19 @@ class Stage(Holder):
 
     @classmethod
     def from_spec(cls, spec: Json) -> Self:
-        """Returns the stage of a JSON.
+        """Returns the stage of a JSON, with the fields that tokenizers would write.
+
+        Older files leave out fields, and have some that tokenizers reads no more.
 
         Raises:
             FormatError: for a kind that is not there.
         """
-        fields = dict(spec)
-        kind = fields.pop("type", None)
+        kind = spec.get("type")
         stage = cls.kinds.get(kind) if isinstance(kind, str) else None
         if stage is None or not issubclass(stage, cls):
             raise FormatError(f"{shown(kind)} is no {cls.room}; there are {', '.join(sorted(cls.kinds))}")
-        return stage._of(fields)
+        given = {name: spec[name] for name in stage.defaults if spec.get(name) is not None}
+        return stage._of({**deepcopy(stage.defaults), **given})
 
     def __getstate__(self) -> bytes:
         return json.dumps(self.spec(), ensure_ascii=False, separators=(",", ":")).encode()

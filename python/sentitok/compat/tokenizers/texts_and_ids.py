@@ -114,13 +114,14 @@ class Codec:
             for id, token in added.tokens.items()
             if self._spellings[id] != token.content or as_bytes(token.content) != token.content.encode()
         )
-        # Added tokens that may be found in another spelling; an unknown word keeps that of its token.
-        unknown = model.vocab.get(model.fields.get("unk_token") or "")
+        # Added tokens that may be found in another spelling.
         self._found_otherwise = frozenset(
             id
             for id, token in added.tokens.items()
-            if id != unknown and (token.lstrip or token.rstrip or self._spellings[id] != token.content)
+            if token.lstrip or token.rstrip or self._spellings[id] != token.content
         )
+        # An unknown word has the spelling of its token, wherever the token is found in another one.
+        self._unknown = model.vocab.get(model.fields.get("unk_token") or "")
 
     def _tokens(self, row: _sentitok.Encoding, words: Row | None, specials: str) -> list[str]:
         """The spelling of each token, and what stood there of those that are found otherwise."""
@@ -131,7 +132,12 @@ class Codec:
         if is_unigram:
             return surfaces
         several = zip(ids, row.tokens, surfaces, strict=True)
-        return [surface if id in self._found_otherwise else token for id, token, surface in several]
+        return [surface if self._is_found_otherwise(id, surface) else token for id, token, surface in several]
+
+    def _is_found_otherwise(self, id: int, surface: str) -> bool:
+        if id not in self._found_otherwise:
+            return False
+        return id != self._unknown or surface.strip() == self._spellings[id].strip()
 
     def _surfaces(self, row: _sentitok.Encoding, words: Row, specials: str) -> list[str]:
         """What stood there, of texts that are words: that of each word on its own."""
