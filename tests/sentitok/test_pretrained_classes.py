@@ -13,6 +13,7 @@ import tokenizers
 from tokenizers import pre_tokenizers
 
 from conftest import CORPUS
+from sampled_cases import sample
 from sentitok import FormatError, Tokenizer, train_bpe, train_unigram, train_wordpiece
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -166,4 +167,111 @@ def test_what_is_not_known_is_refused(
             (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
     with pytest.raises(FormatError, match=message):
+        Tokenizer.from_pretrained(tmp_path)
+
+
+def token(content: str, **flags: bool) -> dict[str, Any]:
+    rules = dict.fromkeys(("lstrip", "rstrip", "normalized", "single_word"), False)
+    return {"content": content, "special": True, **rules, **flags}
+
+
+# What the files beside a vocabulary say of added tokens; ids count from the size of the vocabulary.
+DECODER = {"0": token("<d>"), "1": token("<e>", special=False, normalized=True, lstrip=True)}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "decoder": {"added_tokens_decoder": DECODER},
+    "decoder-pad": {"added_tokens_decoder": {"0": token("<p>", rstrip=True)}, "pad_token": "<p>"},
+    "decoder-pad-not-special": {
+        "added_tokens_decoder": {"0": token("<p>", special=False, normalized=True)},
+        "pad_token": "<p>",
+    },
+    "pad": {"pad_token": "<p>", "bos_token": "<bos>"},
+    "pad-with-rules": {"pad_token": {**token("<p>", lstrip=True), "__type": "AddedToken"}},
+    "extra": {"extra_special_tokens": ["<a>"]},
+    "additional": {"additional_special_tokens": ["<a>"]},
+    "extra-by-name": {"extra_special_tokens": {"image_token": "<img>"}},
+    "of-a-model": {"image_token": "<img>"},
+}
+MAPS: dict[str, dict[str, Any] | None] = {
+    "no-map": None,
+    "pad": {"pad_token": "<q>"},
+    "pad-with-rules": {"pad_token": token("<q>", lstrip=True)},
+    "additional": {"additional_special_tokens": ["<b>"]},
+    "extra": {"extra_special_tokens": ["<c>", "<a>"]},
+}
+ADDED: dict[str, dict[str, int] | None] = {
+    "no-list": None,
+    "two": {"<z>": 1, "<y>": 0},
+    "special": {"<p>": 0, "<q>": 1},
+}
+FOLDERS = [
+    (files, has_json, config, roles, added)
+    for files in ("gpt2", "bert", "spm-bpe", "spm-unigram")
+    for has_json in (False, True)
+    for config in CONFIGS
+    for roles in MAPS
+    for added in ADDED
+    # 2026-11-29: transformers loses these where it reads a SentencePiece model.
+    if has_json or not files.startswith("spm") or roles != "additional"
+]
+CLASSES = {
+    "gpt2": "GPT2Tokenizer",
+    "bert": "BertTokenizer",
+    "spm-bpe": "LlamaTokenizer",
+    "spm-unigram": "T5Tokenizer",
+}
+
+
+@pytest.mark.parametrize(("files", "has_json", "config", "roles", "added"), sample(60, FOLDERS))
+def test_added_tokens_of_the_files_beside(
+    files: str,
+    has_json: bool,
+    config: str,
+    roles: str,
+    added: str,
+    vocabularies: dict[str, Path],
+    tmp_path: Path,
+) -> None:
+    """Which tokens they add, in which order, and which of the files decides."""
+    named = {"tokenizer_class": CLASSES[files]}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(named), "utf-8")
+    for file in vocabularies[files].iterdir():
+        if file.name != "tokenizer_config.json":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    bare = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    n = len(bare)
+    if has_json:
+        for file in vocabularies[files].iterdir():
+            (tmp_path / file.name).unlink(missing_ok=True)
+        bare.backend_tokenizer.save(str(tmp_path / "tokenizer.json"))
+    settings = named | CONFIGS[config]
+    if "added_tokens_decoder" in settings:
+        decoder = {str(int(id) + n): token for id, token in settings["added_tokens_decoder"].items()}
+        settings["added_tokens_decoder"] = decoder
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
+    if (told := MAPS[roles]) is not None:
+        (tmp_path / "special_tokens_map.json").write_text(json.dumps(told), "utf-8")
+    if (listed := ADDED[added]) is not None:
+        ids = {token: n + number for token, number in listed.items()}
+        (tmp_path / "added_tokens.json").write_text(json.dumps(ids), "utf-8")
+    theirs, ours = transformers.AutoTokenizer.from_pretrained(tmp_path), Tokenizer.from_pretrained(tmp_path)
+    assert ours.vocab() == theirs.get_vocab()
+    expected = {name: token for name, token in theirs.special_tokens_map.items() if isinstance(token, str)}
+    assert dict(ours.settings.special_tokens) == expected
+    for text in ("<d> <e> x", "a <p> b <q> c", "<a><b><c>", "<z> <y>", "<img> <bos>x"):
+        found = theirs(text)["input_ids"]
+        assert ours.encode(text, specials="all").ids.tolist() == found, text
+        for skip in (False, True):
+            decoded = theirs.decode(found, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
+            assert ours.decode(found, skip_special_tokens=skip) == decoded
+
+
+@pytest.mark.parametrize("id", ["7", -1, 2**32, True, None, 1.5])
+def test_an_id_of_added_tokens_json_that_is_none(
+    id: object, vocabularies: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "vocab.txt").write_bytes((vocabularies["bert"] / "vocab.txt").read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}', "utf-8")
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"<x>": id}), "utf-8")
+    with pytest.raises(FormatError, match=r"added_tokens.json: .* of '<x>', is no id"):
         Tokenizer.from_pretrained(tmp_path)

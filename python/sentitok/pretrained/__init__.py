@@ -15,9 +15,9 @@ from typing import Any
 
 from .._sentitok import AddedToken, Tokenizer
 from ..messages import shown
-from .classes import of_files
+from .classes import of_files, roles_of_class
 from .places import folder_of
-from .settings import Settings, read, settings_of, tokens_of, write
+from .settings import Settings, config_of, read, roles_of, settings_of, tokens_of, write
 
 __all__ = ["Settings", "again", "load", "save", "settings_of", "to_transformers"]
 
@@ -57,10 +57,15 @@ def load(
             settings = replace(read(folder, tokenizer.settings), special_tokens=roles)
             return tokenizer.with_settings(settings)
     there = {token.content: token for token in tokenizer.added_tokens}
-    new = [token for token in tokens_of(folder) if not _is_same(there.get(token.content), token)]
+    usual = roles_of_class(folder)
+    named = tokens_of(folder, tokenizer.added_tokens, usual)
+    new = [token for token in named if not _is_same(there.get(token.content), token)]
     if new:
         tokenizer = tokenizer.with_specials(new)
-    return tokenizer.with_settings(read(folder, tokenizer.settings))
+    settings = read(folder, tokenizer.settings)
+    if usual:
+        settings = replace(settings, special_tokens=roles_of({**usual, **config_of(folder)}))
+    return tokenizer.with_settings(settings)
 
 
 def save(tokenizer: Tokenizer, folder: str | os.PathLike[str]) -> list[str]:

@@ -20,7 +20,7 @@ from .documents import Part, document_of, from_document, of_vocab_and_merges, te
 from .ranks import RANKS_CLASSES, of_ranks, ranks_file
 from .settings import config_of, object_of, roles_of, tokens_of
 
-__all__ = ["of_files"]
+__all__ = ["of_files", "roles_of_class"]
 
 _Document = dict[str, Any]
 _Config = Mapping[str, Any]
@@ -325,10 +325,10 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
             "AutoTokenizer.from_pretrained(folder).save_pretrained(folder), or read its files alone: "
             "Tokenizer.from_file(file) or Tokenizer.from_gpt2(vocab, merges)"
         )
-    roles = {role: token for role, token in made.roles.items() if role not in config} | roles_of(config)
-    named = [*made.more(config), *dict.fromkeys(roles.values())]
+    roles = roles_of({**made.roles, **config})
+    more, added = made.more(config), tokens_of(folder, usual=made.roles)
     vocabulary, is_model = _vocabulary(folder, made)
-    tokenizer = vocabulary.with_specials(named).with_specials([*tokens_of(folder)])
+    tokenizer = vocabulary.with_specials(more).with_specials(added)
 
     def of_role(role: str) -> _Token:
         token = roles.get(role)
@@ -350,9 +350,19 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
     document["post_processor"] = made.around(of_role, config)
     if not is_model:
         # A vocabulary does not say which of its tokens are special: the settings and the class do.
-        kept = {*named, *(token.content for token in tokens_of(folder))}
+        kept = {*more, *(token.content for token in added)}
         document["added_tokens"] = [token for token in document["added_tokens"] if token["content"] in kept]
     return from_document(document), roles
+
+
+def roles_of_class(folder: Path) -> Mapping[str, str]:
+    """Returns what special tokens of the class of a folder are for where its settings do not say.
+
+    Raises:
+        FormatError: for settings that cannot be read.
+    """
+    made = _CLASSES.get(_class_of(folder, config_of(folder)) or "")
+    return {} if made is None else made.roles
 
 
 def _class_of(folder: Path, config: _Config) -> str | None:

@@ -39,14 +39,23 @@ _MAP = "special_tokens_map.json"
 _TEMPLATE = "chat_template.jinja"
 _OLD_TEMPLATE = "chat_template.json"
 _TEMPLATES = "additional_chat_templates"
+_ADDED = "added_tokens.json"
 _ADDITIONAL = "additional_special_tokens"
-_MANY = (_ADDITIONAL, "extra_special_tokens")
+_EXTRA = "extra_special_tokens"
+_MANY = (_ADDITIONAL, _EXTRA)
+# Special tokens by names that a model gives them, such as image_token.
+_NAMED = "model_specific_special_tokens"
+_DECODER = "added_tokens_decoder"
+# transformers adds special tokens in this order, and then those that a model names.
+_ROLES = (
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
+)  # fmt: skip
 # Not written again: they name a class, code, other files, or what tokenizer.json says itself.
 _LEFT_OUT = {
-    "tokenizer_class", "auto_map", "processor_class", "added_tokens_decoder", "add_bos_token",
+    "tokenizer_class", "auto_map", "processor_class", _DECODER, "add_bos_token",
     "add_eos_token", "add_prefix_space", "legacy", "use_default_system_prompt", "sp_model_kwargs",
     "name_or_path", "tokenizer_file", "vocab_file", "merges_file", "special_tokens_map_file",
-    "backend", "is_local", "local_files_only", "chat_template", "model_specific_special_tokens", *_MANY,
+    "backend", "is_local", "local_files_only", "chat_template", _NAMED, *_MANY,
 }  # fmt: skip
 _MOST_BYTES = 1 << 26
 # Those of four bytes first: they begin with one of two.
@@ -150,25 +159,34 @@ def settings_of(tokenizer: Any) -> Settings:
     return Settings(tokens, templates, {"padding_side": side} if side else {})
 
 
-def tokens_of(folder: Path) -> Iterator[AddedToken]:
-    """The tokens that a folder adds to those of tokenizer.json, or gives other rules.
+def tokens_of(
+    folder: Path, there: Iterable[AddedToken] = (), usual: Mapping[str, str] = MappingProxyType({})
+) -> list[AddedToken]:
+    """Returns the tokens that a folder adds, or gives other rules, in the order of transformers.
+
+    Args:
+        folder: holds tokenizer_config.json, special_tokens_map.json and added_tokens.json, or some of them.
+        there: the added tokens of tokenizer.json.
+        usual: what special tokens are for where the folder does not say.
 
     Raises:
         FormatError: for a file that cannot be read.
     """
-    config = config_of(folder)
-    named = set()
-    for _, token in _decoder(folder, config):
-        added = _added(folder, token)
-        named.add(added.content)
-        yield added
-    values = [config[name] for name in roles_of(config) if name in config]
-    values += [token for name in _MANY for token in _list(config.get(name))]
-    for value in values:
+    config = {**usual, **config_of(folder)}
+    roles = roles_of(config)
+    ids = {token.content: token.id for token in there}
+    found = {}
+    for id, token in _decoder(folder, config):
+        if _DECODER in config or id not in ids.values():
+            added = _added(folder, token, special=False)
+            found[added.content] = _special(added) if added.content in roles.values() else added
+    order = [*(name for name in _ROLES if name in roles), *(name for name in roles if name not in _ROLES)]
+    values = {**config, **_object(config.get(_NAMED))}
+    for value in [*(values[name] for name in order), *_list(config.get(_EXTRA))]:
         added = _added(folder, value)
-        if added.content not in named:
-            named.add(added.content)
-            yield added
+        if added.content not in ids:
+            found.setdefault(added.content, added)
+    return list(found.values())
 
 
 def named_ids(folder: Path) -> dict[int, str]:
@@ -181,10 +199,25 @@ def named_ids(folder: Path) -> dict[int, str]:
 
 
 def _decoder(folder: Path, config: Mapping[str, Any]) -> list[tuple[int, Any]]:
-    decoder = config.get("added_tokens_decoder") or {}
+    """The added tokens by id: those of the settings, or else of added_tokens.json."""
+    if _DECODER not in config:
+        return _of_added_tokens_json(folder, config)
+    decoder = config[_DECODER] or {}
     if not isinstance(decoder, dict):
         raise FormatError(f"{folder / _CONFIG}: added_tokens_decoder is to be an object")
     return sorted(((_id(folder, id), token) for id, token in decoder.items()), key=lambda item: item[0])
+
+
+def _of_added_tokens_json(folder: Path, config: Mapping[str, Any]) -> list[tuple[int, Any]]:
+    """The added tokens of the file that older folders have: their ids alone."""
+    special = {_content(value) for value in (*map(config.get, _ROLES), *_list(config.get(_EXTRA)))}
+    tokens = []
+    for content, id in object_of(folder / _ADDED).items():
+        if type(id) is not int or not 0 <= id < 2**32:
+            raise FormatError(f"{folder / _ADDED}: {shown(id)}, of {shown(content)}, is no id")
+        is_special = content in special
+        tokens.append((id, {"content": content, "special": is_special, "normalized": not is_special}))
+    return sorted(tokens, key=lambda item: item[0])
 
 
 def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[str]) -> list[str]:
@@ -220,12 +253,35 @@ def _write(path: Path, value: dict[str, Any]) -> None:
 
 
 def config_of(folder: Path) -> dict[str, Any]:
-    """Returns what the files of settings in a folder say.
+    """Returns what the files of settings in a folder say, put together as transformers does.
+
+    Where tokenizer_config.json lists the added tokens, special_tokens_map.json is not read; where it does not
+    list them, that file decides.
 
     Raises:
         FormatError: for a file that cannot be read.
     """
-    return {**object_of(folder / _MAP), **object_of(folder / _CONFIG)}
+    config = object_of(folder / _CONFIG)
+    if not config.get(_EXTRA) and _ADDITIONAL in config:
+        config[_EXTRA] = config.pop(_ADDITIONAL)
+    config = _with_named(config)
+    if _DECODER not in config:
+        roles = object_of(folder / _MAP)
+        if isinstance(roles.get(_EXTRA), list):
+            before = _list(config.get(_EXTRA))
+            roles[_EXTRA] = [*before, *(token for token in roles[_EXTRA] if token not in before)]
+        config = _with_named({**config, **roles})
+    if _ADDITIONAL in config:
+        config.setdefault(_EXTRA, config.pop(_ADDITIONAL))
+    return config
+
+
+def _with_named(config: dict[str, Any]) -> dict[str, Any]:
+    """Settings whose extra tokens are a list: those that have names become special tokens of the model."""
+    if not isinstance(config.get(_EXTRA), dict):
+        return config
+    named = {**_object(config.get(_NAMED)), **config.pop(_EXTRA)}
+    return {**config, _NAMED: named}
 
 
 def object_of(path: Path) -> dict[str, Any]:
@@ -291,12 +347,9 @@ def _wide_encoding(data: bytes) -> str | None:
 
 def roles_of(config: Mapping[str, Any]) -> dict[str, str]:
     """Returns what special tokens are for, and their texts."""
-    roles = {}
-    named = config.get("extra_special_tokens")
-    for name, value in {**config, **(named if isinstance(named, dict) else {})}.items():
-        if name.endswith("_token") and _content(value) is not None:
-            roles[name] = str(_content(value))
-    return roles
+    named = _object(config.get(_NAMED))
+    values = {**{name: value for name, value in config.items() if name.endswith("_token")}, **named}
+    return {name: str(_content(value)) for name, value in values.items() if _content(value) is not None}
 
 
 def _content(value: Any) -> str | None:
@@ -307,9 +360,11 @@ def _content(value: Any) -> str | None:
 
 
 def _list(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
     return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _id(folder: Path, id: str) -> int:
@@ -318,16 +373,22 @@ def _id(folder: Path, id: str) -> int:
     return int(id)
 
 
-def _added(folder: Path, value: Any) -> AddedToken:
+def _added(folder: Path, value: Any, *, special: bool = True) -> AddedToken:
+    """The token that a file means; `special` is taken where it does not say whether it is special."""
     content = _content(value)
     if not content:
         raise FormatError(f"{folder / _CONFIG}: {shown(value)} is no token")
     rules = value if isinstance(value, dict) else {}
-    special = bool(rules.get("special", True))
+    special = bool(rules.get("special", special))
     flags = {name: bool(rules.get(name, False)) for name in ("single_word", "lstrip", "rstrip")}
     return AddedToken(
         content, special=special, normalized=bool(rules.get("normalized", not special)), **flags
     )
+
+
+def _special(token: AddedToken) -> AddedToken:
+    flags = ("single_word", "lstrip", "rstrip", "normalized")
+    return AddedToken(token.content, special=True, **{flag: getattr(token, flag) for flag in flags})
 
 
 def _template_in(path: Path) -> str:
