@@ -1,6 +1,9 @@
 """Commands of `sentitok` that encode, show, measure, convert and compare, from outside."""
 
+import bz2
+import gzip
 import json
+import lzma
 import re
 import subprocess
 import sys
@@ -33,6 +36,45 @@ def test_encode_and_decode_are_inverse(name: str, text: bytes, prepared: Path) -
         check=True,
     )
     assert back.stdout == text
+
+
+@pytest.mark.parametrize("command", ["encode", "show"])
+def test_stdin_that_is_no_plain_text(command: str, prepared: Path) -> None:
+    """One text is read; what looks like many is said, and what is compressed is refused."""
+    compressed = {
+        "gzip": gzip.compress(b"A film."),
+        "bzip2": bz2.compress(b"A film."),
+        "xz": lzma.compress(b"A film."),
+        "zstd": b"\x28\xb5\x2f\xfd\x00",
+    }
+    for kind, data in compressed.items():
+        refused = run(command, cwd=prepared, stdin=data)
+        assert refused.code == 2
+        assert kind in refused.err
+        assert "-o DIR" in refused.err
+    for text, is_said in (
+        (b'{"text": "a"}\n{"text": "b"}\n', True),
+        (b'\n {"text": "a"}', True),
+        (b"{a}\n", False),
+        (b"BZhang read it.", False),
+        (b'["a"]\n', False),
+    ):
+        done = run(command, cwd=prepared, stdin=text)
+        assert done.code == 0
+        assert ("JSON Lines" in done.err) == is_said, text
+
+
+def test_show_reads_stdin_named_by_a_dash(prepared: Path) -> None:
+    assert run("show", "-", cwd=prepared, stdin=b"A film.") == run("show", cwd=prepared, stdin=b"A film.")
+
+
+def test_encode_to_a_file_is_refused(prepared: Path) -> None:
+    (prepared / "there.bin").write_bytes(b"x")
+    refused = run("encode", "corpus.txt", "-o", "there.bin", cwd=prepared)
+    assert refused.code == 2
+    assert "there.bin" in refused.err
+    assert "directory" in refused.err
+    assert (prepared / "there.bin").read_bytes() == b"x"
 
 
 def test_encode_files_and_back(prepared: Path) -> None:

@@ -19,7 +19,7 @@ from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
 from .special_tokens import END_TOKENS, note_read_as_text
-from .texts import note_replaced
+from .texts import note_replaced, one_text_from_stdin
 from .train import (
     SAMPLE_BYTES,
     Format,
@@ -123,6 +123,8 @@ def encode(
         raise UsageError("give --text or files, one of the two")
     if bool(src) != (out is not None):
         raise UsageError("files go to a directory: give both SRC and -o DIR, or neither for one text")
+    if out is not None and out.is_file():
+        raise UsageError(f"-o {out}: it is a file, and token shards go to a directory; name another")
     check_specials(specials)
     part = shard(shard_text)
     if layout == "nanogpt":
@@ -176,7 +178,7 @@ def encode(
         *("layout", "separator", "shard_text", "shard_tokens", "force", "format", "threads"),
     )
     if text is None:
-        data = text_from_stdin(size(max_line_bytes, "--max-line-bytes"))
+        data = one_text_from_stdin(output, size(max_line_bytes, "--max-line-bytes"))
     else:
         refuse("it limits what is read, and --text is given whole", "max_line_bytes")
         data = os.fsencode(text)

@@ -17,8 +17,8 @@ from .counts import COUNTS_MAGIC, counts_header
 from .encode import Specials, TokenizerFile, check_specials
 from .loading import load_plain
 from .output import Output, bytes_text, colour, counted, lines, number
-from .process import text_from_stdin
 from .special_tokens import note_read_as_text
+from .texts import one_text_from_stdin
 
 # Backgrounds of the 256-colour palette, light enough for black text; each
 # differs from its neighbours in hue, not only in lightness.
@@ -41,7 +41,9 @@ def paint(spelled: list[str], *, in_colour: bool) -> str:
 
 
 def show(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Text to show. [default: stdin]")] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="Text to show; - is stdin. [default: stdin]")
+    ] = None,
     tokenizer_file: TokenizerFile = Path("tokenizer.json"),
     specials: Specials = "none",
     as_json: AsJson = False,
@@ -52,7 +54,8 @@ def show(
     check_specials(specials)
     tokenizer = load_plain(tokenizer_file)
     output = Output("sentitok.show/1", as_json=as_json, quiet=quiet)
-    given: str | bytes = text_from_stdin() if text is None else text
+    text = None if text == "-" else text
+    given: str | bytes = one_text_from_stdin(output) if text is None else text
     # 2026-11-23: checked by the extension
     encoding = tokenizer.encode(given, specials=specials)  # type: ignore[arg-type]
     if specials == "none":

@@ -3,6 +3,8 @@
 Not for texts that are trained on, counted or encoded to files (`train.py`): those may be kept as bytes.
 """
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,12 +13,17 @@ import typer
 
 from .command import UsageError, size
 from .output import Output, counted
-from .process import stdin
+from .process import stdin, text_from_stdin
 
 if TYPE_CHECKING:
     from sentitok.documents import Documents
 
-__all__ = ["InvalidText", "check_invalid", "check_stdin", "note_replaced", "texts_of"]
+__all__ = ["InvalidText", "check_invalid", "check_stdin", "note_replaced", "one_text_from_stdin", "texts_of"]
+
+# How files begin that are compressed.
+_COMPRESSED = re.compile(
+    rb"(?P<gzip>\x1f\x8b)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<xz>\xfd7zXZ\0)|(?P<bzip2>BZh[1-9]1AY&SY)"
+)
 
 InvalidText = Annotated[
     str,
@@ -40,6 +47,38 @@ def check_stdin(paths: Sequence[str | Path]) -> None:
         raise UsageError("- is named twice, and stdin can be read once; name it once, or name files")
     if named:
         stdin()
+
+
+def one_text_from_stdin(output: Output, limit: int | None = None) -> bytes:
+    """Reads stdin as one text of at most `limit` bytes, and says so where it holds several.
+
+    Raises:
+        FormatError, OSError: as `text_from_stdin`.
+        UsageError: if it is compressed.
+    """
+    data = text_from_stdin(limit)
+    remedy = "sentitok encode - -o DIR reads"
+    if found := _COMPRESSED.match(data):
+        raise UsageError(
+            f"stdin is compressed by {found.lastgroup}; pipe the text, or {remedy} it into token shards"
+        )
+    if _begins_with_object(data):
+        output.note(
+            f"stdin looks like JSON Lines, and is taken as one text; {remedy} the texts, as in "
+            "--format jsonl:text"
+        )
+    return data
+
+
+def _begins_with_object(data: bytes) -> bool:
+    """Whether the first line is an object of JSON."""
+    first = data.lstrip()[: 1 << 20].split(b"\n", 1)[0]
+    if not first.startswith(b"{"):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def texts_of(
