@@ -12,10 +12,7 @@ use crate::cache::pretoken_cache::PretokenCache;
 use crate::error::{Error, Result};
 use crate::models::bpe::{Bpe, Dropout, Unit};
 use crate::models::unigram::{Draft, Unigram};
-use crate::models::wordpiece::{RawWords, WordPiece};
-use crate::normalizer::Normalizer;
-use crate::pipeline::Pipeline;
-use crate::pre_tokenizer::PreTokenizer;
+use crate::models::wordpiece::{Cleaner, WordPiece};
 use crate::text::Piece;
 use crate::token_lengths::Extents;
 use crate::vocab::{TokenId, Vocab};
@@ -379,33 +376,22 @@ impl Worker<'_> {
         }
     }
 
-    /// What splits a text as it stands, where pipeline and model can be walked at
-    /// once, by [`Worker::encode_raw_words`].
-    pub(crate) fn fused_with(&self, pipeline: &Pipeline) -> Option<RawWords> {
-        match (self, &pipeline.normalizer, &pipeline.pre_tokenizer) {
-            (Self::WordPiece(worker), Some(Normalizer::Bert(bert)), PreTokenizer::Bert)
-                if worker.has_unknown_token() =>
-            {
-                Some(RawWords::of(*bert))
-            }
-            _ => None,
-        }
-    }
-
-    /// Appends the ids of raw words of a text, by pipeline and model at once.
+    /// Appends the ids of raw words of a text, which only WordPiece takes.
     ///
     /// # Errors
-    /// As the stages; [`Error::Internal`] where they cannot be walked at once.
+    /// As `cleaner`; [`Error::Internal`] for another model.
     pub(crate) fn encode_raw_words(
         &mut self,
-        raw_words: &RawWords,
-        text: &str,
+        cleaner: &impl Cleaner,
+        text: &[u8],
         pieces: &[Piece],
         ids: &mut Vec<TokenId>,
     ) -> Result<()> {
         match self {
-            Self::WordPiece(worker) => worker.encode_raw_words(raw_words, text, pieces, ids),
-            _ => Err(Error::Internal("a model and a pipeline that are not one walk".into())),
+            Self::WordPiece(worker) => worker.encode_raw_words(cleaner, text, pieces, ids),
+            Self::Bpe(_) | Self::Unigram(_) => {
+                Err(Error::Internal("raw words of a model that is not WordPiece".into()))
+            }
         }
     }
 

@@ -16,7 +16,18 @@ ABOVE = {
     "normalizer": {"pre_tokenizer", "models", "tokenizer", "formats", "corpus", "dataset", "trainers"},
     "pre_tokenizer": {"models", "tokenizer", "formats", "corpus", "dataset", "trainers"},
     "corpus": {"models", "tokenizer", "formats", "trainers"},
-    "models": {"tokenizer", "formats", "corpus", "dataset", "trainers"},
+    # Models know pieces and ids: who walks over a text asks them.
+    "models": {
+        "normalizer",
+        "pre_tokenizer",
+        "pipeline",
+        "tokenizer",
+        "formats",
+        "corpus",
+        "dataset",
+        "trainers",
+    },
+    "token_lengths": {"normalizer", "pre_tokenizer", "pipeline", "models", "tokenizer"},
     # Models know nothing of each other: what trainers share lies below.
     "models/bpe": {"models::wordpiece", "models::unigram"},
     "models/wordpiece": {"models::bpe", "models::unigram"},

@@ -4,17 +4,17 @@
 //! first carry a prefix in the vocabulary (`##`). A word that cannot be cut to
 //! its end, or has too many characters, is the unknown token as a whole.
 //!
-//! Not a tokenizer: it knows no text, only words. [`Worker::encode_bert`] is the
-//! one shortcut that takes text. Sources: Devlin et al. 2019;
-//! huggingface/tokenizers 0.23; the search is in `trie`.
+//! The model sees words, not texts; for BERT it also takes words that are not cleaned up yet, and the caller
+//! brings what cleans them (`raw_words`). Sources: Devlin et al. 2019; huggingface/tokenizers 0.23; the search
+//! is in `trie`.
 
-mod fused;
+mod raw_words;
 mod trie;
 mod worker;
 
 use std::fmt;
 
-pub(crate) use fused::RawWords;
+pub(crate) use raw_words::{Cleaner, is_ideograph};
 use trie::Trie;
 pub(crate) use worker::Scratch;
 pub use worker::Worker;

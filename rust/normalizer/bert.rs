@@ -8,15 +8,17 @@
 //! documentation; its Unicode is frozen at 16.0. Linear in the text, except for
 //! the sorting of marks on one letter.
 
+mod raw_words;
 mod sigma;
 mod table;
 #[rustfmt::skip]
 mod tables;
 
+use self::table::{Family, Steps};
 use serde::{Deserialize, Serialize};
-use table::{Family, Steps};
 
-pub(crate) use self::table::{ALONE, BLANK, CleaningTable};
+pub(crate) use self::raw_words::RawWords;
+use self::table::CleaningTable;
 use super::frozen::jamo;
 use super::reordering::Reordering;
 use super::rewrite::Rewrite;
@@ -43,7 +45,7 @@ impl Default for Bert {
 
 impl Bert {
     /// The table of this choice of steps, made when first asked for.
-    pub(crate) fn table(self) -> &'static CleaningTable {
+    pub(super) fn table(self) -> &'static CleaningTable {
         CleaningTable::of(
             Family::HuggingFace,
             Steps {

@@ -62,26 +62,6 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Empties the text, whose memory the next one takes; that may grow without bound.
-    pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.growth = Growth::default();
-    }
-
-    /// The bytes there is memory for.
-    pub(crate) fn capacity(&self) -> usize {
-        self.text.capacity()
-    }
-
-    /// As [`Plain::checked`], borrowed.
-    ///
-    /// # Errors
-    /// As there.
-    pub(crate) fn text(&self) -> Result<&str> {
-        self.growth.check(&self.text)?;
-        Ok(&self.text)
-    }
-
     pub(super) fn within(growth: Growth) -> Self {
         Self { text: String::new(), growth }
     }

@@ -149,7 +149,7 @@ mod tests {
             let expected: String =
                 words.map(|word| if word.starts_with('▁') { word.to_owned() } else { format!("▁{word}") }).collect();
             let plain = rewrite_words::<Plain>(&text);
-            prop_assert_eq!(plain.text().unwrap(), &expected);
+            prop_assert_eq!(&plain.checked().unwrap(), &expected);
             prop_assert_eq!(&rewrite_words::<Aligned>(&text).text, &expected);
         }
 
@@ -164,7 +164,7 @@ mod tests {
                 let first = if wants && !text.is_empty() && !text.starts_with([' ', '▁']) { "▁" } else { "" };
                 let expected = format!("{first}{}", text.replace(' ', "▁"));
                 let plain = rewrite::<Plain>(&text, at_start, prepend, '▁');
-                prop_assert_eq!(plain.as_ref().map_or(&*text, |new| new.text().unwrap()), &expected);
+                prop_assert_eq!(plain.map_or_else(|| text.clone(), |new| new.checked().unwrap()), expected.clone());
                 let aligned = rewrite::<Aligned>(&text, at_start, prepend, '▁');
                 prop_assert_eq!(aligned.as_ref().map_or(&*text, |new| &new.text), &expected);
             }

@@ -2,23 +2,66 @@
 //!
 //! No normalized text is written for spans: most raw words have the characters of what they become at the
 //! same places, and their ids tell how far each reaches. Only the others are cleaned up, one by one, with
-//! the way to the original.
+//! the alignment.
 
 use super::sink::Sink;
 use super::spans::{Spans, Traces};
-use super::walk::{MOST_RESERVED, Origin, RawSection, Visit, Walk};
+use super::walk::{MOST_RESERVED, Origin, Visit, Walk};
 use crate::error::Result;
 use crate::memory::MakeRoom;
-use crate::models::Worker;
-use crate::models::wordpiece::RawWords;
-use crate::normalizer::Aligned;
+use crate::models::wordpiece::{Cleaner, is_ideograph};
+use crate::models::{Model, Worker};
+use crate::normalizer::bert::RawWords;
+use crate::normalizer::{Aligned, Normalizer};
+use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::PreTokenizer;
 use crate::text::{CHUNK, Piece};
 use crate::tokenizer::special_policy::SpecialPolicy;
 
+/// The raw words of a pipeline, where one walk can do what it and the model do.
+pub(super) fn raw_words_of(pipeline: &Pipeline, model: &Model) -> Option<RawWords> {
+    match (model, &pipeline.normalizer, &pipeline.pre_tokenizer) {
+        (Model::WordPiece(model), Some(Normalizer::Bert(bert)), PreTokenizer::Bert)
+            if model.unk_id().is_some() =>
+        {
+            Some(RawWords::of(*bert))
+        }
+        _ => None,
+    }
+}
+
+/// A section that is split into raw words.
+pub(super) struct RawSection<'a> {
+    raw_words: RawWords,
+    pub(super) text: &'a str,
+    /// Where it begins in the text.
+    base: usize,
+    /// A buffer for words that are rewritten.
+    aligned: Aligned,
+}
+
+impl Cleaner for RawSection<'_> {
+    fn lowers(&self) -> bool {
+        self.raw_words.lowers()
+    }
+
+    fn clean_word(&self, raw_word: &str, word: &mut String) -> bool {
+        self.raw_words.clean_word(raw_word, word)
+    }
+
+    fn for_each_word(&self, raw_word: &str, mut f: impl FnMut(&[u8])) -> Result<()> {
+        let cleaned = self.raw_words.clean(raw_word)?;
+        let text = cleaned.as_deref().unwrap_or(raw_word);
+        PreTokenizer::Bert.for_each_piece(text, |piece| {
+            f(text[piece].as_bytes());
+            Ok(())
+        })
+    }
+}
+
 impl<S: Sink> Walk<'_, '_, S> {
     /// Walks over a section by its raw words.
-    pub(super) fn raw_words(&mut self, section: &str, base: usize, raw_words: &RawWords) -> Visit {
+    pub(super) fn raw_words(&mut self, section: &str, base: usize, raw_words: RawWords) -> Visit {
         let (mut at, mut chunk) = (0, [Piece::default(); CHUNK]);
         let mut section = RawSection { raw_words, text: section, base, aligned: Aligned::default() };
         loop {
@@ -59,7 +102,7 @@ impl Spans<'_> {
             let Some((&piece, rest)) = pieces.split_first() else { break };
             pieces = rest;
             let raw_word = &text[piece.range()];
-            if raw_words.is_ideograph(raw_word.as_bytes()) {
+            if is_ideograph(raw_word.as_bytes()) {
                 let Some((&id, rest)) = to_come.split_first() else { break };
                 if let Some(source_texts) = source_texts.as_mut().filter(|_| unk_id == Some(id)) {
                     source_texts.push(spans.len(), raw_word.as_bytes())?;
@@ -84,7 +127,7 @@ impl Spans<'_> {
                 }
                 spans.truncate(before);
             }
-            let changes = raw_words.rewrite(raw_word, aligned);
+            let changes = raw_words.clean_aligned(raw_word, aligned);
             let text = if changes { aligned.text()? } else { raw_word };
             let normalized = changes.then(|| aligned.way_back());
             let base = base + piece.start as usize;

@@ -9,8 +9,9 @@ use crate::models::Worker;
 use crate::text::Piece;
 use crate::tokenizer::added_tokens::AddedToken;
 use crate::tokenizer::encoding::{SourceTexts, Span};
+use crate::tokenizer::raw_words::RawSection;
 use crate::tokenizer::special_policy::SpecialPolicy;
-use crate::tokenizer::walk::{Origin, RawSection};
+use crate::tokenizer::walk::Origin;
 use crate::vocab::TokenId;
 
 /// How much a sink holds.
@@ -84,7 +85,7 @@ pub(super) trait Sink {
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         self.append(worker, |worker, ids| {
-            worker.encode_raw_words(section.raw_words, section.text, pieces, ids)
+            worker.encode_raw_words(section, section.text.as_bytes(), pieces, ids)
         })
     }
 

@@ -5,8 +5,9 @@
 //! they do not tell is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
 //! [`Reference`] takes for all pieces.
 
+use super::raw_words::RawSection;
 use super::sink::{Arrays, Place, Sink};
-use super::walk::{MOST_RESERVED, Origin, RawSection};
+use super::walk::{MOST_RESERVED, Origin};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
@@ -110,7 +111,7 @@ impl Sink for Spans<'_> {
     ) -> Result<()> {
         let new = self.ids.len();
         self.append(worker, |worker, ids| {
-            worker.encode_raw_words(section.raw_words, section.text, pieces, ids)
+            worker.encode_raw_words(section, section.text.as_bytes(), pieces, ids)
         })?;
         self.trace_raw_words(policy, section, pieces, new, worker)
     }

@@ -10,13 +10,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::raw_words::raw_words_of;
 use super::sink::Sink;
 use super::{EncodeOptions, Input, Tokenizer};
 use crate::error::{Error, Result};
 use crate::models::Worker;
 use crate::models::bpe::Dropout;
-use crate::models::wordpiece::RawWords;
-use crate::normalizer::{Aligned, Rewritten, WayBack};
+use crate::normalizer::{Rewritten, WayBack};
 use crate::pre_tokenizer::PreTokenizer;
 use crate::text::Piece;
 use crate::text::pattern::Work;
@@ -72,16 +72,6 @@ impl Origin<'_> {
         }
         [(range.start + self.base) as u64, (range.end + self.base) as u64]
     }
-}
-
-/// A section of which the raw words are encoded: see `raw_words`.
-pub(super) struct RawSection<'a> {
-    pub(super) raw_words: &'a RawWords,
-    pub(super) text: &'a str,
-    /// Where it begins in the text.
-    pub(super) base: usize,
-    /// A buffer for words that are rewritten.
-    pub(super) aligned: Aligned,
 }
 
 /// How much a walk may put out.
@@ -181,9 +171,9 @@ impl<S: Sink> Walk<'_, '_, S> {
         check_len(section.len())?;
         if !S::PIECES
             && !self.policy.cuts_normalized()
-            && let Some(raw_words) = self.worker.fused_with(&self.tokenizer.pipeline)
+            && let Some(raw_words) = raw_words_of(&self.tokenizer.pipeline, self.policy.model())
         {
-            return self.raw_words(section, base, &raw_words);
+            return self.raw_words(section, base, raw_words);
         }
         if let Some(visit) = self.space_as_mark(section, base, true) {
             return visit;

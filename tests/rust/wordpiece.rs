@@ -1,10 +1,17 @@
 //! The model against its definition, and BERT in one walk against its stages.
 
+use std::sync::Arc;
+
 use crate::With;
 use proptest::prelude::*;
 use sentitok::models::wordpiece::{WordPiece, WordPieceOptions, Worker};
 use sentitok::normalizer::{Bert, GoogleBert, Normalizer};
-use sentitok::{PreTokenizer, TokenId, Vocab};
+use sentitok::tokenizer::Parts;
+use sentitok::tokenizer::decoder::Decoder;
+use sentitok::tokenizer::template::Template;
+use sentitok::{
+    CallDefaults, EncodeOptions, Error, Model, Pipeline, PreTokenizer, TokenId, Tokenizer, Vocab,
+};
 
 /// Tries every end from the last, as the paper of BERT describes it: quadratic
 /// and obvious. Ids with the bytes each covers.
@@ -43,6 +50,21 @@ fn model(tokens: &[String], prefix: &str, max: usize) -> WordPiece {
         it.max_input_chars_per_word = max;
     });
     WordPiece::new(Vocab::from_tokens(all).unwrap(), options).unwrap()
+}
+
+/// A tokenizer of BERT's pipeline, which walks over raw words where the model has its unknown token.
+fn bert_tokenizer(model: WordPiece, bert: Bert) -> Tokenizer {
+    let mut pipeline = Pipeline::new(PreTokenizer::Bert);
+    pipeline.normalizer = Some(Normalizer::Bert(bert));
+    Tokenizer::new(Parts {
+        pipeline,
+        model: Arc::new(Model::WordPiece(model)),
+        added: Vec::new(),
+        template: Template::default(),
+        decoder: Decoder::default(),
+        defaults: CallDefaults::default(),
+    })
+    .unwrap()
 }
 
 fn agrees(model: &WordPiece, worker: &mut Worker<'_>, word: &[u8]) {
@@ -109,9 +131,11 @@ proptest! {
         for piece in PreTokenizer::Bert.split(&normalized).unwrap() {
             expected.extend(model.encode(normalized[piece].as_bytes()));
         }
-        let mut ids = Vec::new();
-        model.worker().encode_bert(bert, &text, &mut ids).unwrap();
-        prop_assert_eq!(ids, expected);
+        let tokenizer = bert_tokenizer(model, bert);
+        for _ in 0..2 {
+            let encoding = tokenizer.encode(&text, EncodeOptions::default()).unwrap();
+            prop_assert_eq!(&encoding.ids, &expected);
+        }
     }
 }
 
@@ -139,7 +163,10 @@ fn a_model_may_lack_its_unknown_token() {
     assert_eq!(model.unk_id(), None);
     assert_eq!(model.encode(b"abb"), [0, 1, 1]);
     assert!(model.encode(b"ac").is_empty());
-    assert!(model.worker().encode_bert(Bert::default(), "a", &mut Vec::new()).is_err());
+    let tokenizer = bert_tokenizer(model, Bert::default());
+    assert_eq!(tokenizer.encode("ABB a", EncodeOptions::default()).unwrap().ids, [0, 1, 1, 0]);
+    let error = tokenizer.encode("ab ac", EncodeOptions::default()).unwrap_err();
+    assert!(matches!(&error, Error::Encode(reason) if reason.contains("\"ac\"")), "{error}");
 }
 
 #[test]

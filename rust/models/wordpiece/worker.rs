@@ -1,12 +1,11 @@
 //! `Worker`: a model and what one thread needs to encode words, with a cache.
 
-use super::{RawWords, WordPiece};
+use super::{Cleaner, WordPiece};
 use crate::cache::long_pieces::LongPieces;
 use crate::cache::piece_table::{Key, MAX_KEY, key};
 use crate::cache::pretoken_cache::{Misses, PretokenCache};
-use crate::error::{Error, Result};
-use crate::normalizer::{Bert, Plain};
-use crate::text::{CHUNK, Piece};
+use crate::error::Result;
+use crate::text::Piece;
 use crate::vocab::TokenId;
 
 /// The buffers and the cache of one thread, good for one model alone: what a
@@ -18,8 +17,6 @@ pub(crate) struct Scratch {
     pub(super) long: LongPieces,
     /// The word that a raw word becomes.
     pub(super) word: String,
-    /// A raw word that may become more than a word, normalized.
-    pub(super) normalized: Plain,
 }
 
 /// The bytes that the buffer of a raw word keeps.
@@ -44,11 +41,6 @@ impl WordPiece {
 }
 
 impl Worker<'_> {
-    /// Whether there is a token for unknown words.
-    pub(crate) fn has_unknown_token(&self) -> bool {
-        self.model.unk_id.is_some()
-    }
-
     /// The ids of pieces seen before.
     pub(crate) fn cache(&mut self) -> &mut PretokenCache {
         &mut self.scratch.cache
@@ -57,9 +49,6 @@ impl Worker<'_> {
     /// What can be kept for another worker of the same model: without what long
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
-        if self.scratch.normalized.capacity() > KEPT_BYTES {
-            self.scratch.normalized = Plain::default();
-        }
         if self.scratch.word.capacity() > KEPT_BYTES {
             self.scratch.word = String::new();
         }
@@ -102,47 +91,18 @@ impl Worker<'_> {
         }
     }
 
-    /// Appends the ids of a text that `normalizer` cleans up and
-    /// [`PreTokenizer::Bert`](crate::PreTokenizer::Bert) splits: those of the
-    /// stages one after the other.
+    /// Appends the ids of raw words that follow each other in a text. The vocabulary must have the unknown token.
     ///
     /// # Errors
-    /// [`Error::Encode`] for a text of more than 4 GiB; [`Error::Memory`] where there
-    /// is none to clean it up.
-    pub fn encode_bert(&mut self, normalizer: Bert, text: &str, ids: &mut Vec<TokenId>) -> Result<()> {
-        if self.model.unk_id.is_none() {
-            return Err(Error::Encode("the unknown token is not in the vocabulary; add it".into()));
-        }
-        if u32::try_from(text.len()).is_err() {
-            return Err(Error::Encode(format!(
-                "a text of {} bytes; the limit is {} (4 GiB)",
-                text.len(),
-                u32::MAX
-            )));
-        }
-        let raw_words = RawWords::of(normalizer);
-        let (mut at, mut chunk) = (0, [Piece::default(); CHUNK]);
-        loop {
-            let n = raw_words.fill(text, &mut at, &mut chunk);
-            if n == 0 {
-                return Ok(());
-            }
-            self.encode_raw_words(&raw_words, text, &chunk[..n], ids)?;
-        }
-    }
-
-    /// Appends the ids of raw words that follow each other in a text.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] where there is none to clean them up.
+    /// [`Error::Memory`](crate::Error::Memory) where there is none to clean them up.
     pub(crate) fn encode_raw_words(
         &mut self,
-        raw_words: &RawWords,
-        text: &str,
+        cleaner: &impl Cleaner,
+        text: &[u8],
         pieces: &[Piece],
         ids: &mut Vec<TokenId>,
     ) -> Result<()> {
-        self.scratch.encode_raw_words(self.model, raw_words, text.as_bytes(), pieces, ids)
+        self.scratch.encode_raw_words(self.model, cleaner, text, pieces, ids)
     }
 }
 
