@@ -37,6 +37,7 @@ pub use sentencepiece::{SentencePiece, SentencePieceOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::text::SPACE_MARK_STR;
 use crate::text::pattern::Work;
 
 /// A normalization step, or several in order.
@@ -240,7 +241,7 @@ impl Normalizer {
             Self::SentencePiece(whole) => {
                 whole.options().add_dummy_prefix && !whole.options().treat_whitespace_as_suffix
             }
-            Self::Prepend { prepend } => prepend == "▁",
+            Self::Prepend { prepend } => prepend == SPACE_MARK_STR,
             Self::Sequence { normalizers } => normalizers.iter().any(Self::puts_space_in_front),
             _ => false,
         }

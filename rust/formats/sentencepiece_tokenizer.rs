@@ -13,6 +13,7 @@ use crate::models::bpe::{Bpe, BpeOptions, MergeOrder, Unit};
 use crate::models::unigram::{PieceKind, Precision, Unigram};
 use crate::normalizer::{Normalizer, SentencePieceOptions};
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::text::SPACE_MARK_BYTES;
 use crate::tokenizer::template::Template;
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::vocab::TokenId;
@@ -133,7 +134,8 @@ fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
         PreTokenizer::Bytes => {}
         // Sums begin again at each `▁`, which is not a difference if no piece continues over one.
         PreTokenizer::Metaspace { prepend: Prepend::Never, split: true } => {
-            let inner = |bytes: &[u8]| memchr::memmem::rfind(bytes, "▁".as_bytes()).is_some_and(|at| at > 0);
+            let inner =
+                |bytes: &[u8]| memchr::memmem::rfind(bytes, &SPACE_MARK_BYTES).is_some_and(|at| at > 0);
             if let Some((id, _)) = tokenizer.model().vocab().iter().find(|(_, bytes)| inner(bytes)) {
                 return refuse(format!(
                     "the token of id {id} goes on over a ▁, at which this tokenizer cuts"

@@ -46,6 +46,7 @@ pub use worker::{Dropout, Worker};
 
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::text::SPACE_MARK_BYTES;
 pub use crate::vocab::Unit;
 use crate::vocab::{TokenId, Vocab};
 
@@ -234,7 +235,7 @@ impl Bpe {
         };
         let cut_by = if plain_bytes || plain_chars { Some(&vocab) } else { symbols.as_ref() };
         // What stands alone for ` ▁` is the file's own token, not a character that is none.
-        let marks = |tokens: &&Vocab| tokens.id("▁".as_bytes()) == vocab.id("▁".as_bytes());
+        let marks = |tokens: &&Vocab| tokens.id(&SPACE_MARK_BYTES) == vocab.id(&SPACE_MARK_BYTES);
         let cuts_words = options.unit == Unit::Chars
             && order != MergeOrder::Ranks
             && !options.ignore_merges

@@ -3,13 +3,14 @@
 //! Not for patterns: see [`super::Matches`].
 
 use super::Rewrite;
+use crate::text::SPACE_MARK_STR;
 use crate::text::simd::{Level, Room};
 
 /// Replaces every occurrence of `pattern`; `false` when there is none.
 pub(super) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {
     match pattern.as_bytes() {
         [] => false,
-        b" " if content == "▁" && !R::KEEPS_WAY_BACK => spell_spaces(text, out),
+        b" " if content == SPACE_MARK_STR && !R::KEEPS_WAY_BACK => spell_spaces(text, out),
         [byte] => at_each(memchr::memchr_iter(*byte, text.as_bytes()), text, pattern, content, out),
         bytes => at_each(memchr::memmem::find_iter(text.as_bytes(), bytes), text, pattern, content, out),
     }
@@ -70,7 +71,7 @@ pub(crate) fn spell_spaces<R: Rewrite>(text: &str, out: &mut R) -> bool {
             return changed;
         };
         out.copy(&text[at..at + space]);
-        out.replace(1, "▁");
+        out.replace(1, SPACE_MARK_STR);
         (at, changed) = (at + space + 1, true);
     }
     changed

@@ -19,9 +19,9 @@ use super::growth::Growth;
 use super::rewrite::Plain;
 use super::{Aligned, Rewrite};
 use crate::error::{Error, Result};
-use crate::text::SPACE_MARK_STR;
 use crate::text::simd::{Level, Room};
 use crate::text::trie::Trie;
+use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
 /// What a normalizer does, as its file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -250,7 +250,9 @@ impl SentencePiece {
             }
             end = ascii_end;
             let Some(c) = text[end..].chars().next() else { return end };
-            if self.options.charsmap.may_begin(c) || c == '▁' || self.begins_symbol[usize::from(bytes[end])]
+            if self.options.charsmap.may_begin(c)
+                || c == SPACE_MARK
+                || self.begins_symbol[usize::from(bytes[end])]
             {
                 return end;
             }

@@ -11,6 +11,7 @@
 
 use super::charsmap::AsciiSet;
 use super::{Normalizer, SentencePiece};
+use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
 /// What stands around a split point after some steps.
 #[derive(Clone, Debug)]
@@ -48,7 +49,7 @@ impl Surroundings {
     fn replace_blank(&mut self, content: &str) -> Option<()> {
         self.blank = match content {
             " " => ' ',
-            "▁" => '▁',
+            SPACE_MARK_STR => SPACE_MARK,
             _ => return None,
         };
         Some(())

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::normalizer::{Rewrite, spell_spaces, spell_words};
 use crate::step_counter::step;
 use crate::text::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
-use crate::text::{SPACE_MARK, SPACE_MARK_STR};
+use crate::text::{SPACE_MARK, SPACE_MARK_BYTES, SPACE_MARK_STR};
 
 /// Which sections get a space in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ impl Tiles for Metaspace {
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    while at < bytes.len() && !matches!(bytes.get(at..), Some([0xE2, 0x96, 0x81, ..])) {
+    while at < bytes.len() && !bytes[at..].starts_with(&SPACE_MARK_BYTES) {
         step();
         at += 1;
     }

@@ -263,7 +263,7 @@ impl PyEncoding {
     /// counts bytes of the UTF-8. By default white space around a token is left
     /// out where the file's post-processor says so, as Hugging Face does it;
     /// with `trim=False` nothing is, and the spans of a lossless tokenizer tile
-    /// the text; with `trim=True` the trim_widths are, whatever the file says. In a
+    /// the text; with `trim=True` the blanks are, whatever the file says. In a
     /// pair each span lies in its own text; what a template put in is `(0, 0)`.
     #[pyo3(signature = (unit = OffsetUnit::Chars, *, trim = None))]
     #[pyo3(text_signature = "($self, unit='chars', *, trim=None)")]

@@ -30,7 +30,7 @@ impl<'py> FromPyObject<'_, 'py> for OffsetUnit {
 pub(super) enum Trim<'a> {
     /// Nothing.
     No,
-    /// The trim_widths around a token.
+    /// The blanks around a token.
     Blanks,
     /// What the file's post-processor leaves out.
     AsFile(&'a TrimWidths),

@@ -63,7 +63,7 @@ fn alphabet(object: Option<&Bound<'_, PyAny>>, unit: Unit) -> PyResult<Alphabet>
     Ok(Alphabet::Chars(chars))
 }
 
-/// Takes `unit`: by default bytes, but characters where `▁` marks the trim_widths,
+/// Takes `unit`: by default bytes, but characters where `▁` marks the spaces,
 /// where bytes are a fallback, and where the base has them.
 fn unit(
     name: Option<&str>,

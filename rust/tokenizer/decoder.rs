@@ -18,10 +18,8 @@ use self::chain::ChainState;
 pub use self::chain::{Chain, Step};
 pub use self::sentencepiece::{SentencePieceDecoder, StripMarks};
 use crate::error::Result;
+use crate::text::SPACE_MARK;
 use crate::vocab::TokenId;
-
-/// The mark that stands for a space in SentencePiece's tokens.
-pub const METASPACE: char = '▁';
 
 /// How tokens become bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +81,7 @@ impl Decoder {
         match self {
             Self::Bytes => out.extend_from_slice(token),
             Self::Metaspace { strip_first } => {
-                push_replaced(token, METASPACE, if first && *strip_first { b"" } else { b" " }, out);
+                push_replaced(token, SPACE_MARK, if first && *strip_first { b"" } else { b" " }, out);
             }
             Self::ByteFallback { strip } | Self::Stripped { strip } => {
                 if first {
@@ -92,7 +90,7 @@ impl Decoder {
                 let from = out.len();
                 match byte_named(token).filter(|_| matches!(self, Self::ByteFallback { .. })) {
                     Some(byte) => out.push(byte),
-                    None => push_replaced(token, METASPACE, b" ", out),
+                    None => push_replaced(token, SPACE_MARK, b" ", out),
                 }
                 let spaces =
                     out[from..].iter().take(state.to_strip).take_while(|&&byte| byte == b' ').count();

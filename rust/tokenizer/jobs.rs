@@ -11,6 +11,7 @@ use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
 use crate::pipeline::split_points::{Part, SplitPoints};
 use crate::pre_tokenizer::LOOK_BACK;
+use crate::text::SPACE_MARK;
 use crate::tokenizer::added_tokens::Section;
 use crate::tokenizer::encoding::Span;
 use crate::tokenizer::special_policy::SpecialPolicy;
@@ -21,7 +22,7 @@ const UNIT_BYTES: usize = 64 << 10;
 /// Texts longer than this are cut.
 pub(super) const LONG_BYTES: usize = 256 << 10;
 /// How many times as long a text may become by what is written for its blanks, after the normalizer.
-const MARK_BYTES: usize = '▁'.len_utf8();
+const MARK_BYTES: usize = SPACE_MARK.len_utf8();
 
 /// A piece of work, and what of the batch it becomes.
 pub(super) enum Job<'a> {

@@ -19,12 +19,11 @@ use crate::models::Model;
 use crate::models::bpe::Unit;
 use crate::normalizer::Normalizer;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
+use crate::text::SPACE_MARK_STR;
 use crate::tokenizer::encoding::{OffsetUnit, SourceTexts, Span, TrimWidths};
 use crate::tokenizer::template::{Part, TrimOffsets};
 use crate::vocab::TokenId;
 
-/// What stands for a space.
-const MARK: &str = "▁";
 /// A token whose size is not known without the text.
 const NOT_KNOWN: u32 = u32::MAX;
 
@@ -166,7 +165,7 @@ impl Tokenizer {
             added: self.added_to_text()?,
             bytes: OnceLock::new(),
             chars: OnceLock::new(),
-            mark: Finder::new(MARK),
+            mark: Finder::new(SPACE_MARK_STR),
             spelled_byte: Finder::new("<0x"),
         })
     }
@@ -187,13 +186,14 @@ impl Tokenizer {
         };
         // No token ends inside a mark.
         let model = self.policies.barred_model();
-        let adds_up = if is_marked { model.encode(MARK.as_bytes()).len() == 1 } else { model.is_lossless() };
+        let adds_up =
+            if is_marked { model.encode(SPACE_MARK_STR.as_bytes()).len() == 1 } else { model.is_lossless() };
         (adds_up && self.policies.extents().is_some()).then_some(Added::Space { front, is_marked })
     }
 
     fn sizes(&self, added: Added, unit: OffsetUnit) -> Vec<u32> {
         let goes_on = |byte: u8| byte & 0xC0 == 0x80;
-        let (extents, mark) = (self.policies.extents(), Finder::new(MARK));
+        let (extents, mark) = (self.policies.extents(), Finder::new(SPACE_MARK_STR));
         let size = |id| {
             // Each added token begins a section, with a space of its own.
             let is_cut = added != Added::Nothing && self.added.by_id(id).is_some();
@@ -210,7 +210,7 @@ impl Tokenizer {
                 _ => 0,
             };
             let (size, is_inside) = match unit {
-                OffsetUnit::Bytes => (token.len() - n_marks * (MARK.len() - 1), false),
+                OffsetUnit::Bytes => (token.len() - n_marks * (SPACE_MARK_STR.len() - 1), false),
                 OffsetUnit::Chars => {
                     let begins = token.iter().filter(|byte| !goes_on(**byte)).count();
                     (begins, token.first().is_some_and(|&byte| goes_on(byte)))
@@ -265,8 +265,9 @@ fn for_each_by_length(
 /// Which texts get a mark in front, of a normalizer that writes spaces as marks and
 /// does nothing else.
 pub(super) fn marks_spaces(normalizer: &Normalizer) -> Option<Front> {
-    let is_prefix = |step: &Normalizer| matches!(step, Normalizer::Prepend { prepend } if prepend == MARK);
-    let marks = |step: &Normalizer| matches!(step, Normalizer::Replace { pattern, content } if pattern == " " && content == MARK);
+    let is_prefix =
+        |step: &Normalizer| matches!(step, Normalizer::Prepend { prepend } if prepend == SPACE_MARK_STR);
+    let marks = |step: &Normalizer| matches!(step, Normalizer::Replace { pattern, content } if pattern == " " && content == SPACE_MARK_STR);
     match normalizer {
         Normalizer::SentencePiece(whole) => {
             let options = whole.options();

@@ -3,6 +3,7 @@
 //! The model reads each space as `▁` (`models::bpe::space_as_mark`), so no text is rewritten except the
 //! first word, which may get a `▁` in front. Only ids come from here, of texts without a `▁` of their own.
 
+use crate::text::SPACE_MARK_STR;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Tokenizer;
@@ -14,8 +15,6 @@ use crate::text::simd::Tiles;
 use crate::text::{CHUNK, Piece};
 use crate::tokenizer::offsets::{Front, marks_spaces};
 
-/// What stands for a space.
-const MARK: &str = "▁";
 /// So many bytes are encoded by the stages before the second model is made, which takes some two
 /// milliseconds (32,000 tokens), as encoding three times as many does. One in tests.
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 16 };
@@ -79,10 +78,10 @@ impl<S: Sink> Walk<'_, '_, S> {
         let tokenizer = self.tokenizer;
         let spacing = tokenizer.spacing(base == 0)?;
         // The stages refuse what is longer with its marks than they can count.
-        let is_read = section.len() <= u32::MAX as usize / MARK.len()
+        let is_read = section.len() <= u32::MAX as usize / SPACE_MARK_STR.len()
             && !self.policy.cuts_normalized()
             && self.worker.reads_spaces(spacing.split, || tokenizer.seen.are_many(section.len()))
-            && memchr::memmem::find(section.as_bytes(), MARK.as_bytes()).is_none();
+            && memchr::memmem::find(section.as_bytes(), SPACE_MARK_STR.as_bytes()).is_none();
         let begins_with_space = section.starts_with(' ');
         let gets_space = match spacing.front {
             _ if !begins_section || section.is_empty() => false,

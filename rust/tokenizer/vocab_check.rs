@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::Tokenizer;
 use crate::error::Result;
 use crate::models::Model;
-use crate::tokenizer::decoder::METASPACE;
+use crate::text::SPACE_MARK;
 use crate::vocab::TokenId;
 
 /// What [`Tokenizer::doctor`] finds; ids ascend in each list.
@@ -61,7 +61,7 @@ impl Tokenizer {
     /// Whether some piece of the text that `token` stands for holds all of it:
     /// alone, after a space, after a letter, or before one.
     fn is_in_a_piece(&self, token: &[u8]) -> Result<bool> {
-        let text = String::from_utf8_lossy(token).replace(METASPACE, " ");
+        let text = String::from_utf8_lossy(token).replace(SPACE_MARK, " ");
         for (head, tail) in [("", ""), (" ", ""), ("a", ""), ("", "a"), ("a", "a")] {
             let mut found = false;
             self.pipeline.for_each_piece(&format!("{head}{text}{tail}"), |piece| {

@@ -13,7 +13,7 @@ use super::write::not_representable;
 use crate::error::Result;
 use crate::models::bpe::Unit;
 use crate::pre_tokenizer::{PreTokenizer, Prepend};
-use crate::text::SPACE_MARK;
+use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::decoder::{Chain, Decoder, Step};
 
@@ -39,8 +39,7 @@ pub(super) fn read(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
 
 /// The decoder that does the same as these steps, if it is one of its own.
 fn known(unit: Unit, steps: &[Step]) -> Option<Decoder> {
-    let is_replace =
-        |step: &Step| matches!(step, Step::Replace { pattern, content } if pattern == "▁" && content == " ");
+    let is_replace = |step: &Step| matches!(step, Step::Replace { pattern, content } if pattern == SPACE_MARK_STR && content == " ");
     let leading = |step: &Step| match step {
         Step::Strip { content: ' ', start, stop: 0 } => Some(*start),
         _ => None,

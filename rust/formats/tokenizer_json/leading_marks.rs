@@ -4,6 +4,7 @@
 //! text yet. `Strip` comes after the tokens were joined and takes spaces, whatever
 //! they were. The two are equal unless the pieces are of a kind that is told here.
 
+use crate::text::SPACE_MARK_BYTES;
 use crate::tokenizer::decoder::{SentencePieceDecoder, StripMarks};
 use crate::vocab::{TokenId, Vocab};
 
@@ -22,9 +23,9 @@ pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, V
     let mut spaced = !decoder.bytes.is_empty();
     for (_, piece) in vocab.iter().filter(|(id, piece)| is_written(*id, piece)) {
         spaced |= piece.starts_with(b" ");
-        if let Some(rest) = piece.strip_prefix("▁".as_bytes()) {
+        if let Some(rest) = piece.strip_prefix(&SPACE_MARK_BYTES) {
             marked = true;
-            doubled |= rest.starts_with(b" ") || rest.starts_with("▁".as_bytes());
+            doubled |= rest.starts_with(b" ") || rest.starts_with(&SPACE_MARK_BYTES);
         }
     }
     let (strip, doubled) = match decoder.strip {

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::normalizer::{Matches, Normalizer, Precompiled, SentencePiece, SentencePieceOptions};
-use crate::text::SPACE_MARK_STR;
+use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
 /// Spaces at the ends; a `▁` at the end that was one already goes with them.
 const ENDS: &str = r"\A +|[ ▁]+\z";
@@ -24,7 +24,7 @@ pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
         return refuse("a space is put after the text, not before");
     }
     // Elsewhere a space is written as a mark in them, too.
-    let spaced = |text: &&String| options.remove_extra_whitespaces && text.contains([' ', '▁']);
+    let spaced = |text: &&String| options.remove_extra_whitespaces && text.contains([' ', SPACE_MARK]);
     if let Some(text) = options.user_defined.iter().find(spaced) {
         return refuse(&format!(
             "the spaces of the user's piece {text:?}, which stay when others are dropped"

@@ -11,6 +11,7 @@ use crate::models::Model;
 use crate::models::bpe::MergeOrder;
 use crate::models::unigram::{PieceKind, Precision};
 use crate::normalizer::{Bert, Normalizer};
+use crate::text::SPACE_MARK_STR;
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::decoder::Decoder;
 
@@ -74,7 +75,9 @@ fn makes_text(normalizer: &Normalizer) -> bool {
     match normalizer {
         Normalizer::SentencePiece(whole) => !whole.options().charsmap.is_empty(),
         Normalizer::Prepend { .. } | Normalizer::Strip { .. } => false,
-        Normalizer::Replace { pattern, content } => (pattern.as_str(), content.as_str()) != (" ", "▁"),
+        Normalizer::Replace { pattern, content } => {
+            (pattern.as_str(), content.as_str()) != (" ", SPACE_MARK_STR)
+        }
         Normalizer::Sequence { normalizers } => normalizers.iter().any(makes_text),
         _ => true,
     }

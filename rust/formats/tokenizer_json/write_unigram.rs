@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use super::write::{Reader, entries, not_representable, spell_all};
 use crate::error::Result;
 use crate::models::unigram::{PieceKind, Precision, Unigram};
+use crate::text::SPACE_MARK;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -62,7 +63,7 @@ fn scores_without_kinds(model: &Unigram) -> Result<Vec<f64>> {
         *score = match model.kind(id) {
             PieceKind::UserDefined => model.score_in_search(id).unwrap_or(*score),
             PieceKind::Unused => below_others(model, id)?,
-            PieceKind::Unknown | PieceKind::Control if text(model, id).contains([' ', '▁']) => {
+            PieceKind::Unknown | PieceKind::Control if text(model, id).contains([' ', SPACE_MARK]) => {
                 below_others(model, id)?
             }
             // Not found in text: the number only may not be the least.

@@ -5,10 +5,10 @@
 //! character is spelled. So a text need not be rewritten, and its words have keys that are shorter by
 //! two bytes. Nothing is said of texts that hold a `▁`.
 
+use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 use std::sync::OnceLock;
 
 use super::{Bpe, Unit};
-use crate::text::SPACE_MARK_STR;
 
 /// The model for text with spaces, once it was asked for.
 #[derive(Default)]
@@ -52,12 +52,12 @@ impl Bpe {
         self.vocab.check_room().ok()?;
         let mut made = Self { cuts_words: false, ..self.clone() };
         match &mut made.scored {
-            Some(scored) => scored.take_space_for('▁'),
+            Some(scored) => scored.take_space_for(SPACE_MARK),
             None => made.symbols.chars.set(usize::from(b' '), mark),
         }
         if let Some(cuts) = &mut made.cuts {
             let tokens = self.vocab.iter().filter_map(|(_, token)| std::str::from_utf8(token).ok());
-            cuts.take_space_for('▁', tokens.filter(|token| token.contains('▁')));
+            cuts.take_space_for(SPACE_MARK, tokens.filter(|token| token.contains(SPACE_MARK)));
         }
         Some(made)
     }

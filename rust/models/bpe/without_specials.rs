@@ -4,6 +4,7 @@
 use super::pairs::{Merged, PairTable};
 use super::{Bpe, Unit, chars};
 use crate::models::bpe::char_table::Atoms;
+use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
 
 impl Bpe {
@@ -25,7 +26,7 @@ impl Bpe {
         if self.barred == barred || !(merges || starts || self.emits_whole_tokens()) {
             return None;
         }
-        let cuts_words = self.cuts_words && !self.vocab.id("▁".as_bytes()).is_some_and(is_barred);
+        let cuts_words = self.cuts_words && !self.vocab.id(&SPACE_MARK_BYTES).is_some_and(is_barred);
         let mut barring = Self { barred: barred.clone(), cuts_words, ..self.clone() };
         if merges {
             barring.pairs = PairTable::with_capacity(self.pairs.len());

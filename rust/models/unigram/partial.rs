@@ -15,6 +15,7 @@ use super::{Precision, Unigram};
 use crate::cache::piece_table::NO_KEY;
 use crate::error::Result;
 use crate::memory::{self, MakeRoom};
+use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
 
 /// A part of a piece, which begins with a unit, and the ways through its units.
@@ -58,8 +59,8 @@ impl Unigram {
 
     fn knows_mark(&self) -> bool {
         let mut is_known = false;
-        self.pieces.for_each_at("▁".as_bytes(), 0, |_, id| is_known |= id.is_some());
-        is_known && self.vocab.id("▁".as_bytes()) != Some(self.unknown_mark())
+        self.pieces.for_each_at(&SPACE_MARK_BYTES, 0, |_, id| is_known |= id.is_some());
+        is_known && self.vocab.id(&SPACE_MARK_BYTES) != Some(self.unknown_mark())
     }
 }
 

@@ -10,7 +10,9 @@
 //! to match, so at most two steps are done a byte. Pops are chains that share
 //! their beginnings; a chain grows by at most one cell a byte of a token, so
 //! building takes time and space linear in the bytes of the vocabulary.
-//! Nodes are numbered breadth first: children stand side by side.
+//! Nodes are numbered breadth first, so that children are neighbours, links and pops are plain arrays, and a
+//! parent's link is known before its child's. `text::trie` is not used: it numbers nodes by where their bytes
+//! fit and cannot list children, from which links are made.
 
 use std::collections::VecDeque;
 

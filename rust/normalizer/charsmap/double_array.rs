@@ -1,11 +1,10 @@
-//! From rules to a double array, in the layout that [`super::Charsmap`] reads.
+//! Writes the double array of a charsmap, in the layout of Darts-clone that files hold.
 //!
-//! Keys that continue alike share what follows (a minimal automaton, as most rules of NFKC end
-//! alike): 225,000 rules take some 60,000 units. Only for writing; what is searched is checked
-//! again when it is read.
+//! Keys that continue alike share what follows (a minimal automaton, as most rules of NFKC end alike):
+//! 225,000 rules take some 60,000 units of 32 bits. `text::trie`, whose nodes hold 64 bits and share nothing,
+//! cannot write that layout, and the bytes of a file decide its fingerprint.
 //!
-//! Sources: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array Structure";
-//! the layout of units is Darts-clone's.
+//! Source: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array Structure".
 
 use hashbrown::HashMap;
 

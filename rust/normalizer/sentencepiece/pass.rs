@@ -3,7 +3,7 @@
 
 use super::SentencePieceOptions;
 use crate::normalizer::Rewrite;
-use crate::text::SPACE_MARK_STR;
+use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
 /// Bytes of the old text that become marks, or nothing.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl<'a, R: Rewrite> Pass<'a, R> {
         if !rest.is_empty() {
             self.after_space = self.options.remove_extra_whitespaces && rest.ends_with(' ');
         }
-        let is_mark = |c: char| c == ' ' || self.options.escape_whitespaces && c == '▁';
+        let is_mark = |c: char| c == ' ' || self.options.escape_whitespaces && c == SPACE_MARK;
         let body = rest.trim_end_matches(is_mark);
         let marks = rest[body.len()..].chars().count();
         if body.is_empty() {

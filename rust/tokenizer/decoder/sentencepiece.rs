@@ -5,9 +5,10 @@
 //! are no UTF-8 stay what they are here: made text, a broken character is one
 //! U+FFFD, where SentencePiece writes one for each byte.
 
+use crate::text::SPACE_MARK;
 use serde::{Deserialize, Serialize};
 
-use super::{METASPACE, State, push_replaced};
+use super::{State, push_replaced};
 use crate::vocab::TokenId;
 
 /// Which `▁` at the start of a text are left out.
@@ -78,7 +79,7 @@ impl SentencePieceDecoder {
             out.extend_from_slice(self.unk_surface.as_bytes());
         } else {
             let mut buffer = [0; 4];
-            let mark = METASPACE.encode_utf8(&mut buffer).as_bytes();
+            let mark = SPACE_MARK.encode_utf8(&mut buffer).as_bytes();
             let rest = match token.strip_prefix(mark) {
                 Some(rest) if !state.is_inside && self.strip != StripMarks::None => {
                     state.mark_went = self.strip == StripMarks::One;
@@ -86,7 +87,7 @@ impl SentencePieceDecoder {
                 }
                 _ => token,
             };
-            push_replaced(rest, METASPACE, b" ", out);
+            push_replaced(rest, SPACE_MARK, b" ", out);
         }
         state.has_text |= out.len() > from;
     }
