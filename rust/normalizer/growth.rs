@@ -27,14 +27,23 @@ pub struct Growth {
     bytes: usize,
     /// Bytes that steps may still read.
     to_read: usize,
-    /// Whether something found no room and was left out.
-    stopped: bool,
+    /// Why something was left out.
+    stopped: Option<Stopped>,
+}
+
+/// Why a text is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopped {
+    /// It would be longer than it may become.
+    Bound,
+    /// There was no memory.
+    Memory,
 }
 
 impl Default for Growth {
     /// No bound.
     fn default() -> Self {
-        Self { original: 0, bytes: usize::MAX, to_read: usize::MAX, stopped: false }
+        Self { original: 0, bytes: usize::MAX, to_read: usize::MAX, stopped: None }
     }
 }
 
@@ -45,7 +54,7 @@ impl Growth {
             original,
             bytes: original.saturating_mul(TIMES).saturating_add(EXTRA),
             to_read: original.saturating_mul(TIMES_READ).saturating_add(EXTRA_READ),
-            stopped: false,
+            stopped: None,
         }
     }
 
@@ -56,7 +65,7 @@ impl Growth {
             original,
             bytes: original.saturating_mul(times.min(TIMES)),
             to_read: original.saturating_mul(TIMES_READ),
-            stopped: false,
+            stopped: None,
         }
     }
 
@@ -107,9 +116,12 @@ impl Growth {
         let fits = text.len().checked_add(more).is_some_and(|len| len <= self.bytes);
         let usual =
             if text.capacity() == 0 { (self.original + self.original / 8 + 16).min(self.bytes) } else { 0 };
-        let made = fits && !self.stopped && text.try_reserve(more.max(usual)).is_ok();
-        self.stopped |= !made;
-        made
+        if !fits {
+            self.stopped.get_or_insert(Stopped::Bound);
+        } else if self.stopped.is_none() && text.try_reserve(more.max(usual)).is_err() {
+            self.stopped = Some(Stopped::Memory);
+        }
+        self.stopped.is_none()
     }
 
     /// Appends an edit, or leaves it out where there is no memory: there are
@@ -124,29 +136,52 @@ impl Growth {
     /// Makes room for `more` edits; `false` where there is no memory.
     #[cold]
     pub(super) fn make_room_for_edits<T>(&mut self, edits: &mut Vec<T>, more: usize) -> bool {
-        let made = !self.stopped && edits.try_reserve(more).is_ok();
-        self.stopped |= !made;
-        made
+        if self.stopped.is_none() && edits.try_reserve(more).is_err() {
+            self.give_up();
+        }
+        self.stopped.is_none()
     }
 
     /// Takes note that there was no memory for something.
     pub(super) fn give_up(&mut self) {
-        self.stopped = true;
+        self.stopped.get_or_insert(Stopped::Memory);
     }
 
     /// Whether all of it is there and within the bound.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] past the bound, [`Error::Memory`] where there was no memory.
     pub(super) fn check(&self, text: &str) -> Result<()> {
-        if !self.stopped && text.len() <= self.bytes {
-            return Ok(());
+        match self.stopped {
+            None if text.len() <= self.bytes => Ok(()),
+            Some(Stopped::Memory) => Err(memory::missing::<u8>(text.len())),
+            _ => Err(Error::Encode(format!(
+                "the normalizer makes more than {} bytes of a text of {} bytes; the limit is {TIMES} times the \
+                 text and {EXTRA} bytes; look for steps that make it longer, such as Replace or Prepend, or \
+                 split the text",
+                self.bytes, self.original
+            ))),
         }
-        if self.bytes == usize::MAX {
-            return Err(memory::missing::<u8>(text.len()));
-        }
-        Err(Error::Encode(format!(
-            "the normalizer makes more than {} bytes of a text of {} bytes, or there is no memory for them; the \
-             limit is {TIMES} times the text and {EXTRA} bytes; look for steps that make it longer, such as \
-             Replace or Prepend, or split the text",
-            self.bytes, self.original
-        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_memory_and_the_bound_are_different_errors() {
+        let mut growth = Growth::of(1);
+        let mut text = String::new();
+        growth.push(&mut text, &"a".repeat(TIMES + EXTRA + 1));
+        assert!(matches!(growth.check(&text), Err(Error::Encode(_))));
+        let mut growth = Growth::of(1);
+        growth.give_up();
+        growth.push(&mut text, "a");
+        assert!(matches!(growth.check(&text), Err(Error::Memory { .. })));
+        let mut edits = Vec::<u64>::new();
+        let mut growth = Growth::default();
+        assert!(!growth.make_room_for_edits(&mut edits, usize::MAX));
+        assert!(matches!(growth.check(&text), Err(Error::Memory { .. })));
     }
 }

@@ -166,7 +166,7 @@ impl PyEncodingBatch {
     ) -> PyResult<Self> {
         Ok(Self {
             ids: arrays::read_only(py, batch.ids)?.unbind(),
-            row_offsets: arrays::read_only(py, batch.row_offsets)?.unbind(),
+            row_offsets: arrays::read_only(py, int64(batch.row_offsets))?.unbind(),
             spans,
             texts: texts.map(Arc::new),
             parts,
@@ -179,14 +179,22 @@ impl PyEncodingBatch {
     }
 
     /// Runs `work` on the rows, the interpreter left to others.
-    pub fn with_rows<T: Send>(&self, py: Python<'_>, work: impl FnOnce(Rows<'_>) -> T + Send) -> PyResult<T> {
+    pub fn with_rows<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(Rows<'_, i64>) -> T + Send,
+    ) -> PyResult<T> {
         let (ids, row_offsets) = self.borrowed(py)?;
         let rows = Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? };
         Ok(py.detach(|| work(rows)))
     }
 
     /// Runs `work` on the rows.
-    pub fn with_borrowed_rows<T>(&self, py: Python<'_>, work: impl FnOnce(Rows<'_>) -> T) -> PyResult<T> {
+    pub fn with_borrowed_rows<T>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(Rows<'_, i64>) -> T,
+    ) -> PyResult<T> {
         let (ids, row_offsets) = self.borrowed(py)?;
         Ok(work(Rows { ids: ids.as_slice()?, row_offsets: row_offsets.as_slice()? }))
     }
@@ -360,6 +368,11 @@ impl PyEncodingBatch {
     fn _from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
         entry(|| Self::of_state(py, state.extract::<State<'_>>()?))
     }
+}
+
+/// Places as int64, as NumPy and Arrow hold them; in the same memory.
+fn int64(places: Vec<usize>) -> Vec<i64> {
+    places.into_iter().map(|place| place as i64).collect()
 }
 
 /// The rows of a batch, one after the other.

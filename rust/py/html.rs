@@ -37,7 +37,7 @@ pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8
 }
 
 /// A `<table>` of the first rows; `bytes` are what an id stands for.
-pub(super) fn rows(rows: &Rows<'_>, bytes: impl Fn(TokenId) -> Vec<u8>) -> String {
+pub(super) fn rows(rows: &Rows<'_, i64>, bytes: impl Fn(TokenId) -> Vec<u8>) -> String {
     let mut html = String::from("<table>");
     for (number, ids) in rows.iter().take(MOST_ROWS).enumerate() {
         let shown = &ids[..ids.len().min(MOST_IN_ROW)];

@@ -419,7 +419,7 @@ struct Place {
 ///
 /// # Errors
 /// That of the first unit that failed.
-fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<Place>, Vec<i64>)> {
+fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<Place>, Vec<usize>)> {
     let failed = made.iter_mut().filter_map(|made| made.failed.take());
     if let Some((_, error)) = failed.min_by_key(|(unit, _)| *unit) {
         return Err(error);
@@ -439,7 +439,7 @@ fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<Place>, Vec<i64>)> {
     let mut start = 0;
     for Place { thread, ids, rows, .. } in &places {
         let ends = &made[*thread].row_ends[rows.clone()];
-        row_offsets.extend(ends.iter().map(|end| (start + end - ids.start) as i64));
+        row_offsets.extend(ends.iter().map(|end| start + end - ids.start));
         start += ids.len();
     }
     Ok((places, row_offsets))

@@ -47,17 +47,19 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token; [`Error::Encode`] for a row beyond the ids.
-    pub fn decode_batch(&self, rows: Rows<'_>, skip_special: bool) -> Result<Vec<String>> {
+    pub fn decode_batch<I: Copy + TryInto<usize>>(
+        &self,
+        rows: Rows<'_, I>,
+        skip_special: bool,
+    ) -> Result<Vec<String>> {
+        let beyond = |row| {
+            let n_ids = rows.ids.len();
+            Error::Encode(format!("row_offsets: row {row} does not lie within the {n_ids} ids"))
+        };
         (0..rows.len())
-            .filter_map(|row| rows.row(row))
-            .map(|row| match rows.ids.get(row.clone()) {
+            .map(|row| match rows.row(row).and_then(|ids| rows.ids.get(ids)) {
                 Some(ids) => self.decode(ids, skip_special),
-                None => Err(Error::Encode(format!(
-                    "row_offsets name the ids {} to {}, and there are {}",
-                    row.start,
-                    row.end,
-                    rows.ids.len()
-                ))),
+                None => Err(beyond(row)),
             })
             .collect()
     }
@@ -69,7 +71,7 @@ impl Tokenizer {
     #[cfg(feature = "python")]
     pub(crate) fn decode_rows(
         &self,
-        rows: Rows<'_>,
+        rows: Rows<'_, i64>,
         skip_special: bool,
         bytes: &mut Vec<u8>,
         ends: &mut Vec<usize>,

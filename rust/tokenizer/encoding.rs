@@ -60,7 +60,7 @@ pub struct EncodingBatch {
     /// The ids of all rows, one after the other.
     pub ids: Vec<TokenId>,
     /// Where each row starts; one more than there are rows.
-    pub row_offsets: Vec<i64>,
+    pub row_offsets: Vec<usize>,
     /// The span of each id in its own text, if asked for.
     pub spans: Option<Vec<Span>>,
     /// What stood in the texts where the ids do not say it, by place among all ids;
@@ -110,26 +110,26 @@ impl EncodingBatch {
     /// # Errors
     /// [`Error::Memory`] where there is no memory to note it.
     pub(crate) fn end_row(&mut self) -> Result<()> {
-        memory::push(&mut self.row_offsets, self.ids.len() as i64)
+        memory::push(&mut self.row_offsets, self.ids.len())
     }
 }
 
-/// Ids in rows, wherever the arrays live.
+/// Ids in rows, wherever the arrays live; NumPy and Arrow hold offsets as `i64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rows<'a> {
+pub struct Rows<'a, I = usize> {
     /// The ids of all rows, one after the other.
     pub ids: &'a [TokenId],
     /// Where each row starts; one more than there are rows.
-    pub row_offsets: &'a [i64],
+    pub row_offsets: &'a [I],
 }
 
-impl<'a> Rows<'a> {
+impl<'a, I: Copy + TryInto<usize>> Rows<'a, I> {
     /// The ids of each row.
     pub fn iter(&self) -> impl Iterator<Item = &'a [TokenId]> {
-        let ids = self.ids;
-        self.row_offsets
+        let (ids, row_offsets) = (self.ids, self.row_offsets);
+        row_offsets
             .windows(2)
-            .map(move |row| ids.get(row[0] as usize..row[1] as usize).unwrap_or_default())
+            .map(|row| range(row[0], row[1]).and_then(|row| ids.get(row)).unwrap_or_default())
     }
 
     /// The number of rows.
@@ -144,9 +144,7 @@ impl<'a> Rows<'a> {
 
     /// The places of a row's ids; `None` past the last row.
     pub fn row(&self, row: usize) -> Option<std::ops::Range<usize>> {
-        let start = *self.row_offsets.get(row)?;
-        let end = *self.row_offsets.get(row + 1)?;
-        Some(start as usize..end as usize)
+        range(*self.row_offsets.get(row)?, *self.row_offsets.get(row + 1)?)
     }
 
     /// The number of columns of a rectangle: `length`, or the longest row, rounded up
@@ -211,6 +209,10 @@ impl<'a> Rows<'a> {
         }
         Ok(())
     }
+}
+
+fn range<I: TryInto<usize>>(start: I, end: I) -> Option<std::ops::Range<usize>> {
+    Some(start.try_into().ok()?..end.try_into().ok()?)
 }
 
 #[cfg(test)]

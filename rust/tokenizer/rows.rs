@@ -159,9 +159,7 @@ impl Tokenizer {
         let mut joined = EncodedRows { batch, parts: Vec::new(), source_rows: Vec::new(), words };
         for (number, row) in rows.iter().enumerate() {
             let of = [Some(&row.first), row.second.as_ref()].map(|texts| {
-                texts.map_or(0..0, |texts| {
-                    bare.row_offsets[texts.start] as usize..bare.row_offsets[texts.end] as usize
-                })
+                texts.map_or(0..0, |texts| bare.row_offsets[texts.start]..bare.row_offsets[texts.end])
             });
             let is_pair = row.second.is_some();
             let room = self.room(&options, self.n_around(&options, is_pair))?;
@@ -222,8 +220,8 @@ impl Tokenizer {
             if let Some(words) = &mut joined.words {
                 memory::resize(words, at, -1)?;
                 for (word, row) in bare.row_offsets[texts.start..=texts.end].windows(2).enumerate() {
-                    let end = (row[1] as usize).min(taken.end);
-                    let n = end.saturating_sub((row[0] as usize).max(taken.start));
+                    let end = row[1].min(taken.end);
+                    let n = end.saturating_sub(row[0].max(taken.start));
                     memory::resize(words, words.len() + n, word as i64)?;
                 }
             }

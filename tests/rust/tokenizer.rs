@@ -108,7 +108,7 @@ fn max_tokens_is_a_maximum_for_templates_that_repeat_texts() {
             for row in
                 tokenizer.windows("aaaaa", max, 1, EncodeOptions::default()).unwrap().row_offsets.windows(2)
             {
-                assert!(row[1] - row[0] <= max as i64, "{max}");
+                assert!(row[1] - row[0] <= max, "{max}");
             }
         }
     }

@@ -156,7 +156,7 @@ impl PyEncodingBatch {
         for row in 0..self.n_rows(py) {
             sources.push(self.source(py, self.parts(row, 0).first.texts.start)?);
         }
-        let write = |rows: Rows<'_>, mut cells: &mut [Span]| {
+        let write = |rows: Rows<'_, i64>, mut cells: &mut [Span]| {
             for (ids, source) in rows.iter().zip(&sources) {
                 let (of_row, after) = cells.split_at_mut(ids.len());
                 cells = after;

@@ -36,7 +36,7 @@ pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>
 
 impl PyTokenizer {
     /// The rows without ids that have no token.
-    fn known(&self, rows: Rows<'_>) -> PyResult<(Vec<TokenId>, Vec<i64>)> {
+    fn known(&self, rows: Rows<'_, i64>) -> PyResult<(Vec<TokenId>, Vec<i64>)> {
         let (mut ids, mut row_offsets) = (Vec::new(), vec![0]);
         for row in rows.iter() {
             for &id in row.iter().filter(|&&id| self.tokenizer.id_to_bytes(id).is_some()) {
