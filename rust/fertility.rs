@@ -20,6 +20,7 @@ const AT_ONCE: usize = 1 << 20;
 
 /// Sums over the words of texts, and how often each token occurs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fertility {
     /// How often each id occurs.
     pub frequency: Vec<u64>,
@@ -101,6 +102,7 @@ impl Fertility {
 
 /// The words that occur in texts, each once.
 #[derive(Default)]
+#[non_exhaustive]
 pub struct DistinctWords {
     table: CountTable,
 }

@@ -57,7 +57,7 @@ use crate::tokenizer::decoder::Decoder;
 use crate::tokenizer::template::{Part, Template};
 use crate::vocab::{TokenId, Vocab};
 
-/// How one call encodes.
+/// How one call encodes. Write `..EncodeOptions::default()` behind what you set, as fields may be added.
 #[derive(Clone, Copy, Debug)]
 pub struct EncodeOptions<'a> {
     /// Whether the template's special tokens go around the text.
@@ -100,6 +100,7 @@ impl EncodeOptions<'_> {
 
 /// The parts a tokenizer is made of.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Parts {
     /// What turns a text into pieces.
     pub pipeline: Pipeline,
@@ -113,6 +114,20 @@ pub struct Parts {
     pub decoder: Decoder,
     /// What the file asks of calls.
     pub defaults: CallDefaults,
+}
+
+impl Parts {
+    /// The parts of a tokenizer without added tokens and template, whose tokens are bytes of the text.
+    pub fn new(pipeline: Pipeline, model: Arc<Model>) -> Self {
+        Self {
+            pipeline,
+            model,
+            added: Vec::new(),
+            template: Template::default(),
+            decoder: Decoder::default(),
+            defaults: CallDefaults::default(),
+        }
+    }
 }
 
 /// A tokenizer. Safe to share among threads.

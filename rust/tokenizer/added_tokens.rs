@@ -16,6 +16,7 @@ use crate::vocab::TokenId;
 
 /// A string that is one token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct AddedToken {
     /// The string.
     pub content: String,

@@ -11,6 +11,7 @@ use crate::vocab::TokenId;
 
 /// How a file would have calls cut and fill up rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CallDefaults {
     /// How rows are cut.
     pub truncation: Option<DefaultTruncation>,
@@ -20,6 +21,7 @@ pub struct CallDefaults {
 
 /// Rows are cut to a length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DefaultTruncation {
     /// The end of a row that goes.
     #[serde(default)]
@@ -34,6 +36,7 @@ pub struct DefaultTruncation {
 
 /// Rows are filled up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DefaultPadding {
     /// To which length.
     pub strategy: PaddingLength,

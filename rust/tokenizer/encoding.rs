@@ -22,6 +22,7 @@ use crate::vocab::TokenId;
 
 /// One text (or a pair) as ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Encoding {
     /// The ids.
     pub ids: Vec<TokenId>,
@@ -56,6 +57,7 @@ impl Encoding {
 
 /// Many texts as ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EncodingBatch {
     /// The ids of all rows, one after the other.
     pub ids: Vec<TokenId>,

@@ -30,6 +30,7 @@ pub struct TextRow {
 
 /// What rows became.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EncodedRows {
     /// The ids; more rows than there were where windows were asked for.
     pub batch: EncodingBatch,

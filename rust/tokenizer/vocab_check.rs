@@ -13,6 +13,7 @@ use crate::vocab::TokenId;
 
 /// What [`Tokenizer::doctor`] finds; ids ascend in each list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// Tokens that the model makes of no piece.
     pub unreachable: Vec<TokenId>,

@@ -7,11 +7,7 @@ use proptest::prelude::*;
 use sentitok::models::wordpiece::{WordPiece, WordPieceOptions, Worker};
 use sentitok::normalizer::{Bert, GoogleBert, Normalizer};
 use sentitok::tokenizer::Parts;
-use sentitok::tokenizer::decoder::Decoder;
-use sentitok::tokenizer::template::Template;
-use sentitok::{
-    CallDefaults, EncodeOptions, Error, Model, Pipeline, PreTokenizer, TokenId, Tokenizer, Vocab,
-};
+use sentitok::{EncodeOptions, Error, Model, Pipeline, PreTokenizer, TokenId, Tokenizer, Vocab};
 
 /// Tries every end from the last, as the paper of BERT describes it: quadratic
 /// and obvious. Ids with the bytes each covers.
@@ -56,15 +52,7 @@ fn model(tokens: &[String], prefix: &str, max: usize) -> WordPiece {
 fn bert_tokenizer(model: WordPiece, bert: Bert) -> Tokenizer {
     let mut pipeline = Pipeline::new(PreTokenizer::Bert);
     pipeline.normalizer = Some(Normalizer::Bert(bert));
-    Tokenizer::new(Parts {
-        pipeline,
-        model: Arc::new(Model::WordPiece(model)),
-        added: Vec::new(),
-        template: Template::default(),
-        decoder: Decoder::default(),
-        defaults: CallDefaults::default(),
-    })
-    .unwrap()
+    Tokenizer::new(Parts::new(pipeline, Arc::new(Model::WordPiece(model)))).unwrap()
 }
 
 fn agrees(model: &WordPiece, worker: &mut Worker<'_>, word: &[u8]) {

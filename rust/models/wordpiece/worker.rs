@@ -58,7 +58,7 @@ impl Worker<'_> {
     /// Whether there was memory for all that was encoded since the last look.
     ///
     /// # Errors
-    /// [`Error::Memory`] if not.
+    /// [`Error::Memory`](crate::Error::Memory) if not.
     #[inline]
     pub fn check(&mut self) -> Result<()> {
         self.scratch.cache.check()

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 /// The ids of a row that a text became.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TextPart {
     /// Their places in the row.
     pub ids: Range<usize>,
@@ -15,6 +16,7 @@ pub struct TextPart {
 
 /// The texts of a row: one, or two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RowParts {
     /// The first text's; of one that stands there more than once, where it does last.
     pub first: TextPart,

@@ -7,6 +7,7 @@ use crate::error::Result;
 /// How many characters of white space each token begins and ends with, by the
 /// spelling of the token, and how they are left out of spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TrimWidths {
     /// Whether a single blank at the start of what begins the text stays, as it was
     /// put there.
