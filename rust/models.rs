@@ -11,10 +11,10 @@ pub mod wordpiece;
 use crate::cache::pretoken_cache::PretokenCache;
 use crate::error::{Error, Result};
 use crate::models::bpe::{Bpe, Dropout, Unit};
-use crate::models::unigram::{Draft, Unigram};
+use crate::models::unigram::{Partial, Unigram};
 use crate::models::wordpiece::{Cleaner, WordPiece};
 use crate::text::Piece;
-use crate::token_lengths::Extents;
+use crate::token_lengths::TokenLengths;
 use crate::vocab::{TokenId, Vocab};
 
 /// Characters of an unknown piece that an error shows.
@@ -161,7 +161,7 @@ impl Model {
     }
 
     /// Whether a piece may be cut before a `▁` that stands behind this letter: each part
-    /// becomes what it is in the piece, or its draft does ([`Model::sums_go_on`]).
+    /// becomes what it is in the piece, or its partial result does ([`Model::sums_over_parts`]).
     pub(crate) fn may_cut_behind(&self, letter: u8) -> bool {
         match self {
             Self::Bpe(model) => model.cuts_words(),
@@ -170,17 +170,17 @@ impl Model {
         }
     }
 
-    /// Whether what is before a part of a piece decides of its ids: see [`Worker::draft`].
-    pub(crate) fn sums_go_on(&self) -> bool {
+    /// Whether what is before a part of a piece decides of its ids: see [`Worker::encode_part`].
+    pub(crate) fn sums_over_parts(&self) -> bool {
         matches!(self, Self::Unigram(_))
     }
 
     /// How far ids reach; `None` where they do not tell.
-    pub(crate) fn extents(&self) -> Option<Extents> {
+    pub(crate) fn token_lengths(&self) -> Option<TokenLengths> {
         match self {
-            Self::Bpe(model) => model.extents(),
-            Self::WordPiece(model) => Some(model.extents()),
-            Self::Unigram(model) => model.extents(),
+            Self::Bpe(model) => model.token_lengths(),
+            Self::WordPiece(model) => Some(model.token_lengths()),
+            Self::Unigram(model) => model.token_lengths(),
         }
     }
 
@@ -188,12 +188,12 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Memory`] where there is none for a second model.
-    pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
+    pub(crate) fn without_specials(&self, specials: &[TokenId]) -> Result<Option<Self>> {
         self.vocab().check_room()?;
         Ok(match self {
-            Self::Bpe(model) => model.barring(specials).map(Self::Bpe),
-            Self::WordPiece(model) => model.barring(specials)?.map(Self::WordPiece),
-            Self::Unigram(model) => model.barring(specials)?.map(Self::Unigram),
+            Self::Bpe(model) => model.without_specials(specials).map(Self::Bpe),
+            Self::WordPiece(model) => model.without_specials(specials)?.map(Self::WordPiece),
+            Self::Unigram(model) => model.without_specials(specials)?.map(Self::Unigram),
         })
     }
 
@@ -398,22 +398,22 @@ impl Worker<'_> {
     /// Encodes a part of a piece as far as that can be done without what is before it.
     ///
     /// # Errors
-    /// [`Error::Internal`] where [`Model::sums_go_on`] says that there is no such thing.
-    pub(crate) fn draft(&mut self, part: Vec<u8>) -> Result<Draft> {
+    /// [`Error::Internal`] where [`Model::sums_over_parts`] says that there is no such thing.
+    pub(crate) fn encode_part(&mut self, part: Vec<u8>) -> Result<Partial> {
         match self {
-            Self::Unigram(worker) => worker.draft(part),
-            Self::Bpe(_) | Self::WordPiece(_) => Err(no_drafts()),
+            Self::Unigram(worker) => worker.encode_part(part),
+            Self::Bpe(_) | Self::WordPiece(_) => Err(no_partial_results()),
         }
     }
 
-    /// Appends the ids of a draft behind what has this sum; returns that of both.
+    /// Appends the ids of a partial result behind what has this sum; returns that of both.
     ///
     /// # Errors
-    /// As [`Worker::draft`].
-    pub(crate) fn settle(&mut self, draft: Draft, sum: f64, ids: &mut Vec<TokenId>) -> Result<f64> {
+    /// As [`Worker::encode_part`].
+    pub(crate) fn finish(&mut self, partial: Partial, sum: f64, ids: &mut Vec<TokenId>) -> Result<f64> {
         match self {
-            Self::Unigram(worker) => Ok(worker.settle(draft, sum, ids)),
-            Self::Bpe(_) | Self::WordPiece(_) => Err(no_drafts()),
+            Self::Unigram(worker) => Ok(worker.finish(partial, sum, ids)),
+            Self::Bpe(_) | Self::WordPiece(_) => Err(no_partial_results()),
         }
     }
 
@@ -427,6 +427,6 @@ impl Worker<'_> {
     }
 }
 
-fn no_drafts() -> Error {
-    Error::Internal("a model of which parts are encoded by themselves makes no drafts".into())
+fn no_partial_results() -> Error {
+    Error::Internal("a model whose parts are encoded alone makes no partial results".into())
 }

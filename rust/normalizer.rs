@@ -22,7 +22,7 @@ pub(crate) mod rewritten;
 mod sentencepiece;
 pub(crate) mod split_points;
 
-pub use alignment::{Aligned, WayBack};
+pub use alignment::{Aligned, Alignment};
 pub use bert::{Bert, GoogleBert};
 pub use charsmap::Charsmap;
 use forms::Form;
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::text::SPACE_MARK_STR;
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 
 /// A normalization step, or several in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,13 +176,13 @@ impl Normalizer {
     }
 
     fn normalize_within(&self, text: &str, mut growth: Growth) -> Result<Option<Aligned>> {
-        let work = Work::of(text.len());
+        let budget = StepBudget::of(text.len());
         let mut result: Option<Aligned> = None;
         self.for_each_step(&mut |step| {
             let current = result.as_ref().map_or(text, |aligned| aligned.text.as_str());
             growth.read(current.len())?;
             let mut next = Aligned::within(growth);
-            if step.step(current, &work, &mut next)? {
+            if step.step(current, &budget, &mut next)? {
                 let next = next.checked()?;
                 result = Some(match result.take() {
                     Some(first) => first.then(next).checked()?,
@@ -211,13 +211,13 @@ impl Normalizer {
     }
 
     fn normalize_text_within(&self, text: &str, mut growth: Growth) -> Result<Option<String>> {
-        let work = Work::of(text.len());
+        let budget = StepBudget::of(text.len());
         let mut result: Option<String> = None;
         self.for_each_step(&mut |step| {
             let current = result.as_deref().unwrap_or(text);
             growth.read(current.len())?;
             let mut next = Plain::within(growth);
-            if step.step(current, &work, &mut next)? {
+            if step.step(current, &budget, &mut next)? {
                 result = Some(next.checked()?);
             }
             Ok(())
@@ -257,12 +257,12 @@ impl Normalizer {
         }
     }
 
-    /// One step, written to `out`, its patterns within `work`; `false`, with `out` to be thrown away, when
+    /// One step, written to `out`, its patterns within `budget`; `false`, with `out` to be thrown away, when
     /// it changes nothing.
     ///
     /// # Errors
     /// [`crate::Error::Pattern`] for a text that a pattern is too much work on.
-    fn step<R: Rewrite>(&self, text: &str, work: &Work, out: &mut R) -> Result<bool> {
+    fn step<R: Rewrite>(&self, text: &str, budget: &StepBudget, out: &mut R) -> Result<bool> {
         Ok(match self {
             Self::Prepend { prepend } => {
                 if text.is_empty() || prepend.is_empty() {
@@ -273,7 +273,7 @@ impl Normalizer {
                 true
             }
             Self::Replace { pattern, content } => literal::replace(text, pattern, content, out),
-            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, work, out)?,
+            Self::ReplaceMatches { pattern, content } => pattern.replace(text, content, budget, out)?,
             Self::SentencePiece(normalizer) => normalizer.step(text, out),
             Self::Precompiled(rules) => rules.step(text, out),
             Self::Bert(bert) => bert::rewrite(bert.table(), text, out),

@@ -14,7 +14,7 @@ use crate::normalizer::{Normalizer, Rewritten};
 use crate::pre_tokenizer::{PreTokenizer, cut_before_blank};
 #[cfg(feature = "corpus")]
 use crate::text::Piece;
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 
 /// A normalizer and a pre-tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl Pipeline {
             if u32::try_from(text.len()).is_err() {
                 return step.for_each_piece(text, |piece| f(Pieces::One(&bytes[piece])));
             }
-            step.for_each_chunk(text, &Work::of(text.len()), |pieces| f(Pieces::Chunk(bytes, pieces)))
+            step.for_each_chunk(text, &StepBudget::of(text.len()), |pieces| f(Pieces::Chunk(bytes, pieces)))
         })
     }
 
@@ -114,19 +114,24 @@ impl Pipeline {
         let normalized = self.normalize(document, is_cut_first && self.looks_at_origin())?;
         let text = normalized.text(document);
         let begins = |place| place == 0 && !is_cut_first || normalized.origin(place) == 0;
-        self.pre_tokenizer.for_each_stretch(text, begins, &Work::of(text.len()), |step, stretch, at_start| {
-            let text = &text[stretch];
-            let rewritten = step.rewrite_text(text, at_start)?;
-            split(step, rewritten.as_deref().unwrap_or(text))
-        })
+        self.pre_tokenizer.for_each_stretch(
+            text,
+            begins,
+            &StepBudget::of(text.len()),
+            |step, stretch, at_start| {
+                let text = &text[stretch];
+                let rewritten = step.rewrite_text(text, at_start)?;
+                split(step, rewritten.as_deref().unwrap_or(text))
+            },
+        )
     }
 }
 
 impl Pipeline {
     /// What the normalizer makes of a text, with the alignment where it is wanted.
-    pub(crate) fn normalize(&self, text: &str, with_way_back: bool) -> Result<Rewritten> {
+    pub(crate) fn normalize(&self, text: &str, keeps_alignment: bool) -> Result<Rewritten> {
         let Some(normalizer) = &self.normalizer else { return Ok(Rewritten::Unchanged) };
-        Rewritten::new(with_way_back, || normalizer.normalize(text), || normalizer.normalize_text(text))
+        Rewritten::new(keeps_alignment, || normalizer.normalize(text), || normalizer.normalize_text(text))
     }
 
     /// Whether pieces depend on the alignment of what the normalizer makes.

@@ -54,7 +54,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
 use crate::text::SPACE_MARK;
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 use crate::text::unicode::flag::LETTER;
 
 /// Bytes of a text from which on windows are quicker than characters.
@@ -193,13 +193,13 @@ impl PreTokenizer {
         &self,
         section: &str,
         begins: impl Fn(usize) -> bool,
-        work: &Work,
+        budget: &StepBudget,
         mut f: impl FnMut(&Self, Range<usize>, bool) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
             Self::Within { outer, inner } => {
                 let mut at_start = inner.looks_at_origin();
-                outer.walk_within(section, work, |stretch| {
+                outer.walk_within(section, budget, |stretch| {
                     at_start = at_start && begins(stretch.start);
                     f(inner, stretch, at_start)
                 })
@@ -270,7 +270,7 @@ impl PreTokenizer {
         text: &str,
         f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.walk_within(text, &Work::of(text.len()), f)
+        self.walk_within(text, &StepBudget::of(text.len()), f)
     }
 
     /// [`PreTokenizer::walk`] with what patterns may still do on the whole text.
@@ -278,16 +278,16 @@ impl PreTokenizer {
     fn walk_within<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         // A short text would not fill a window, which is less work than to run a pattern; a very
         // long one fills no `u32`.
         let least = if self.runs_patterns() { 1 } else { WINDOW_PAYS };
         if !(least..=u32::MAX as usize).contains(&text.len()) {
-            return self.walk_by_character(text, work, f);
+            return self.walk_by_character(text, budget, f);
         }
-        self.for_each_chunk(text, work, |chunk| chunk.iter().try_for_each(|piece| f(piece.range())))
+        self.for_each_chunk(text, budget, |chunk| chunk.iter().try_for_each(|piece| f(piece.range())))
     }
 
     /// [`PreTokenizer::walk`] by the scalar rules, which define the pieces.
@@ -295,7 +295,7 @@ impl PreTokenizer {
     fn walk_by_character<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
@@ -324,13 +324,13 @@ impl PreTokenizer {
             }
             Self::UnicodeScripts => unicode_scripts::walk(text, f),
             Self::ByteLevel { use_regex, .. } => byte_level::walk(text, *use_regex, f),
-            Self::Sequence { steps } => sequence::walk(steps, text, 0, work, &mut f),
-            Self::ByteSpelled { steps } => byte_spelled::walk(steps, text, work, &mut f),
-            Self::Regex(pattern) => pattern.walk(text, work, f),
-            Self::Split(split) => split.walk(text, work, f),
+            Self::Sequence { steps } => sequence::walk(steps, text, 0, budget, &mut f),
+            Self::ByteSpelled { steps } => byte_spelled::walk(steps, text, budget, &mut f),
+            Self::Regex(pattern) => pattern.walk(text, budget, f),
+            Self::Split(split) => split.walk(text, budget, f),
             // Not the pieces of the rewritten text, which is made stretch by stretch.
             Self::Within { outer, .. } => {
-                sequence::walk(std::slice::from_ref(&**outer), text, 0, work, &mut f)
+                sequence::walk(std::slice::from_ref(&**outer), text, 0, budget, &mut f)
             }
         }
     }

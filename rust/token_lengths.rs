@@ -1,10 +1,10 @@
-//! `Extents`: how many bytes of a piece each of its ids covers, by the ids alone.
+//! `TokenLengths`: how many bytes of a piece each of its ids covers, by the ids alone.
 //!
 //! A token covers its own text, a byte of fallback one byte; only what is unknown
 //! has to be looked up in the piece. Where the ids leave it open, or there is any
-//! doubt, [`Extents::walk`] says so and the model has to encode the piece again:
+//! doubt, [`TokenLengths::walk`] says so and the model has to encode the piece again:
 //! `Worker::encode_with_lens` is the definition. Not for models with affixes, nor
-//! for those that leave out what they do not know: these have no extents.
+//! for those that leave out what they do not know: these have no token_lengths.
 
 use crate::text::Piece;
 use crate::vocab::{TokenId, Vocab};
@@ -13,9 +13,9 @@ use crate::vocab::{TokenId, Vocab};
 /// token that a template put in.
 pub type Span = [u64; 2];
 
-/// In [`Extents::lens`]: the id stands for what is unknown.
+/// In [`TokenLengths::lens`]: the id stands for what is unknown.
 const UNKNOWN: u32 = 0;
-/// In [`Extents::lens`]: the id stands for one byte, and is spelled as below.
+/// In [`TokenLengths::lens`]: the id stands for one byte, and is spelled as below.
 const BYTE: u32 = u32::MAX;
 /// How the tokens of fallback bytes begin. Where a text is spelled so, one of them
 /// may also be a token found in the text.
@@ -44,7 +44,7 @@ pub(crate) enum Unknown {
 }
 
 /// How far the ids of a model reach.
-pub(crate) struct Extents {
+pub(crate) struct TokenLengths {
     /// By id: the bytes of its text, or one of the marks above.
     lens: Vec<u32>,
     /// By how much shorter are tokens that continue a piece: a prefix of them.
@@ -54,7 +54,7 @@ pub(crate) struct Extents {
     unknown_text: Box<[u8]>,
 }
 
-impl Extents {
+impl TokenLengths {
     /// Those of tokens that cover their text.
     pub(crate) fn new(vocab: &Vocab) -> Self {
         let mut lens = vec![UNKNOWN; vocab.id_limit()];
@@ -265,10 +265,15 @@ impl CharSet {
 mod tests {
     use super::*;
 
-    fn walked(extents: &Extents, text: &str, ids: &[TokenId]) -> Option<Vec<(TokenId, usize, usize)>> {
+    fn walked(
+        token_lengths: &TokenLengths,
+        text: &str,
+        ids: &[TokenId],
+    ) -> Option<Vec<(TokenId, usize, usize)>> {
         let mut found = Vec::new();
         let piece = Piece { start: 0, end: text.len() as u32 };
-        let n = extents.walk(text.as_bytes(), piece, ids, |id, start, end| found.push((id, start, end)))?;
+        let n =
+            token_lengths.walk(text.as_bytes(), piece, ids, |id, start, end| found.push((id, start, end)))?;
         assert_eq!(n, found.len());
         Some(found)
     }
@@ -291,7 +296,7 @@ mod tests {
     #[test]
     fn what_ids_tell() {
         let vocab = Vocab::from_tokens(["<unk>", "a", "ab", "<0x0A>", "##b"]).unwrap();
-        let of = |unknown| Extents::new(&vocab).with_bytes([3]).with_unknown(0, unknown, &vocab);
+        let of = |unknown| TokenLengths::new(&vocab).with_bytes([3]).with_unknown(0, unknown, &vocab);
         let of_characters = |fused, ending| {
             let known = CharSet::of_tokens([&b"a"[..], b"b", b"ab"]);
             of(Unknown::Character { known, fused, ending })
@@ -299,7 +304,7 @@ mod tests {
         let (runs, lone) = (of_characters(true, vec![]), of_characters(false, vec![2]));
         let ended = of_characters(true, vec![2]);
         let word = of(Unknown::Piece).with_prefix(2);
-        for (name, extents, text, ids, expected) in [
+        for (name, token_lengths, text, ids, expected) in [
             ("texts", &runs, "aba", &[2, 1][..], Some(vec![(2, 0, 2), (1, 2, 3)])),
             ("the ids of what follows", &runs, "ab", &[2, 1], Some(vec![(2, 0, 2)])),
             ("cut off", &runs, "aba", &[2], Some(vec![(2, 0, 2)])),
@@ -320,7 +325,7 @@ mod tests {
             ("a run that is cut off", &ended, "x", &[0], None),
             ("never", &of(Unknown::Never), "x", &[0], None),
         ] {
-            assert_eq!(walked(extents, text, ids), expected, "{name}");
+            assert_eq!(walked(token_lengths, text, ids), expected, "{name}");
         }
         let piece = Piece { start: 0, end: 3 };
         assert_eq!(runs.walk(b"\xC3\xA9\xFF", piece, &[0], |_, _, _| {}), None);

@@ -135,7 +135,7 @@ pub struct Bpe {
     /// Whether symbols are bytes, all known, without affixes.
     plain_bytes: bool,
     /// What no piece becomes by being its text: special tokens, ids ascending.
-    barred: Vec<TokenId>,
+    excluded: Vec<TokenId>,
     /// See [`Bpe::spaced`].
     spaced: Spaced,
 }
@@ -271,7 +271,7 @@ impl Bpe {
             unk_id,
             atoms,
             plain_bytes,
-            barred: Vec::new(),
+            excluded: Vec::new(),
             spaced: Spaced::default(),
         })
     }

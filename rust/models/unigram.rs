@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::random::Random;
 pub use lattice::Lattice;
 pub use n_best::Path;
-pub(crate) use partial::Draft;
+pub(crate) use partial::Partial;
 pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
@@ -119,7 +119,7 @@ pub struct Unigram {
     before_inner_mark: [bool; 256],
     /// What no run of unknown characters becomes by being its text: special
     /// tokens, ids ascending.
-    barred: Vec<TokenId>,
+    excluded: Vec<TokenId>,
 }
 
 impl fmt::Debug for Unigram {
@@ -172,7 +172,7 @@ impl Unigram {
             fallback_ids: options.byte_fallback.then(|| Box::new(fallback)),
             max_piece_len,
             before_inner_mark,
-            barred: Vec::new(),
+            excluded: Vec::new(),
             pieces,
             vocab,
             scores,

@@ -20,7 +20,7 @@ pub(crate) use worker::Scratch;
 pub use worker::Worker;
 
 use crate::error::{Error, Result};
-use crate::token_lengths::{Extents, Unknown};
+use crate::token_lengths::{TokenLengths, Unknown};
 use crate::vocab::{TokenId, Vocab};
 
 /// What a model knows beside its tokens. The defaults are those of BERT.
@@ -85,7 +85,7 @@ pub struct WordPiece {
     /// What each character from U+4000 to U+9FFF becomes as a word of its own.
     ideographs: Box<[TokenId]>,
     /// What no word becomes by being its text: special tokens, ids ascending.
-    barred: Vec<TokenId>,
+    excluded: Vec<TokenId>,
 }
 
 const N_IDEOGRAPHS: usize = 0xA000 - 0x4000;
@@ -117,7 +117,7 @@ impl WordPiece {
     /// # Errors
     /// [`Error::Format`] for a token that is not UTF-8, or more than 1 GiB of tokens.
     pub fn new(vocab: Vocab, options: WordPieceOptions) -> Result<Self> {
-        Self::with_barred(vocab, options, Vec::new())
+        Self::excluding(vocab, options, Vec::new())
     }
 
     /// This model, in which no word becomes one of `specials` (ids ascending) by
@@ -125,14 +125,14 @@ impl WordPiece {
     ///
     /// # Errors
     /// As [`WordPiece::new`], which took the same before: only for want of memory.
-    pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
-        if self.barred == specials {
+    pub(crate) fn without_specials(&self, specials: &[TokenId]) -> Result<Option<Self>> {
+        if self.excluded == specials {
             return Ok(None);
         }
-        Self::with_barred(self.vocab.clone(), self.options.clone(), specials.to_vec()).map(Some)
+        Self::excluding(self.vocab.clone(), self.options.clone(), specials.to_vec()).map(Some)
     }
 
-    fn with_barred(vocab: Vocab, options: WordPieceOptions, barred: Vec<TokenId>) -> Result<Self> {
+    fn excluding(vocab: Vocab, options: WordPieceOptions, excluded: Vec<TokenId>) -> Result<Self> {
         let unk_id = vocab.id(options.unk_token.as_bytes());
         let mut n_bytes = 0;
         for (id, bytes) in vocab.iter() {
@@ -148,14 +148,14 @@ impl WordPiece {
                 format!("{n_bytes} bytes of tokens; at most {} are taken", 1 << 30),
             ));
         }
-        let trie = Trie::new(&vocab, options.prefix(), &barred);
+        let trie = Trie::new(&vocab, options.prefix(), &excluded);
         let mut ideographs = vec![unk_id.unwrap_or(TokenId::MAX); N_IDEOGRAPHS].into_boxed_slice();
-        for (id, token) in vocab.iter().filter(|(id, _)| barred.binary_search(id).is_err()) {
+        for (id, token) in vocab.iter().filter(|(id, _)| excluded.binary_search(id).is_err()) {
             if let Some(at) = ideograph(token).filter(|_| options.max_input_chars_per_word > 0) {
                 ideographs[at] = id;
             }
         }
-        Ok(Self { vocab, options, unk_id, trie, ideographs, barred })
+        Ok(Self { vocab, options, unk_id, trie, ideographs, excluded })
     }
 
     /// The tokens.
@@ -215,13 +215,13 @@ impl WordPiece {
     }
 
     /// How far ids reach.
-    pub(crate) fn extents(&self) -> Extents {
+    pub(crate) fn token_lengths(&self) -> TokenLengths {
         let prefix = self.options.continuing_subword_prefix.len();
-        let mut extents = Extents::new(&self.vocab);
+        let mut token_lengths = TokenLengths::new(&self.vocab);
         if let Some(unk) = self.unk_id {
-            extents = extents.with_unknown(unk, Unknown::Piece, &self.vocab);
+            token_lengths = token_lengths.with_unknown(unk, Unknown::Piece, &self.vocab);
         }
-        extents.with_prefix(prefix)
+        token_lengths.with_prefix(prefix)
     }
 
     fn has_few_chars(&self, piece: &[u8]) -> bool {

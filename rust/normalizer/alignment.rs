@@ -1,4 +1,4 @@
-//! `Aligned`: a rewritten text and the way from its bytes back to the original.
+//! `Aligned`: a rewritten text, and where each of its bytes comes from in the original.
 //!
 //! Kept as the list of edits between stretches copied unchanged, so its size
 //! follows what changed. The only place that knows how offsets survive a
@@ -137,12 +137,12 @@ impl Aligned {
     ///
     /// An edit cut in two belongs to both parts as a whole.
     pub fn to_original(&self, range: Range<usize>) -> Range<usize> {
-        self.way_back().to_original(range)
+        self.alignment().to_original(range)
     }
 
-    /// The way back for many places, asked for mostly in order.
-    pub fn way_back(&self) -> WayBack<'_> {
-        WayBack { edits: &self.edits, n: 0 }
+    /// The alignment, for many places that are asked for mostly in order.
+    pub fn alignment(&self) -> Alignment<'_> {
+        Alignment { edits: &self.edits, n: 0 }
     }
 
     /// The alignment of `next`, made from this text, back to this one's old text.
@@ -222,9 +222,9 @@ fn boundary(edits: &[Edit], n: usize, at: u32, is_end: bool) -> u32 {
     }
 }
 
-/// The way from the places of a rewritten text back to the old one.
+/// Where the places of a rewritten text come from in the old one.
 #[derive(Clone, Copy)]
-pub struct WayBack<'a> {
+pub struct Alignment<'a> {
     edits: &'a [Edit],
     /// How many edits came before the last place that was asked for: where the next
     /// search begins.
@@ -234,7 +234,7 @@ pub struct WayBack<'a> {
 /// Edits that are gone through one by one; of more, by halves.
 const FEW: usize = 8;
 
-impl WayBack<'_> {
+impl Alignment<'_> {
     /// As [`Aligned::to_original`].
     #[inline]
     pub fn to_original(&mut self, range: Range<usize>) -> Range<usize> {

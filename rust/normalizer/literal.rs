@@ -10,7 +10,7 @@ use crate::text::simd::{Level, Room};
 pub(super) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {
     match pattern.as_bytes() {
         [] => false,
-        b" " if content == SPACE_MARK_STR && !R::KEEPS_WAY_BACK => spell_spaces(text, out),
+        b" " if content == SPACE_MARK_STR && !R::KEEPS_ALIGNMENT => spell_spaces(text, out),
         [byte] => at_each(memchr::memchr_iter(*byte, text.as_bytes()), text, pattern, content, out),
         bytes => at_each(memchr::memmem::find_iter(text.as_bytes(), bytes), text, pattern, content, out),
     }

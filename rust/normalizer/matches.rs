@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Rewrite;
 use crate::error::{Error, Result};
-use crate::text::pattern::{Pattern, Work};
+use crate::text::pattern::{Pattern, StepBudget};
 
 /// A compiled pattern; equal to another when the pattern is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,14 +63,14 @@ impl Matches {
         &self,
         text: &str,
         content: &str,
-        work: &Work,
+        budget: &StepBudget,
         out: &mut R,
     ) -> Result<bool> {
         if text.is_empty() {
             return Ok(false);
         }
         let (mut end, mut changed) = (0, false);
-        self.pattern.for_each_match(text, work, |found| -> Result<()> {
+        self.pattern.for_each_match(text, budget, |found| -> Result<()> {
             out.copy(&text[end..found.start]);
             out.replace_match(&text[found.start..found.end], content);
             (end, changed) = (found.end, true);
@@ -102,11 +102,13 @@ mod tests {
         ] {
             let matches = Matches::new(pattern).unwrap();
             let mut aligned = Aligned::default();
-            let changed = matches.replace(text, content, &Work::of(text.len()), &mut aligned).unwrap();
+            let changed = matches.replace(text, content, &StepBudget::of(text.len()), &mut aligned).unwrap();
             assert_eq!(changed.then_some(aligned.text.as_str()), expected, "{pattern} {text}");
         }
         let mut aligned = Aligned::default();
-        assert!(Matches::new(" {2,}").unwrap().replace("a   b", " ", &Work::of(5), &mut aligned).unwrap());
+        assert!(
+            Matches::new(" {2,}").unwrap().replace("a   b", " ", &StepBudget::of(5), &mut aligned).unwrap()
+        );
         assert_eq!(aligned.to_original(2..3), 4..5);
     }
 

@@ -1,5 +1,5 @@
 //! `Rewrite`: where a rewritten text goes, step by step through the old one, and
-//! `Plain`, which keeps no way back.
+//! `Plain`, which keeps no alignment.
 
 use super::growth::Growth;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::error::Result;
 /// the choice of the caller: [`Aligned`](super::Aligned) does, `Plain` does not.
 pub trait Rewrite {
     /// Whether it is kept which bytes of the old text each byte comes from.
-    const KEEPS_WAY_BACK: bool = true;
+    const KEEPS_ALIGNMENT: bool = true;
 
     /// Takes the next `unchanged.len()` bytes of the old text over.
     fn copy(&mut self, unchanged: &str);
@@ -27,7 +27,7 @@ pub trait Rewrite {
     /// tokenizers does.
     fn replace_match(&mut self, found: &str, content: &str) {
         let last = found.char_indices().next_back().map_or(0, |(at, _)| at);
-        if Self::KEEPS_WAY_BACK && last > 0 && !content.is_empty() {
+        if Self::KEEPS_ALIGNMENT && last > 0 && !content.is_empty() {
             self.replace(last, "");
             self.replace(found.len() - last, content);
         } else {
@@ -77,7 +77,7 @@ impl Plain {
 }
 
 impl Rewrite for Plain {
-    const KEEPS_WAY_BACK: bool = false;
+    const KEEPS_ALIGNMENT: bool = false;
 
     fn copy(&mut self, unchanged: &str) {
         self.growth.push(&mut self.text, unchanged);

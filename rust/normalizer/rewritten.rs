@@ -1,6 +1,6 @@
 //! `Rewritten`: a text as a step left or changed it, with the alignment where it is wanted.
 
-use super::{Aligned, WayBack};
+use super::{Aligned, Alignment};
 use crate::error::Result;
 
 /// A text as a step rewrote it, with the alignment if spans are wanted.
@@ -16,11 +16,11 @@ impl Rewritten {
     /// # Errors
     /// That of the step.
     pub(crate) fn new(
-        with_spans: bool,
+        keeps_alignment: bool,
         aligned: impl FnOnce() -> Result<Option<Aligned>>,
         plain: impl FnOnce() -> Result<Option<String>>,
     ) -> Result<Self> {
-        let changed = if with_spans { aligned()?.map(Self::Aligned) } else { plain()?.map(Self::Plain) };
+        let changed = if keeps_alignment { aligned()?.map(Self::Aligned) } else { plain()?.map(Self::Plain) };
         Ok(changed.unwrap_or(Self::Unchanged))
     }
 
@@ -41,14 +41,14 @@ impl Rewritten {
         }
     }
 
-    pub(crate) fn way_back(&self) -> Option<WayBack<'_>> {
+    pub(crate) fn alignment(&self) -> Option<Alignment<'_>> {
         match self {
-            Self::Aligned(aligned) => Some(aligned.way_back()),
+            Self::Aligned(aligned) => Some(aligned.alignment()),
             Self::Unchanged | Self::Plain(_) => None,
         }
     }
     /// Where a place comes from, if the alignment was wanted.
     pub(crate) fn origin(&self, place: usize) -> usize {
-        self.way_back().map_or(place, |mut way_back| way_back.to_original(place..place + 1).start)
+        self.alignment().map_or(place, |mut alignment| alignment.to_original(place..place + 1).start)
     }
 }

@@ -203,7 +203,7 @@ impl SentencePiece {
         let mut at = 0;
         let mut spelled = None;
         while at < text.len() {
-            if !R::KEEPS_WAY_BACK && self.words_are_plain && is_plain(at) {
+            if !R::KEEPS_ALIGNMENT && self.words_are_plain && is_plain(at) {
                 let room = spelled.get_or_insert([0; size_of::<Room>()]);
                 let (read, written) = Level::best().spell_spaces(&text.as_bytes()[at..], room);
                 if let Ok(words) = crate::text::from_utf8(&room[..written])

@@ -38,7 +38,7 @@ fn growth_is_bounded_at_every_step() {
         ("sequences in a sequence", nested),
         ("matches", Normalizer::Sequence { normalizers: vec![matches("h", "hhh"); 50] }),
         ("a prefix each time", Normalizer::Sequence { normalizers: prepends }),
-        ("nothing left but the way back", {
+        ("nothing left but the alignment", {
             let steps = [replacing(9, "hh"), matches("h", "")];
             Normalizer::Sequence { normalizers: steps.to_vec() }
         }),

@@ -13,9 +13,9 @@ use crate::normalizer::{Aligned, Normalizer};
 use crate::pre_tokenizer::{LOOK_BACK, PreTokenizer};
 use crate::text::SPACE_MARK;
 
-/// Which part of a text that is cut at split points.
+/// Where a part lies in a text that is cut at split points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PartPosition {
     /// That with which it begins.
     First,
     /// One with neither end.
@@ -29,7 +29,7 @@ pub(crate) enum Part {
 pub(crate) struct SplitPoints {
     window: Surroundings,
     letters: [bool; 256],
-    /// The steps for each [`Part`].
+    /// The steps for each [`PartPosition`].
     steps: [Option<Normalizer>; 3],
     /// Whether a piece continues over a split point, which it holds as `▁`.
     pub(crate) joined: bool,
@@ -71,8 +71,8 @@ impl SplitPoints {
         memchr::memrchr_iter(b' ', &bytes[least..near]).map(|at| least + at).find(is_split_point)
     }
 
-    fn steps(&self, part: Part) -> Option<&Normalizer> {
-        self.steps[part as usize].as_ref()
+    fn steps(&self, position: PartPosition) -> Option<&Normalizer> {
+        self.steps[position as usize].as_ref()
     }
 
     /// What the normalizer makes of a part, which may become `times` as long; `None` when
@@ -80,16 +80,26 @@ impl SplitPoints {
     ///
     /// # Errors
     /// As [`Normalizer::normalize`].
-    pub(crate) fn normalize(&self, part: Part, text: &str, times: usize) -> Result<Option<Aligned>> {
-        self.steps(part).map_or(Ok(None), |steps| steps.normalize_part(text, times))
+    pub(crate) fn normalize(
+        &self,
+        position: PartPosition,
+        text: &str,
+        times: usize,
+    ) -> Result<Option<Aligned>> {
+        self.steps(position).map_or(Ok(None), |steps| steps.normalize_part(text, times))
     }
 
     /// [`SplitPoints::normalize`] without the alignment.
     ///
     /// # Errors
     /// As there.
-    pub(crate) fn normalize_text(&self, part: Part, text: &str, times: usize) -> Result<Option<String>> {
-        self.steps(part).map_or(Ok(None), |steps| steps.normalize_part_text(text, times))
+    pub(crate) fn normalize_text(
+        &self,
+        position: PartPosition,
+        text: &str,
+        times: usize,
+    ) -> Result<Option<String>> {
+        self.steps(position).map_or(Ok(None), |steps| steps.normalize_part_text(text, times))
     }
 }
 

@@ -104,7 +104,7 @@ mod tests {
         let step = PreTokenizer::ByteLevel { add_prefix_space: true, use_regex: true };
         let aligned = step.rewrite_aligned("é a", true).unwrap().unwrap();
         assert_eq!(aligned.text, "ĠÃ©Ġa");
-        let mut back = aligned.way_back();
+        let mut back = aligned.alignment();
         // Of the space in front nothing is in the text; each half of é is of all of it.
         assert_eq!(back.to_original(2..4), 0..2);
         assert_eq!(back.to_original(4..6), 0..2);

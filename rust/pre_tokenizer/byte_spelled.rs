@@ -10,13 +10,13 @@ use super::{PreTokenizer, sequence};
 use crate::error::Error;
 use crate::memory::MakeRoom;
 use crate::text::byte_level::BYTE_TO_CHAR;
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 
 /// Calls `f` with the pieces of `text`, which need not end on characters.
 pub(super) fn walk<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
-    work: &Work,
+    budget: &StepBudget,
     f: &mut dyn FnMut(Range<usize>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut spelled = String::new();
@@ -24,7 +24,7 @@ pub(super) fn walk<E: From<Error>>(
     spelled.extend(text.bytes().map(|byte| BYTE_TO_CHAR[usize::from(byte)]));
     // Where the last piece ended, in the text as it is spelled and as it is.
     let (mut spelled_end, mut end) = (0, 0);
-    sequence::walk(steps, &spelled, 0, work, &mut |piece: Range<usize>| {
+    sequence::walk(steps, &spelled, 0, budget, &mut |piece: Range<usize>| {
         let start = end + spelled[spelled_end..piece.start].chars().count();
         (spelled_end, end) = (piece.end, start + spelled[piece].chars().count());
         f(start..end)
@@ -44,7 +44,7 @@ mod tests {
         let mut pieces = Vec::new();
         // 0xB2 of ò is spelled ², 0xA9 of é is ©, a space is Ġ.
         let text = "a 12òé3";
-        let done = walk(&steps, text, &Work::of(text.len()), &mut |piece| -> Result<(), Error> {
+        let done = walk(&steps, text, &StepBudget::of(text.len()), &mut |piece| -> Result<(), Error> {
             pieces.push(&text.as_bytes()[piece]);
             Ok(())
         });

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::PreTokenizer;
 use super::{bert, cl100k, deepseek, google_bert, gpt2, metaspace, o200k, whitespace};
 use crate::error::Error;
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 use crate::text::simd::Level;
 use crate::text::unicode::flag::LETTER;
 use crate::text::{CHUNK, LONG_CHUNK, Piece};
@@ -19,14 +19,14 @@ const SHORT_TEXT: usize = 1 << 9;
 
 impl PreTokenizer {
     /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks
-    /// of 1 to [`LONG_CHUNK`]; `work` is what patterns may do.
+    /// of 1 to [`LONG_CHUNK`]; `budget` is what patterns may do.
     pub(crate) fn for_each_chunk<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         f: impl FnMut(&[Piece]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.for_each_chunk_by(Level::best(), text, work, f)
+        self.for_each_chunk_by(Level::best(), text, budget, f)
     }
 
     /// The same, by a form of one's own choice.
@@ -34,7 +34,7 @@ impl PreTokenizer {
         &self,
         level: Level,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         mut f: impl FnMut(&[Piece]) -> Result<(), E>,
     ) -> Result<(), E> {
         // A short text does not pay for a long chunk.
@@ -48,7 +48,7 @@ impl PreTokenizer {
         };
         let Some(splitter) = Splitter::of(self) else {
             let mut n = 0;
-            self.walk_by_character(text, work, |piece| {
+            self.walk_by_character(text, budget, |piece| {
                 chunk[n] = Piece { start: piece.start as u32, end: piece.end as u32 };
                 n += 1;
                 if n < chunk.len() {
@@ -81,12 +81,12 @@ impl PreTokenizer {
         text: &str,
         mut f: impl FnMut(Range<usize>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let work = Work::of(text.len());
+        let budget = StepBudget::of(text.len());
         match form {
-            Some(level) => self.for_each_chunk_by(level, text, &work, |chunk| {
+            Some(level) => self.for_each_chunk_by(level, text, &budget, |chunk| {
                 chunk.iter().try_for_each(|piece| f(piece.range()))
             }),
-            None => self.walk_by_character(text, &work, f),
+            None => self.walk_by_character(text, &budget, f),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn rewrite<R: Rewrite + Default>(
     if prepends {
         out.insert(replacement);
     }
-    if mark == SPACE_MARK && !R::KEEPS_WAY_BACK {
+    if mark == SPACE_MARK && !R::KEEPS_ALIGNMENT {
         spell_spaces(section, &mut out);
         return Some(out);
     }
@@ -80,7 +80,7 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
         }
         in_word = true;
         // Words of ASCII with single spaces between them, many at a time.
-        if first.is_ascii_graphic() && !R::KEEPS_WAY_BACK {
+        if first.is_ascii_graphic() && !R::KEEPS_ALIGNMENT {
             let (read, _) = spell_words(&section.as_bytes()[at..], &mut room, &mut out);
             if read > 0 {
                 at += read;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::text::pattern::{Pattern, Work};
+use crate::text::pattern::{Pattern, StepBudget};
 
 /// A compiled pattern; equal to another when the pattern and the engine are.
 ///
@@ -78,10 +78,10 @@ impl SplitPattern {
     pub(super) fn for_each_match<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.pattern.for_each_match(text, work, f)
+        self.pattern.for_each_match(text, budget, f)
     }
 
     /// Calls `f` with each match and each stretch between two, in order.
@@ -93,7 +93,7 @@ impl SplitPattern {
     pub(super) fn walk<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut end = 0;
@@ -105,7 +105,7 @@ impl SplitPattern {
             end = found.end.max(start);
             if end > start { f(start..end) } else { Ok(()) }
         };
-        self.pattern.for_each_match(text, work, &mut cut)?;
+        self.pattern.for_each_match(text, budget, &mut cut)?;
         cut(text.len()..text.len())
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::PreTokenizer;
 use crate::error::{Error, Result};
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 
 /// More steps than any known file has; each is a level of nested calls.
 pub const MAX_STEPS: usize = 16;
@@ -123,13 +123,13 @@ fn refuse<T>(reason: String) -> Result<T> {
     Err(Error::format("pre_tokenizer", reason))
 }
 
-/// Calls `f` with the pieces of `text`, which begins at `base`; `work` is what all
+/// Calls `f` with the pieces of `text`, which begins at `base`; `budget` is what all
 /// patterns may do on the whole text.
 pub(super) fn walk<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
     base: usize,
-    work: &Work,
+    budget: &StepBudget,
     f: &mut dyn FnMut(Range<usize>) -> Result<(), E>,
 ) -> Result<(), E> {
     match steps {
@@ -137,13 +137,13 @@ pub(super) fn walk<E: From<Error>>(
         [] => f(base..base + text.len()),
         // A piece of it need not end on characters, so nothing follows it.
         [PreTokenizer::ByteSpelled { steps }] => {
-            super::byte_spelled::walk(steps, text, work, &mut |piece: Range<usize>| {
+            super::byte_spelled::walk(steps, text, budget, &mut |piece: Range<usize>| {
                 f(base + piece.start..base + piece.end)
             })
         }
-        [first, rest @ ..] => first.walk_within(text, work, |piece| {
+        [first, rest @ ..] => first.walk_within(text, budget, |piece| {
             let start = base + piece.start;
-            walk(rest, &text[piece], start, work, f)
+            walk(rest, &text[piece], start, budget, f)
         }),
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SplitPattern;
 use crate::error::Error;
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 use crate::{
     text::unicode::flag::*,
     text::unicode::{Flags, flags_at},
@@ -91,12 +91,12 @@ impl Split {
     pub(super) fn walk<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut pieces = Pieces { behavior: self.behavior, held: None, f };
         let mut end = 0;
-        self.delimiter.for_each(text, work, |found| {
+        self.delimiter.for_each(text, budget, |found| {
             if found.start > end {
                 pieces.push(end..found.start, self.invert)?;
             }
@@ -125,7 +125,7 @@ impl Delimiter {
     fn for_each<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
@@ -133,7 +133,7 @@ impl Delimiter {
             Self::Number => for_each_of_class(text, NUMBER, f),
             Self::Character { character } => for_each_literal(text, character.encode_utf8(&mut [0; 4]), f),
             Self::Literal { text: literal } => for_each_literal(text, literal, f),
-            Self::Pattern(pattern) => pattern.for_each_match(text, work, f),
+            Self::Pattern(pattern) => pattern.for_each_match(text, budget, f),
         }
     }
 }
@@ -242,7 +242,7 @@ mod tests {
         for (delimiter, behavior, invert, text, expected) in cases {
             let split = Split { delimiter, behavior, invert };
             let mut pieces = Vec::new();
-            let done = split.walk(text, &Work::of(text.len()), |piece| -> Result<(), Error> {
+            let done = split.walk(text, &StepBudget::of(text.len()), |piece| -> Result<(), Error> {
                 pieces.push(&text[piece]);
                 Ok(())
             });

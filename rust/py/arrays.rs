@@ -142,7 +142,7 @@ pub(super) fn trim_widths(py: Python<'_>, trim_widths: TrimWidths) -> PyResult<(
     Ok((trim_widths.after_prefix_space, counts.into_any()))
 }
 
-/// The way back of [`trim_widths`].
+/// Reads what [`trim_widths`] wrote.
 pub(super) fn trim_widths_of_state(
     (after_prefix_space, counts): &(bool, Bound<'_, PyAny>),
 ) -> PyResult<TrimWidths> {

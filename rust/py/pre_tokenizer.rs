@@ -14,7 +14,7 @@ use crate::normalizer::Aligned;
 use crate::pipeline::Pipeline;
 use crate::pre_tokenizer::{PreTokenizer, SplitPattern};
 use crate::py::gil_slices::{Turns, list};
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 use crate::tokenizer::encoding::char_offsets;
 
 /// Where a text is cut into pieces that no merge may cross.
@@ -65,19 +65,19 @@ impl PyPreTokenizer {
     /// The spans of the pieces in the text as it is given.
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
         let mut spans = Vec::new();
-        let work = Work::of(text.len());
+        let budget = StepBudget::of(text.len());
         self.pre_tokenizer.for_each_stretch(
             text,
             |place| place == 0,
-            &work,
+            &budget,
             |step, stretch, at_start| {
                 let (base, text) = (stretch.start, &text[stretch]);
                 let rewritten = step.rewrite_aligned(text, at_start)?;
                 let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
-                let mut way_back = rewritten.as_ref().map(Aligned::way_back);
+                let mut alignment = rewritten.as_ref().map(Aligned::alignment);
                 step.for_each_piece(split, |piece| {
                     let range =
-                        way_back.as_mut().map_or(piece.clone(), |way_back| way_back.to_original(piece));
+                        alignment.as_mut().map_or(piece.clone(), |alignment| alignment.to_original(piece));
                     memory::push(&mut spans, [(base + range.start) as u64, (base + range.end) as u64])
                 })
             },

@@ -81,12 +81,12 @@ impl Pattern {
     pub(crate) fn for_each_match<E: From<Error>>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         let result = match &self.engine {
-            Engine::Linear(linear) => linear.for_each_match(text, work, f),
-            Engine::Backtracking(program) => backtrack::for_each_match(program, text, work, f),
+            Engine::Linear(linear) => linear.for_each_match(text, budget, f),
+            Engine::Backtracking(program) => backtrack::for_each_match(program, text, budget, f),
         };
         result.map_err(|stop| match stop {
             Stop::Engine(reason) => Error::Internal(reason),
@@ -96,7 +96,7 @@ impl Pattern {
                     "it backtracked too often on a text of {} bytes: more than {} steps, with the patterns before \
                      it, or too many ways back at a time; make the pattern unambiguous (possessive quantifiers \
                      such as \\s++), or split the text",
-                    work.bytes, work.steps
+                    budget.bytes, budget.steps
                 ),
             },
         })?
@@ -111,13 +111,13 @@ fn innermost(reason: &str) -> &str {
 /// The steps that one text may take, by all patterns that run on it or on pieces
 /// of it. A text may be cut into thousands of pieces, so what a short one may take
 /// follows its length as well.
-pub(crate) struct Work {
+pub(crate) struct StepBudget {
     bytes: usize,
     steps: u64,
     left: Cell<u64>,
 }
 
-impl Work {
+impl StepBudget {
     /// Steps for each byte of a text.
     const STEPS_A_BYTE: u64 = 256;
     /// Steps more for each of its first bytes: a run of blanks that is gone

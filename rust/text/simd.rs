@@ -42,9 +42,9 @@ use super::Piece;
 #[derive(Clone, Copy, Debug)]
 pub struct Level(Form);
 
-/// Work that the compiler may put into vectors by itself.
-pub(crate) trait Work {
-    /// Does it; inlined wherever it is called.
+/// A loop that the compiler may turn into vector code.
+pub(crate) trait Kernel {
+    /// Runs it; inlined wherever it is called.
     fn run(self);
 }
 
@@ -81,14 +81,14 @@ impl Level {
         *BEST.get_or_init(|| Self::all().first().copied().unwrap_or(Self(Form::Portable)))
     }
 
-    /// Does work, compiled for this form.
+    /// Runs a kernel, compiled for this form.
     #[inline]
-    pub(crate) fn run(self, work: impl Work) {
+    pub(crate) fn run(self, kernel: impl Kernel) {
         match self.0 {
             // SAFETY: an `Avx2` exists only where the processor has what this is compiled for.
             #[cfg(target_arch = "x86_64")]
-            Form::Avx2(proof) => unsafe { avx2::run(proof, work) },
-            Form::Portable => work.run(),
+            Form::Avx2(proof) => unsafe { avx2::run(proof, kernel) },
+            Form::Portable => kernel.run(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::input::Input;
-use super::jobs::{Cutting, Job, SplitPart, Stretch};
+use super::jobs::{Cutting, Job, Slice, SplitPart};
 use super::sink::{Arrays, Count, Ids, Sink};
 use super::spans::Spans;
 use super::walk::Limits;
@@ -18,10 +18,10 @@ use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::Worker;
-use crate::models::unigram::Draft;
+use crate::models::unigram::Partial;
 use crate::normalizer::Rewritten;
 use crate::parallel;
-use crate::pipeline::split_points::Part;
+use crate::pipeline::split_points::PartPosition;
 use crate::progress::{Progress, Stage};
 use crate::tokenizer::encoding::{EncodingBatch, SourceTexts};
 use crate::tokenizer::special_policy::SpecialPolicy;
@@ -199,7 +199,7 @@ impl Tokenizer {
             .collect()
     }
 
-    /// Does the job of a number and ends its unit, or leaves that to the thread that finishes its draft.
+    /// Does the job of a number and ends it, or leaves that to the thread that finishes its partial result.
     fn run_job<S: Sink>(
         &self,
         texts: &[Input<'_>],
@@ -210,24 +210,26 @@ impl Tokenizer {
     ) -> Result<()> {
         let (policy, limits) = (&settings.policy, settings.limits);
         match &jobs[number] {
-            Job::Part { stretch: Stretch::SplitPart(split_part), .. } if settings.makes_drafts() => {
-                return self.run_draft(split_part, (number, jobs), settings, worker, thread);
+            Job::Part { slice: Slice::SplitPart(split_part), .. } if settings.makes_partials() => {
+                return self.run_partial(split_part, (number, jobs), settings, worker, thread);
             }
-            Job::Part { stretch, first, last } => {
+            Job::Part { slice, first, last } => {
                 thread.begin_row(*first, settings)?;
                 worker.set_dropout(None);
                 let sink = &mut thread.sink;
-                match stretch {
-                    Stretch::Token { id, span } => sink.put(&[*id], *span)?,
-                    Stretch::Text(start, part) => {
+                match slice {
+                    Slice::Token { id, span } => sink.put(&[*id], *span)?,
+                    Slice::Text(start, part) => {
                         self.walk(part.len(), policy, limits, worker, sink, |walk| {
                             walk.section(part, *start)
                         })?;
                     }
-                    Stretch::SplitPart(split_part) => {
-                        let SplitPart { text, start, part, .. } = *split_part;
+                    Slice::SplitPart(split_part) => {
+                        let SplitPart { text, start, position, .. } = *split_part;
                         self.walk(text.len(), policy, limits, worker, sink, |walk| {
-                            if let Some(visit) = walk.space_as_mark(text, start, part == Part::First) {
+                            if let Some(visit) =
+                                walk.space_as_mark(text, start, position == PartPosition::First)
+                            {
                                 return visit;
                             }
                             let normalized = settings.normalized(split_part, walk.keeps_alignment())?;
@@ -248,11 +250,11 @@ impl Tokenizer {
                 }
             }
         }
-        thread.end_unit(number)
+        thread.end_job(number)
     }
 
-    /// Makes a draft of a part, and finishes what can be finished then.
-    fn run_draft<S: Sink>(
+    /// Makes a partial result of a part, and finishes what can be finished then.
+    fn run_partial<S: Sink>(
         &self,
         split_part: &SplitPart<'_>,
         (number, jobs): (usize, &[Job<'_>]),
@@ -264,39 +266,39 @@ impl Tokenizer {
         let text = normalized.text(split_part.text);
         let at_start = split_part.start == 0 && normalized.origin(0) == 0;
         let rewritten = self.pipeline.pre_tokenizer.rewrite_text(text, at_start)?;
-        let draft = worker.draft(
+        let partial = worker.encode_part(
             rewritten
                 .or_else(|| normalized.into_changed())
                 .unwrap_or_else(|| split_part.text.to_owned())
                 .into_bytes(),
         )?;
-        let mut next = match split_part.part {
-            Part::First => Some((draft, 0.0)),
-            Part::Inner | Part::Last => settings.pending.draft(number, draft),
+        let mut next = match split_part.position {
+            PartPosition::First => Some((partial, 0.0)),
+            PartPosition::Inner | PartPosition::Last => settings.pending.put_partial(number, partial),
         };
         let mut number = number;
-        while let Some((draft, sum)) = next {
-            let Some(Job::Part { stretch: Stretch::SplitPart(split_part), first, last }) = jobs.get(number)
+        while let Some((partial, sum)) = next {
+            let Some(Job::Part { slice: Slice::SplitPart(split_part), first, last }) = jobs.get(number)
             else {
-                return Err(Error::Internal(format!("job {number} has a draft and is no part")));
+                return Err(Error::Internal(format!("job {number} has a partial result and is not a part")));
             };
             let mut sum = sum;
             thread.begin_row(*first, settings)?;
             let sink = &mut thread.sink;
             self.walk(split_part.text.len(), &settings.policy, settings.limits, worker, sink, |walk| {
                 walk.sink.append(walk.worker, |worker, ids| {
-                    sum = worker.settle(draft, sum, ids)?;
+                    sum = worker.finish(partial, sum, ids)?;
                     worker.check()
                 })?;
                 walk.check()
             })?;
             thread.end_row(*last, settings)?;
-            thread.end_unit(number)?;
-            if split_part.part == Part::Last {
+            thread.end_job(number)?;
+            if split_part.position == PartPosition::Last {
                 break;
             }
             number += 1;
-            next = settings.pending.sum(number, sum);
+            next = settings.pending.put_sum(number, sum);
         }
         Ok(())
     }
@@ -304,19 +306,22 @@ impl Tokenizer {
 
 impl Settings<'_> {
     /// Whether what is before a part of a text decides of its ids.
-    fn makes_drafts(&self) -> bool {
+    fn makes_partials(&self) -> bool {
         self.cutting.split_points().is_some_and(|split_points| split_points.joined)
-            && self.policy.model().sums_go_on()
+            && self.policy.model().sums_over_parts()
     }
 
     /// What the normalizer makes of a part.
-    fn normalized(&self, split_part: &SplitPart<'_>, with_spans: bool) -> Result<Rewritten> {
-        let SplitPart { text, part, times, .. } = *split_part;
+    fn normalized(&self, split_part: &SplitPart<'_>, keeps_alignment: bool) -> Result<Rewritten> {
+        let SplitPart { text, position, times, .. } = *split_part;
         let split_points = self.cutting.split_points();
         Rewritten::new(
-            with_spans,
-            || split_points.map_or(Ok(None), |split_points| split_points.normalize(part, text, times)),
-            || split_points.map_or(Ok(None), |split_points| split_points.normalize_text(part, text, times)),
+            keeps_alignment,
+            || split_points.map_or(Ok(None), |split_points| split_points.normalize(position, text, times)),
+            || {
+                split_points
+                    .map_or(Ok(None), |split_points| split_points.normalize_text(position, text, times))
+            },
         )
     }
 }
@@ -336,17 +341,17 @@ impl<S: Sink> Thread<S> {
         Ok(())
     }
 
-    /// Notes that a unit is done.
-    fn end_unit(&mut self, number: usize) -> Result<()> {
+    /// Notes that a job is done.
+    fn end_job(&mut self, number: usize) -> Result<()> {
         let extent = Extent { n_ids: self.sink.place().id, n_rows: self.made.row_ends.len() };
-        memory::push(&mut self.made.units, (number, extent))
+        memory::push(&mut self.made.jobs, (number, extent))
     }
 }
 
 /// Parts of long pieces that wait for the sums before them; parts are known by the numbers of their jobs.
 ///
-/// Threads make drafts of parts in any order. Each is finished once the sum of what is before it is known,
-/// by the thread that finds both: so no thread waits, and every draft is finished by the time that the last
+/// Threads make partial results of parts in any order. Each is finished once the sum of what is before it is known,
+/// by the thread that finds both: so no thread waits, and every partial result is finished by the time that the last
 /// thread is done.
 #[derive(Default)]
 struct PendingParts {
@@ -355,46 +360,46 @@ struct PendingParts {
 
 #[derive(Default)]
 struct Halves {
-    drafts: HashMap<usize, Draft>,
+    partials: HashMap<usize, Partial>,
     sums: HashMap<usize, f64>,
 }
 
 impl PendingParts {
-    /// Takes the draft of a part; gives it back with the sum before it, if that is known.
-    fn draft(&self, part: usize, draft: Draft) -> Option<(Draft, f64)> {
+    /// Takes the partial result of a part; gives it back with the sum before it, if that is known.
+    fn put_partial(&self, part: usize, partial: Partial) -> Option<(Partial, f64)> {
         let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sum) = halves.sums.remove(&part) {
-            return Some((draft, sum));
+            return Some((partial, sum));
         }
-        halves.drafts.insert(part, draft);
+        halves.partials.insert(part, partial);
         None
     }
 
-    /// Takes the sum before a part; gives it back with the draft, if there is one.
-    fn sum(&self, part: usize, sum: f64) -> Option<(Draft, f64)> {
+    /// Takes the sum before a part; gives it back with the partial result, if there is one.
+    fn put_sum(&self, part: usize, sum: f64) -> Option<(Partial, f64)> {
         let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(draft) = halves.drafts.remove(&part) {
-            return Some((draft, sum));
+        if let Some(partial) = halves.partials.remove(&part) {
+            return Some((partial, sum));
         }
         halves.sums.insert(part, sum);
         None
     }
 }
 
-/// What a thread made of its units: stretches of the batch, one after the other.
+/// What a thread made of its jobs, one after the other.
 #[derive(Default)]
 struct ThreadOutput {
     arrays: Arrays,
     /// Where rows end, in ids.
     row_ends: Vec<usize>,
-    /// The units, as they were done, and how much there was after each.
-    units: Vec<(usize, Extent)>,
-    /// The unit at which the thread failed.
+    /// The jobs in the order they were done, and how much there was after each.
+    jobs: Vec<(usize, Extent)>,
+    /// The job at which the thread failed.
     failed: Option<(usize, Error)>,
 }
 
 impl ThreadOutput {
-    /// Whether a unit is beyond what a text may become or take.
+    /// Whether a job failed because its text is beyond what a text may become or take.
     fn is_beyond_limits(&self) -> bool {
         matches!(self.failed, Some((_, Error::Encode(_) | Error::Pattern { .. })))
     }
@@ -407,51 +412,51 @@ struct Extent {
     n_rows: usize,
 }
 
-/// A unit in what its thread made.
-struct Place {
-    unit: usize,
+/// What a thread made of a job.
+struct JobOutput {
+    job: usize,
     thread: usize,
     ids: Range<usize>,
     rows: Range<usize>,
 }
 
-/// The units in order, and the rows.
+/// The outputs in the order of the jobs, and where rows start.
 ///
 /// # Errors
-/// That of the first unit that failed.
-fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<Place>, Vec<usize>)> {
+/// That of the first job that failed.
+fn in_order(made: &mut [ThreadOutput]) -> Result<(Vec<JobOutput>, Vec<usize>)> {
     let failed = made.iter_mut().filter_map(|made| made.failed.take());
-    if let Some((_, error)) = failed.min_by_key(|(unit, _)| *unit) {
+    if let Some((_, error)) = failed.min_by_key(|(job, _)| *job) {
         return Err(error);
     }
-    let mut places = memory::reserved(made.iter().map(|made| made.units.len()).sum())?;
+    let mut outputs = memory::reserved(made.iter().map(|made| made.jobs.len()).sum())?;
     for (thread, made) in made.iter().enumerate() {
         let mut before = Extent::default();
-        for &(unit, end) in &made.units {
+        for &(job, end) in &made.jobs {
             let (ids, rows) = (before.n_ids..end.n_ids, before.n_rows..end.n_rows);
-            places.push(Place { unit, thread, ids, rows });
+            outputs.push(JobOutput { job, thread, ids, rows });
             before = end;
         }
     }
-    places.sort_unstable_by_key(|place| place.unit);
+    outputs.sort_unstable_by_key(|output| output.job);
     let mut row_offsets = memory::reserved(1 + made.iter().map(|made| made.row_ends.len()).sum::<usize>())?;
     row_offsets.push(0);
     let mut start = 0;
-    for Place { thread, ids, rows, .. } in &places {
+    for JobOutput { thread, ids, rows, .. } in &outputs {
         let ends = &made[*thread].row_ends[rows.clone()];
         row_offsets.extend(ends.iter().map(|end| start + end - ids.start));
         start += ids.len();
     }
-    Ok((places, row_offsets))
+    Ok((outputs, row_offsets))
 }
 
 /// Puts the batch together.
 ///
 /// # Errors
-/// That of the first unit that failed; [`Error::Memory`] where there is not
+/// That of the first job that failed; [`Error::Memory`] where there is not
 /// enough for all ids.
 fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<EncodingBatch> {
-    let (places, row_offsets) = in_order(&mut made)?;
+    let (outputs, row_offsets) = in_order(&mut made)?;
     if let [only] = &mut made[..] {
         let Arrays { mut ids, mut spans, source_texts } = std::mem::take(&mut only.arrays);
         ids.shrink_to_fit();
@@ -459,10 +464,10 @@ fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<Encodin
         let spans = with_spans.then_some(spans);
         return Ok(EncodingBatch { ids, row_offsets, spans, source_texts });
     }
-    let ids = gathered(&made, &places, |arrays| &arrays.ids)?;
-    let spans = if with_spans { Some(gathered(&made, &places, |arrays| &arrays.spans)?) } else { None };
+    let ids = gathered(&made, &outputs, |arrays| &arrays.ids)?;
+    let spans = if with_spans { Some(gathered(&made, &outputs, |arrays| &arrays.spans)?) } else { None };
     let (mut source_texts, mut done) = (SourceTexts::default(), 0);
-    for Place { thread, ids, .. } in &places {
+    for JobOutput { thread, ids, .. } in &outputs {
         for (place, text) in made[*thread].arrays.source_texts.within(ids.clone()) {
             source_texts.push(done + place - ids.start, text.as_bytes())?;
         }
@@ -471,20 +476,20 @@ fn put_together(mut made: Vec<ThreadOutput>, with_spans: bool) -> Result<Encodin
     Ok(EncodingBatch { ids, row_offsets, spans, source_texts })
 }
 
-/// What lies in the places, one after the other, copied by as many threads.
+/// What the outputs hold, one after the other, copied by as many threads.
 fn gathered<T: Copy + Default + Send + Sync>(
     made: &[ThreadOutput],
-    places: &[Place],
+    outputs: &[JobOutput],
     array: impl Fn(&Arrays) -> &[T],
 ) -> Result<Vec<T>> {
-    let n = places.iter().map(|place| place.ids.len()).sum();
+    let n = outputs.iter().map(|output| output.ids.len()).sum();
     // Asked for first, as what is zero by the system's own doing, page by page
     // in the thread that uses it, cannot be refused without an abort.
     drop(memory::reserved::<T>(n)?);
     let mut all = vec![T::default(); n];
     let mut parts: Vec<Vec<(&mut [T], &[T])>> = made.iter().map(|_| Vec::new()).collect();
     let (mut rest, mut done) = (&mut all[..], 0);
-    for Place { thread, ids, .. } in places {
+    for JobOutput { thread, ids, .. } in outputs {
         let (to, after) = std::mem::take(&mut rest).split_at_mut(ids.len());
         let part = (done * parts.len() / n.max(1)).min(parts.len() - 1);
         parts[part].push((to, &array(&made[*thread].arrays)[ids.clone()]));
@@ -501,10 +506,10 @@ mod tests {
     #[test]
     fn pending_parts_are_finished_by_the_second_half() {
         let pending = PendingParts::default();
-        assert!(pending.draft(7, Draft::default()).is_none());
-        assert!(pending.sum(8, 2.0).is_none());
-        assert_eq!(pending.sum(7, 1.5).map(|(_, sum)| sum), Some(1.5));
-        assert_eq!(pending.draft(8, Draft::default()).map(|(_, sum)| sum), Some(2.0));
-        assert!(pending.sum(7, 1.0).is_none());
+        assert!(pending.put_partial(7, Partial::default()).is_none());
+        assert!(pending.put_sum(8, 2.0).is_none());
+        assert_eq!(pending.put_sum(7, 1.5).map(|(_, sum)| sum), Some(1.5));
+        assert_eq!(pending.put_partial(8, Partial::default()).map(|(_, sum)| sum), Some(2.0));
+        assert!(pending.put_sum(7, 1.0).is_none());
     }
 }

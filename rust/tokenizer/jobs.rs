@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::input::Input;
 use super::{EncodeOptions, Tokenizer};
 use crate::error::{Error, Result};
-use crate::pipeline::split_points::{Part, SplitPoints};
+use crate::pipeline::split_points::{PartPosition, SplitPoints};
 use crate::pre_tokenizer::LOOK_BACK;
 use crate::text::SPACE_MARK;
 use crate::tokenizer::added_tokens::Section;
@@ -18,7 +18,7 @@ use crate::tokenizer::special_policy::SpecialPolicy;
 use crate::vocab::TokenId;
 
 /// Short texts are handed out in runs of about this many bytes.
-const UNIT_BYTES: usize = 64 << 10;
+const JOB_BYTES: usize = 64 << 10;
 /// Texts longer than this are cut.
 pub(super) const LONG_BYTES: usize = 256 << 10;
 /// How many times as long a text may become by what is written for its blanks, after the normalizer.
@@ -29,11 +29,11 @@ pub(super) enum Job<'a> {
     /// Whole texts: as many rows.
     Texts(Range<usize>),
     /// A part of one text: a part of a row.
-    Part { stretch: Stretch<'a>, first: bool, last: bool },
+    Part { slice: Slice<'a>, first: bool, last: bool },
 }
 
 /// A part of a text that is cut.
-pub(super) enum Stretch<'a> {
+pub(super) enum Slice<'a> {
     /// From a place on, free of added tokens.
     Text(usize, &'a str),
     /// The same, cut at split points.
@@ -42,11 +42,11 @@ pub(super) enum Stretch<'a> {
     Token { id: TokenId, span: Span },
 }
 
-/// A part of a stretch that is cut at split points.
+/// A slice that is cut at split points.
 pub(super) struct SplitPart<'a> {
     pub(super) start: usize,
     pub(super) text: &'a str,
-    pub(super) part: Part,
+    pub(super) position: PartPosition,
     /// How many times as long the normalizer may make it.
     pub(super) times: usize,
 }
@@ -93,8 +93,8 @@ impl Tokenizer {
             return Cutting::Never;
         }
         if split_points.joined {
-            // A draft is ids alone.
-            if options.spans && policy.model().sums_go_on() {
+            // A partial result is ids alone.
+            if options.spans && policy.model().sums_over_parts() {
                 return Cutting::Never;
             }
             split_points.across(|letter| policy.model().may_cut_behind(letter));
@@ -118,7 +118,7 @@ impl Tokenizer {
         for (number, text) in texts.iter().enumerate() {
             let is_long = text.len() > LONG_BYTES && !matches!(cutting, Cutting::Never);
             let long = if is_long { text.text() } else { None };
-            if long.is_some() || bytes >= UNIT_BYTES {
+            if long.is_some() || bytes >= JOB_BYTES {
                 if first < number {
                     jobs.push(Job::Texts(first..number));
                 }
@@ -148,12 +148,12 @@ impl Tokenizer {
         jobs: &mut Vec<Job<'a>>,
     ) -> Result<()> {
         let from = jobs.len();
-        let mut push = |stretch: Stretch<'a>| {
-            jobs.push(Job::Part { stretch, first: jobs.len() == from, last: false });
+        let mut push = |slice: Slice<'a>| {
+            jobs.push(Job::Part { slice, first: jobs.len() == from, last: false });
         };
         policy.raw(text, |Section { range, token }| {
             if let Some(token) = token {
-                push(Stretch::Token { id: token.id, span: [range.start as u64, range.end as u64] });
+                push(Slice::Token { id: token.id, span: [range.start as u64, range.end as u64] });
                 return Ok(());
             }
             if let Some(split_points) = cutting.split_points() {
@@ -165,10 +165,10 @@ impl Tokenizer {
             while !policy.cuts_normalized() && range.end - start > LONG_BYTES {
                 let rest = &text[start..range.end];
                 let Some(cut) = self.pipeline.safe_cut(rest, LONG_BYTES) else { break };
-                push(Stretch::Text(start, &rest[..cut]));
+                push(Slice::Text(start, &rest[..cut]));
                 start += cut;
             }
-            push(Stretch::Text(start, &text[start..range.end]));
+            push(Slice::Text(start, &text[start..range.end]));
             Ok::<(), Error>(())
         })?;
         if let Some(Job::Part { last, .. }) = jobs.last_mut() {
@@ -183,7 +183,7 @@ fn cut_at_split_points<'a>(
     section: &'a str,
     base: usize,
     split_points: &SplitPoints,
-    mut push: impl FnMut(Stretch<'a>),
+    mut push: impl FnMut(Slice<'a>),
 ) {
     // What all parts become, marks for blanks included, is then no longer than a whole text may be.
     let times = (u32::MAX as usize - MARK_BYTES) / (MARK_BYTES * section.len());
@@ -191,15 +191,20 @@ fn cut_at_split_points<'a>(
     while times > 0
         && let Some(cut) = next_split_point(&section[start..], split_points)
     {
-        let part = if start == 0 { Part::First } else { Part::Inner };
+        let position = if start == 0 { PartPosition::First } else { PartPosition::Inner };
         let text = &section[start..start + cut];
-        push(Stretch::SplitPart(SplitPart { start: base + start, text, part, times }));
+        push(Slice::SplitPart(SplitPart { start: base + start, text, position, times }));
         start += cut;
     }
     let text = &section[start..];
     match start {
-        0 => push(Stretch::Text(base, text)),
-        _ => push(Stretch::SplitPart(SplitPart { start: base + start, text, part: Part::Last, times })),
+        0 => push(Slice::Text(base, text)),
+        _ => push(Slice::SplitPart(SplitPart {
+            start: base + start,
+            text,
+            position: PartPosition::Last,
+            times,
+        })),
     }
 }
 

@@ -185,15 +185,15 @@ impl Tokenizer {
             _ => return None,
         };
         // No token ends inside a mark.
-        let model = self.policies.barred_model();
+        let model = self.policies.model_without_specials();
         let adds_up =
             if is_marked { model.encode(SPACE_MARK_STR.as_bytes()).len() == 1 } else { model.is_lossless() };
-        (adds_up && self.policies.extents().is_some()).then_some(Added::Space { front, is_marked })
+        (adds_up && self.policies.token_lengths().is_some()).then_some(Added::Space { front, is_marked })
     }
 
     fn sizes(&self, added: Added, unit: OffsetUnit) -> Vec<u32> {
         let goes_on = |byte: u8| byte & 0xC0 == 0x80;
-        let (extents, mark) = (self.policies.extents(), Finder::new(SPACE_MARK_STR));
+        let (token_lengths, mark) = (self.policies.token_lengths(), Finder::new(SPACE_MARK_STR));
         let size = |id| {
             // Each added token begins a section, with a space of its own.
             let is_cut = added != Added::Nothing && self.added.by_id(id).is_some();
@@ -201,7 +201,8 @@ impl Tokenizer {
             let fallback = self.model.fallback_byte(id).map(|byte| [byte]);
             let token = fallback.as_ref().map_or(token, |byte| byte);
             let covers = added == Added::Nothing
-                || extents.is_some_and(|extents| fallback.is_some() || extents.covers_text(id));
+                || token_lengths
+                    .is_some_and(|token_lengths| fallback.is_some() || token_lengths.covers_text(id));
             if !covers {
                 return NOT_KNOWN;
             }

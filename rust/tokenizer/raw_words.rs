@@ -87,7 +87,7 @@ impl Spans<'_> {
     ) -> Result<()> {
         let Self { ids, spans, source_texts, known, of_piece } = self;
         let RawSection { raw_words, text, base, ref mut aligned } = *section;
-        let (extents, unk_id) = (policy.extents(), policy.model().unk_id());
+        let (token_lengths, unk_id) = (policy.token_lengths(), policy.model().unk_id());
         let all = known.unwrap_or(&ids[new..]);
         let to_come = &mut &*all;
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(()) };
@@ -95,8 +95,8 @@ impl Spans<'_> {
         let are_plain = is_plain(&text.as_bytes()[first.start as usize..last.end as usize]);
         let mut pieces = pieces;
         loop {
-            if are_plain && let Some(extents) = extents {
-                let (n, n_ids) = extents.walk_texts(pieces, to_come, base, spans);
+            if are_plain && let Some(token_lengths) = token_lengths {
+                let (n, n_ids) = token_lengths.walk_texts(pieces, to_come, base, spans);
                 (pieces, *to_come) = (&pieces[n..], &to_come[n_ids..]);
             }
             let Some((&piece, rest)) = pieces.split_first() else { break };
@@ -114,8 +114,8 @@ impl Spans<'_> {
             if are_plain || raw_words.keeps_places(raw_word) {
                 let before = spans.len();
                 let mut is_known = true;
-                let told = extents.and_then(|extents| {
-                    extents.walk(text.as_bytes(), piece, to_come, |id, start, end| {
+                let told = token_lengths.and_then(|token_lengths| {
+                    token_lengths.walk(text.as_bytes(), piece, to_come, |id, start, end| {
                         is_known &= unk_id != Some(id);
                         spans.push([(base + start) as u64, (base + end) as u64]);
                     })
@@ -129,14 +129,14 @@ impl Spans<'_> {
             }
             let changes = raw_words.clean_aligned(raw_word, aligned);
             let text = if changes { aligned.text()? } else { raw_word };
-            let normalized = changes.then(|| aligned.way_back());
+            let normalized = changes.then(|| aligned.alignment());
             let base = base + piece.start as usize;
             let origin = &mut Origin { start: 0, normalized, rewritten: None, base };
             let (source_texts, text_bytes) = (source_texts.as_mut(), text.as_bytes());
             let mut traces = Traces { spans, source_texts, unk_id, origin, text: text_bytes, missing: None };
             PreTokenizer::Bert.for_each_piece(text, |word| {
                 let word = Piece { start: word.start as u32, end: word.end as u32 };
-                traces.push_piece(word, to_come, extents, of_piece, worker)
+                traces.push_piece(word, to_come, token_lengths, of_piece, worker)
             })?;
             traces.missing.map_or(Ok(()), Err)?;
         }

@@ -47,7 +47,7 @@ impl Tokenizer {
     }
 
     fn lattice_text<'t>(&self, original: &'t str) -> Result<(&Unigram, Cow<'t, str>)> {
-        let Model::Unigram(model) = self.policies.barred_model() else {
+        let Model::Unigram(model) = self.policies.model_without_specials() else {
             return Err(Error::Encode(format!(
                 "only Unigram has other ways to cut a text, and this is {}; BPE has dropout",
                 self.model.name()

@@ -14,12 +14,12 @@ use crate::tokenizer::special_policy::SpecialPolicy;
 use crate::tokenizer::walk::Origin;
 use crate::vocab::TokenId;
 
-/// How much a sink holds.
+/// A place in what a sink holds.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    /// The number of ids.
+    /// The number of ids before it.
     pub(super) id: usize,
-    /// The number of source texts.
+    /// The number of source texts before it.
     pub(super) source_text: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) trait Sink {
     /// Whether each piece must come as the pre-tokenizer cuts it, so that no stage may be skipped.
     const PIECES: bool = false;
 
-    /// How much it holds.
+    /// The place where the next id goes.
     fn place(&self) -> Place;
 
     /// Whether there are as many ids as were asked for.

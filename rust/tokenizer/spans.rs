@@ -1,7 +1,7 @@
 //! `Spans`: a sink that keeps where in the original text each id came from.
 //!
 //! No token is chosen twice. The ids are known, or come from the model's caches, and how far each reaches
-//! is told by the ids ([`Extents`](crate::token_lengths::Extents)), piece by piece. Only a piece of which
+//! is told by the ids ([`TokenLengths`](crate::token_lengths::TokenLengths)), piece by piece. Only a piece of which
 //! they do not tell is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
 //! [`Reference`] takes for all pieces.
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::models::Worker;
 use crate::text::Piece;
-use crate::token_lengths::Extents;
+use crate::token_lengths::TokenLengths;
 use crate::tokenizer::added_tokens::AddedToken;
 use crate::tokenizer::encoding::{SourceTexts, Span};
 use crate::tokenizer::special_policy::SpecialPolicy;
@@ -76,8 +76,8 @@ impl Sink for Spans<'_> {
         origin: &mut Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
-        let extents = policy.extents();
-        if extents.is_none() && self.known.is_none() {
+        let token_lengths = policy.token_lengths();
+        if token_lengths.is_none() && self.known.is_none() {
             return self.pieces_by_model(policy, text, pieces, origin, worker);
         }
         let new = self.ids.len();
@@ -92,7 +92,7 @@ impl Sink for Spans<'_> {
         let mut traces =
             Traces { spans, source_texts, unk_id: policy.model().unk_id(), origin, text, missing: None };
         for &piece in pieces {
-            traces.push_piece(piece, to_come, extents, &mut self.of_piece, worker)?;
+            traces.push_piece(piece, to_come, token_lengths, &mut self.of_piece, worker)?;
         }
         let missing = traces.missing.take();
         let n = all.len() - to_come.len();
@@ -287,13 +287,13 @@ impl Traces<'_, '_> {
         &mut self,
         piece: Piece,
         to_come: &mut &[TokenId],
-        extents: Option<&Extents>,
+        token_lengths: Option<&TokenLengths>,
         of_piece: &mut OfPiece,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         let (text, before) = (self.text, self.spans.len());
-        let told = extents.and_then(|extents| {
-            extents.walk(text, piece, to_come, |id, start, end| self.push(id, start, end))
+        let told = token_lengths.and_then(|token_lengths| {
+            token_lengths.walk(text, piece, to_come, |id, start, end| self.push(id, start, end))
         });
         let n = match told {
             Some(n) => n,

@@ -1,11 +1,8 @@
-//! `SpecialPolicy`: what a call's choice of special tokens comes to: the automata that
-//! find the added tokens, and a model that makes no other special token of text.
+//! `SpecialPolicy`: the automata that find a call's added tokens, and a model that makes no other special token.
 //!
-//! Under `"all"` the model is as its file says, as in Hugging Face's library;
-//! otherwise it is barred from the special tokens that the call does not take.
-//! What sets of names come to is kept, the last few of them. Nobody waits for
-//! these: where the lock is taken, perhaps by a thread that a fork left behind,
-//! a set is made ready anew.
+//! Under `"all"` the model is as its file says, as in Hugging Face's library; otherwise it makes none of the
+//! special tokens that the call does not take. The latest sets of names are kept. Nobody waits for them: where
+//! the lock is taken, perhaps by a thread that a fork left behind, the set is built again.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,26 +10,26 @@ use super::workers::Workers;
 use crate::error::{Error, Result};
 use crate::models::{Model, Worker};
 use crate::parallel;
-use crate::token_lengths::Extents;
+use crate::token_lengths::TokenLengths;
 use crate::tokenizer::added_tokens::{AddedTokens, Matchers, Named, Section, Side, Specials};
 use crate::vocab::TokenId;
 
 /// Sets of names that are kept ready.
 const MOST_SETS: usize = 8;
 
-/// What one choice comes to.
+/// The automata and the model of one choice.
 #[derive(Clone)]
 struct Choice {
     matchers: Arc<Matchers>,
     workers: Arc<Workers>,
 }
 
-/// What the policies of a tokenizer come to.
+/// The choices of a tokenizer.
 pub(super) struct SpecialPolicies {
     all: Choice,
     none: Choice,
     /// The special tokens that are tokens of the model, too; ids ascending.
-    barred: Vec<TokenId>,
+    excluded: Vec<TokenId>,
     /// The latest set first.
     sets: Mutex<Vec<(Named, Choice)>>,
 }
@@ -40,13 +37,13 @@ pub(super) struct SpecialPolicies {
 impl SpecialPolicies {
     /// Makes ready what does not depend on names.
     pub(super) fn new(model: &Arc<Model>, added: &AddedTokens) -> Result<Self> {
-        let is_barred = |id: TokenId| model.vocab().bytes(id).is_some();
+        let is_excluded = |id: TokenId| model.vocab().bytes(id).is_some();
         let specials = added.tokens().iter().filter(|token| token.special);
-        let barred: Vec<TokenId> = specials.map(|token| token.id).filter(|&id| is_barred(id)).collect();
-        let barring = model.barring(&barred)?.map(Arc::new);
+        let excluded: Vec<TokenId> = specials.map(|token| token.id).filter(|&id| is_excluded(id)).collect();
+        let without = model.without_specials(&excluded)?.map(Arc::new);
         // Calls that take turns between "all" and "none" find their caches both.
-        let workers = Arc::new(Workers::new(model.clone(), 1 + usize::from(barring.is_some())));
-        let others = barring.map_or_else(|| workers.clone(), |model| Arc::new(workers.beside(model)));
+        let workers = Arc::new(Workers::new(model.clone(), 1 + usize::from(without.is_some())));
+        let others = without.map_or_else(|| workers.clone(), |model| Arc::new(workers.beside(model)));
         let is_plain = |at: usize| !added.tokens()[at].special;
         // Where none is special, they are the same.
         let some_special = added.tokens().iter().any(|token| token.special);
@@ -58,17 +55,17 @@ impl SpecialPolicies {
         let plain = plain.unwrap_or_else(|| Ok(every.clone()))?;
         let all = Choice { matchers: every, workers };
         let none = Choice { matchers: plain, workers: others };
-        Ok(Self { all, none, barred, sets: Mutex::default() })
+        Ok(Self { all, none, excluded, sets: Mutex::default() })
     }
 
     /// The model that makes no special token of text.
-    pub(super) fn barred_model(&self) -> &Model {
+    pub(super) fn model_without_specials(&self) -> &Model {
         self.none.workers.model()
     }
 
     /// How far its ids reach.
-    pub(super) fn extents(&self) -> Option<&Extents> {
-        self.none.workers.extents()
+    pub(super) fn token_lengths(&self) -> Option<&TokenLengths> {
+        self.none.workers.token_lengths()
     }
 
     /// What a call's choice comes to.
@@ -99,16 +96,16 @@ impl SpecialPolicies {
         if is_all || is_none {
             return Ok(if is_all { self.all.clone() } else { self.none.clone() });
         }
-        let barred: Vec<TokenId> = added
+        let excluded: Vec<TokenId> = added
             .tokens()
             .iter()
             .enumerate()
-            .filter(|&(at, token)| !matching(at) && self.barred.binary_search(&token.id).is_ok())
+            .filter(|&(at, token)| !matching(at) && self.excluded.binary_search(&token.id).is_ok())
             .map(|(_, token)| token.id)
             .collect();
-        let workers = match barred == self.barred {
+        let workers = match excluded == self.excluded {
             true => self.none.workers.clone(),
-            false => barring(&self.all.workers, &barred)?,
+            false => without_specials(&self.all.workers, &excluded)?,
         };
         let choice = Choice { matchers: Arc::new(added.matchers(&matching)?), workers };
         if let Ok(mut sets) = self.sets.try_lock() {
@@ -120,8 +117,8 @@ impl SpecialPolicies {
 }
 
 /// The model with which text does not become one of `specials` by being its text.
-fn barring(workers: &Arc<Workers>, specials: &[TokenId]) -> Result<Arc<Workers>> {
-    Ok(match workers.model().barring(specials)? {
+fn without_specials(workers: &Arc<Workers>, specials: &[TokenId]) -> Result<Arc<Workers>> {
+    Ok(match workers.model().without_specials(specials)? {
         Some(model) => Arc::new(workers.beside(Arc::new(model))),
         None => workers.clone(),
     })
@@ -143,8 +140,8 @@ impl<'a> SpecialPolicy<'a> {
     }
 
     /// How far the ids of the call reach.
-    pub(super) fn extents(&self) -> Option<&Extents> {
-        self.choice.workers.extents()
+    pub(super) fn token_lengths(&self) -> Option<&TokenLengths> {
+        self.choice.workers.token_lengths()
     }
 
     /// Runs `work` with a worker for the model of the call.

@@ -16,10 +16,10 @@ use super::{EncodeOptions, Input, Tokenizer};
 use crate::error::{Error, Result};
 use crate::models::Worker;
 use crate::models::bpe::Dropout;
-use crate::normalizer::{Rewritten, WayBack};
+use crate::normalizer::{Alignment, Rewritten};
 use crate::pre_tokenizer::PreTokenizer;
 use crate::text::Piece;
-use crate::text::pattern::Work;
+use crate::text::pattern::StepBudget;
 use crate::tokenizer::added_tokens::Section;
 use crate::tokenizer::encoding::Span;
 use crate::tokenizer::special_policy::SpecialPolicy;
@@ -52,8 +52,8 @@ pub(super) type Visit = Result<(), Stop>;
 pub(super) struct Origin<'a> {
     /// Where the stretch's source begins in the source of `normalized`, or in the original.
     pub(super) start: usize,
-    pub(super) normalized: Option<WayBack<'a>>,
-    pub(super) rewritten: Option<WayBack<'a>>,
+    pub(super) normalized: Option<Alignment<'a>>,
+    pub(super) rewritten: Option<Alignment<'a>>,
     /// Where the source of `normalized` begins in the original.
     pub(super) base: usize,
 }
@@ -93,7 +93,7 @@ pub(super) struct Walk<'w, 'm, S> {
     limit: usize,
     stop: Option<&'w AtomicBool>,
     /// The steps that patterns may still take on the whole text, however it is cut.
-    work: &'w Work,
+    budget: &'w StepBudget,
 }
 
 impl Tokenizer {
@@ -124,8 +124,9 @@ impl Tokenizer {
         visit: impl FnOnce(&mut Walk<'_, 'm, S>) -> Visit,
     ) -> Result<()> {
         let limit = room.map_or(usize::MAX, |room| room.saturating_add(sink.place().id));
-        let work = Work::of(n_bytes);
-        let mut walk = Walk { tokenizer: self, policy, worker, sink: &mut *sink, limit, stop, work: &work };
+        let budget = StepBudget::of(n_bytes);
+        let mut walk =
+            Walk { tokenizer: self, policy, worker, sink: &mut *sink, limit, stop, budget: &budget };
         match visit(&mut walk) {
             Ok(()) | Err(Stop::Full) => {
                 sink.truncate(limit);
@@ -190,7 +191,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     /// Walks over a section that the normalizer has rewritten.
     pub(super) fn normalized(&mut self, section: &str, normalized: &Rewritten, base: usize) -> Visit {
         let text = normalized.text(section);
-        let mut origin = Origin { start: 0, normalized: normalized.way_back(), rewritten: None, base };
+        let mut origin = Origin { start: 0, normalized: normalized.alignment(), rewritten: None, base };
         let policy = self.policy;
         if !policy.cuts_normalized() {
             return self.stretches(text, origin);
@@ -212,10 +213,10 @@ impl<S: Sink> Walk<'_, '_, S> {
 
     /// Cuts a text into the stretches that its pre-tokenizer rewrites.
     fn stretches(&mut self, text: &str, origin: Origin<'_>) -> Visit {
-        let (pre_tokenizer, work) = (&self.tokenizer.pipeline.pre_tokenizer, self.work);
+        let (pre_tokenizer, budget) = (&self.tokenizer.pipeline.pre_tokenizer, self.budget);
         // tokenizers looks at where a section's first character comes from.
         let begins = |place| origin.base == 0 && { origin }.span(place, place + 1)[0] == 0;
-        pre_tokenizer.for_each_stretch(text, begins, work, |step, stretch, at_start| {
+        pre_tokenizer.for_each_stretch(text, begins, budget, |step, stretch, at_start| {
             let origin = Origin { start: origin.start + stretch.start, ..origin };
             self.stretch(step, &text[stretch], at_start, origin)
         })
@@ -231,9 +232,9 @@ impl<S: Sink> Walk<'_, '_, S> {
         )?;
         let text = rewritten.text(text);
         check_len(text.len())?;
-        let mut origin = Origin { rewritten: rewritten.way_back(), ..origin };
-        let work = self.work;
-        step.for_each_chunk(text, work, |pieces| {
+        let mut origin = Origin { rewritten: rewritten.alignment(), ..origin };
+        let budget = self.budget;
+        step.for_each_chunk(text, budget, |pieces| {
             self.pieces(text.as_bytes(), pieces, &mut origin)?;
             self.check()
         })

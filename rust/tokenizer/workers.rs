@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use crate::models::{Model, Scratch, Worker};
 use crate::parallel;
 use crate::scratch_pool::{Owner, ScratchPool};
-use crate::token_lengths::Extents;
+use crate::token_lengths::TokenLengths;
 
 /// A model and the pool that its workers' caches lie in between calls. The models of one tokenizer share the pool.
 pub(super) struct Workers {
     model: Arc<Model>,
     /// Made when spans are first asked for.
-    extents: OnceLock<Option<Extents>>,
+    token_lengths: OnceLock<Option<TokenLengths>>,
     owner: Owner,
     pool: Arc<ScratchPool<Scratch>>,
 }
@@ -21,13 +21,13 @@ impl Workers {
     /// 13 MiB).
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
         let pool = Arc::new(ScratchPool::new(n_models * parallel::default_threads()));
-        Self { model, extents: OnceLock::new(), owner: pool.new_owner(), pool }
+        Self { model, token_lengths: OnceLock::new(), owner: pool.new_owner(), pool }
     }
 
     /// Workers of another model with the same pool.
     pub(super) fn beside(&self, model: Arc<Model>) -> Self {
         let (owner, pool) = (self.pool.new_owner(), self.pool.clone());
-        Self { model, extents: OnceLock::new(), owner, pool }
+        Self { model, token_lengths: OnceLock::new(), owner, pool }
     }
 
     pub(super) fn model(&self) -> &Arc<Model> {
@@ -35,11 +35,11 @@ impl Workers {
     }
 
     /// How far the ids of the model reach. Nobody waits for another who makes them.
-    pub(super) fn extents(&self) -> Option<&Extents> {
-        if self.extents.get().is_none() {
-            let _ = self.extents.set(self.model.extents());
+    pub(super) fn token_lengths(&self) -> Option<&TokenLengths> {
+        if self.token_lengths.get().is_none() {
+            let _ = self.token_lengths.set(self.model.token_lengths());
         }
-        self.extents.get()?.as_ref()
+        self.token_lengths.get()?.as_ref()
     }
 
     #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::cache::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::cache::pretoken_cache::{self, PretokenCache};
 use crate::models::bpe::merge_boundaries::Run;
 use crate::text::Piece;
-use crate::text::simd::{Level, Work};
+use crate::text::simd::{Kernel, Level};
 use crate::vocab::TokenId;
 
 /// Marks the key of a run inside a piece: it is merged, never taken whole, as no token's key
@@ -140,7 +140,7 @@ struct Learn<'a, 'm, U> {
     units: U,
 }
 
-impl<U: Units> Work for Learn<'_, '_, U> {
+impl<U: Units> Kernel for Learn<'_, '_, U> {
     #[inline(always)]
     fn run(self) {
         self.misses.learn_together(self.cache, self.n, self.units);

@@ -314,7 +314,7 @@ impl Bpe {
 mod tests {
     use super::super::merge::Symbols;
     use super::*;
-    use crate::text::simd::{Level, Work};
+    use crate::text::simd::{Kernel, Level};
 
     /// Pieces, and what became of each.
     struct Listed {
@@ -355,7 +355,7 @@ mod tests {
         listed: &'a mut Listed,
     }
 
-    impl Work for Merging<'_> {
+    impl Kernel for Merging<'_> {
         #[inline(always)]
         fn run(self) {
             Few::merge_each(self.places, self.pairs, self.listed);

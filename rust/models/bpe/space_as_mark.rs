@@ -37,7 +37,7 @@ impl Bpe {
     }
 
     fn make_spaced(&self) -> Option<Self> {
-        // Neither unknown, nor barred, nor taken apart.
+        // Neither unknown, nor excluded, nor taken apart.
         let mark = self
             .vocab
             .id(SPACE_MARK_STR.as_bytes())
@@ -91,7 +91,7 @@ mod tests {
             scores: bool,
             fallback: bool,
             others in prop::collection::vec(3_u32..20, 2),
-            barred in prop::collection::btree_set(1_u32..20, 0..3),
+            excluded in prop::collection::btree_set(1_u32..20, 0..3),
             text in "( {0,3}[abéc]{0,9}){0,9}",
         ) {
             let bytes = (0..if fallback { 256 } else { 0 }).map(|byte| format!("<0x{byte:02X}>"));
@@ -114,8 +114,8 @@ mod tests {
                 ..BpeOptions::default()
             };
             let bpe = Bpe::new(Vocab::from_tokens(&tokens).unwrap(), order(scores, &tokens), options).unwrap();
-            let barred: Vec<_> = barred.into_iter().filter(|id| *id < n).collect();
-            let bpe = bpe.barring(&barred).unwrap_or(bpe);
+            let excluded: Vec<_> = excluded.into_iter().filter(|id| *id < n).collect();
+            let bpe = bpe.without_specials(&excluded).unwrap_or(bpe);
             let expected = bpe.encode(text.replace(' ', "▁").as_bytes());
             let Some(spaced) = bpe.spaced() else {
                 // A mark that is not a token is spelled by its own bytes.
@@ -136,7 +136,7 @@ mod tests {
             Bpe::new(Vocab::from_tokens(tokens).unwrap(), MergeOrder::List(Vec::new()), options).unwrap()
         };
         assert!(of(&["▁", "a"], Unit::Chars).spaced().is_some());
-        assert!(of(&["▁", "a"], Unit::Chars).barring(&[0]).unwrap().spaced().is_none());
+        assert!(of(&["▁", "a"], Unit::Chars).without_specials(&[0]).unwrap().spaced().is_none());
         assert!(of(&["a"], Unit::Chars).spaced().is_none());
         assert!(of(&["▁", "a "], Unit::Chars).spaced().is_none());
         assert!(of(&["▁", "a"], Unit::Bytes).spaced().is_none());

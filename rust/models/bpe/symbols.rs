@@ -260,7 +260,7 @@ impl Bpe {
     }
 
     pub(super) fn may_be_text(&self, id: &TokenId) -> bool {
-        self.barred.binary_search(id).is_err()
+        self.excluded.binary_search(id).is_err()
     }
 }
 
@@ -302,8 +302,8 @@ mod tests {
             let [ids @ .., n] = bpe.merged_char(c.into()).unwrap();
             assert_eq!(ids[..n as usize], bpe.encode(c.to_string().as_bytes()), "{c}");
         }
-        let barring = bpe.barring(&[bpe.vocab.id("語".as_bytes()).unwrap()]).unwrap();
-        let [first, _, _, n] = barring.merged_char('語'.into()).unwrap();
+        let without = bpe.without_specials(&[bpe.vocab.id("語".as_bytes()).unwrap()]).unwrap();
+        let [first, _, _, n] = without.merged_char('語'.into()).unwrap();
         assert_eq!((n, first), (2, bpe.vocab.id(b"\xE8\xAA").unwrap()));
         for other in [0, 0xD800, 0xDFFF, 0x1_F600] {
             assert_eq!(bpe.merged_char(other), None, "{other:X}");

@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 
 use super::merge::Symbols;
 use super::{Bpe, Unit};
-use crate::token_lengths::{CharSet, Extents, Unknown};
+use crate::token_lengths::{CharSet, TokenLengths, Unknown};
 use crate::vocab::TokenId;
 
 /// No token.
@@ -95,10 +95,10 @@ impl Bpe {
     }
 
     /// How far ids reach; `None` where they do not tell.
-    pub(crate) fn extents(&self) -> Option<Extents> {
-        let extents = Extents::new(&self.vocab);
+    pub(crate) fn token_lengths(&self) -> Option<TokenLengths> {
+        let token_lengths = TokenLengths::new(&self.vocab);
         if self.plain_bytes {
-            return Some(extents);
+            return Some(token_lengths);
         }
         let drops_out = self.options.dropout.is_some_and(|p| p > 0.0);
         if self.options.unit == Unit::Bytes || self.has_affixes() || drops_out {
@@ -110,7 +110,7 @@ impl Bpe {
             let bytes: HashSet<TokenId> = ids.iter().copied().collect();
             let merges = |(left, right, _)| bytes.contains(&left) || bytes.contains(&right);
             let told = !bytes.contains(&NONE) && !self.pairs.iter().any(merges);
-            return told.then(|| extents.with_bytes(bytes));
+            return told.then(|| token_lengths.with_bytes(bytes));
         }
         let unk = self.unk_id?;
         // A token that an unknown character merges into covers more or less than its text.
@@ -123,7 +123,7 @@ impl Bpe {
         // Without scores a character that is not a token is in none either.
         let ending = if self.scored.is_some() { known.others(tokens()) } else { Vec::new() };
         let unknown = Unknown::Character { known, fused: self.options.fuse_unk, ending };
-        Some(extents.with_unknown(unk, unknown, &self.vocab))
+        Some(token_lengths.with_unknown(unk, unknown, &self.vocab))
     }
 
     /// Whether a character does not become the unknown token.

@@ -12,32 +12,32 @@ impl Bpe {
     /// piece is one as a whole, no merge has to do with one, and no character, with
     /// its prefix and suffix, is one. `None` if it is so already. A byte stays a
     /// byte: there is nothing else to write it with.
-    pub(crate) fn barring(&self, specials: &[TokenId]) -> Option<Self> {
+    pub(crate) fn without_specials(&self, specials: &[TokenId]) -> Option<Self> {
         let is_byte = |id: TokenId| self.vocab.bytes(id).is_some_and(|bytes| bytes.len() == 1);
         let stays = |id: &TokenId| self.options.unit == Unit::Bytes && is_byte(*id);
-        let barred: Vec<TokenId> = specials.iter().copied().filter(|id| !stays(id)).collect();
-        let is_barred = |id: TokenId| barred.binary_search(&id).is_ok();
+        let excluded: Vec<TokenId> = specials.iter().copied().filter(|id| !stays(id)).collect();
+        let is_excluded = |id: TokenId| excluded.binary_search(&id).is_ok();
         let stands_in = |&(left, right, merged): &(TokenId, TokenId, Merged)| {
-            is_barred(left) || is_barred(right) || is_barred(merged.id)
+            is_excluded(left) || is_excluded(right) || is_excluded(merged.id)
         };
-        let merges = !barred.is_empty() && self.pairs.iter().any(|pair| stands_in(&pair));
+        let merges = !excluded.is_empty() && self.pairs.iter().any(|pair| stands_in(&pair));
         let by_name = self.options.unit == Unit::Chars || self.has_affixes();
-        let starts = by_name && barred.iter().any(|&id| self.is_unit(id));
-        if self.barred == barred || !(merges || starts || self.emits_whole_tokens()) {
+        let starts = by_name && excluded.iter().any(|&id| self.is_unit(id));
+        if self.excluded == excluded || !(merges || starts || self.emits_whole_tokens()) {
             return None;
         }
-        let cuts_words = self.cuts_words && !self.vocab.id(&SPACE_MARK_BYTES).is_some_and(is_barred);
-        let mut barring = Self { barred: barred.clone(), cuts_words, ..self.clone() };
+        let cuts_words = self.cuts_words && !self.vocab.id(&SPACE_MARK_BYTES).is_some_and(is_excluded);
+        let mut model = Self { excluded: excluded.clone(), cuts_words, ..self.clone() };
         if merges {
-            barring.pairs = PairTable::with_capacity(self.pairs.len());
+            model.pairs = PairTable::with_capacity(self.pairs.len());
             for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {
-                barring.pairs.insert(left, right, merged);
+                model.pairs.insert(left, right, merged);
             }
             if self.options.unit == Unit::Bytes {
-                barring.atoms = Atoms::new(&self.vocab, &barring.pairs, &self.byte_ids);
+                model.atoms = Atoms::new(&self.vocab, &model.pairs, &self.byte_ids);
             }
         }
-        Some(barring)
+        Some(model)
     }
 
     /// Whether a token is one character, with or without prefix and suffix.

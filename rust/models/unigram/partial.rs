@@ -1,8 +1,8 @@
-//! `Draft`: a part of a long piece, encoded before what stands in front of it.
+//! `Partial`: a part of a long piece, encoded before what stands in front of it.
 //!
 //! How sums are rounded depends on all that was summed before (`viterbi`), so a part of
 //! a piece waits for the sum in front of it; but each unit's best way is the same up to
-//! some size of that sum ([`Margin`]). A draft keeps the ways and these sizes, which is
+//! some size of that sum ([`Margin`]). A partial result keeps the ways and these sizes, which is
 //! nearly all of the work; once the sum is known, it is added up unit by unit, and what
 //! is not certain is searched then. So the ids are those
 //! of the whole piece in one thread. The units are those that a worker finds.
@@ -20,22 +20,22 @@ use crate::vocab::TokenId;
 
 /// A part of a piece, which begins with a unit, and the ways through its units.
 #[derive(Default)]
-pub(crate) struct Draft {
+pub(crate) struct Partial {
     /// The part.
     text: Vec<u8>,
-    units: Vec<DraftUnit>,
+    units: Vec<PartialUnit>,
     /// The ids of the ways without unknown characters, one after the other.
     ids: Vec<TokenId>,
     /// The steps of the others: ids and lengths.
     steps: Vec<(TokenId, u32)>,
 }
 
-/// A unit of a draft, or a stretch of a long one between two places where no piece reaches across.
+/// A unit of a partial result, or a stretch of a long one between two places where no piece reaches across.
 #[derive(Clone, Copy)]
-struct DraftUnit {
+struct PartialUnit {
     /// Where it ends in the part.
     end: u32,
-    /// How many of [`Draft::ids`] are the way, or of [`Draft::steps`] where it has unknown characters.
+    /// How many of [`Partial::ids`] are the way, or of [`Partial::steps`] where it has unknown characters.
     n: u32,
     has_unknown: bool,
     /// Whether a run of unknown characters ends with it.
@@ -69,86 +69,86 @@ impl Worker<'_> {
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
-    pub(crate) fn draft(&mut self, part: Vec<u8>) -> Result<Draft> {
+    pub(crate) fn encode_part(&mut self, part: Vec<u8>) -> Result<Partial> {
         match self.model.options().precision {
-            Precision::F32 => self.scratch.draft::<true>(self.model, part),
-            Precision::F64 => self.scratch.draft::<false>(self.model, part),
+            Precision::F32 => self.scratch.encode_part::<true>(self.model, part),
+            Precision::F64 => self.scratch.encode_part::<false>(self.model, part),
         }
     }
 
-    /// Appends the ids of a draft, where `total` is the sum of what is before the part;
+    /// Appends the ids of a partial result, where `total` is the sum of what is before the part;
     /// returns that of all up to its end.
-    pub(crate) fn settle(&mut self, draft: Draft, total: f64, ids: &mut Vec<TokenId>) -> f64 {
+    pub(crate) fn finish(&mut self, partial: Partial, total: f64, ids: &mut Vec<TokenId>) -> f64 {
         match self.model.options().precision {
-            Precision::F32 => self.scratch.settle::<true, f32>(self.model, draft, total, ids),
-            Precision::F64 => self.scratch.settle::<false, f64>(self.model, draft, total, ids),
+            Precision::F32 => self.scratch.finish::<true, f32>(self.model, partial, total, ids),
+            Precision::F64 => self.scratch.finish::<false, f64>(self.model, partial, total, ids),
         }
     }
 }
 
 impl Scratch {
-    fn draft<const SINGLE: bool>(&mut self, model: &Unigram, text: Vec<u8>) -> Result<Draft> {
-        let mut draft = std::mem::take(&mut self.spare);
-        draft.text = text;
-        let end = draft.text.len();
+    fn encode_part<const SINGLE: bool>(&mut self, model: &Unigram, text: Vec<u8>) -> Result<Partial> {
+        let mut partial = std::mem::take(&mut self.spare);
+        partial.text = text;
+        let end = partial.text.len();
         // In English a unit has five to six bytes, and a third of an id more.
-        draft.units.make_room(end / 5)?;
-        draft.ids.make_room(end / 4)?;
+        partial.units.make_room(end / 5)?;
+        partial.ids.make_room(end / 4)?;
         let mut units = Units { pieces: std::iter::empty(), piece: 0..end };
         loop {
-            let n_waiting = self.wait(model, &draft.text, &mut units);
+            let n_waiting = self.wait(model, &partial.text, &mut units);
             for next in 0..n_waiting {
                 let unit = self.waiting[next];
                 // A piece has a byte or more, and what lies in the memo is copied as so many.
-                draft.ids.make_room((unit.end - unit.start).max(LIMIT))?;
-                self.draft_unit::<SINGLE>(model, unit, &mut draft)?;
+                partial.ids.make_room((unit.end - unit.start).max(LIMIT))?;
+                self.encode_part_unit::<SINGLE>(model, unit, &mut partial)?;
             }
             if n_waiting < WAITING {
-                return Ok(draft);
+                return Ok(partial);
             }
         }
     }
 
     /// Appends a unit with the way through it, and up to which sum before it this is the best.
     #[inline]
-    fn draft_unit<const SINGLE: bool>(
+    fn encode_part_unit<const SINGLE: bool>(
         &mut self,
         model: &Unigram,
         WaitingUnit { key, hash, start, end, .. }: WaitingUnit,
-        draft: &mut Draft,
+        partial: &mut Partial,
     ) -> Result<()> {
         let Some(value) = (if key == NO_KEY { None } else { self.memo.get(key, hash) }) else {
-            return self.draft_searched::<SINGLE>(model, start, end, draft);
+            return self.search_part_unit::<SINGLE>(model, start, end, partial);
         };
         let mut n = (value[LIMIT] & COUNT) as usize;
         let has_unknown = value[LIMIT] & COUNT == WITH_UNKNOWN;
         if has_unknown {
             let kept = kept_steps(&self.long, value);
             n = kept.len() / 2;
-            draft.steps.make_room(n)?;
-            draft.steps.extend(steps(kept));
+            partial.steps.make_room(n)?;
+            partial.steps.extend(steps(kept));
         } else if n <= LIMIT {
             // So many always: their number is known where this is compiled.
-            draft.ids.extend_from_slice(&value[..LIMIT]);
-            draft.ids.truncate(draft.ids.len() - (LIMIT - n));
+            partial.ids.extend_from_slice(&value[..LIMIT]);
+            partial.ids.truncate(partial.ids.len() - (LIMIT - n));
         } else {
-            draft.ids.extend_from_slice(&self.long[value[0] as usize..value[0] as usize + n]);
+            partial.ids.extend_from_slice(&self.long[value[0] as usize..value[0] as usize + n]);
         }
         let limit = f32::from_bits(value[LIMIT] & !COUNT);
         let (end, n) = (end as u32, n as u32);
-        memory::push(&mut draft.units, DraftUnit { end, n, has_unknown, ends_unknown: true, limit })
+        memory::push(&mut partial.units, PartialUnit { end, n, has_unknown, ends_unknown: true, limit })
     }
 
     /// The same by the search.
     #[inline(never)]
-    fn draft_searched<const SINGLE: bool>(
+    fn search_part_unit<const SINGLE: bool>(
         &mut self,
         model: &Unigram,
         start: usize,
         end: usize,
-        draft: &mut Draft,
+        partial: &mut Partial,
     ) -> Result<()> {
-        let Draft { text, units, ids, steps } = draft;
+        let Partial { text, units, ids, steps } = partial;
         let unit = &text[start..end];
         self.viterbi.make_room(unit.len())?;
         let (_, lead) = self.viterbi.search::<SINGLE>(model, unit, 0.0);
@@ -170,7 +170,7 @@ impl Scratch {
             let limit = Margin::new::<SINGLE>(model, bytes.len()).limit(part.lead, 0.0);
             let limit = limit.filter(|_| !is_ambiguous).unwrap_or(NO_LIMIT);
             let (end, n, ends_unknown) = ((start + at) as u32, way.len() as u32, from == path.len());
-            memory::push(units, DraftUnit { end, n, has_unknown, ends_unknown, limit })?;
+            memory::push(units, PartialUnit { end, n, has_unknown, ends_unknown, limit })?;
         }
         if let Some(key) = key(text, start, end) {
             self.keep::<SINGLE>(model, unit, key, lead, 0.0);
@@ -178,10 +178,10 @@ impl Scratch {
         Ok(())
     }
 
-    fn settle<const SINGLE: bool, S: Sum>(
+    fn finish<const SINGLE: bool, S: Sum>(
         &mut self,
         model: &Unigram,
-        mut draft: Draft,
+        mut partial: Partial,
         total: f64,
         ids: &mut Vec<TokenId>,
     ) -> f64 {
@@ -190,11 +190,11 @@ impl Scratch {
         let (mut start, mut from, mut from_step, mut copied) = (0, 0, 0, 0);
         let mut sum = S::of(total);
         // As many bytes as a text of its own would have reserved.
-        if let Err(error) = output.ids.make_room(draft.text.len()) {
+        if let Err(error) = output.ids.make_room(partial.text.len()) {
             self.missing = Some(error);
             return total;
         }
-        for unit in &draft.units {
+        for unit in &partial.units {
             let end = unit.end as usize;
             let (to, to_step) = match unit.has_unknown {
                 true => (from, from_step + unit.n as usize),
@@ -204,34 +204,34 @@ impl Scratch {
             if is_certain && !unit.has_unknown {
                 // A run that continues to here was put out at once, and all ids before it.
                 if output.unknown.is_some() {
-                    output.end_unknown(model, &draft.text, start);
+                    output.end_unknown(model, &partial.text, start);
                 }
-                for &id in &draft.ids[from..to] {
+                for &id in &partial.ids[from..to] {
                     sum = sum.plus(scores[id as usize]);
                 }
             } else {
-                output.ids.extend_from_slice(&draft.ids[copied..from]);
+                output.ids.extend_from_slice(&partial.ids[copied..from]);
                 copied = to;
                 let total = or_reset::<SINGLE>(sum.total());
                 let total = if is_certain {
-                    let path = draft.steps[from_step..to_step].iter().copied();
-                    output.follow(model, &draft.text, start, path.clone());
+                    let path = partial.steps[from_step..to_step].iter().copied();
+                    output.follow(model, &partial.text, start, path.clone());
                     total_after::<SINGLE>(model, total, path)
                 } else {
-                    self.search::<SINGLE>(model, &draft.text, start, end, total, None, &mut output)
+                    self.search::<SINGLE>(model, &partial.text, start, end, total, None, &mut output)
                 };
                 if unit.ends_unknown {
-                    output.end_unknown(model, &draft.text, end);
+                    output.end_unknown(model, &partial.text, end);
                 }
                 sum = S::of(total);
             }
             (start, from, from_step) = (end, to, to_step);
         }
-        output.ids.extend_from_slice(&draft.ids[copied..]);
-        draft.units.clear();
-        draft.ids.clear();
-        draft.steps.clear();
-        self.spare = draft;
+        output.ids.extend_from_slice(&partial.ids[copied..]);
+        partial.units.clear();
+        partial.ids.clear();
+        partial.steps.clear();
+        self.spare = partial;
         sum.total()
     }
 }
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use crate::vocab::Vocab;
 
-    /// A text in drafts is that text in one piece, whatever was before it.
+    /// A text in partial results is that text in one piece, whatever was before it.
     #[test]
     fn drafts_settle_as_the_whole_is_encoded() {
         let pieces = ["<unk>", "▁", "a", "b", "ab", "▁ab", "ba", "▁b", "bb", "aab", "▁a"];
@@ -324,8 +324,8 @@ mod tests {
                 let (mut ids, mut total, mut from) = (Vec::new(), 0.0, 0);
                 let mut worker = model.worker();
                 for end in starts.into_iter().chain([text.len()]) {
-                    let draft = worker.draft(text.as_bytes()[from..end].to_vec()).unwrap();
-                    total = worker.settle(draft, total, &mut ids);
+                    let partial = worker.encode_part(text.as_bytes()[from..end].to_vec()).unwrap();
+                    total = worker.finish(partial, total, &mut ids);
                     from = end;
                 }
                 assert_eq!(ids, expected, "{precision:?} {scale}");

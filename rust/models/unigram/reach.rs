@@ -15,10 +15,10 @@ impl Unigram {
     ///
     /// # Errors
     /// As [`Unigram::new`], which took the same before: only for want of memory.
-    pub(crate) fn barring(&self, specials: &[TokenId]) -> Result<Option<Self>> {
+    pub(crate) fn without_specials(&self, specials: &[TokenId]) -> Result<Option<Self>> {
         let mut kinds = self.options.kinds.clone();
         kinds.resize(self.vocab.len(), PieceKind::Normal);
-        let mut changes = self.barred != specials;
+        let mut changes = self.excluded != specials;
         for &id in specials {
             let Some(kind) = kinds.get_mut(id as usize).filter(|kind| kind.is_in_text()) else { continue };
             *kind = if self.options.unk_id == Some(id) { PieceKind::Unknown } else { PieceKind::Control };
@@ -29,7 +29,7 @@ impl Unigram {
             return Ok(None);
         }
         let made = Self::new(self.vocab.clone(), self.scores.clone(), options)?;
-        Ok(Some(Self { barred: specials.to_vec(), ..made }))
+        Ok(Some(Self { excluded: specials.to_vec(), ..made }))
     }
 
     /// Pieces that no text becomes: on their own text others are better by so

@@ -4,7 +4,7 @@
 use super::{PieceKind, Precision, Unigram, UnigramOptions};
 use crate::error::Result;
 use crate::memory;
-use crate::token_lengths::{CharSet, Extents, Unknown};
+use crate::token_lengths::{CharSet, TokenLengths, Unknown};
 use crate::vocab::{TokenId, Vocab};
 
 impl Unigram {
@@ -47,7 +47,7 @@ impl Unigram {
         if self.begins_run[usize::from(run.first().copied().unwrap_or_default())]
             && run.len() <= self.max_piece_len
             && let Some(id) = self.vocab.id(run)
-            && self.barred.binary_search(&id).is_err()
+            && self.excluded.binary_search(&id).is_err()
             && self.kind(id) != PieceKind::Byte
         {
             // Hugging Face looks the text of a run up, so that of the unknown
@@ -90,15 +90,15 @@ impl Unigram {
     }
 
     /// How far ids reach; `None` where they do not tell, as what is unknown is left out.
-    pub(crate) fn extents(&self) -> Option<Extents> {
+    pub(crate) fn token_lengths(&self) -> Option<TokenLengths> {
         let fallback = self.fallback_ids.as_deref().into_iter().flatten().copied();
-        let extents = Extents::new(&self.vocab).with_bytes(fallback);
-        let Some(unk) = self.options.unk_id else { return self.spells_all.then_some(extents) };
+        let token_lengths = TokenLengths::new(&self.vocab).with_bytes(fallback);
+        let Some(unk) = self.options.unk_id else { return self.spells_all.then_some(token_lengths) };
         let tokens = || self.vocab.iter().filter(|&(id, _)| self.options.is_in_text(id));
         let known = CharSet::of_tokens(tokens().map(|(_, token)| token));
         let ending = known.others(tokens());
         let unknown = Unknown::Character { known, fused: self.options.fuse_unk, ending };
-        Some(extents.with_unknown(unk, unknown, &self.vocab))
+        Some(token_lengths.with_unknown(unk, unknown, &self.vocab))
     }
 
     /// What stands for an unknown character in a path: the unknown token where

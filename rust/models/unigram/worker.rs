@@ -18,7 +18,7 @@ use super::{Precision, Unigram};
 use crate::cache::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, hash};
 use crate::error::{Error, Result};
 use crate::memory::MakeRoom;
-use crate::models::unigram::partial::Draft;
+use crate::models::unigram::partial::Partial;
 use crate::text::Piece;
 use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
@@ -57,8 +57,8 @@ pub(crate) struct Scratch {
     learns: bool,
     /// The ids of kept paths of more than three.
     pub(super) long: Vec<TokenId>,
-    /// Memory for the next draft, while there are drafts.
-    pub(super) spare: Draft,
+    /// Memory for the next partial result, while there are partial results.
+    pub(super) spare: Partial,
     /// That there was no memory for a unit, which has no ids.
     pub(super) missing: Option<Error>,
 }
@@ -71,7 +71,7 @@ impl Default for Scratch {
             waiting: [WaitingUnit::default(); WAITING],
             learns: true,
             long: Vec::new(),
-            spare: Draft::default(),
+            spare: Partial::default(),
             missing: None,
         }
     }
@@ -100,7 +100,7 @@ impl Worker<'_> {
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.viterbi.rest();
-        self.scratch.spare = Draft::default();
+        self.scratch.spare = Partial::default();
         self.scratch.learns = true;
         self.scratch
     }

@@ -57,12 +57,12 @@ struct Pending {
 }
 
 impl Trie {
-    /// Both tries of a vocabulary without those `barred`. Empty tokens match nowhere.
-    pub(super) fn new(vocab: &Vocab, prefix: &[u8], barred: &[TokenId]) -> Self {
+    /// Both tries of a vocabulary without those `excluded`. Empty tokens match nowhere.
+    pub(super) fn new(vocab: &Vocab, prefix: &[u8], excluded: &[TokenId]) -> Self {
         let sorted = |strip: &[u8]| {
             let mut tokens: Vec<(&[u8], TokenId)> = vocab
                 .iter()
-                .filter(|(id, _)| barred.binary_search(id).is_err())
+                .filter(|(id, _)| excluded.binary_search(id).is_err())
                 .filter_map(|(id, bytes)| Some((bytes.strip_prefix(strip)?, id)))
                 .filter(|(bytes, _)| !bytes.is_empty())
                 .collect();

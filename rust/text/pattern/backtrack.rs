@@ -12,7 +12,7 @@ use fancy_regex::Assertion;
 
 use super::dialect::is_word;
 use super::program::{Insn, Program, Taking};
-use super::{Stop, Work};
+use super::{StepBudget, Stop};
 
 /// Ways back that may wait at a time: 64 MiB.
 const WAYS_BACK: usize = 2 << 20;
@@ -40,10 +40,11 @@ enum Way {
 pub(super) fn for_each_match<E>(
     program: &Program,
     text: &str,
-    work: &Work,
+    budget: &StepBudget,
     mut f: impl FnMut(Range<usize>) -> Result<(), E>,
 ) -> Result<Result<(), E>, Stop> {
-    let mut machine = Machine { program, text, ways: Vec::new(), slots: vec![UNSET; program.n_slots], work };
+    let mut machine =
+        Machine { program, text, ways: Vec::new(), slots: vec![UNSET; program.n_slots], budget };
     let (mut from, mut last_end) = (0, None);
     while from <= text.len() {
         let Some(found) = machine.search(from)? else { return Ok(Ok(())) };
@@ -67,7 +68,7 @@ struct Machine<'a> {
     text: &'a str,
     ways: Vec<Way>,
     slots: Vec<usize>,
-    work: &'a Work,
+    budget: &'a StepBudget,
 }
 
 impl Machine<'_> {
@@ -106,7 +107,7 @@ impl Machine<'_> {
         let base = self.ways.len();
         let (mut pc, mut at) = (pc, at);
         loop {
-            self.work.take(1)?;
+            self.budget.take(1)?;
             let program = self.program;
             let next = match &program.insns[pc as usize] {
                 Insn::Literal(literal) => {
@@ -221,7 +222,7 @@ impl Machine<'_> {
                 least = end;
             }
         }
-        self.work.take(u64::from(n))?;
+        self.budget.take(u64::from(n))?;
         Ok((end, n, least))
     }
 
@@ -255,7 +256,7 @@ impl Machine<'_> {
             }
             let Some(before) = self.char_before(start) else { return Ok(false) };
             start -= before.len_utf8();
-            self.work.take(1)?;
+            self.budget.take(1)?;
         }
         Ok(false)
     }
@@ -286,7 +287,7 @@ impl Machine<'_> {
         let slot = 2 * group as usize;
         let (start, end) = (self.slots[slot], self.slots[slot + 1]);
         let Some(group) = self.text.get(start..end) else { return Ok(None) };
-        self.work.take(group.len() as u64)?;
+        self.budget.take(group.len() as u64)?;
         let Some(rest) = self.text.get(at..) else { return Ok(None) };
         if !folded {
             return Ok(rest.starts_with(group).then(|| at + group.len()));

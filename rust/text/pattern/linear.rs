@@ -28,7 +28,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 
 use self::failures::Failures;
 use self::firsts::Firsts;
-use super::{PROGRAM_BYTES, Stop, Work};
+use super::{PROGRAM_BYTES, StepBudget, Stop};
 use crate::parallel;
 use crate::scratch_pool::{Owner, ScratchPool};
 use crate::text::unicode::properties::spell_out;
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Dfas {
 }
 
 impl Dfas {
-    /// Runs `work` with caches that an earlier search left behind, or new ones.
+    /// Runs `budget` with caches that an earlier search left behind, or new ones.
     fn with_caches<T>(&self, work: impl FnOnce(&mut Caches) -> T) -> T {
         let mut caches = self.pool.take(self.owner).unwrap_or_else(|| {
             Box::new(Caches { forward: self.forward.create_cache(), reverse: self.reverse.create_cache() })
@@ -145,20 +145,20 @@ impl Linear {
     pub(super) fn for_each_match<E>(
         &self,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<Result<(), E>, Stop> {
         if self.dfas.firsts.get().is_some_and(|firsts| !firsts.are_in(text)) {
             return Ok(Ok(()));
         }
-        self.dfas.with_caches(|caches| self.search(caches, text, work, &mut f))
+        self.dfas.with_caches(|caches| self.search(caches, text, budget, &mut f))
     }
 
     fn search<E>(
         &self,
         caches: &mut Caches,
         text: &str,
-        work: &Work,
+        budget: &StepBudget,
         f: &mut impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<Result<(), E>, Stop> {
         let mut reported = 0;
@@ -177,7 +177,7 @@ impl Linear {
         }
         self.dfas.forward.reset_cache(&mut caches.forward);
         self.dfas.reverse.reset_cache(&mut caches.reverse);
-        let mut search = Search::new(&self.dfas, caches, text, Some(work));
+        let mut search = Search::new(&self.dfas, caches, text, Some(budget));
         let done = search.run(&mut |found| {
             reported += 1;
             if reported > n_reported { f(found) } else { Ok(()) }
@@ -192,7 +192,7 @@ struct Search<'a> {
     caches: &'a mut Caches,
     text: &'a str,
     /// What is counted; `None` while there are free looks.
-    work: Option<&'a Work>,
+    budget: Option<&'a StepBudget>,
     free: usize,
     clears: usize,
     /// Bytes that were read where no match begins.
@@ -201,9 +201,9 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(dfas: &'a Dfas, caches: &'a mut Caches, text: &'a str, work: Option<&'a Work>) -> Self {
+    fn new(dfas: &'a Dfas, caches: &'a mut Caches, text: &'a str, budget: Option<&'a StepBudget>) -> Self {
         let clears = caches.forward.clear_count();
-        Self { dfas, caches, text, work, free: 0, clears, vain: 0, failures: Failures::default() }
+        Self { dfas, caches, text, budget, free: 0, clears, vain: 0, failures: Failures::default() }
     }
 
     /// Reports all matches; `false` when the free looks are used up.
@@ -236,7 +236,7 @@ impl<'a> Search<'a> {
             return self.next_at_edge(from);
         }
         let mut at = from;
-        while self.work.is_none() && self.vain <= VAIN + at / 2 {
+        while self.budget.is_none() && self.vain <= VAIN + at / 2 {
             let free = self.free;
             match self.end_of_match(at, Anchored::Yes)? {
                 End::At(end) => return Ok(Found::Match(at, end)),
@@ -289,7 +289,7 @@ impl<'a> Search<'a> {
         // The state from which no further match came, and where.
         let mut last = (from, state);
         let mut at = from;
-        let counts = self.work.is_some();
+        let counts = self.budget.is_some();
         let is_dead = loop {
             let Some(&byte) = bytes.get(at) else { break false };
             state = dfa.next_state(cache, state, byte).map_err(Stop::of_engine)?;
@@ -316,7 +316,7 @@ impl<'a> Search<'a> {
             }
         }
         self.count(at - from)?;
-        if self.work.is_none() && (self.free == 0 || self.caches.forward.clear_count() != self.clears) {
+        if self.budget.is_none() && (self.free == 0 || self.caches.forward.clear_count() != self.clears) {
             return Ok(End::TooFar);
         }
         if counts && at.saturating_sub(last.0) > FAR && found.is_some() {
@@ -348,7 +348,7 @@ impl<'a> Search<'a> {
     /// Counts bytes looked at, and fillings of the cache.
     fn count(&mut self, bytes: usize) -> Result<(), Stop> {
         self.free = self.free.saturating_sub(bytes);
-        let Some(work) = self.work else { return Ok(()) };
+        let Some(budget) = self.budget else { return Ok(()) };
         let clears = self.caches.forward.clear_count();
         if clears != self.clears {
             // Other states have the names now.
@@ -356,7 +356,7 @@ impl<'a> Search<'a> {
         }
         let refills = clears.saturating_sub(self.clears) as u64;
         self.clears = clears;
-        work.take(bytes as u64 + refills * REFILL)
+        budget.take(bytes as u64 + refills * REFILL)
     }
 
     /// The leftmost start, from `from` on, of a match that ends at `end`.

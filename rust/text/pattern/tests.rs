@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::linear::Linear;
 use super::program::Program;
-use super::{Pattern, Stop, Work, backtrack};
+use super::{Pattern, StepBudget, Stop, backtrack};
 use crate::error::Error;
 
 /// Patterns over `a`, `b` and `é`; with look-around if asked for.
@@ -64,7 +64,7 @@ fn matches_of(
 fn linear(pattern: &str, text: &str) -> Option<Vec<(usize, usize)>> {
     let linear = Linear::new(pattern).unwrap();
     matches_of(|f| {
-        linear.for_each_match(text, &Work::of(text.len()), |found| {
+        linear.for_each_match(text, &StepBudget::of(text.len()), |found| {
             f(found);
             Ok(())
         })
@@ -73,7 +73,7 @@ fn linear(pattern: &str, text: &str) -> Option<Vec<(usize, usize)>> {
 
 fn backtracking(program: &Program, text: &str) -> Option<Vec<(usize, usize)>> {
     matches_of(|f| {
-        backtrack::for_each_match(program, text, &Work::of(text.len()), |found| {
+        backtrack::for_each_match(program, text, &StepBudget::of(text.len()), |found| {
             f(found);
             Ok(())
         })
@@ -148,16 +148,22 @@ fn runaway_patterns_end_in_an_error() {
         (r"(a*)\1b(?=x)", &long[..5000]),
         (r"(?:(?=a*)a)*?(?<!a)c", &long),
     ] {
-        let found =
-            Pattern::new(pattern, true).unwrap().for_each_match(text, &Work::of(text.len()), |_| Ok(()));
+        let found = Pattern::new(pattern, true).unwrap().for_each_match(
+            text,
+            &StepBudget::of(text.len()),
+            |_| Ok(()),
+        );
         let error: Error = found.unwrap_err();
         assert!(error.to_string().contains("steps"), "{pattern}: {error}");
     }
     // What real patterns do is far from it.
     for pattern in [r"\s+(?!\S)|\s+", r"(?=\w)\w+(?<=a)", r"\b\w+\b|\W"] {
         for text in ["a ".repeat(100_000), " ".repeat(100_000), "a".repeat(200_000)] {
-            let found: Result<(), Error> =
-                Pattern::new(pattern, true).unwrap().for_each_match(&text, &Work::of(text.len()), |_| Ok(()));
+            let found: Result<(), Error> = Pattern::new(pattern, true).unwrap().for_each_match(
+                &text,
+                &StepBudget::of(text.len()),
+                |_| Ok(()),
+            );
             found.unwrap();
         }
     }

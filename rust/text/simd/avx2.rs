@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm256_set1_epi8, _mm256_sub_epi8,
 };
 
-use super::Work;
+use super::Kernel;
 use super::block::{Block, Bytes, Load};
 use super::fill::{self, Tiles, Words};
 use super::spaces::{self, Room};
@@ -30,10 +30,10 @@ impl Avx2 {
     }
 }
 
-/// Work, compiled for AVX2.
+/// Runs a kernel, compiled for AVX2.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn run(_proof: Avx2, work: impl Work) {
-    work.run();
+pub(super) fn run(_proof: Avx2, kernel: impl Kernel) {
+    kernel.run();
 }
 
 /// [`fill::tiles`], compiled for AVX2.

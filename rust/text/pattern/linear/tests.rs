@@ -5,10 +5,15 @@ use proptest::prelude::*;
 use super::*;
 
 /// The matches of one search, by places or as they are counted; `None` where it gives up.
-fn matches(linear: &Linear, text: &str, free: usize, work: Option<&Work>) -> Option<Vec<Range<usize>>> {
+fn matches(
+    linear: &Linear,
+    text: &str,
+    free: usize,
+    budget: Option<&StepBudget>,
+) -> Option<Vec<Range<usize>>> {
     let mut found = Vec::new();
     linear.dfas.with_caches(|caches| {
-        let mut search = Search::new(&linear.dfas, caches, text, work);
+        let mut search = Search::new(&linear.dfas, caches, text, budget);
         search.free = free;
         let done = search.run(&mut |range| -> Result<(), ()> {
             found.push(range);
@@ -26,7 +31,7 @@ proptest! {
         text in "[ab cé中\n\r.]{0,40}",
     ) {
         let Ok(linear) = Linear::new(&pattern) else { return Ok(()) };
-        let whole = matches(&unaware_of_edges(&pattern), &text, 0, Some(&Work::of(1 << 20)));
+        let whole = matches(&unaware_of_edges(&pattern), &text, 0, Some(&StepBudget::of(1 << 20)));
         prop_assert_eq!(matches(&linear, &text, usize::MAX, None), whole.clone(), "{}", pattern);
         if linear.dfas.firsts.get().is_some_and(|firsts| !firsts.are_in(&text)) {
             prop_assert_eq!(whole, Some(vec![]), "{}", pattern);
@@ -52,9 +57,9 @@ proptest! {
         let pattern = if order { format!(r"\A{first}|{last}") } else { format!(r"{last}|\A{first}") };
         let Ok(linear) = Linear::new(&pattern) else { return Ok(()) };
         prop_assert!(linear.dfas.at_edges, "{}", pattern);
-        let expected = matches(&unaware_of_edges(&pattern), &text, 0, Some(&Work::of(1 << 20)));
+        let expected = matches(&unaware_of_edges(&pattern), &text, 0, Some(&StepBudget::of(1 << 20)));
         prop_assert_eq!(matches(&linear, &text, usize::MAX, None), expected.clone(), "{} {}", pattern, text);
-        prop_assert_eq!(matches(&linear, &text, 0, Some(&Work::of(1 << 20))), expected, "{}", pattern);
+        prop_assert_eq!(matches(&linear, &text, 0, Some(&StepBudget::of(1 << 20))), expected, "{}", pattern);
     }
 }
 
@@ -88,7 +93,7 @@ fn as_many_caches_rest_as_there_are_processors() {
     let linear = Linear::new(r"\w+|\s+").unwrap();
     let search = || {
         let mut n = 0;
-        let done = linear.for_each_match("one two", &Work::of(7), |_| -> Result<(), ()> {
+        let done = linear.for_each_match("one two", &StepBudget::of(7), |_| -> Result<(), ()> {
             n += 1;
             Ok(())
         });
