@@ -17,13 +17,12 @@ mod cl100k;
 mod contraction;
 mod cuts;
 mod deepseek;
-mod digits;
 mod facts;
 mod fixed_length;
 mod google_bert;
 mod gpt2;
 #[cfg(test)]
-mod linear;
+mod linear_time;
 mod marked;
 mod metaspace;
 mod o200k;
@@ -43,8 +42,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::cl100k::Digits;
 pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
-pub use self::digits::Digits;
 pub use self::marked::Marked;
 pub use self::metaspace::Prepend;
 pub use self::regex::SplitPattern;

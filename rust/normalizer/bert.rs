@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::raw_words::RawWords;
 use self::table::CleaningTable;
 use super::frozen::jamo;
-use super::reordering::Reordering;
+use super::normal_form_run::NormalFormRun;
 use super::rewrite::Rewrite;
 
 /// The clean-up of Hugging Face's `BertNormalizer`.
@@ -191,7 +191,7 @@ fn rewrite_marks<R: Rewrite>(table: &CleaningTable, text: &str, start: usize, ou
         out.replace(text.len(), "");
         return end;
     }
-    let mut run = Reordering::default();
+    let mut run = NormalFormRun::default();
     for c in text.chars() {
         if table.entry(c).is_dropped() {
             run.skip(c);

@@ -1,7 +1,7 @@
 //! The four Unicode normal forms as tokenizers 0.23 makes them.
 //!
 //! Text that is in the form already is copied; only stretches around a
-//! character that may change go through [`Reordering`]. Such a stretch begins at a
+//! character that may change go through [`NormalFormRun`]. Such a stretch begins at a
 //! character that no earlier one can reach and ends before the next, so
 //! stretches are independent (UAX #15, section 9). Which characters those are
 //! follows from the reference's own tables. Each of them begins a stretch; if nothing
@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 
 use super::ascii_end;
 use super::frozen::{CANONICAL, CLASSES, COMPATIBLE, class, compose, jamo, seconds};
+use super::normal_form_run::NormalFormRun;
 use super::point_map::PointMap;
-use super::reordering::Reordering;
 use super::rewrite::Rewrite;
 
 /// What [`Form::active`] knows of a character; nothing of those that stay as they are.
@@ -63,7 +63,7 @@ impl Form {
     /// A sum of [`ACTIVE`], [`FIRST`] and [`IMAGE`], where `is_second` tells what may be the
     /// second of a pair that composes.
     fn kind(self, c: char, is_second: impl Fn(char) -> bool) -> u32 {
-        let mut alone = Reordering::default();
+        let mut alone = NormalFormRun::default();
         self.rearrange(&mut alone, std::iter::once(c));
         let (first, its_class) = self.parts(c).next().unwrap_or((c, class(c)));
         let is_joined = its_class != 0 || self.composes() && is_second(first);
@@ -87,7 +87,7 @@ impl Form {
     }
 
     /// Makes a stretch of these characters, in this form.
-    fn rearrange(self, run: &mut Reordering, stretch: impl Iterator<Item = char>) {
+    fn rearrange(self, run: &mut NormalFormRun, stretch: impl Iterator<Item = char>) {
         run.clear();
         stretch.for_each(|c| run.push(c, self.parts(c)));
         run.sort();
@@ -106,7 +106,7 @@ impl Form {
         let active = self.active();
         let kind = |c: char| active.get(c as u32);
         let goes_on = |c: &char| kind(*c) & (ACTIVE | FIRST) == ACTIVE;
-        let mut run = Reordering::default();
+        let mut run = NormalFormRun::default();
         let (mut copied, mut at) = (0, first_long);
         while let Some(c) = text[at..].chars().next() {
             let next = at + c.len_utf8();
@@ -162,7 +162,7 @@ mod tests {
 
     /// A text in one stretch: the definition of what stretches are cut for.
     fn whole<R: Rewrite>(form: Form, text: &str, out: &mut R) {
-        let mut run = Reordering::default();
+        let mut run = NormalFormRun::default();
         form.rearrange(&mut run, text.chars());
         run.write(text, out, |c, image| image.push(c));
     }

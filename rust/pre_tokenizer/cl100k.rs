@@ -8,12 +8,50 @@
 //! text together where the classic one parts it behind its last newline. Every
 //! character is in a piece; a text is scanned a constant number of times.
 
+use serde::{Deserialize, Serialize};
+
 use super::{blanks, contraction};
+use crate::error::{Error, Result};
 use crate::text::simd::{Block, EARLY, Shape, Starts, Tiles, WINDOW, Window, bits, long};
 use crate::{
     text::unicode::flag::*,
     text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},
 };
+
+/// How many digits a piece has at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum Digits {
+    /// `\p{N}`, as in Qwen.
+    One = 1,
+    /// `\p{N}{1,2}`, as in nanochat.
+    Two = 2,
+    /// `\p{N}{1,3}`, as in GPT-4 and Llama-3.
+    Three = 3,
+}
+
+impl TryFrom<u8> for Digits {
+    type Error = Error;
+
+    fn try_from(digits: u8) -> Result<Self> {
+        match digits {
+            1 => Ok(Self::One),
+            2 => Ok(Self::Two),
+            3 => Ok(Self::Three),
+            _ => Err(Error::Option {
+                option: "digits",
+                value: digits.to_string(),
+                reason: "a piece holds at most 1, 2 or 3 digits".to_owned(),
+            }),
+        }
+    }
+}
+
+impl From<Digits> for u8 {
+    fn from(digits: Digits) -> Self {
+        digits as Self
+    }
+}
 
 /// The splitter.
 pub(super) struct Cl100k {

@@ -133,12 +133,12 @@ impl Spans<'_> {
             let base = base + piece.start as usize;
             let origin = &mut Origin { start: 0, normalized, rewritten: None, base };
             let (source_texts, text_bytes) = (source_texts.as_mut(), text.as_bytes());
-            let mut traces = Traces { spans, source_texts, unk_id, origin, text: text_bytes, missing: None };
+            let mut traces = Traces::new(spans, source_texts, policy, origin, text_bytes);
             PreTokenizer::Bert.for_each_piece(text, |word| {
                 let word = Piece { start: word.start as u32, end: word.end as u32 };
                 traces.push_piece(word, to_come, token_lengths, of_piece, worker)
             })?;
-            traces.missing.map_or(Ok(()), Err)?;
+            traces.finish()?;
         }
         let n = all.len() - to_come.len();
         if let Some(known) = known {

@@ -1,8 +1,8 @@
 //! `Spans`: a sink that keeps where in the original text each id came from.
 //!
 //! No token is chosen twice. The ids are known, or come from the model's caches, and how far each reaches
-//! is told by the ids ([`TokenLengths`](crate::token_lengths::TokenLengths)), piece by piece. Only a piece of which
-//! they do not tell is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
+//! is told by the ids ([`TokenLengths`](crate::token_lengths::TokenLengths)), piece by piece. Only a piece whose
+//! ids do not tell is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
 //! [`Reference`] takes for all pieces.
 
 use super::raw_words::RawSection;
@@ -89,17 +89,16 @@ impl Sink for Spans<'_> {
         let to_come = &mut &*all;
         self.spans.make_room(to_come.len())?;
         let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
-        let mut traces =
-            Traces { spans, source_texts, unk_id: policy.model().unk_id(), origin, text, missing: None };
+        let mut traces = Traces::new(spans, source_texts, policy, origin, text);
         for &piece in pieces {
             traces.push_piece(piece, to_come, token_lengths, &mut self.of_piece, worker)?;
         }
-        let missing = traces.missing.take();
+        let done = traces.finish();
         let n = all.len() - to_come.len();
         if let Some(known) = &mut self.known {
             *known = &known[n..];
         }
-        missing.map_or(Ok(()), Err)
+        done
     }
 
     fn raw_words(
@@ -179,13 +178,12 @@ impl Spans<'_> {
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
-        let mut traces =
-            Traces { spans, source_texts, unk_id: policy.model().unk_id(), origin, text, missing: None };
+        let mut traces = Traces::new(spans, source_texts, policy, origin, text);
         for &piece in pieces {
             traces.encode_piece(piece, &mut self.of_piece, worker)?;
             memory::extend(&mut self.ids, &self.of_piece.0)?;
         }
-        traces.missing.map_or(Ok(()), Err)
+        traces.finish()
     }
 }
 
@@ -249,18 +247,34 @@ impl Sink for Reference {
     }
 }
 
-/// The spans and source texts of ids, and what they are found by.
+/// Finds the spans and source texts of ids.
 pub(super) struct Traces<'a, 'b> {
-    pub(super) spans: &'a mut Vec<Span>,
-    pub(super) source_texts: Option<&'a mut SourceTexts>,
-    pub(super) unk_id: Option<TokenId>,
-    pub(super) origin: &'a mut Origin<'b>,
-    pub(super) text: &'a [u8],
+    spans: &'a mut Vec<Span>,
+    source_texts: Option<&'a mut SourceTexts>,
+    unk_id: Option<TokenId>,
+    origin: &'a mut Origin<'b>,
+    text: &'a [u8],
     /// That there was no memory for a source text.
-    pub(super) missing: Option<Error>,
+    missing: Option<Error>,
 }
 
-impl Traces<'_, '_> {
+impl<'a, 'b> Traces<'a, 'b> {
+    /// Appends to `spans` and `source_texts` what comes of pieces of `text`.
+    pub(super) fn new(
+        spans: &'a mut Vec<Span>,
+        source_texts: Option<&'a mut SourceTexts>,
+        policy: &SpecialPolicy<'_>,
+        origin: &'a mut Origin<'b>,
+        text: &'a [u8],
+    ) -> Self {
+        Self { spans, source_texts, unk_id: policy.model().unk_id(), origin, text, missing: None }
+    }
+
+    /// Reports whether there was memory for all source texts.
+    pub(super) fn finish(self) -> Result<()> {
+        self.missing.map_or(Ok(()), Err)
+    }
+
     /// Takes the next id, which came from `text[start..end]`.
     #[inline]
     fn push(&mut self, id: TokenId, start: usize, end: usize) {
@@ -292,10 +306,10 @@ impl Traces<'_, '_> {
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         let (text, before) = (self.text, self.spans.len());
-        let told = token_lengths.and_then(|token_lengths| {
+        let found = token_lengths.and_then(|token_lengths| {
             token_lengths.walk(text, piece, to_come, |id, start, end| self.push(id, start, end))
         });
-        let n = match told {
+        let n = match found {
             Some(n) => n,
             None => {
                 self.truncate(before);

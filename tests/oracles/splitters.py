@@ -54,6 +54,7 @@ TEKKEN = f"{_HEAD}*{_TAIL}+|{_HEAD}+{_TAIL}*" + r"|\p{N}" + _REST
 #: The pattern of each name that has one, as both engines read it.
 PATTERNS = {
     "gpt2": GPT2,
+    "r50k": GPT2_POSSESSIVE,
     "cl100k": cl100k("{1,3}"),
     "cl100k-2digit": cl100k("{1,2}"),
     "cl100k-1digit": cl100k(""),
@@ -69,9 +70,14 @@ CLASSES: dict[str, Callable[[], pre_tokenizers.PreTokenizer]] = {
     "whitespace": pre_tokenizers.Whitespace,
     "whitespace-split": pre_tokenizers.WhitespaceSplit,
     "bert": pre_tokenizers.BertPreTokenizer,
+    "unicode-scripts": pre_tokenizers.UnicodeScripts,
     "metaspace": lambda: pre_tokenizers.Metaspace(prepend_scheme="always"),
+    "metaspace-words": lambda: pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+    ),
     "metaspace-first": lambda: pre_tokenizers.Metaspace(prepend_scheme="first"),
     "metaspace-never": lambda: pre_tokenizers.Metaspace(prepend_scheme="never"),
+    "metaspace-first-unsplit": lambda: pre_tokenizers.Metaspace(prepend_scheme="first", split=False),
     "metaspace-unsplit": lambda: pre_tokenizers.Metaspace(prepend_scheme="always", split=False),
     "metaspace-never-unsplit": lambda: pre_tokenizers.Metaspace(prepend_scheme="never", split=False),
 }

@@ -19,6 +19,12 @@ DATA = Path(os.environ.get("SENTITOK_DATA", Path(__file__).parents[2] / ".." / "
 NAMES = [name for name in splitters.NAMES if name != "gpt2-prefix-space"]
 
 
+def test_every_name_has_a_reference() -> None:
+    """`bytes` cuts nothing; tokenizers does not have `google-bert`, which test_parity_wordpiece.py holds."""
+    assert set(PreTokenizer.names()) - set(splitters.NAMES) == {"bytes", "google-bert"}
+    assert set(splitters.NAMES) <= set(PreTokenizer.names())
+
+
 def assert_equal(name: str, texts: Iterable[str]) -> None:
     """Our ranges are the reference's on each text."""
     pre_tokenizer, reference = PreTokenizer(name), splitters.reference_offsets(name)

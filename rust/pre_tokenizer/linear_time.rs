@@ -1,4 +1,4 @@
-//! That splitting is linear: steps are counted, so a busy machine changes nothing.
+//! Tests that splitting takes linear time: they count steps, so a busy machine changes nothing.
 
 use super::PreTokenizer;
 use crate::step_counter;
@@ -65,7 +65,7 @@ fn twice_the_text_takes_twice_the_steps() {
     }
 }
 
-/// What the counting is worth: a rule that looks back to the start at each place is seen.
+/// Counting finds a rule that looks back to the start at each place.
 #[test]
 fn a_quadratic_rule_is_seen() {
     let quadratic =

@@ -1,11 +1,9 @@
-//! `Reordering`: a stretch of characters whose marks are put in order.
+//! `NormalFormRun`: a run of characters brought into a Unicode normal form (UAX #15), with where each came from.
 //!
-//! Decomposes, sorts and composes as Unicode's normal forms do (UAX #15), and
-//! keeps from which character each result came by the rule of the reference,
-//! tokenizers 0.23: results take the characters of the stretch in order, a
-//! composite as many as went into it, whichever those are; the span of a composite
-//! is that of the first. `ᄒ ᅡ ᆫ` become `한`, whose span is that of `ᄒ`; the other two
-//! become nothing. Linear except for the sorting of marks between two starters.
+//! Decomposes, sorts marks and composes. Results take the characters of the run in order, a composite as many
+//! as went into it, whichever those are, and its span is that of the first: so does the reference, tokenizers
+//! 0.23. `ᄒ ᅡ ᆫ` become `한`, whose span is that of `ᄒ`; the other two become nothing. Linear except for the
+//! sorting of marks between two starters.
 
 use super::rewrite::Rewrite;
 use crate::memory::{self, MakeRoom};
@@ -18,27 +16,27 @@ const FEW: usize = 1 << 10;
 struct Item {
     c: char,
     class: u8,
-    /// How many characters of the stretch it takes.
+    /// How many characters of the run it takes.
     takes: usize,
 }
 
-/// The buffers for one stretch after the other.
+/// The buffers of one run after the other.
 #[derive(Default)]
-pub(super) struct Reordering {
+pub(super) struct NormalFormRun {
     items: Vec<Item>,
-    /// The length of each character of the stretch, and whether it is in `items`.
+    /// The length of each character of the run, and whether it is in `items`.
     sources: Vec<(usize, bool)>,
     /// The sum of these lengths.
     source_len: usize,
-    /// What becomes of the stretch, and where the image of each of its characters ends.
+    /// What becomes of the run, and where the image of each of its characters ends.
     images: String,
     ends: Vec<usize>,
     /// Whether there was no memory for some of it.
     is_short: bool,
 }
 
-impl Reordering {
-    /// Begins another stretch.
+impl NormalFormRun {
+    /// Begins another run.
     pub(super) fn clear(&mut self) {
         self.items.clear();
         self.sources.clear();
@@ -90,7 +88,7 @@ impl Reordering {
         }
     }
 
-    /// Joins what composes, after [`Reordering::sort`].
+    /// Joins what composes, after [`NormalFormRun::sort`].
     pub(super) fn compose(&mut self, compose: impl Fn(char, char) -> Option<char>) {
         let mut kept = 0;
         let mut starter: Option<usize> = None;
@@ -116,7 +114,7 @@ impl Reordering {
         self.items.truncate(kept);
     }
 
-    /// Writes the stretch, which `text` is; `image` appends what becomes of a character.
+    /// Writes the run, whose source is `text`; `image` appends what becomes of a character.
     pub(super) fn write<R: Rewrite>(
         &mut self,
         text: &str,
@@ -153,6 +151,82 @@ impl Reordering {
             } else {
                 out.replace(len, image);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::normalizer::Aligned;
+    use crate::normalizer::frozen::{class, compose, jamo};
+
+    /// What a run becomes, and the source of each character of it.
+    fn normal_form(text: &str, composes: bool) -> (String, Vec<String>) {
+        let mut run = NormalFormRun::default();
+        for c in text.chars() {
+            match jamo(c) {
+                Some((parts, n)) => run.push(c, parts[..n].iter().map(|&part| (part, 0))),
+                None => run.push(c, std::iter::once((c, class(c)))),
+            }
+        }
+        run.sort();
+        if composes {
+            run.compose(compose);
+        }
+        let mut out = Aligned::default();
+        run.write(text, &mut out, |c, image| image.push(c));
+        let source = |(at, c): (usize, char)| text[out.to_original(at..at + c.len_utf8())].to_owned();
+        let sources = out.text.char_indices().map(source).collect();
+        (out.text, sources)
+    }
+
+    #[test]
+    fn results_take_the_sources_in_order() {
+        for (text, composes, expected, sources) in [
+            ("a\u{301}", true, "á", &["a"][..]),
+            ("a\u{301}", false, "a\u{301}", &["a", "\u{301}"]),
+            // The cedilla, class 202, comes before the acute, class 230, and takes the place of it.
+            ("a\u{301}\u{327}", false, "a\u{327}\u{301}", &["a", "\u{301}", "\u{327}"]),
+            ("a\u{301}\u{327}", true, "á\u{327}", &["a", "\u{327}"]),
+            ("ᄒ\u{1161}\u{11AB}", true, "한", &["ᄒ"]),
+            ("한", false, "ᄒ\u{1161}\u{11AB}", &["한", "한", "한"]),
+            ("\u{301}b", true, "\u{301}b", &["\u{301}", "b"]),
+        ] {
+            let (found, from) = normal_form(text, composes);
+            assert_eq!(
+                (&*found, &from.iter().map(String::as_str).collect::<Vec<_>>()[..]),
+                (expected, sources)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_becomes_nothing() {
+        let mut run = NormalFormRun::default();
+        run.push('a', std::iter::once(('a', 0)));
+        run.skip('\u{200B}');
+        run.push('b', std::iter::once(('b', 0)));
+        assert_eq!(run.source_len(), 5);
+        let mut out = Aligned::default();
+        run.write("a\u{200B}b", &mut out, |c, image| image.push(c));
+        assert_eq!((&*out.text, out.to_original(1..2)), ("ab", 4..5));
+    }
+
+    proptest! {
+        /// Sorting is stable between two starters and moves no starter.
+        #[test]
+        fn marks_are_sorted_between_starters(text in "[ab\u{301}\u{327}\u{345}\u{302}\u{31B}]{0,12}") {
+            let mut expected: Vec<char> = text.chars().collect();
+            for marks in expected.split_mut(|&c| class(c) == 0) {
+                marks.sort_by_key(|&c| class(c));
+            }
+            let (found, sources) = normal_form(&text, false);
+            prop_assert_eq!(found, expected.iter().collect::<String>());
+            // Each result has a source of one character.
+            prop_assert!(sources.iter().all(|source| source.chars().count() == 1));
         }
     }
 }
