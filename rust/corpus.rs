@@ -46,7 +46,7 @@ pub const MAX_LINE_BYTES: usize = 1 << 28;
 /// The end of a message on a line, row or document that is too long.
 fn too_long(what: &str, limit: usize) -> String {
     format!(
-        "the {what} is longer than {limit} bytes, the most that is held at once; divide it, check the format, or raise max_line_bytes (--max-line-bytes)"
+        "the {what} is longer than {limit} bytes, the most that is held at once; divide it, check the format, or raise `max_line_bytes`"
     )
 }
 

@@ -150,8 +150,8 @@ impl fmt::Display for Error {
             ),
             Self::InvalidText { source_name, offset, line, reason } => write!(
                 f,
-                "{source_name}: {reason} at byte {offset} (line {line}); pass invalid_utf8 (--invalid-utf8) \
-                 replace or bytes to go on"
+                "{source_name}: {reason} at byte {offset} (line {line}); set `invalid_utf8` to \
+                 replace or bytes to continue"
             ),
             Self::Record { source_name, line, offset, reason } => {
                 write!(f, "{}, line {line} (byte {offset}): {}", cut(source_name, TOLD), cut(reason, TOLD))

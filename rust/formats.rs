@@ -333,16 +333,18 @@ fn from_bytes(bytes: &[u8]) -> Result<Parts> {
         FileKind::TokenizerJson => tokenizer_json::read(utf8(bytes)?),
         FileKind::Tekken => tekken::read(utf8(bytes)?),
         FileKind::Tiktoken => not_a_tokenizer(
-            "this is a .tiktoken file, which holds no pattern; call Tokenizer.from_tiktoken(path, pattern, special_tokens), or sentitok convert FILE tokenizer.json --pattern NAME",
+            "this is a .tiktoken file, which holds no pattern; call `Tokenizer::from_tiktoken`",
         ),
         FileKind::VocabJson | FileKind::MergesTxt => not_a_tokenizer(
-            "this is one of the two files of GPT-2; give their directory, or call Tokenizer.from_gpt2(vocab, merges)",
+            "this is one of the two files of GPT-2; give their directory, or call `Tokenizer::from_gpt2`",
         ),
-        FileKind::Counts => not_a_tokenizer("this is a file of counts; train on it with train-bpe --counts"),
+        FileKind::Counts => {
+            not_a_tokenizer("this is a file of counts; train on it by `Tokenizer::train_bpe`")
+        }
         FileKind::SentencePiece => sentencepiece_tokenizer::read(bytes),
         FileKind::VocabTxt => not_a_tokenizer(
             "this is a vocab.txt of WordPiece, which does not say whether text is lowered; \
-             call Tokenizer.from_bert_vocab(path, lowercase)",
+             call `Tokenizer::from_bert_vocab`",
         ),
         FileKind::Unknown => not_a_tokenizer(
             "this is no known format; readable are tokenizer.json, tekken.json, a SentencePiece .model, .tiktoken, vocab.json with merges.txt, vocab.txt of WordPiece, and sentitok's own",
@@ -379,7 +381,7 @@ fn from_directory(dir: &Path) -> Result<Tokenizer> {
         if dir.join("vocab.txt").is_file() {
             format!(
                 "it holds vocab.txt, which does not say whether text is lowered, and none of {names}; \
-                 call Tokenizer.from_bert_vocab(path, lowercase)"
+                 call `Tokenizer::from_bert_vocab`"
             )
         } else {
             format!("it holds none of {names}")

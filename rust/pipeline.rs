@@ -46,7 +46,7 @@ impl Pipeline {
                 value: normalizer.name().unwrap_or_else(|| "this one".into()),
                 reason: format!(
                     "it writes spaces behind words, and the pre-tokenizer {} cuts before them: pass \
-                     normalizer=\"sentencepiece\" or \"sentencepiece-collapse\"",
+                     the normalizer `sentencepiece` or `sentencepiece-collapse`",
                     self.pre_tokenizer.name()
                 ),
             }),

@@ -114,6 +114,21 @@ def test_rust_layers_are_there() -> None:
     assert modules_named("use crate::{a, b::{c, d::e}};") == {"a", "b::c", "b::d::e"}
 
 
+def test_errors_of_the_crate_name_what_rust_users_know() -> None:
+    """`rust/py/error.rs` says each in the words of Python and the commands."""
+    strings = ""
+    for path in SOURCES:
+        if path.relative_to(RUST).parts[0] not in ("py", "py.rs"):
+            code = re.sub(r"\\\n\s*", "", code_of(path))
+            strings += code
+            for flag in re.findall(r"[ (]--[a-z-]+|\b\w+=(?:True|False)\b", code):
+                raise AssertionError(f"{path}: {flag}")
+    table = (RUST / "py" / "error.rs").read_text("utf-8").split("const SPELLED")[1].split("];")[0]
+    spelled = re.findall(r'^    \(\s*"([^"]+)",', table, re.M)
+    assert len(spelled) > 20
+    assert [phrase for phrase in spelled if phrase not in strings] == []
+
+
 def test_inference_alone_has_few_dependencies() -> None:
     """Without features the crate depends on ten crates, whose build takes seconds."""
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))

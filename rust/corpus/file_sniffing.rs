@@ -18,7 +18,7 @@ pub(super) const ARRAY_REMEDY: &str =
 pub(super) fn table(path: &Path, start: &[u8]) -> Option<Error> {
     let reason = match start {
         [b'P', b'A', b'R', b'1', ..] => {
-            "a Parquet file, not text; name its column of text as the format, as in parquet:text (--format parquet:text)"
+            "a Parquet file, not text; name its column of text as the format, as in `parquet:text`"
         }
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => {
             "an Arrow file, not text; in Python pass its column: texts=pyarrow.feather.read_table(FILE)[COLUMN]; \
@@ -36,18 +36,16 @@ pub(super) fn lines(path: &Path, start: &[u8]) -> Option<Error> {
     } else if let Some(kind) = tokenizer(start) {
         format!("this is a tokenizer ({kind}), where a text is expected; name a text")
     } else if start.starts_with(b"#sentitok-counts ") {
-        "this is a file of counts, where a text is expected; train on it with train-bpe --counts FILE, in Python \
-         counts=WordCounts.load(path)"
-            .to_owned()
+        "this is a file of counts, where a text is expected; read it by `WordCounts::load`".to_owned()
     } else if let Some(field) = json_lines(start) {
         format!(
             "these are JSON Lines, where lines of text are expected; name the field that holds the text: \
-             jsonl:FIELD, as in --format jsonl:{field}"
+             jsonl:FIELD, as in the format jsonl:{field}"
         )
     } else {
         return None;
     };
-    let anyway = "to read the file as it is, name the format: lines (--format lines)";
+    let anyway = "to read the file as it is, name the format `lines`";
     Some(Error::format(path.display().to_string(), format!("{reason}; {anyway}")))
 }
 
@@ -129,7 +127,7 @@ mod tests {
             ("a.txt", b"{\"text\": \"A film.\",\n", None),
             ("a.txt", b"{\"A film\" is a title.}\n", None),
             ("a.txt", b"{\"version\": \"1.0\", \"added_tokens\": []}", Some("(tokenizer.json)")),
-            ("a.txt", b"#sentitok-counts 1 {}\n", Some("--counts")),
+            ("a.txt", b"#sentitok-counts 1 {}\n", Some("`WordCounts::load`")),
             ("a.txt", b"#sentitok-tokenizer 1 {}\n", Some("sentitok's own")),
         ];
         for (path, start, expected) in cases {
@@ -137,7 +135,7 @@ mod tests {
             match (&found, expected) {
                 (None, None) => {}
                 (Some(found), Some(part)) => {
-                    assert!(found.contains(part) && found.contains("--format lines"), "{found}");
+                    assert!(found.contains(part) && found.contains("`lines`"), "{found}");
                 }
                 _ => panic!("{}: {found:?}", String::from_utf8_lossy(start)),
             }

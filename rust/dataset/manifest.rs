@@ -240,7 +240,7 @@ impl Manifest {
                 };
                 return Err(Error::format(
                     path.display().to_string(),
-                    format!("{found}; start over with resume=False (--force)"),
+                    format!("{found}; start over with `resume` off"),
                 ));
             }
         }
@@ -278,7 +278,7 @@ impl Manifest {
                     value: dir.display().to_string(),
                     reason: format!(
                         "it holds another dataset: {name} is {there} there and {wanted} here; \
-                         choose another directory, or start over with resume=False (--force)"
+                         choose another directory, or start over with `resume` off"
                     ),
                 });
             }

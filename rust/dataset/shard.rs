@@ -199,9 +199,7 @@ fn open_part(path: &Path, bytes: u64) -> Result<BufWriter<File>> {
     if there < bytes {
         return Err(Error::format(
             path.display().to_string(),
-            format!(
-                "it has {there} bytes where the manifest says {bytes}; start over with resume=False (--force)"
-            ),
+            format!("it has {there} bytes where the manifest says {bytes}; start over with `resume` off"),
         ));
     }
     file.set_len(bytes).map_err(io)?;

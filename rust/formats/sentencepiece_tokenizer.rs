@@ -99,7 +99,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
         Model::WordPiece(_) => return refuse("it is WordPiece; SentencePiece knows Unigram and BPE"),
         Model::Bpe(model) => {
             let MergeOrder::Scores(scores) = model.order() else {
-                return refuse("its merges have no scores; train with method=\"sentencepiece\"");
+                return refuse("its merges have no scores; train by the method `sentencepiece`");
             };
             (
                 bpe_pieces(tokenizer, model, scores, &mut left_out)?,
@@ -128,7 +128,7 @@ fn refuse<T>(reason: impl Into<String>) -> Result<T> {
 fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
     let pipeline = tokenizer.pipeline();
     let Some(Normalizer::SentencePiece(normalizer)) = &pipeline.normalizer else {
-        return refuse("its normalizer is not SentencePiece's; train with normalizer=\"sentencepiece\"");
+        return refuse("its normalizer is not SentencePiece's; train with the normalizer `sentencepiece`");
     };
     match &pipeline.pre_tokenizer {
         PreTokenizer::Bytes => {}

@@ -92,11 +92,11 @@ impl Tokenizer {
         let reason = match trainer.pieces.treat_whitespace_as_suffix {
             true => {
                 "treat_whitespace_as_suffix needs a normalizer that writes spaces behind words: leave it out, \
-                     or pass Normalizer.sentencepiece(treat_whitespace_as_suffix=True)"
+                     or pass a SentencePiece normalizer with `treat_whitespace_as_suffix`"
             }
             false => {
                 "SentencePiece writes a space as ▁, before words: sentencepiece, or \
-                      sentencepiece-collapse; behind words with treat_whitespace_as_suffix=True"
+                      sentencepiece-collapse; behind words with `treat_whitespace_as_suffix`"
             }
         };
         wrong("normalizer", name.unwrap_or_else(|| "None".to_owned()), reason)

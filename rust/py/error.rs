@@ -1,6 +1,6 @@
 //! The exceptions, which [`Error`] becomes which, and the net under every entry.
 //!
-//! Messages are the core's: nothing is added here but the Python type. The
+//! Messages are the core's, which name Rust's items: [`SPELLED`] has what Python and the commands call them. The
 //! types are made by `type(name, bases, {})`, the one safe way to two bases.
 
 use std::any::Any;
@@ -79,6 +79,68 @@ fn new_type<'py>(
     Ok(py.get_type::<PyType>().call1((name, bases, members))?.cast_into::<PyType>()?.unbind())
 }
 
+/// What messages say in Rust, and in Python and the commands.
+const SPELLED: &[(&str, &str)] = &[
+    ("as in `parquet:text`", "as in parquet:text (--format parquet:text)"),
+    (
+        "read it by `WordCounts::load`",
+        "train on it with train-bpe --counts FILE, in Python counts=WordCounts.load(path)",
+    ),
+    ("jsonl:FIELD, as in the format ", "jsonl:FIELD, as in --format "),
+    ("name the format `lines`", "name the format: lines (--format lines)"),
+    ("raise `max_line_bytes`", "raise max_line_bytes (--max-line-bytes)"),
+    (
+        "call `Tokenizer::from_tiktoken`",
+        "call Tokenizer.from_tiktoken(path, pattern, special_tokens), or sentitok convert FILE tokenizer.json --pattern NAME",
+    ),
+    ("call `Tokenizer::from_gpt2`", "call Tokenizer.from_gpt2(vocab, merges)"),
+    ("call `Tokenizer::from_bert_vocab`", "call Tokenizer.from_bert_vocab(path, lowercase)"),
+    ("train on it by `Tokenizer::train_bpe`", "train on it with train-bpe --counts"),
+    (
+        "pass the normalizer `sentencepiece` or `sentencepiece-collapse`",
+        r#"pass normalizer="sentencepiece" or "sentencepiece-collapse""#,
+    ),
+    ("train by the method `sentencepiece`", r#"train with method="sentencepiece""#),
+    ("train with the normalizer `sentencepiece`", r#"train with normalizer="sentencepiece""#),
+    (
+        "a SentencePiece normalizer with `treat_whitespace_as_suffix`",
+        "Normalizer.sentencepiece(treat_whitespace_as_suffix=True)",
+    ),
+    ("behind words with `treat_whitespace_as_suffix`", "behind words with treat_whitespace_as_suffix=True"),
+    ("`max_tokens` ", "max_tokens="),
+    ("turn off `add_special_tokens`", "pass add_special_tokens=False"),
+    ("it belongs to the method `sentencepiece`", "it belongs to method='sentencepiece'"),
+    (
+        "pass the pre-tokenizer `metaspace-never-unsplit`, or `bytes` with",
+        r#"pass pre_tokenizer="metaspace-never-unsplit", or "bytes" with"#,
+    ),
+    (
+        "a SentencePiece normalizer whose `treat_whitespace_as_suffix` has",
+        "Normalizer.sentencepiece(treat_whitespace_as_suffix=...) with",
+    ),
+    (
+        "`Specials::None` to take it as text, or `Specials::All`",
+        r#"specials="none" to take it as text, or "all""#,
+    ),
+    ("truncate by `OnlySecond`", r#"pass truncation="only_second""#),
+    (
+        "`OnlySecond` truncates the second text, and there is none; pass pairs, or truncate by `OnlyFirst`",
+        r#"truncation="only_second", and there is no second text; pass pairs, or truncation="only_first""#,
+    ),
+    ("`OnlyFirst` cannot take", r#"truncation="only_first" cannot take"#),
+    ("`OnlySecond` cannot take", r#"truncation="only_second" cannot take"#),
+    ("truncate by `LongestFirst`", r#"pass truncation="longest_first""#),
+    ("set `invalid_utf8` to replace or bytes", "pass invalid_utf8 (--invalid-utf8) replace or bytes"),
+    ("start over with `resume` off", "start over with resume=False (--force)"),
+];
+
+/// The message of an error, for who calls from Python or types a command.
+fn message(error: &Error) -> String {
+    SPELLED.iter().fold(error.to_string(), |message, (rust, python)| {
+        if message.contains(rust) { message.replace(rust, python) } else { message }
+    })
+}
+
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         Python::attach(|py| to_exception(py, &error).unwrap_or_else(|failure| failure))
@@ -110,7 +172,7 @@ fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::UnknownId { .. } | Error::Decode(_) => &types.decode,
         Error::Internal(_) => &types.internal,
     };
-    Ok(PyErr::from_type(class.bind(py).clone(), (error.to_string(),)))
+    Ok(PyErr::from_type(class.bind(py).clone(), (message(error),)))
 }
 
 /// The OSError child of a failed call, as Python itself would raise it.

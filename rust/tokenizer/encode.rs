@@ -247,8 +247,8 @@ impl Tokenizer {
             Some(max) => match max.checked_sub(around) {
                 Some(room) => Ok(Some(room)),
                 None => Err(Error::Encode(format!(
-                    "max_tokens={max} is less than the {around} special tokens of the template; \
-                     ask for more, or pass add_special_tokens=False"
+                    "`max_tokens` {max} is less than the {around} special tokens of the template; \
+                     ask for more, or turn off `add_special_tokens`"
                 ))),
             },
         }

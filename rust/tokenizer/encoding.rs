@@ -161,7 +161,7 @@ impl<'a, I: Copy + TryInto<usize>> Rows<'a, I> {
             && longest > length
         {
             return Err(Error::Encode(format!(
-                "a row has {longest} ids and length is {length}; encode with max_tokens={length}, or pad to more"
+                "a row has {longest} ids and length is {length}; encode with `max_tokens` {length}, or pad to more"
             )));
         }
         let columns = match multiple_of {

@@ -190,8 +190,8 @@ impl<'a> SpecialPolicy<'a> {
 fn refuse(section: &Section<'_>) -> Result<()> {
     match section.token {
         Some(token) if token.special => Err(Error::Encode(format!(
-            "the text holds the special token {:?} at byte {}; pass specials=\"none\" to take it as text, or \
-             \"all\" to take it as a token",
+            "the text holds the special token {:?} at byte {}; pass `Specials::None` to take it as text, or \
+             `Specials::All` to take it as a token",
             token.content, section.range.start
         ))),
         _ => Ok(()),

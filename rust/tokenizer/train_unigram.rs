@@ -50,11 +50,11 @@ impl Tokenizer {
             let reason = match (trainer.method, pieces.normalizer_of(pipeline)) {
                 (Method::SentencePiece, Some(_)) => return Ok(()),
                 (Method::Full, _) => {
-                    "it belongs to method='sentencepiece'; leave it out, or train by that method"
+                    "it belongs to the method `sentencepiece`; leave it out, or train by that method"
                 }
                 _ => {
                     "it needs SentencePiece's normalizer and its own way of cutting: leave out pre_tokenizer and \
-                      counts, and pass Normalizer.sentencepiece(treat_whitespace_as_suffix=...) with the same \
+                      counts, and pass a SentencePiece normalizer whose `treat_whitespace_as_suffix` has the same \
                       value, or no normalizer"
                 }
             };
@@ -67,7 +67,7 @@ impl Tokenizer {
                 option: "normalizer",
                 value: normalizer.name().unwrap_or_else(|| "this one".into()),
                 reason: "it writes spaces behind words, and pieces begin with them: pass \
-                         normalizer=\"sentencepiece\" or \"sentencepiece-collapse\""
+                         the normalizer `sentencepiece` or `sentencepiece-collapse`"
                     .into(),
             });
         }
@@ -82,8 +82,8 @@ impl Tokenizer {
             option: "split_by_whitespace",
             value: "False".into(),
             reason: format!(
-                "the pre-tokenizer {} cuts at each space; pass pre_tokenizer=\"metaspace-never-unsplit\", \
-                 or \"bytes\" with a normalizer that writes spaces as ▁",
+                "the pre-tokenizer {} cuts at each space; pass the pre-tokenizer `metaspace-never-unsplit`, \
+                 or `bytes` with a normalizer that writes spaces as ▁",
                 pipeline.pre_tokenizer.name()
             ),
         })

@@ -66,7 +66,7 @@ impl Truncation {
         if n_windows.filter(|&n| n > 1).count() > 1 && n_rows > MOST_PRODUCTS {
             return Err(Error::Encode(format!(
                 "the texts have {} and {} windows, which makes {n_rows} rows, each with each; at most \
-                 {MOST_PRODUCTS} are made: ask for a larger size, or pass truncation=\"only_second\"",
+                 {MOST_PRODUCTS} are made: ask for a larger size, or truncate by `OnlySecond`",
                 windows[0].len(),
                 windows[1].len()
             )));
@@ -94,27 +94,27 @@ impl Truncation {
     /// The most ids of each text, which together are more than there is room for.
     fn most(&self, lens: [usize; 2], is_pair: bool, room: usize, weights: [usize; 2]) -> Result<[usize; 2]> {
         let over = total(lens, weights) - room;
-        let (place, name) = match self.strategy {
+        let (place, fault) = match self.strategy {
             TruncationStrategy::LongestFirst if is_pair => return Ok(longest_first(lens, room, weights)),
             TruncationStrategy::LongestFirst => return Ok([room / weights[0], 0]),
-            TruncationStrategy::OnlyFirst => (0, "only_first"),
+            TruncationStrategy::OnlyFirst => (0, "`OnlyFirst` cannot take"),
             TruncationStrategy::OnlySecond if !is_pair => {
                 return Err(Error::Encode(
-                    "truncation=\"only_second\", and there is no second text; pass pairs, or \
-                     truncation=\"only_first\""
+                    "`OnlySecond` truncates the second text, and there is none; pass pairs, or \
+                     truncate by `OnlyFirst`"
                         .to_owned(),
                 ));
             }
-            TruncationStrategy::OnlySecond => (1, "only_second"),
+            TruncationStrategy::OnlySecond => (1, "`OnlySecond` cannot take"),
         };
         let (mut most, over) = (lens, over.div_ceil(weights[place]));
         match lens[place].checked_sub(over).filter(|&left| left > 0) {
             Some(left) => most[place] = left,
             None => {
                 return Err(Error::Encode(format!(
-                    "truncation={name:?} cannot take {over} ids from a text of {}: the texts have {} and {} \
-                     ids, and {room} fit beside the template; ask for more, or pass \
-                     truncation=\"longest_first\"",
+                    "{fault} {over} ids from a text of {}: the texts have {} and {} \
+                     ids, and {room} fit beside the template; ask for more, or \
+                     truncate by `LongestFirst`",
                     lens[place], lens[0], lens[1]
                 )));
             }
