@@ -211,7 +211,7 @@ const SHOWN: usize = 200;
 /// Characters that are shown of what a message says.
 const TOLD: usize = 1200;
 
-/// A value as a message shows it, cut if it is long; for messages that are no [`Error`].
+/// A value as a message shows it, cut if it is long; for messages that are not an [`Error`].
 #[cfg(feature = "python")]
 pub(crate) fn shown(value: &str) -> Cow<'_, str> {
     cut(value, SHOWN)

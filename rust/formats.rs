@@ -161,7 +161,7 @@ impl Tokenizer {
         from_bytes(bytes).and_then(Self::new)
     }
 
-    /// Reads a file of ranks, which needs the pattern and special tokens told;
+    /// Reads a file of ranks, which needs the pattern and the special tokens;
     /// [`tiktoken::pre_tokenizer`] makes a pattern into a pre-tokenizer.
     ///
     /// # Errors
@@ -347,7 +347,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Parts> {
              call `Tokenizer::from_bert_vocab`",
         ),
         FileKind::Unknown => not_a_tokenizer(
-            "this is no known format; readable are tokenizer.json, tekken.json, a SentencePiece .model, .tiktoken, vocab.json with merges.txt, vocab.txt of WordPiece, and sentitok's own",
+            "this is not a known format; readable are tokenizer.json, tekken.json, a SentencePiece .model, .tiktoken, vocab.json with merges.txt, vocab.txt of WordPiece, and sentitok's own",
         ),
     }
 }

@@ -5,7 +5,7 @@
 //! a published pattern. [`oracle`] follows each pattern literally and is the
 //! specification; whether pieces are then seen as bytes is the model's affair.
 //!
-//! Time is linear in the text for every variant; with a pattern of the user's
+//! Time is linear in the text for every variant; with a custom pattern
 //! ([`PreTokenizer::Regex`]) it is, or the split ends in an error.
 
 mod bert;
@@ -115,9 +115,9 @@ pub enum PreTokenizer {
     /// piece starts at each: `WhitespaceSplit`, then `Metaspace` (T5, XLNet).
     #[serde(deserialize_with = "no_fields")]
     MetaspaceWords,
-    /// As [`PreTokenizer::Metaspace`], with a mark of the file's own.
+    /// As [`PreTokenizer::Metaspace`], with a mark that the file chooses.
     Marked(Marked),
-    /// A pattern of the user's.
+    /// A custom pattern.
     Regex(SplitPattern),
     /// Delimiters, and what becomes of them.
     Split(Split),

@@ -147,7 +147,7 @@ impl PieceOptions {
         }
     }
 
-    /// The pieces that get ids before what is learnt: special tokens, then bytes.
+    /// The pieces that get ids before the trained ones: special tokens, then bytes.
     pub(crate) fn reserved(&self) -> impl Iterator<Item = TrainedPiece> {
         let bytes = if self.byte_fallback { 0..256 } else { 0..0 };
         let specials = self.special_tokens.iter().cloned();

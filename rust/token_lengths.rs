@@ -3,7 +3,7 @@
 //! A token covers its own text, a byte of fallback one byte; only what is unknown
 //! has to be looked up in the piece. Where the ids leave it open, or there is any
 //! doubt, [`TokenLengths::walk`] says so and the model has to encode the piece again:
-//! `Worker::encode_with_lens` is the definition. Not for models with affixes, nor
+//! `Worker::encode_with_lens` is the reference implementation. Not for models with affixes, nor
 //! for those that leave out what they do not know: these have no token_lengths.
 
 use crate::text::Piece;

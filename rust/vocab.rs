@@ -115,7 +115,7 @@ impl Vocab {
         mut unreachable: Vec<TokenId>,
     ) -> Result<Self> {
         if !pairs.is_sorted_by_key(|pair| pair.1) {
-            // Of an id that stands twice an error tells, whichever comes first.
+            // An id that stands twice is an error, whichever comes first.
             pairs.sort_unstable_by_key(|pair| pair.1);
         }
         if let Some(last) = pairs.last() {
@@ -175,7 +175,7 @@ impl Vocab {
         self.len
     }
 
-    /// Whether there is no token.
+    /// Whether there is not a token.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

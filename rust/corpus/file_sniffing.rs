@@ -1,4 +1,4 @@
-//! Files that are not text, told by their first bytes, and what to do with them instead.
+//! Files that are not text, recognised by their first bytes, and what to do with them instead.
 //!
 //! Not for damage: a file whose format is named is read as that, whatever it looks like, but
 //! for tables that are binary.

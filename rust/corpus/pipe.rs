@@ -15,7 +15,7 @@ use super::{BLOCK_BYTES, Meter};
 /// How long a reader waits before it looks whether it should stop.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// The end of a pipe that can be told to stop.
+/// The end of a pipe that can be stopped.
 pub(super) struct Pipe {
     blocks: Blocks,
     current: Vec<u8>,

@@ -157,7 +157,7 @@ impl Manifest {
         if value.get("schema").and_then(|schema| schema.as_str()) != Some(SCHEMA) {
             return Err(Error::format(
                 name(),
-                format!("it is no manifest of a dataset: $.schema is not {SCHEMA:?}"),
+                format!("it is not a manifest of a dataset: $.schema is not {SCHEMA:?}"),
             ));
         }
         match value.get("version") {
@@ -190,7 +190,7 @@ impl Manifest {
             // A manifest is a file like any other: it must not name files elsewhere.
             let names = [Some(&shard.file), shard.index.as_ref()];
             if let Some(name) = names.into_iter().flatten().find(|name| !is_plain(name)) {
-                return Some(format!("it names {name:?}, which is no name of a file"));
+                return Some(format!("it names {name:?}, which is not the name of a file"));
             }
             if shard.first_document != documents {
                 return Some(format!(
@@ -232,7 +232,7 @@ impl Manifest {
                         }
                         _ => continue,
                     },
-                    Ok(_) => "it is no file".to_owned(),
+                    Ok(_) => "it is not a file".to_owned(),
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                         "it is missing, and the manifest names it".to_owned()
                     }

@@ -2,7 +2,7 @@
 //!
 //! They hold neither special tokens nor the split pattern. Reading takes
 //! GPT-2's splitter, and `<|endoftext|>` as special where it is in the
-//! vocabulary; what would come back otherwise is refused or told. Other models
+//! vocabulary; what would come back otherwise is refused or reported. Other models
 //! have files of the same names; those that show they are not GPT-2's are refused.
 
 use std::borrow::Cow;
@@ -98,7 +98,7 @@ fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], voca
         return Err(Error::format(
             "vocab.json",
             format!(
-                "there is no token {:?} for the byte 0x{byte:02X}, and GPT-2 has one for each, or text would vanish; \
+                "there is not a token {:?} for the byte 0x{byte:02X}, and GPT-2 has one for each, or text would vanish; \
                  these are files of another model: name its \"tokenizer_class\" in tokenizer_config.json beside \
                  them and call Tokenizer.from_pretrained(folder), or save it as tokenizer.json",
                 byte_level::to_chars(&[byte])

@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| (1..1 << 29).contains(number));
         let Some(number) = number else {
-            return Err(self.error(start, format!("{} is no number of a field", tag >> 3)));
+            return Err(self.error(start, format!("{} is not the number of a field", tag >> 3)));
         };
         let value = match tag & 7 {
             0 => Borrowed::Varint(self.varint()?),
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn bad_messages() {
         for (name, bytes, expected) in [
-            ("number 0", &[0x00, 0x00][..], "0 is no number of a field"),
+            ("number 0", &[0x00, 0x00][..], "0 is not the number of a field"),
             ("group", &[0x0B], "has type 3"),
             (
                 "long number",

@@ -36,7 +36,7 @@ pub(super) fn read_while(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> Result<
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(Error::format(
             path.display().to_string(),
-            format!("it goes on after {MAX_FILE_BYTES} bytes, the most that a tokenizer has"),
+            format!("it continues after {MAX_FILE_BYTES} bytes, the most that a tokenizer has"),
         ));
     }
     Ok(bytes)

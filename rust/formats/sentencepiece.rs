@@ -170,7 +170,7 @@ fn read_piece(bytes: &[u8], at: usize) -> Result<SpPiece> {
         match (number, value) {
             (piece_field::PIECE, Borrowed::Bytes(bytes)) => {
                 let text = std::str::from_utf8(bytes)
-                    .map_err(|found| error(format!("piece {at} is no UTF-8: {found}")))?;
+                    .map_err(|found| error(format!("piece {at} is not UTF-8: {found}")))?;
                 text.clone_into(&mut piece.piece);
             }
             (piece_field::SCORE, Borrowed::Fixed32(bytes)) => piece.score = f32::from_le_bytes(bytes),

@@ -138,7 +138,7 @@ fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
                 |bytes: &[u8]| memchr::memmem::rfind(bytes, &SPACE_MARK_BYTES).is_some_and(|at| at > 0);
             if let Some((id, _)) = tokenizer.model().vocab().iter().find(|(_, bytes)| inner(bytes)) {
                 return refuse(format!(
-                    "the token of id {id} goes on over a ▁, at which this tokenizer cuts"
+                    "the token of id {id} continues over a ▁, at which this tokenizer cuts"
                 ));
             }
         }
@@ -169,7 +169,7 @@ fn unigram_pieces(
     let mut pieces = Vec::with_capacity(model.vocab().len());
     for (id, bytes) in model.vocab().iter() {
         let Ok(piece) = std::str::from_utf8(bytes) else {
-            return refuse(format!("the token of id {id} is no UTF-8"));
+            return refuse(format!("the token of id {id} is not UTF-8"));
         };
         let score = model.scores().get(id as usize).copied().unwrap_or_default() as f32;
         pieces.push(SpPiece { piece: piece.to_owned(), score, kind: kind(tokenizer, model, id) });
@@ -224,7 +224,7 @@ fn bpe_pieces(
     let mut pieces = Vec::with_capacity(model.vocab().len());
     for (id, bytes) in model.vocab().iter() {
         let Ok(piece) = std::str::from_utf8(bytes) else {
-            return refuse(format!("the token of id {id} is no UTF-8"));
+            return refuse(format!("the token of id {id} is not UTF-8"));
         };
         let score = scores.get(id as usize).copied().unwrap_or_default();
         pieces.push(SpPiece { piece: piece.to_owned(), score, kind: kind(id) });

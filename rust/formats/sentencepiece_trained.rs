@@ -84,7 +84,7 @@ impl Tokenizer {
         if trainer.pieces.pre_tokenizer()? != pipeline.pre_tokenizer {
             let reason = "SentencePiece cuts beside each ▁ (metaspace-never), or, without split_by_whitespace, \
                           nowhere (metaspace-never-unsplit): leave it out, as spaces behind words and runs of \
-                          them are cut by their own options, or give the text in place of counts";
+                          them are cut by their own options, or give the text instead of counts";
             return wrong("pre_tokenizer", pipeline.pre_tokenizer.name().to_string(), reason);
         }
         let name = pipeline.normalizer.as_ref();

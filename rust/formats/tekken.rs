@@ -342,7 +342,7 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<Written> {
     for (rank, (id, bytes)) in vocab.iter().enumerate() {
         if id as usize != n + rank {
             return refuse(format!(
-                "ids go on behind the {n} special tokens without a gap there, and {} is no token",
+                "ids continue behind the {n} special tokens without a gap there, and {} is not a token",
                 n + rank
             ));
         }

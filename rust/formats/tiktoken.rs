@@ -209,10 +209,10 @@ pub(super) fn ranks(tokenizer: &Tokenizer, format: &'static str) -> Result<Vocab
         model.vocab().iter().filter(|(id, _)| !is_added(*id)).map(|(id, b)| (b, id)).collect(),
     )?;
     if let Some(byte) = missing_byte(&vocab) {
-        return refuse(format!("the byte 0x{byte:02X} is no token; all 256 must be"));
+        return refuse(format!("the byte 0x{byte:02X} is not a token; all 256 must be"));
     }
     let into_added = model.pairs().iter().filter(|(_, _, merged)| is_added(merged.id));
-    // The table has no order; of many the same one is told each time.
+    // The table has no order; of many the same one is reported each time.
     if let Some((left, right, merged)) = into_added.min_by_key(|&(left, right, _)| (left, right)) {
         return refuse(format!(
             "ids {left} and {right} merge into the added token {}, which stands outside the ranks",

@@ -109,7 +109,7 @@ pub(crate) fn rewrite<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R
     changed
 }
 
-/// Writes the word that a text without blanks becomes in the place of `out`; `false`,
+/// Writes the word that a text without blanks becomes instead of `out`; `false`,
 /// and what is written means nothing, where that may be more than a word, or depends on
 /// more than a character: [`rewrite`] does it then.
 pub(crate) fn rewrite_word(table: &CleaningTable, text: &str, out: &mut String) -> bool {

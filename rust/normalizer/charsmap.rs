@@ -28,7 +28,7 @@ const MAX_REPLACEMENT: usize = 1024;
 /// A unit that no byte leads to: the bit of a value is set.
 const NO_UNIT: u32 = 1 << 31;
 
-/// Rules that put a string in the place of another.
+/// Rules that put a string instead of another.
 #[derive(Clone, Default)]
 pub struct Charsmap {
     inner: Arc<Inner>,
@@ -102,7 +102,7 @@ impl Charsmap {
             trie.as_chunks::<4>().0.iter().map(|unit| u32::from_le_bytes(*unit)).collect();
         units.resize(units.len().next_multiple_of(BLOCK), NO_UNIT);
         let replacements = std::str::from_utf8(replacements)
-            .map_err(|found| error(format!("the replacements are no UTF-8: {found}")))?
+            .map_err(|found| error(format!("the replacements are not UTF-8: {found}")))?
             .to_owned();
         check(&units, &replacements).map_err(error)?;
         let mut inner = Inner { units, replacements, ..Inner::default() };
@@ -203,7 +203,7 @@ fn check(units: &[u32], replacements: &str) -> std::result::Result<(), String> {
         }
         let value = (units[base] & !NO_UNIT) as usize;
         if !replacements.is_char_boundary(value) || last_end.is_none_or(|end| end < value) {
-            return Err(format!("the value {value} of unit {base} is no place of a replacement"));
+            return Err(format!("the value {value} of unit {base} is not the place of a replacement"));
         }
     }
     Ok(())

@@ -75,7 +75,7 @@ impl Form {
         ACTIVE | if is_joined { 0 } else { FIRST } | if is_image { IMAGE } else { 0 }
     }
 
-    /// What the tables have in the place of a character.
+    /// What the tables have instead of a character.
     fn image(self, c: char) -> Option<&'static str> {
         let compatible = if self.is_compatible() { COMPATIBLE.get(c) } else { None };
         compatible.or_else(|| CANONICAL.get(c))

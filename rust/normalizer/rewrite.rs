@@ -15,7 +15,7 @@ pub trait Rewrite {
     /// Takes the next `unchanged.len()` bytes of the old text over.
     fn copy(&mut self, unchanged: &str);
 
-    /// Puts `content` in the place of the next `old_len` bytes of the old text.
+    /// Puts `content` instead of the next `old_len` bytes of the old text.
     fn replace(&mut self, old_len: usize, content: &str);
 
     /// Puts `content` before the next byte of the old text.
@@ -23,7 +23,7 @@ pub trait Rewrite {
         self.replace(0, content);
     }
 
-    /// Puts `content` in the place of a match, and lets it come from the last character, as
+    /// Puts `content` instead of a match, and lets it come from the last character, as
     /// tokenizers does.
     fn replace_match(&mut self, found: &str, content: &str) {
         let last = found.char_indices().next_back().map_or(0, |(at, _)| at);
@@ -35,7 +35,7 @@ pub trait Rewrite {
         }
     }
 
-    /// Puts `content`, one character, in the place of one of the same length.
+    /// Puts `content`, one character, instead of one of the same length.
     fn substitute(&mut self, content: &str) {
         // Every boundary stays where it is, as in a copy.
         self.copy(content);

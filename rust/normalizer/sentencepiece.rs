@@ -72,7 +72,7 @@ impl SentencePieceOptions {
 #[serde(try_from = "SentencePieceOptions", into = "SentencePieceOptions")]
 pub struct SentencePiece {
     options: SentencePieceOptions,
-    /// The strings of the user's.
+    /// The user-defined pieces.
     symbols: Arc<Trie>,
     /// Which bytes one of them begins with.
     begins_symbol: AsciiSet,
@@ -92,7 +92,7 @@ impl SentencePiece {
     /// A normalizer with these options.
     ///
     /// # Errors
-    /// [`Error::Format`] for strings of the user's too many for memory.
+    /// [`Error::Format`] for too many user-defined strings for memory.
     pub fn new(options: SentencePieceOptions) -> Result<Self> {
         let strings = options.user_defined.iter().filter(|text| !text.is_empty());
         let symbols = Trie::new(strings.clone().map(|text| (text.as_bytes(), 0)).collect())?;
@@ -134,7 +134,7 @@ impl SentencePiece {
     }
 
     /// The bytes that are copied as they are if ASCII follows, whatever stands before
-    /// them: no rule, and no string of the user's, begins with one or continues one.
+    /// them: no rule, and no user-defined string, begins with one or continues one.
     pub(super) fn copied_by_themselves(&self) -> AsciiSet {
         let inner = self.options.charsmap.inner();
         let mut copied = std::array::from_fn(|byte| self.plain[byte] && !inner[byte]);

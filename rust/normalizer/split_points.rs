@@ -44,7 +44,7 @@ impl Surroundings {
         std::array::from_fn(|byte| self.images.get(byte).is_some_and(Option::is_some))
     }
 
-    /// Takes note that a step puts `content` in the place of the blank; `None` where that
+    /// Takes note that a step puts `content` instead of the blank; `None` where that
     /// is not a blank.
     fn replace_blank(&mut self, content: &str) -> Option<()> {
         self.blank = match content {

@@ -18,7 +18,7 @@ fn llama_steps_keep_their_way_back() {
     assert!(normalizer.normalize("").unwrap().is_none());
 }
 
-/// A step that puts `content` in the place of each `h`, `n` times over.
+/// A step that puts `content` instead of each `h`, `n` times over.
 fn replacing(n: usize, content: &str) -> Normalizer {
     let step = Normalizer::Replace { pattern: "h".into(), content: content.into() };
     Normalizer::Sequence { normalizers: vec![step; n] }

@@ -29,7 +29,7 @@ impl PreTokenizer {
         self.for_each_chunk_by(Level::best(), text, budget, f)
     }
 
-    /// The same, by a form of one's own choice.
+    /// The same, by the form of the caller's choice.
     pub(super) fn for_each_chunk_by<E: From<Error>>(
         &self,
         level: Level,

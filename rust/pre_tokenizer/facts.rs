@@ -38,7 +38,7 @@ impl PreTokenizer {
         }
     }
 
-    /// Whether a pattern of the user's cuts, whose work is limited.
+    /// Whether a custom pattern cuts, whose work is limited.
     pub(crate) fn runs_patterns(&self) -> bool {
         match self {
             Self::Regex(_) => true,

@@ -1,4 +1,4 @@
-//! `Marked`: Metaspace with a mark of the file's own in the place of `▁`.
+//! `Marked`: Metaspace with a mark that the file chooses in the place of `▁`.
 //!
 //! The same rules, one character at a time. Not for `▁`, whose splitter is in `metaspace`.
 

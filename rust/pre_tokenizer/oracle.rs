@@ -104,7 +104,7 @@ fn anything(_: char) -> bool {
     true
 }
 
-/// The alternatives of a pre-tokenizer; `None` for patterns of the user's and what files say alone.
+/// The alternatives of a pre-tokenizer; `None` for custom patterns and what files say alone.
 fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
     let lowercase = Contraction { any_case: false, optional: false };
     let any_case = Contraction { any_case: true, optional: false };
@@ -226,7 +226,7 @@ fn match_steps(steps: &[Step], text: &[char]) -> Option<usize> {
     }
 }
 
-/// The pieces of `text`; `None` for patterns of the user's and for sequences, which have no oracle here.
+/// The pieces of `text`; `None` for custom patterns and for sequences, which have no oracle here.
 pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize>>> {
     if *pre_tokenizer == PreTokenizer::UnicodeScripts {
         return Some(split_scripts(text));

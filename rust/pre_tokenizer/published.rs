@@ -95,7 +95,7 @@ impl PreTokenizer {
         })
     }
 
-    /// The name; that of the kind for a pattern of the user's and what files say alone.
+    /// The name; that of the kind for a custom pattern and what files say alone.
     pub fn name(&self) -> &'static str {
         if let Some((name, _)) = NAMED.iter().find(|(_, known)| known == self) {
             return name;

@@ -1,8 +1,8 @@
-//! `SplitPattern`: a pattern of the user's, compiled once.
+//! `SplitPattern`: a custom pattern, compiled once.
 //!
 //! Matches are pieces and so is what lies between them, as tokenizers'
 //! `Split(Regex(..), "isolated")` has it; what a pattern means and what runs it
-//! is told in `pattern`. `look_around` opts into the engine that goes back.
+//! is explained in `pattern`. `look_around` opts into the engine that goes back.
 //! Not for the published patterns: those have hand-written splitters.
 
 use std::ops::Range;

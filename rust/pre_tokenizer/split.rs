@@ -114,7 +114,7 @@ impl Split {
         self.behavior != Behavior::Removed
     }
 
-    /// Whether a pattern of the user's cuts.
+    /// Whether a custom pattern cuts.
     pub(super) fn runs_patterns(&self) -> bool {
         matches!(self.delimiter, Delimiter::Pattern(_))
     }

@@ -24,7 +24,7 @@ use crate::tokenizer::EncodeOptions;
 /// `layout` is `"sentitok"` (read by `sentitok.datasets.TokenDataset`), `"nanogpt"`,
 /// `"megatron"` or `"text"`.
 ///
-/// With `resume` a run goes on after the last finished shard of an earlier one over the same
+/// With `resume` a run continues after the last finished shard of an earlier one over the same
 /// source. That is the default for files. Texts in memory have no name to know them by: there
 /// a directory that holds a data set is an error unless `resume` says what to do.
 #[pyfunction]
@@ -71,9 +71,10 @@ pub(super) fn encode_files<'py>(
                 Error::Option {
                     option: "separator",
                     value: token.to_owned(),
-                    reason: "it is no token of this tokenizer; train one with it (--special), or add it by \
+                    reason:
+                        "it is not a token of this tokenizer; train one with it (--special), or add it by \
                          with_specials"
-                        .to_owned(),
+                            .to_owned(),
                 }
             })?),
         };
@@ -123,7 +124,7 @@ pub(super) fn encode_files<'py>(
     })
 }
 
-/// Refuses to go on with, or to leave alone, what may have been made of other texts.
+/// Refuses to resume, or to leave alone, what may have been made of other texts.
 fn refuse_unknown(out_dir: &Path) -> Result<()> {
     if Manifest::load(out_dir)?.is_none() {
         return Ok(());
@@ -131,8 +132,8 @@ fn refuse_unknown(out_dir: &Path) -> Result<()> {
     Err(Error::Option {
         option: "out_dir",
         value: out_dir.display().to_string(),
-        reason: "it holds a data set, and whether it is of the same texts cannot be told; choose another \
-                 directory, start over with resume=False, or go on with resume=True"
+        reason: "it holds a data set, and whether it is of the same texts is not known; choose another \
+                 directory, start over with resume=False, or continue with resume=True"
             .to_owned(),
     })
 }

@@ -28,7 +28,7 @@ const BATCH_ROWS: usize = BATCH_BYTES / 16;
 
 /// Documents that were read together.
 ///
-/// A sequence of `str`; a document that is no UTF-8 is `bytes`.
+/// A sequence of `str`; a document that is not UTF-8 is `bytes`.
 #[pyclass(frozen, sequence, name = "DocumentBatch", module = "sentitok._sentitok")]
 pub(super) struct PyDocumentBatch {
     pub(super) column: Arc<Column>,

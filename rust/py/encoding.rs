@@ -258,7 +258,7 @@ impl PyEncoding {
     /// of shape `(n, 2)`.
     ///
     /// `unit="chars"` counts characters as `text[start:end]` does; of bytes
-    /// that are no UTF-8, those of `text.decode("utf-8", "replace")`. A token
+    /// that are not UTF-8, those of `text.decode("utf-8", "replace")`. A token
     /// that holds a part of a character takes in the whole. `unit="bytes"`
     /// counts bytes of the UTF-8. By default white space around a token is left
     /// out where the file's post-processor says so, as Hugging Face does it;

@@ -257,7 +257,7 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
 /// Python can call goes through here, but for what only reads a field.
 pub(super) fn entry<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let outer = NET.with(|net| net.replace(Some(String::new())));
-    // Sound to go on after: classes are frozen, and a lock that a panic
+    // Sound to continue after: classes are frozen, and a lock that a panic
     // poisoned is an error where it is taken.
     let result = catch_unwind(AssertUnwindSafe(work));
     let place = NET.with(|net| net.replace(outer));

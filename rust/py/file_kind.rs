@@ -13,7 +13,7 @@ use crate::tokenizer::Tokenizer;
 
 /// What a file is by its beginning: `"tokenizer.json"`, `"tiktoken"`, ..., `"unknown"`.
 ///
-/// `None` of what is no file, such as a directory or a pipe.
+/// `None` of what is not a file, such as a directory or a pipe.
 #[pyfunction]
 pub(super) fn file_kind(path: PathBuf) -> PyResult<Option<&'static str>> {
     entry(|| Ok(FileKind::of_file(&path)?.map(FileKind::name)))

@@ -54,7 +54,7 @@ pub(super) fn of_tokenizer(
     Ok(ids)
 }
 
-/// Takes ids. Those that are no `u32` are unknown whatever the vocabulary;
+/// Takes ids. Those that are not a `u32` are unknown whatever the vocabulary;
 /// `max` is its greatest id, past which an iterator is not read on.
 fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
     // Before arrays: to ask a list for what it has not takes longer than to read a short one.
@@ -113,7 +113,7 @@ fn from_objects<'py>(
     Ok(ids)
 }
 
-/// Whether an object in the place of an id holds others.
+/// Whether an object instead of an id holds others.
 fn is_row(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.hasattr("__len__")? && !object.is_instance_of::<PyString>())
 }

@@ -199,7 +199,7 @@ pub(super) fn place(name: &str, object: &Bound<'_, PyAny>, n: usize) -> PyResult
     Ok(usize::try_from(place).ok().filter(|&place| place < n))
 }
 
-/// An object as a Python int; `None` for what is no whole number.
+/// An object as a Python int; `None` for what is not a whole number.
 pub(super) fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(Some(object.clone()));

@@ -1,4 +1,4 @@
-//! Paths that come from Python, told from texts that were given by mistake.
+//! Paths that come from Python, told apart from texts that were given by mistake.
 
 use std::path::PathBuf;
 

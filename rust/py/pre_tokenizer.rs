@@ -1,4 +1,4 @@
-//! `PreTokenizer`: named splitters, and patterns of the user's.
+//! `PreTokenizer`: named splitters, and custom patterns.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -115,7 +115,7 @@ impl PyPreTokenizer {
         entry(|| Ok(PreTokenizer::names().collect()))
     }
 
-    /// The name, or `"regex"` for a pattern of the user's.
+    /// The name, or `"regex"` for a custom pattern.
     #[getter]
     fn name(&self) -> PyResult<&'static str> {
         entry(|| Ok(self.pre_tokenizer.name()))

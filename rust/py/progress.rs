@@ -1,5 +1,5 @@
 //! Long jobs on behalf of Python: the interpreter left to others, Ctrl-C
-//! answered, a callback told how far the work is.
+//! answered, a callback that reports how far the work is.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 
-/// What Python is told while a job runs.
+/// What Python gets to know while a job runs.
 pub(super) struct Listener<'a> {
     callback: Option<&'a Py<PyAny>>,
     raised: Option<PyErr>,
@@ -24,7 +24,7 @@ impl<'a> Listener<'a> {
         Self { callback, raised: None }
     }
 
-    /// Looks for signals and tells the callback; `false` when one of them raised.
+    /// Looks for signals and calls the callback; `false` when one of them raised.
     pub fn tell(&mut self, py: Python<'_>, stage: Stage, done: u64, total: u64) -> bool {
         let told = py.check_signals().and_then(|()| match self.callback {
             Some(callback) => callback.call1(py, (stage.name(), done, total)).map(drop),

@@ -22,12 +22,12 @@ use crate::tokenizer::Tokenizer;
 
 const REPLACEMENT: &str = "\u{FFFD}";
 
-/// What decodes in the place of a backend.
+/// What decodes instead of a backend.
 struct Decoding {
     /// How often the backend was handed out when it was looked at.
     seen: u64,
     tokenizer: Arc<Tokenizer>,
-    /// Whether bytes that are no character become other text there.
+    /// Whether bytes that are not a character become other text there.
     joins_bytes: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// What a trainer learns one by one.
 #[derive(Clone, Copy)]
-pub(super) enum Learnt {
+pub(super) enum Trained {
     /// Merges.
     Merges(usize),
     /// Pieces of Unigram, which come from no merges.
@@ -23,7 +23,7 @@ pub(super) struct PyTrainReport {
     pub stop: String,
     pub totals: Totals,
     pub distinct_pieces: usize,
-    pub learnt: Learnt,
+    pub trained: Trained,
     pub dropped: Vec<(String, u64)>,
     pub count_seconds: f64,
     pub merge_seconds: f64,
@@ -50,12 +50,12 @@ impl PyTrainReport {
         self.distinct_pieces
     }
 
-    /// The number of merges learnt, without those of a base; Unigram learns none.
+    /// The number of trained merges, without those of a base; Unigram learns none.
     #[getter]
     fn merges(&self) -> usize {
-        match self.learnt {
-            Learnt::Merges(n) => n,
-            Learnt::Pieces(_) => 0,
+        match self.trained {
+            Trained::Merges(n) => n,
+            Trained::Pieces(_) => 0,
         }
     }
 
@@ -79,9 +79,9 @@ impl PyTrainReport {
 
     fn __repr__(&self) -> String {
         let (n, stop) = (self.distinct_pieces, &self.stop);
-        match self.learnt {
-            Learnt::Merges(learnt) => format!("TrainReport({learnt} merges from {n} pieces: {stop})"),
-            Learnt::Pieces(learnt) => format!("TrainReport({learnt} pieces from {n} words: {stop})"),
+        match self.trained {
+            Trained::Merges(trained) => format!("TrainReport({trained} merges from {n} pieces: {stop})"),
+            Trained::Pieces(trained) => format!("TrainReport({trained} pieces from {n} words: {stop})"),
         }
     }
 
@@ -90,9 +90,9 @@ impl PyTrainReport {
             let report = this.get();
             let totals = serde_json::to_string(&report.totals);
             let totals = totals.map_err(|error| Error::Internal(error.to_string()))?;
-            let (merges, pieces) = match report.learnt {
-                Learnt::Merges(n) => (Some(n), 0),
-                Learnt::Pieces(n) => (None, n),
+            let (merges, pieces) = match report.trained {
+                Trained::Merges(n) => (Some(n), 0),
+                Trained::Pieces(n) => (None, n),
             };
             let state = (
                 &report.stop,
@@ -118,8 +118,8 @@ impl PyTrainReport {
             let ((distinct_pieces, merges, pieces), (count_seconds, merge_seconds)) = (sizes, seconds);
             let totals = serde_json::from_str(totals);
             let totals = totals.map_err(|error| Error::format("totals", error.to_string()))?;
-            let learnt = merges.map_or(Learnt::Pieces(pieces), Learnt::Merges);
-            Ok(Self { stop, totals, distinct_pieces, learnt, dropped, count_seconds, merge_seconds })
+            let trained = merges.map_or(Trained::Pieces(pieces), Trained::Merges);
+            Ok(Self { stop, totals, distinct_pieces, trained, dropped, count_seconds, merge_seconds })
         })
     }
 }

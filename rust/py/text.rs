@@ -196,7 +196,7 @@ fn join_surrogates(text: &Bound<'_, PyString>) -> PyResult<Replaced> {
             let (end, before) = (error.valid_up_to(), String::from_utf8_lossy(&bytes[..error.valid_up_to()]));
             let index = before.chars().count() + joined.iter().filter(|&&at| at < end as u64).count();
             Err(Error::Encode(format!(
-                "surrogate at index {index} without its other half: it is no character; leave it out, \
+                "surrogate at index {index} without its other half: it is not a character; leave it out, \
                  or put U+FFFD for it"
             ))
             .into())
@@ -204,7 +204,7 @@ fn join_surrogates(text: &Bound<'_, PyString>) -> PyResult<Replaced> {
     }
 }
 
-/// Takes a string that is no document, such as a token: read as a piece is.
+/// Takes a string that is not a document, such as a token: read as a piece is.
 pub(super) fn name(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let Ok(text) = object.cast::<PyString>() else {
         return Err(PyTypeError::new_err(format!("a token is a str, not {}", given(object)?)));
@@ -236,7 +236,7 @@ pub(super) fn maybe_names(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Stri
     if object.is_none() { Ok(None) } else { names(object).map(Some) }
 }
 
-/// The bytes of a `str`, surrogates as three bytes each that are no UTF-8.
+/// The bytes of a `str`, surrogates as three bytes each that are not UTF-8.
 pub(super) fn surrogates_passed<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyBytes>> {
     Ok(text.call_method1("encode", ("utf-8", "surrogatepass"))?.cast_into::<PyBytes>()?)
 }
@@ -244,7 +244,7 @@ pub(super) fn surrogates_passed<'py>(text: &Bound<'py, PyString>) -> PyResult<Bo
 /// What becomes of a surrogate without its other half.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lone {
-    /// It stays three bytes that are no UTF-8.
+    /// It stays three bytes that are not UTF-8.
     Keep,
     /// U+FFFD.
     Replace,

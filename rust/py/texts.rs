@@ -28,7 +28,7 @@ pub(super) enum Texts {
 }
 
 /// Refuses a mapping, such as the rows of a call of `datasets.map`: its keys, which it gives when it
-/// is iterated, are no texts.
+/// is iterated, are not texts.
 pub(super) fn refuse_mapping(object: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         return Ok(());
@@ -42,7 +42,7 @@ pub(super) fn refuse_mapping(object: &Bound<'_, PyAny>, name: &str) -> PyResult<
     let first = keys.first().map_or("\"text\"", String::as_str);
     let has = if keys.is_empty() { String::new() } else { format!(" with {}", keys.join(", ")) };
     Err(PyTypeError::new_err(format!(
-        "{name} is a {kind}{has}: it is not read, as its keys are no texts; pass the texts of one key, as in \
+        "{name} is a {kind}{has}: it is not read, as its keys are not texts; pass the texts of one key, as in \
          {name}[{first}]"
     )))
 }

@@ -111,7 +111,7 @@ impl PyTokenizer {
     /// which special tokens of the text are tokens: `"none"`, `"all"`, a set, or
     /// `"raise"`. The ids are cut off after `max_tokens`. `errors="replace"`
     /// joins two surrogates that make a character, takes a lone one as U+FFFD, and
-    /// bytes that are no UTF-8 as they are; `"strict"` raises. `seed` is that of dropout.
+    /// bytes that are not UTF-8 as they are; `"strict"` raises. `seed` is that of dropout.
     /// `truncation` says from which text of a pair they are cut: `"longest_first"`,
     /// `"only_first"` or `"only_second"`; `truncation_side="left"` cuts at the beginning of a
     /// text, of which the last ids stay. With `is_split_into_words` a text is a list of words.

@@ -16,7 +16,7 @@ use super::numbers::{
 };
 use super::pipeline;
 use super::progress::run;
-use super::report::{Learnt, PyTrainReport};
+use super::report::{PyTrainReport, Trained};
 use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
@@ -127,7 +127,7 @@ fn train(
         stop: trained.stop.to_string(),
         totals: *counts.totals(),
         distinct_pieces: counts.len(),
-        learnt: Learnt::Merges(trained.merges.len()),
+        trained: Trained::Merges(trained.merges.len()),
         dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
         count_seconds: seconds,
         merge_seconds: started.elapsed().as_secs_f64(),

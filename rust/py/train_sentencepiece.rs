@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::corpus::{Corpus, Given};
 use super::counting::Reading;
 use super::progress::run;
-use super::report::{Learnt, PyTrainReport};
+use super::report::{PyTrainReport, Trained};
 use super::tokenizer::PyTokenizer;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
@@ -171,7 +171,7 @@ impl SentencePieceTraining {
             stop: stop_text(trained.stop),
             totals: *counts.totals(),
             distinct_pieces: counts.len(),
-            learnt: Learnt::Merges(trained.n_merges),
+            trained: Trained::Merges(trained.n_merges),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),
@@ -184,7 +184,7 @@ impl SentencePieceTraining {
 fn stop_text(stop: MergeStop) -> String {
     match stop {
         MergeStop::NoPairs => {
-            format!("{stop}; SentencePiece goes on with pairs of count 0, which no text needs")
+            format!("{stop}; SentencePiece continues with pairs of count 0, which no text needs")
         }
         other => other.to_string(),
     }

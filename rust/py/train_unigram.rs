@@ -15,7 +15,7 @@ use super::numbers::{
 };
 use super::pipeline;
 use super::progress::run;
-use super::report::{Learnt, PyTrainReport};
+use super::report::{PyTrainReport, Trained};
 use super::text::names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{BOS, EOS, special_tokens};
@@ -174,7 +174,7 @@ pub(super) fn train_unigram(
             stop: trained.stop.to_string(),
             totals: *counts.totals(),
             distinct_pieces: counts.len(),
-            learnt: Learnt::Pieces(tokenizer.vocab_size()),
+            trained: Trained::Pieces(tokenizer.vocab_size()),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),

@@ -36,7 +36,7 @@ const MOST_READ_AGAIN: usize = 48;
 /// instructions; with longer ones that repeat themselves a single search would not be linear.
 const MOST_COMPARED: usize = 256;
 
-/// The automaton of some strings; a match is told by its place among them.
+/// The automaton of some strings; a match is known by its place among them.
 fn leftmost_longest<S: AsRef<[u8]>>(strings: &[S]) -> Result<AhoCorasick, BuildError> {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)

@@ -1,4 +1,4 @@
-//! `Pattern`: a regular expression of the user's or of a file, compiled once.
+//! `Pattern`: a regular expression that users or files give, compiled once.
 //!
 //! What a pattern means is [`dialect`]'s affair. Two engines run it: [`linear`],
 //! whose searches are linear in what they read, without look-around; and

@@ -6,7 +6,7 @@
 //! beside its scalar rule in `pre_tokenizer`; `fill` writes the pieces, and
 //! the next window begins at the last of these places. So nothing is carried
 //! from one window to the next, and a window that decides nothing is left to
-//! the scalar rule, which is the definition and the oracle of all this.
+//! the scalar rule, which is the reference implementation and the oracle of all this.
 //!
 //! There are two forms, AVX2 and words of 64 bits (`portable`), and the
 //! choice is made once. What is `unsafe` here are calls into
@@ -112,7 +112,7 @@ impl Level {
         }
     }
 
-    /// Writes the ASCII words that a text begins with, `▁` in the place of each space between
+    /// Writes the ASCII words that a text begins with, `▁` instead of each space between
     /// two of them, as far as there is room and some text behind them; returns how many bytes
     /// were read, and how many written. Before a character of more bytes it stops one byte early.
     pub(crate) fn spell_spaces(self, bytes: &[u8], out: &mut Room) -> (usize, usize) {

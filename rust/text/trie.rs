@@ -3,7 +3,7 @@
 //! A double array (Aoe 1989) addressed by exclusive or, in one flat vector of
 //! words: a unit holds the byte that leads to it, where its children are, and
 //! the piece that ends there. No two nodes share the place of their children,
-//! so the byte alone tells whether a child is one's own.
+//! so the byte alone tells whether a child belongs to the node.
 //! Built in the order of the sorted pieces; time is linear in their bytes.
 
 use crate::error::{Error, Result};

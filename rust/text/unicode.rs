@@ -58,7 +58,7 @@ impl Script {
     pub const KATAKANA: Self = Self(4);
 }
 
-/// The script of a character, by binary search: for tables of one's own, not
+/// The script of a character, by binary search: for new tables, not
 /// for each character of a text.
 pub fn script(c: char) -> Script {
     let run = scripts::RUNS.partition_point(|run| run.0 <= c as u32);

@@ -1,6 +1,6 @@
 //! Bytes as stretches of text, and of bytes that are not text, alternately.
 //!
-//! Counting and encoding both go by them, so that what is learnt from invalid
+//! Counting and encoding both go by them, so that what is cached from invalid
 //! bytes is what they are encoded with: each longest run of them is one piece.
 //! Not a decoder: nothing is replaced here.
 

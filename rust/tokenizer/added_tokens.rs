@@ -178,7 +178,7 @@ impl AddedTokens {
     /// The special tokens with these names.
     ///
     /// # Errors
-    /// [`Error::Encode`] for a name that is no special token, the least of many.
+    /// [`Error::Encode`] for a name that is not a special token, the least of many.
     pub(crate) fn named(&self, names: &[String]) -> Result<Named> {
         let mut named = vec![0; self.tokens.len().div_ceil(64)].into_boxed_slice();
         let mut unknown: Option<&String> = None;
@@ -214,7 +214,7 @@ impl AddedTokens {
         let (n, first) = (specials().count(), specials().take(SHOWN).collect::<Vec<_>>());
         let more = if n > SHOWN { format!(" and {} more", n - SHOWN) } else { String::new() };
         Error::Encode(format!(
-            "{name:?} is no special token of this tokenizer; its special tokens are {first:?}{more}"
+            "{name:?} is not a special token of this tokenizer; its special tokens are {first:?}{more}"
         ))
     }
 }

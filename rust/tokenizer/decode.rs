@@ -1,6 +1,6 @@
 //! Ids to text.
 //!
-//! [`Tokenizer::push_bytes`], id by id, is the definition. Once a text has begun,
+//! [`Tokenizer::push_bytes`], id by id, is the reference implementation. Once a text has begun,
 //! most decoders write the same bytes for a token wherever it stands; those are
 //! looked up in a table, made at the first call.
 
@@ -33,7 +33,7 @@ impl Tokenizer {
         Ok(bytes)
     }
 
-    /// The text of ids; bytes that are no character become U+FFFD.
+    /// The text of ids; bytes that are not a character become U+FFFD.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id without a token.

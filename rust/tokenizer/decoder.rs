@@ -54,7 +54,7 @@ pub enum Decoder {
     /// A space before each token that does not begin with the prefix, which is
     /// left out, but for the first token (BERT).
     WordPiece {
-        /// What the tokens begin with that go on with a word.
+        /// What the tokens begin with that continue a word.
         prefix: String,
         /// Whether spaces before punctuation and English contractions go.
         cleanup: bool,
@@ -94,7 +94,7 @@ impl Decoder {
                 }
                 let spaces =
                     out[from..].iter().take(state.to_strip).take_while(|&&byte| byte == b' ').count();
-                // The run of spaces goes on only if the whole token was spaces.
+                // The run of spaces continues only if the whole token was spaces.
                 state.to_strip = if out.len() == from + spaces { state.to_strip - spaces } else { 0 };
                 out.drain(from..from + spaces);
             }

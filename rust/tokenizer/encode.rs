@@ -86,7 +86,7 @@ impl Tokenizer {
                 Segment::Special(content) => {
                     let Some(token) = self.added.by_content(content).filter(|token| token.special) else {
                         return Err(Error::Encode(format!(
-                            "{content:?} is no special token of this tokenizer; add it by with_specials"
+                            "{content:?} is not a special token of this tokenizer; add it by with_specials"
                         )));
                     };
                     Encoding {
@@ -187,7 +187,7 @@ impl Tokenizer {
             let mut lens = ids.each_ref().map(|sink| sink.ids.len());
             let weights = self.template.weights(true);
             if room % (weights[0] + weights[1]) > 0 && lens == [room, room] {
-                // Both may go on, and the odd id is the longer one's.
+                // Both may continue, and the odd id is the longer one's.
                 let whole = EncodeOptions { max_tokens: None, add_special_tokens: false, ..*options };
                 lens = [self.count(texts[0], whole)?, self.count(texts[1], whole)?];
             }

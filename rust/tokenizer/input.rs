@@ -29,7 +29,7 @@ impl<'a> Input<'a> {
         self.len() == 0
     }
 
-    /// The text; `None` if the bytes are no UTF-8.
+    /// The text; `None` if the bytes are not UTF-8.
     pub fn text(self) -> Option<&'a str> {
         match self {
             Self::Text(text) => Some(text),

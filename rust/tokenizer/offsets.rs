@@ -111,7 +111,7 @@ impl Tokenizer {
     }
 
     /// Writes the offsets of the ids of a text, which stand between `around` ids of
-    /// the template's, if they are sums; `false`, with the cells to be written anew,
+    /// the template's, if they are sums; `false`, with the cells to be written again,
     /// if they are not.
     pub(crate) fn write_by_length(
         &self,

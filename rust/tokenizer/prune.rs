@@ -28,7 +28,7 @@ pub type IdMap = Vec<Option<TokenId>>;
 impl Tokenizer {
     /// A tokenizer of the tokens `keep`, in their order, and of those it cannot
     /// do without: added tokens, the unknown token, the template's, single
-    /// bytes, unused pieces, the user's pieces with a space, and what kept tokens
+    /// bytes, unused pieces, the user-defined pieces with a space, and what kept tokens
     /// are merged from.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Tokenizer {
         let unk = self.model.unk_token().and_then(|token| vocab.id(token.as_bytes()));
         let added = self.added.tokens().iter().map(|token| token.id);
         let fallback = vocab.iter().map(|(id, _)| id).filter(|&id| self.model.fallback_byte(id).is_some());
-        // A piece of the user's with a space keeps the normalizer from that space,
+        // A user-defined piece with a space keeps the normalizer from that space,
         // and is no id of any text: texts without pruned ids hang on it.
         let shields = self.pipeline.normalizer.iter().flat_map(|normalizer| match normalizer {
             Normalizer::SentencePiece(normalizer) => &normalizer.options().user_defined[..],
@@ -100,7 +100,7 @@ impl Tokenizer {
         Ok((tokenizer, map))
     }
 
-    /// The pipeline, whose normalizer knows no pieces of the user's that are gone.
+    /// The pipeline, whose normalizer knows no user-defined pieces that are gone.
     fn pruned_pipeline(&self, new_id: &impl Fn(TokenId) -> Option<TokenId>) -> Result<Pipeline> {
         let mut pipeline = self.pipeline.clone();
         if let Some(Normalizer::SentencePiece(normalizer)) = &pipeline.normalizer {

@@ -114,14 +114,14 @@ impl Spans<'_> {
             if are_plain || raw_words.keeps_places(raw_word) {
                 let before = spans.len();
                 let mut is_known = true;
-                let told = token_lengths.and_then(|token_lengths| {
+                let found = token_lengths.and_then(|token_lengths| {
                     token_lengths.walk(text.as_bytes(), piece, to_come, |id, start, end| {
                         is_known &= unk_id != Some(id);
                         spans.push([(base + start) as u64, (base + end) as u64]);
                     })
                 });
                 // A source text is what the unknown word became.
-                if let Some(n) = told.filter(|_| is_known || source_texts.is_none()) {
+                if let Some(n) = found.filter(|_| is_known || source_texts.is_none()) {
                     *to_come = &to_come[n..];
                     continue;
                 }

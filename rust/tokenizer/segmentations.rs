@@ -1,7 +1,7 @@
 //! Other ways to cut a text than the best: n-best and sampling, for Unigram.
 //!
 //! The whole text is one lattice. That is what its pieces one after the other
-//! would give, for where the splitter cuts no token goes on.
+//! would give, for where the splitter cuts no token continues.
 //! Source: Kudo 2018, "Subword Regularization".
 
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`Error::Encode`] unless the model is Unigram; [`Error::Option`] for an
-    /// `alpha` that is no number from 0; [`Error::Memory`] where there is none.
+    /// `alpha` that is not a number from 0; [`Error::Memory`] where there is none.
     pub fn sample(&self, text: &str, alpha: f64, seed: u64) -> Result<Vec<TokenId>> {
         check_alpha(alpha)?;
         let (model, text) = self.lattice_text(text)?;

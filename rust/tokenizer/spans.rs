@@ -1,7 +1,7 @@
 //! `Spans`: a sink that keeps where in the original text each id came from.
 //!
 //! No token is chosen twice. The ids are known, or come from the model's caches, and how far each reaches
-//! is told by the ids ([`TokenLengths`](crate::token_lengths::TokenLengths)), piece by piece. Only a piece whose
+//! follows from the ids ([`TokenLengths`](crate::token_lengths::TokenLengths)), piece by piece. Only a piece whose
 //! ids do not tell is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
 //! [`Reference`] takes for all pieces.
 

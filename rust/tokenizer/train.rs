@@ -1,4 +1,4 @@
-//! From what a trainer gives to a tokenizer, and back to a base to go on from.
+//! From what a trainer gives to a tokenizer, and back to a base to extend.
 //!
 //! Not a trainer: the order of merges is the affair of [`crate::trainers::bpe`].
 
@@ -36,7 +36,7 @@ impl Tokenizer {
     /// decoder, and what its model does beside merging.
     ///
     /// # Errors
-    /// [`Error::Format`] for an unknown token that is no token.
+    /// [`Error::Format`] for an unknown token that is not a token.
     pub fn from_trained(
         trainer: &BpeTrainer,
         unk_token: Option<&str>,
@@ -83,7 +83,7 @@ impl Tokenizer {
         })
     }
 
-    /// What a trainer needs to go on from this tokenizer.
+    /// What a trainer needs to extend this tokenizer.
     ///
     /// # Errors
     /// [`Error::Option`] for a tokenizer that is not BPE, or whose scores no list
@@ -93,7 +93,7 @@ impl Tokenizer {
             return Err(Error::Option {
                 option: "extend",
                 value: self.model.name().into(),
-                reason: "only BPE goes on from a base; train without it, or give a BPE tokenizer".into(),
+                reason: "only BPE extends a base; train without it, or give a BPE tokenizer".into(),
             });
         };
         let vocab = bpe.vocab();
@@ -128,7 +128,7 @@ fn options_that_stay(base: &Bpe) -> BpeOptions {
 }
 
 fn id_of(id: usize) -> Result<TokenId> {
-    TokenId::try_from(id).map_err(|_| Error::Internal(format!("id {id} is no u32")))
+    TokenId::try_from(id).map_err(|_| Error::Internal(format!("id {id} is not a u32")))
 }
 
 /// What turns the ids of a tokenizer trained so into text.

@@ -35,7 +35,7 @@ impl Tokenizer {
         Self::from_unigram(trainer, counts.pipeline().clone(), &trained)
     }
 
-    /// Refuses text that is cut where pieces would have to go on: at spaces which
+    /// Refuses text that is cut where pieces would have to continue: at spaces which
     /// pieces may hold, or before those that stand at the end of words.
     ///
     /// # Errors
@@ -106,7 +106,8 @@ impl Tokenizer {
             return Ok(tokenizer);
         }
         shield(&mut pipeline, trained)?;
-        let id = |at: usize| TokenId::try_from(at).map_err(|_| Error::Internal(format!("id {at} is no u32")));
+        let id =
+            |at: usize| TokenId::try_from(at).map_err(|_| Error::Internal(format!("id {at} is not a u32")));
         let mut added = Vec::new();
         let mut unk_id = None;
         for (at, piece) in trained.pieces.iter().enumerate() {

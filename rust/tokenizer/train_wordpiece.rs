@@ -39,7 +39,7 @@ impl Tokenizer {
     /// a text if they are special tokens.
     ///
     /// # Errors
-    /// [`crate::Error::Format`] if the unknown token is no token.
+    /// [`crate::Error::Format`] if the unknown token is not a token.
     pub fn from_wordpiece(
         options: WordPieceOptions,
         pipeline: Pipeline,

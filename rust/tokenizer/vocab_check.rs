@@ -20,7 +20,7 @@ pub struct Diagnosis {
     /// Tokens that the model can make, but whose text the normalizer changes
     /// or the splitter cuts.
     pub split: Vec<TokenId>,
-    /// Tokens that are no whole characters: a byte-level model needs some.
+    /// Tokens that are not whole characters: a byte-level model needs some.
     pub partial: Vec<TokenId>,
     /// Ids below the greatest that no token has.
     pub gaps: Vec<TokenId>,

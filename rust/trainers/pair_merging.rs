@@ -98,7 +98,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// As trainers are told.
+    /// As trainers report it.
     pub(crate) fn new(vocab_size: usize, min_frequency: u64, threads: Option<usize>) -> Self {
         let threads = parallel::n_threads(threads);
         Self { vocab_size, min_frequency: min_frequency.max(1), threads }

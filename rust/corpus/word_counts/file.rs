@@ -173,7 +173,7 @@ impl<R: BufRead> CountsReader<R> {
         self.piece.clear();
         self.piece.make_room(space)?;
         if let Err(error) = STANDARD.decode_vec(&self.line[..space], &mut self.piece) {
-            return Err(self.error(format!("the piece is no base64: {error}")));
+            return Err(self.error(format!("the piece is not base64: {error}")));
         }
         let Some(count) = parse_count(&self.line[space + 1..]) else {
             let count = String::from_utf8_lossy(&self.line[space + 1..]).into_owned();
@@ -220,7 +220,7 @@ impl<R: BufRead> CountsReader<R> {
                 return Ok(false);
             }
             if is_empty || self.line.len() + n > MAX_LINE {
-                return Err(self.error("the line has no end; the file was cut short, or is no count file"));
+                return Err(self.error("the line has no end; the file was cut short, or is not a count file"));
             }
             memory::extend(&mut self.line, &part[..n])?;
             self.input.consume(n + usize::from(end.is_some()));

@@ -2,7 +2,7 @@
 //!
 //! SentencePiece leaves out a `▁` of the first token, or of each while there is no
 //! text yet. `Strip` comes after the tokens were joined and takes spaces, whatever
-//! they were. The two are equal unless the pieces are of a kind that is told here.
+//! they were. The two are equal unless the pieces are of a kind that is reported here.
 
 use crate::text::SPACE_MARK_BYTES;
 use crate::tokenizer::decoder::{SentencePieceDecoder, StripMarks};

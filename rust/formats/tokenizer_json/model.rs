@@ -33,7 +33,7 @@ pub(in crate::formats) enum ModelExtras {
         scores: Vec<f32>,
         /// Tokens that no text becomes, ids ascending.
         control: Vec<TokenId>,
-        /// Tokens of the user's, found before all merging, ids ascending.
+        /// User-defined tokens, found before all merging, ids ascending.
         user_defined: Vec<TokenId>,
         /// Tokens that are taken apart again, ids ascending.
         unused: Vec<TokenId>,

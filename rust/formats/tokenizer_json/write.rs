@@ -217,7 +217,7 @@ pub(super) fn spell_all(model: &Model) -> Result<Vec<Cow<'_, str>>> {
     let mut spelled = vec![Cow::Borrowed(""); vocab.id_limit()];
     for (id, bytes) in vocab.iter_all() {
         spelled[id as usize] = spell_id(model, id, bytes).ok_or_else(|| {
-            not_representable(format!("the token of id {id} is no UTF-8: {}", crate::pipeline::hex(bytes)))
+            not_representable(format!("the token of id {id} is not UTF-8: {}", crate::pipeline::hex(bytes)))
         })?;
     }
     Ok(spelled)

@@ -37,7 +37,9 @@ pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
         && !whole.options().charsmap.is_empty()
         && !whole.options().user_defined.is_empty()
     {
-        found.push("rules of normalization apply in the user's pieces, too, and to marks after them".into());
+        found.push(
+            "rules of normalization apply in the user-defined pieces, too, and to marks after them".into(),
+        );
     }
     if let Model::Bpe(model) = &**tokenizer.model()
         && tokenizer.model().dropout().is_some()

@@ -1,6 +1,6 @@
 //! A Unigram model in tokenizer.json: pieces with scores, but without kinds.
 //!
-//! So a piece of the user's is written with the score that it has in the search,
+//! So a user-defined piece is written with the score that it has in the search,
 //! and one that is not used with a score by which it never wins. Neither may
 //! change what an unknown character costs, where that decides anything. A special
 //! piece is found before the model sees the text, unless it holds a space or `▁`,

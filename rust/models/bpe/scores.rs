@@ -83,7 +83,7 @@ impl Scored {
         let by_id = orders::by_rank(&symbols);
         let mut pairs = PairTable::with_capacity(by_id.len());
         for (left, right, Merged { id, .. }) in by_id.iter() {
-            // Characters beside each other that spell a piece of the user's
+            // Characters beside each other that spell a user-defined piece
             // were found as such, so such a piece is neither a result nor a part.
             if ![left, right, id].iter().any(|id| user.contains(id)) {
                 pairs.insert(left, right, Merged { rank: ranks[id as usize], id });
@@ -232,7 +232,7 @@ fn check(vocab: &Vocab, scores: &[f32], options: &BpeOptions) -> Result<()> {
         [("control", &options.control), ("user_defined", &options.user_defined), ("unused", &options.unused)]
     {
         if let Some(id) = ids.iter().find(|id| vocab.bytes(**id).is_none_or(<[u8]>::is_empty)) {
-            return wrong(format!("the {name} id {id} is no piece of the vocabulary"));
+            return wrong(format!("the {name} id {id} is not a piece of the vocabulary"));
         }
     }
     let affix = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
@@ -311,7 +311,7 @@ impl Bpe {
         let hidden = |id: &TokenId| *id as usize >= self.vocab.id_limit();
         let of_hidden = self.pairs.iter().filter(|(left, right, _)| hidden(left) || hidden(right));
         if let Some(merged) = of_hidden.map(|(_, _, merged)| merged).min() {
-            return Err(format!("token {} holds a character that is no token", name(merged.id)));
+            return Err(format!("token {} holds a character that is not a token", name(merged.id)));
         }
         let mut merges = self.merges_of_scores();
         let merged = |&(left, right): &(TokenId, TokenId)| self.pairs.get(left, right);

@@ -109,7 +109,7 @@ impl Worker<'_> {
         found.map_err(|error| self.forget(error))
     }
 
-    /// Forgets what was learnt, of which ids may be missing.
+    /// Forgets what was cached, whose ids may be missing.
     #[cold]
     fn forget(&mut self, error: Error) -> Error {
         let dropout = self.scratch.dropout.take();

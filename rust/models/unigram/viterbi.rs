@@ -16,7 +16,7 @@ use crate::vocab::{TokenId, Vocab};
 
 /// How much less probable an unknown character is than the rarest piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
-/// What a piece of the user's is worth for each byte after the first.
+/// What a user-defined piece is worth for each byte after the first.
 const USER_DEFINED_BONUS: f64 = 0.1;
 
 /// The best way to one end so far.

@@ -23,7 +23,7 @@ pub(crate) trait Cleaner {
     /// Whether letters become lower case.
     fn lowers(&self) -> bool;
 
-    /// Writes the word that a raw word becomes in the place of `word`; `false`, and `word` means nothing,
+    /// Writes the word that a raw word becomes instead of `word`; `false`, and `word` means nothing,
     /// where that may be more than one word.
     fn clean_word(&self, raw_word: &str, word: &mut String) -> bool;
 

@@ -41,7 +41,7 @@ impl RawWords {
         raw_word.chars().all(|c| self.table.keeps_places(c))
     }
 
-    /// Writes the word that a raw word becomes in the place of `word`; `false`, and `word` means nothing,
+    /// Writes the word that a raw word becomes instead of `word`; `false`, and `word` means nothing,
     /// where that may be more than one word.
     #[inline]
     pub(crate) fn clean_word(&self, raw_word: &str, word: &mut String) -> bool {

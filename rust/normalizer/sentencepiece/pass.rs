@@ -51,14 +51,14 @@ impl<'a, R: Rewrite> Pass<'a, R> {
         self.after_space = false;
     }
 
-    /// Puts text that holds neither spaces nor marks in the place of `old_len` bytes.
+    /// Puts text that holds neither spaces nor marks instead of `old_len` bytes.
     pub(super) fn text_in_place(&mut self, old_len: usize, text: &str) {
         self.release();
         self.out.replace(old_len, text);
         self.after_space = false;
     }
 
-    /// Puts `new` in the place of `old_len` bytes.
+    /// Puts `new` instead of `old_len` bytes.
     pub(super) fn replace(&mut self, old_len: usize, new: &str) {
         if !self.started && new == " " && self.options.remove_extra_whitespaces {
             self.out.replace(old_len, "");

@@ -142,7 +142,7 @@ impl PyEncodingBatch {
         Ok(trim_widths.map(Cow::Owned))
     }
 
-    /// Sums as an array; `None` where spans are no sums.
+    /// Sums as an array; `None` where spans are not sums.
     fn by_length<'py>(
         &self,
         py: Python<'py>,

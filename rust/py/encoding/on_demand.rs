@@ -29,7 +29,7 @@ impl PyEncoding {
         self.traces.get(py).ok_or_else(|| Error::Internal("an encoding lost its spans".to_owned()).into())
     }
 
-    /// Start and end of each id, unsigned; of an encoding that is no row.
+    /// Start and end of each id, unsigned; of an encoding that is not a row.
     pub(super) fn made_offsets<'py>(
         &self,
         py: Python<'py>,

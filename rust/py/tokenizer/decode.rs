@@ -23,7 +23,7 @@ const GROUP_IDS: i64 = 1 << 14;
 /// Bytes of a text that take about as long as to make an object.
 const BYTES_OF_TURN: usize = 1 << 6;
 
-/// The text of bytes; those that are no character become U+FFFD. Python checks
+/// The text of bytes; those that are not a character become U+FFFD. Python checks
 /// them while it reads them, so they are not checked before.
 pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match PyString::from_bytes(py, bytes) {
@@ -81,7 +81,7 @@ impl PyTokenizer {
 
 #[pymethods]
 impl PyTokenizer {
-    /// The text of ids; bytes that are no character become U+FFFD. Ids without a token
+    /// The text of ids; bytes that are not a character become U+FFFD. Ids without a token
     /// raise, or with `errors="ignore"` are left out.
     #[pyo3(signature = (ids, *, skip_special_tokens = false, errors = Unknown::Raise))]
     #[pyo3(text_signature = "($self, ids, *, skip_special_tokens=False, errors='raise')")]

@@ -162,7 +162,7 @@ impl PyTokenizer {
     /// A file that says all of it gives it back: tokenizers saved as `.sentitok`, and those of
     /// `method="sentencepiece"` saved as `.model`, have one fingerprint before and after. Unigram of
     /// `train_unigram(method="full")` has another one than its `.model`, of which four parts differ:
-    /// scores are summed, and kept, in 32 bits in place of 64; nothing is cut before the model in place
+    /// scores are summed, and kept, in 32 bits instead of 64; nothing is cut before the model in place
     /// of words; and decoding is SentencePiece's, with its text for what is unknown.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> PyResult<&str> {

@@ -150,7 +150,7 @@ impl<'a> Scanner<'a> {
         self.rest = rest;
     }
 
-    /// Writes `new` in the place of `len` bytes.
+    /// Writes `new` instead of `len` bytes.
     fn replace(&mut self, len: usize, new: &str) {
         self.rest = self.rest.get(len..).unwrap_or("");
         self.out.push_str(new);

@@ -59,7 +59,7 @@ pub(super) fn class_of(leaf: &str, folded: bool) -> Outcome<ClassUnicode> {
     match hir.kind() {
         HirKind::Class(Class::Unicode(class)) => Ok(class.clone()),
         HirKind::Class(Class::Bytes(class)) => {
-            class.to_unicode_class().ok_or_else(|| format!("{leaf} names bytes that are no text"))
+            class.to_unicode_class().ok_or_else(|| format!("{leaf} names bytes that are not text"))
         }
         HirKind::Literal(literal) => {
             match std::str::from_utf8(&literal.0).map(|text| text.chars().collect::<Vec<_>>()) {

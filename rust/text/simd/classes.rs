@@ -76,7 +76,7 @@ pub(crate) fn long<B: Block, const N: usize>(
     long_by_lead(window, classes, by_lead, look_up)
 }
 
-/// The flags of characters that are told by their lead bytes.
+/// The flags of characters that lead bytes decide.
 pub(crate) struct ByLead<F> {
     /// Those of U+4000 to U+9FFF, without the hexagrams, U+4DC0 to U+4DFF.
     pub(crate) ideographs: Flags,

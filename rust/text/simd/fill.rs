@@ -18,7 +18,7 @@ pub(crate) trait Tiles {
     /// Where pieces start in a window that begins with the start of one.
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts;
 
-    /// End of the piece at `start`, one character at a time: the definition.
+    /// End of the piece at `start`, one character at a time: the reference implementation.
     fn piece_end(&self, bytes: &[u8], start: usize) -> usize;
 }
 

@@ -50,7 +50,7 @@ pub(super) fn spell<L: Load>(load: L, bytes: &[u8], out: &mut Room) -> (usize, u
     (read, written)
 }
 
-/// Writes the first `taken` bytes, a mark in the place of each space; returns how many bytes
+/// Writes the first `taken` bytes, a mark instead of each space; returns how many bytes
 /// that makes.
 #[inline(always)]
 fn copy(source: &[u8; SOURCE], room: &mut [u8; WRITTEN], taken: usize, spaces: u64) -> usize {

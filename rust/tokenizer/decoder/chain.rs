@@ -49,7 +49,7 @@ pub enum Step {
     },
     /// A space before each token that does not begin with the prefix, which goes.
     WordPiece {
-        /// What the tokens begin with that go on with a word.
+        /// What the tokens begin with that continue a word.
         prefix: String,
         /// Whether spaces before punctuation and English contractions go.
         cleanup: bool,
@@ -190,7 +190,7 @@ impl Step {
             // Nothing stands between all characters.
             Self::Suffix { suffix } if suffix.is_empty() => 2,
             Self::Ctc { word_delimiter_token, cleanup: true, .. } if word_delimiter_token.is_empty() => 2,
-            // A byte that is no text becomes U+FFFD.
+            // A byte that is not text becomes U+FFFD.
             Self::ByteLevel => 3,
             _ => 1,
         }
@@ -310,7 +310,7 @@ fn text_of_bytes(bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Bytes as text: what is no character becomes U+FFFD.
+/// Bytes as text: what is not a character becomes U+FFFD.
 fn of_text(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for chunk in bytes.utf8_chunks() {

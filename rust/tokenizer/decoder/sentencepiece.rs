@@ -2,7 +2,7 @@
 //!
 //! `▁` is a space, that of the dummy prefix goes; byte tokens are bytes;
 //! control tokens are nothing, the unknown token a mark of its own. Bytes that
-//! are no UTF-8 stay what they are here: made text, a broken character is one
+//! are not UTF-8 stay what they are here: made text, a broken character is one
 //! U+FFFD, where SentencePiece writes one for each byte.
 
 use crate::text::SPACE_MARK;

@@ -50,7 +50,7 @@ impl StreamDecoder {
     }
 }
 
-/// How many bytes at the end are the start of a character that may go on.
+/// How many bytes at the end are the start of a character that may continue.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     match bytes.utf8_chunks().last() {
         // A chunk's invalid bytes are a maximal start of a character; they may go

@@ -18,7 +18,7 @@ pub enum OffsetUnit {
 /// Spans in bytes as offsets in characters.
 ///
 /// A span that starts or ends inside a character takes the whole character in.
-/// Bytes that are no UTF-8 count as the characters U+FFFD they would be
+/// Bytes that are not UTF-8 count as the characters U+FFFD they would be
 /// replaced by, as in [`String::from_utf8_lossy`]. Spans may stand in any
 /// order; the text is read once or twice.
 ///

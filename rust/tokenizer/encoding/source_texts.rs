@@ -13,7 +13,7 @@ pub struct SourceTexts {
 }
 
 impl SourceTexts {
-    /// Sets the text of a place after all others; bytes that are no UTF-8 become U+FFFD.
+    /// Sets the text of a place after all others; bytes that are not UTF-8 become U+FFFD.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.

@@ -239,7 +239,7 @@ impl LinkedPieces {
         elsewhere.into_iter().try_for_each(|at| books.stands(pair, at))
     }
 
-    /// Merges the pair at a place, and tells of each pair that goes or comes.
+    /// Merges the pair at a place, and reports each pair that goes or comes.
     fn merge(&mut self, at: u32, word: u32, id: TokenId, books: &mut Books, tokens: &Tokens) -> Result<()> {
         let weight = self.weights[word as usize];
         let at = at as usize;

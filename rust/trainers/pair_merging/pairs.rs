@@ -152,7 +152,7 @@ impl Pairs {
         std::mem::take(&mut self.list[pair.index as usize]).positions
     }
 
-    /// Takes out all pairs of a token, and tells their numbers.
+    /// Takes out all pairs of a token, and returns their numbers.
     pub(super) fn forget(&mut self, id: TokenId, mut forgotten: impl FnMut(u32)) {
         let Self { list, index } = self;
         index.retain(|&key, &mut number| {

@@ -50,7 +50,7 @@ pub(crate) trait Order {
     fn push(&mut self, tokens: &Tokens, pair: Candidate) -> Result<()>;
 
     /// The pair to merge. Pairs rarer than `least` that come to the front are
-    /// removed; `is_last` tells that outside the window there is none to come.
+    /// removed; `is_last` says that outside the window there is none to come.
     fn best(&mut self, tokens: &Tokens, pairs: &mut Pairs, least: u64, is_last: bool) -> Next;
 
     /// Drops the pair that [`Order::best`] gave.
@@ -62,7 +62,7 @@ pub(crate) trait Order {
     /// Notes that a pair became `id` at so many places, before other pairs change.
     fn merged(&mut self, _pair: (TokenId, TokenId), _id: TokenId, _by: u64) {}
 
-    /// The changes of a merge are told: what the new counts of its two symbols
+    /// The changes of a merge are known: what the new counts of its two symbols
     /// mean for their other pairs can be seen to.
     fn settle(&mut self, _pairs: &Pairs, _pair: (TokenId, TokenId)) {}
 }
@@ -135,7 +135,7 @@ impl<O: Order> PairWindow<O> {
         pairs.forget(id, |index| order.forget(index));
     }
 
-    /// The changes of a merge are told.
+    /// The changes of a merge are known.
     pub(super) fn settle(&mut self, pair: (TokenId, TokenId)) {
         self.order.settle(&self.pairs, pair);
     }

@@ -14,7 +14,7 @@ pub(super) const MANY: Follower = 0;
 /// U+2581, the space that begins the next word, as its first byte; and that of
 /// U+2585, which SentencePiece writes for characters outside the alphabet.
 const SPACE: Follower = 0xE2;
-/// What SentencePiece puts in the place of special tokens; where a line ends it
+/// What SentencePiece puts instead of special tokens; where a line ends it
 /// is another character, which is in no piece either.
 const SEPARATOR: Follower = 0x1F;
 

@@ -5,7 +5,7 @@
 
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// Whether each match begins where a text does or ends where it does, told by what stands first
+/// Whether each match begins where a text does or ends where it does, seen from what stands first
 /// and last in each alternative.
 pub(super) fn are_all(hir: &Hir) -> bool {
     let is_at_edge = |branch: &Hir| {
