@@ -23,7 +23,6 @@ mod google_bert;
 mod gpt2;
 #[cfg(test)]
 mod linear_time;
-mod marked;
 mod metaspace;
 mod o200k;
 #[doc(hidden)]
@@ -44,8 +43,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cl100k::Digits;
 pub(crate) use self::cuts::{LOOK_BACK, cut_before_blank};
-pub use self::marked::Marked;
-pub use self::metaspace::Prepend;
+pub use self::metaspace::{Marked, Prepend};
 pub use self::regex::SplitPattern;
 pub(crate) use self::spaces::Spaces;
 pub use self::split::{Behavior, Delimiter, Split};

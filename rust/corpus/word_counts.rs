@@ -9,18 +9,16 @@
 
 mod count;
 mod file;
-mod options;
 mod ranges;
 mod run;
 mod table;
 mod totals;
 mod worker;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use count::{LINE_END, count, count_to_file};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
-pub use options::CountOptions;
 pub(crate) use table::CountTable;
 pub use totals::Totals;
 
@@ -30,6 +28,41 @@ use crate::memory::{self, MakeRoom};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 use run::SortedRun;
+
+/// How counting is done; nothing here but `max_piece_bytes` and `line_ends`
+/// changes a result.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CountOptions {
+    /// Worker threads; `None` takes [`default_threads`](crate::parallel::default_threads).
+    pub threads: Option<usize>,
+    /// Bytes the tables may take together; beyond, they spill to `temp_dir`.
+    pub max_memory: Option<u64>,
+    /// Longer pieces are cut at character boundaries and counted in
+    /// [`Totals::pieces_cut`].
+    pub max_piece_bytes: usize,
+    /// Takes each document as one line, as SentencePiece does: its line feed is
+    /// no part of it, and [`LINE_END`] stands behind its last piece.
+    pub line_ends: bool,
+    /// Where runs are spilled; `None` takes the system's folder.
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl CountOptions {
+    /// Longer than any piece of natural text, short enough for any trainer.
+    pub const MAX_PIECE_BYTES: usize = 1 << 16;
+
+    fn temp_dir(&self) -> PathBuf {
+        self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
+    }
+}
+
+impl Default for CountOptions {
+    fn default() -> Self {
+        let max_piece_bytes = Self::MAX_PIECE_BYTES;
+        Self { threads: None, max_memory: None, max_piece_bytes, line_ends: false, temp_dir: None }
+    }
+}
 
 /// Pieces with their counts, sorted by piece bytes; immutable.
 ///

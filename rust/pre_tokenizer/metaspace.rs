@@ -22,6 +22,31 @@ pub enum Prepend {
     Never,
 }
 
+/// The same rules with another mark than `▁`, one character at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marked {
+    /// What stands for a space.
+    pub mark: char,
+    /// Which sections get one in front.
+    pub prepend: Prepend,
+    /// Whether a piece starts at each.
+    pub split: bool,
+}
+
+impl Marked {
+    /// End of the piece that starts at `start`: before the next mark, or the end.
+    pub(super) fn piece_end(&self, text: &str, start: usize) -> usize {
+        step();
+        let rest = text.get(start..).unwrap_or_default();
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        match rest.get(first..).and_then(|rest| rest.find(self.mark)).filter(|_| self.split) {
+            Some(len) => start + first + len,
+            None => text.len(),
+        }
+    }
+}
+
 /// The section with its spaces replaced, and one in front where `prepend` says so.
 // In its callers, one of which knows the mark: a string of known length is copied without a call.
 #[inline(always)]
@@ -135,6 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::PreTokenizer;
     use crate::normalizer::{Aligned, Plain};
 
     proptest! {
@@ -169,5 +195,19 @@ mod tests {
                 prop_assert_eq!(aligned.as_ref().map_or(&*text, |new| &new.text), &expected);
             }
         }
+    }
+
+    #[test]
+    fn a_piece_starts_at_each_mark() {
+        let pieces = |text: &str, prepend, split| {
+            let marked = PreTokenizer::Marked(Marked { mark: '·', prepend, split });
+            let text = marked.rewrite_text(text, true).unwrap().unwrap_or_else(|| text.to_owned());
+            let pieces = marked.split(&text).unwrap().into_iter();
+            pieces.map(|piece| text[piece].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(pieces("a  b ·", Prepend::Always, true), ["·a", "·", "·b", "·", "·"]);
+        assert_eq!(pieces(" a▁b", Prepend::First, true), ["·a▁b"]);
+        assert_eq!(pieces("a b", Prepend::Never, false), ["a·b"]);
+        assert!(pieces("", Prepend::Always, true).is_empty());
     }
 }

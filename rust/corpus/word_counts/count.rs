@@ -9,8 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::CountOptions;
 use super::file::{CountsWriter, Header};
-use super::options::CountOptions;
 use super::ranges;
 use super::run::{self, SortedRun, Spilled};
 use super::table::CountTable;

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::CountOptions;
 use super::count::LINE_END;
-use super::options::CountOptions;
 use super::run::{self, SortedRun, SpillWriter, Spilled};
 use super::table::CountTable;
 use crate::cache::piece_table::MAX_KEY;
