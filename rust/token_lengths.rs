@@ -4,7 +4,7 @@
 //! has to be looked up in the piece. Where the ids leave it open, or there is any
 //! doubt, [`TokenLengths::walk`] says so and the model has to encode the piece again:
 //! `Worker::encode_with_lens` is the reference implementation. Not for models with affixes, nor
-//! for those that leave out what they do not know: these have no token_lengths.
+//! for those that leave out what they do not know: these have no lengths.
 
 use crate::text::Piece;
 use crate::vocab::{TokenId, Vocab};

@@ -13,7 +13,7 @@ pub mod encoding;
 mod input;
 mod jobs;
 mod malformed;
-mod offsets;
+mod offsets_by_length;
 mod prune;
 mod raw_words;
 mod rows;
@@ -152,7 +152,7 @@ pub struct Tokenizer {
     defaults: CallDefaults,
     policies: special_policy::SpecialPolicies,
     /// How long tokens are, where offsets are sums of that.
-    lengths: OnceLock<Option<offsets::Lengths>>,
+    lengths: OnceLock<Option<offsets_by_length::Lengths>>,
     /// What decides when it is worth to read spaces as marks.
     seen: space_as_mark::Seen,
     tables: decode::Tables,

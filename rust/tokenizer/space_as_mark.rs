@@ -13,7 +13,7 @@ use crate::memory;
 use crate::pre_tokenizer::{PreTokenizer, Prepend, Spaces};
 use crate::text::simd::Tiles;
 use crate::text::{CHUNK, Piece};
-use crate::tokenizer::offsets::{Front, marks_spaces};
+use crate::tokenizer::offsets_by_length::{Front, marks_spaces};
 
 /// So many bytes are encoded by the stages before the second model is made, which takes some two
 /// milliseconds (32,000 tokens), as encoding three times as many does. One in tests.

@@ -1,4 +1,4 @@
-//! The spans of ids that are known, and what offsets leave out by the file.
+//! Offsets of known ids: sums of the lengths of tokens where tokens are the text, else another walk.
 //!
 //! Where tokens, one after the other, are the text, except for a space in front and `▁` for spaces, spans
 //! are sums of the lengths of tokens. So it is for byte-level models, and for SentencePiece's that change
