@@ -11,11 +11,11 @@ pub(super) mod entries;
 mod leading_marks;
 mod model;
 pub(super) mod node;
+mod normalizers;
+mod pre_tokenizers;
 mod sentencepiece_steps;
-mod split;
-mod stages;
 mod write;
-mod write_stages;
+mod write_normalizers;
 mod write_unigram;
 
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ use self::model::{ModelSeed, RawModel};
 use self::node::Node;
 pub(super) use self::write::Reader;
 pub use self::write::spelling;
-pub use self::write_stages::differences;
+pub use self::write_normalizers::differences;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::bpe::Unit;
@@ -180,7 +180,7 @@ impl Document<'_> {
         let Some(mut model) = self.model.take() else {
             return Err(Error::format("$", "the field \"model\" is missing: not a tokenizer.json"));
         };
-        let (normalizer, is_spelled) = stages::read(self.part("normalizer").as_ref())?;
+        let (normalizer, is_spelled) = normalizers::read(self.part("normalizer").as_ref())?;
         let template = self
             .part("post_processor")
             .map_or_else(|| Ok(Template::default()), |node| added::template(&node))?;
@@ -189,7 +189,7 @@ impl Document<'_> {
             Some(header) => header,
             None => {
                 let (pre_tokenizer, unit) =
-                    split::read(self.part("pre_tokenizer").as_ref(), is_spelled, model.is_bpe())?;
+                    pre_tokenizers::read(self.part("pre_tokenizer").as_ref(), is_spelled, model.is_bpe())?;
                 let decoder = decoders::read(self.part("decoder").as_ref(), unit)?;
                 Header {
                     model: ModelExtras::Merges,

@@ -207,8 +207,8 @@ fn parts(node: &Node<'_>, specials: &Node<'_>) -> Result<Vec<Part>> {
 pub(super) fn template_json(template: &Template, name: impl Fn(TokenId) -> Result<String>) -> Result<Value> {
     let trims = match template.trim_offsets {
         TrimOffsets::No => None,
-        TrimOffsets::Yes => Some(super::split::byte_level_json(false, true)),
-        TrimOffsets::AfterPrefixSpace => Some(super::split::byte_level_json(true, true)),
+        TrimOffsets::Yes => Some(super::pre_tokenizers::byte_level_json(false, true)),
+        TrimOffsets::AfterPrefixSpace => Some(super::pre_tokenizers::byte_level_json(true, true)),
     };
     let plain = Template::default();
     if template.single == plain.single && template.pair == plain.pair {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::leading_marks;
 use super::node::Node;
-use super::split::{byte_level_json, scheme};
-use super::stages::metaspace;
+use super::normalizers::metaspace;
+use super::pre_tokenizers::{byte_level_json, scheme};
 use super::write::not_representable;
 use crate::error::Result;
 use crate::models::bpe::Unit;

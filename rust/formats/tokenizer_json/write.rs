@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::NAME;
 use super::added::{NextId, template_json, token_json};
-use super::write_stages::normalizer;
+use super::write_normalizers::normalizer;
 use super::write_unigram::WrittenUnigram;
-use super::{decoders, split};
+use super::{decoders, pre_tokenizers};
 use crate::error::{Error, Result};
 use crate::formats::spelled::{id_of, spell};
 use crate::models::Model;
@@ -129,7 +129,7 @@ pub(super) fn document<'a>(
     let model = tokenizer.model();
     let unit = model.unit();
     let pipeline = tokenizer.pipeline();
-    let pre_tokenizer = match split::write(&pipeline.pre_tokenizer, unit) {
+    let pre_tokenizer = match pre_tokenizers::write(&pipeline.pre_tokenizer, unit) {
         Err(_) if reader == Reader::Sentitok => Value::Null,
         other => other?,
     };

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use serde_json::{Value, json};
 
 use super::node::Node;
-use super::stages::metaspace;
+use super::normalizers::metaspace;
 use super::write::not_representable;
 use crate::error::{Error, Result};
 use crate::models::bpe::Unit;

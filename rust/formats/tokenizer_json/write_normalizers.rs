@@ -1,6 +1,6 @@
 //! Writing the normalizer of tokenizer.json, and what the file does otherwise there.
 //!
-//! The other way of `stages`; pre-tokenizers are in `split` and decoders in `decoders`, both ways.
+//! `normalizers` reads it; `pre_tokenizers` and `decoders` do both.
 
 use serde_json::{Value, json};
 

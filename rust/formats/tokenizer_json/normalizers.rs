@@ -105,7 +105,7 @@ pub(super) fn metaspace(node: &Node<'_>) -> Result<(char, Prepend)> {
     if !node.flag("add_prefix_space", true)? && scheme != Prepend::Never {
         return Err(node.error(format!(
             "add_prefix_space is false but prepend_scheme is {:?}; it must be \"never\"",
-            super::split::scheme(scheme)
+            super::pre_tokenizers::scheme(scheme)
         )));
     }
     Ok((mark, scheme))
