@@ -11,7 +11,7 @@
 //! 6. [`tokenizer`] joins all: text to ids, ids to text, many at once.
 //! 7. [`formats`] and [`dataset`] put tokenizers and ids on disk.
 //!
-//! [`text`] lies below them: Unicode tables, patterns, search for strings.
+//! [`text`] lies below them: Unicode tables, patterns, search for strings, vector code.
 //!
 //! # Features
 //!

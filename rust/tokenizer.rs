@@ -1,7 +1,23 @@
 //! `Tokenizer`: text to ids and ids to text; the whole pipeline in one object.
 //!
-//! Immutable: what differs between calls is in [`EncodeOptions`]. How one text
-//! is encoded is in `encode`, how many are shared among threads in `batch`.
+//! Immutable: what differs between calls is in [`EncodeOptions`].
+//!
+//! # How [`Tokenizer::encode`] works
+//!
+//! 1. `special_policy` takes, by the call's `specials`, the automata that find added tokens, and a model that
+//!    makes no other special token.
+//! 2. `walk` cuts the text at its added tokens into sections.
+//! 3. The [normalizer](crate::normalizer) rewrites a section, and keeps where each byte comes from if spans are
+//!    wanted.
+//! 4. Added tokens that are looked for in normalized text cut the result again.
+//! 5. The [pre-tokenizer](crate::pre_tokenizer) cuts it into pieces, in chunks of up to 512; some rewrite the
+//!    text before, stretch by stretch.
+//! 6. A worker of the [model](crate::models) looks each piece up in its cache and encodes those that are new.
+//! 7. A `sink` takes the ids: it keeps them, counts them, or keeps their words or spans.
+//! 8. `raw_words` (BERT) and `space_as_mark` (SentencePiece's BPE) skip stages where the ids are the same.
+//! 9. A text of more than 256 KiB is cut into `jobs` that threads share (`batch`), where the pipeline allows.
+//! 10. The [template] puts special tokens around the ids; spans come last, by the lengths of tokens
+//!     (`offsets_by_length`) or by another walk over the text with known ids (`spans`).
 
 pub mod added_tokens;
 mod batch;

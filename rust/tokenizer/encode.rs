@@ -1,7 +1,7 @@
 //! One text to ids: [`Tokenizer::encode`], `count`, pairs and segments.
 //!
 //! Ids come first. What else an [`Encoding`] says follows from them: the template's marks from their
-//! number, spans from how far each id reaches (`offsets`).
+//! number, spans from how far each id reaches (`offsets_by_length`).
 
 use std::iter::Repeat;
 use std::ops::Range;
