@@ -170,7 +170,7 @@ impl Normalizer {
     /// all parts do, so does the text.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Normalizer::normalize`].
     pub(crate) fn normalize_part(&self, part: &str, times: usize) -> Result<Option<Aligned>> {
         self.normalize_within(part, Growth::of_part(part.len(), times))
     }
@@ -205,7 +205,7 @@ impl Normalizer {
     /// [`Normalizer::normalize_part`] without the alignment.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Normalizer::normalize_part`].
     pub(crate) fn normalize_part_text(&self, part: &str, times: usize) -> Result<Option<String>> {
         self.normalize_text_within(part, Growth::of_part(part.len(), times))
     }

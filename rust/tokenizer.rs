@@ -174,7 +174,7 @@ pub struct Tokenizer {
     tables: decode::Tables,
 }
 
-/// As many bytes as an added token stands for beside its own, where memory is held.
+/// As many bytes as an added token represents beside its own, where memory is held.
 const ADDED_TOKEN: usize = 32;
 
 impl Tokenizer {
@@ -279,7 +279,7 @@ impl Tokenizer {
         added.max(self.model.vocab().id_limit().saturating_sub(1) as TokenId)
     }
 
-    /// The id of a token, by the bytes it stands for; added tokens by their text.
+    /// The id of a token, by the bytes it represents; added tokens by their text.
     pub fn token_to_id(&self, token: &[u8]) -> Option<TokenId> {
         std::str::from_utf8(token)
             .ok()

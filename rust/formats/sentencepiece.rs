@@ -46,7 +46,7 @@ mod trainer_field {
     pub(super) const UNK_ID: u32 = 40;
     pub(super) const UNK_PIECE: u32 = 45;
     pub(super) const UNK_SURFACE: u32 = 44;
-    /// The unknown piece, then those of begin, end and padding, with the names that stand for none.
+    /// The unknown piece, then those of begin, end and padding, with the names that represent none.
     pub(super) const SPECIAL_PIECES: [(u32, &str); 4] =
         [(45, "<unk>"), (46, "<s>"), (47, "</s>"), (48, "<pad>")];
 }

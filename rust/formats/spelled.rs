@@ -27,11 +27,11 @@ static BYTES: LazyLock<[u16; 0x144]> = LazyLock::new(|| {
 });
 const NO_BYTE: u16 = 256;
 
-/// Appends the bytes a token's spelling stands for, or its text if it stands for none; whether it
-/// stands for bytes.
+/// Appends the bytes a token's spelling represents, or its text if it represents none; whether it
+/// represents bytes.
 fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) -> bool {
     let text = spelling.as_bytes();
-    // Visible ASCII stands for itself, in either spelling.
+    // Visible ASCII represents itself, in either spelling.
     if unit == Unit::Chars || text.iter().all(u8::is_ascii_graphic) {
         out.extend_from_slice(text);
         return true;

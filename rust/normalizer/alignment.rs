@@ -111,7 +111,7 @@ impl Aligned {
     /// As [`Aligned::checked`], borrowed.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Aligned::checked`].
     pub(crate) fn text(&self) -> Result<&str> {
         self.growth.check(&self.text)?;
         Ok(&self.text)

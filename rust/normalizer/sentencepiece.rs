@@ -162,7 +162,7 @@ impl SentencePiece {
     /// [`SentencePiece::normalize_bytes`] without the alignment.
     ///
     /// # Errors
-    /// As there.
+    /// As [`SentencePiece::normalize_bytes`].
     pub fn normalize_bytes_to_text(&self, text: &[u8]) -> Result<String> {
         let mut plain = Plain::within(Growth::of(text.len()));
         self.write_bytes(text, &mut plain);

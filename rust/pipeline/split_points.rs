@@ -92,7 +92,7 @@ impl SplitPoints {
     /// [`SplitPoints::normalize`] without the alignment.
     ///
     /// # Errors
-    /// As there.
+    /// As [`SplitPoints::normalize`].
     pub(crate) fn normalize_text(
         &self,
         position: PartPosition,

@@ -26,7 +26,7 @@ pub enum Prepend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marked {
-    /// What stands for a space.
+    /// What represents a space.
     pub mark: char,
     /// Which sections get one in front.
     pub prepend: Prepend,

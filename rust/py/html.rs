@@ -18,7 +18,7 @@ const MOST_IN_ROW: usize = 200;
 
 const OPEN: &str = "<div style=\"font-family:monospace;white-space:pre-wrap;color:#000\">";
 
-/// A `<div>` of the tokens; `bytes` are what each stands for.
+/// A `<div>` of the tokens; `bytes` are what each represents.
 pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8])>) -> String {
     let n = tokens.len();
     let mut html = String::from(OPEN);
@@ -36,7 +36,7 @@ pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8
     html
 }
 
-/// A `<table>` of the first rows; `bytes` are what an id stands for.
+/// A `<table>` of the first rows; `bytes` are what an id represents.
 pub(super) fn rows(rows: &Rows<'_, i64>, bytes: impl Fn(TokenId) -> Vec<u8>) -> String {
     let mut html = String::from("<table>");
     for (number, ids) in rows.iter().take(MOST_ROWS).enumerate() {

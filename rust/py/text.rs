@@ -47,7 +47,7 @@ pub(super) enum Text {
     Str(Py<PyString>),
     /// `bytes`, or a copy of what may change.
     Bytes(Py<PyBytes>),
-    /// A `str` with surrogates, and what stands for it.
+    /// A `str` with surrogates, and what represents it.
     Replaced(Py<PyString>, Replaced),
 }
 
@@ -317,7 +317,7 @@ pub(super) fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, Py
     PyString::from_bytes(py, text.as_bytes())
 }
 
-/// Whether a value stands for one that is missing, as pandas has them: `None`, NaN, NA.
+/// Whether a value represents one that is missing, as pandas has them: `None`, NaN, NA.
 fn is_missing(item: &Bound<'_, PyAny>) -> bool {
     let is_nan = || item.extract::<f64>().is_ok_and(f64::is_nan);
     let is_na = || item.get_type().name().is_ok_and(|name| name.to_string().starts_with("NA"));

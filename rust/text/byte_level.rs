@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-/// The character that stands for each byte.
+/// The character that represents each byte.
 pub static BYTE_TO_CHAR: LazyLock<[char; 256]> = LazyLock::new(|| {
     let mut table = ['\0'; 256];
     let mut next = 0x100;
@@ -30,7 +30,7 @@ pub static BYTES_BY_CHAR: LazyLock<[u8; 256]> = LazyLock::new(|| {
     bytes
 });
 
-/// The byte a character stands for, if it stands for one.
+/// The byte a character represents, if it represents one.
 pub fn char_to_byte(c: char) -> Option<u8> {
     match u32::from(c) {
         code @ (33..=126 | 161..=172 | 174..=255) => u8::try_from(code).ok(),
@@ -44,7 +44,7 @@ pub fn to_chars(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| BYTE_TO_CHAR[usize::from(byte)]).collect()
 }
 
-/// Reads characters back into bytes; `None` if one stands for no byte.
+/// Reads characters back into bytes; `None` if one represents no byte.
 pub fn to_bytes(text: &str) -> Option<Vec<u8>> {
     text.chars().map(char_to_byte).collect()
 }

@@ -140,7 +140,7 @@ pub(crate) fn point_of_long(bytes: &[u8], at: usize) -> u32 {
 fn long_flags_at(bytes: &[u8], at: usize) -> (Flags, usize) {
     let low = |byte: u8| u32::from(byte & 0x3F);
     match bytes.get(at..).unwrap_or(&[]) {
-        // These lead bytes stand for one class, which saves the tables.
+        // These lead bytes represent one class, which saves the tables.
         [0xE5..=0xE9 | 0xEB..=0xEC, _, _, ..] => (IDEOGRAPH, 3),
         [a @ 0xE0..=0xEF, b, c, ..] => (flags_of(u32::from(a & 0x0F) << 12 | low(*b) << 6 | low(*c)), 3),
         [a @ 0x80..=0xDF, b, ..] => (flags_of(u32::from(a & 0x1F) << 6 | low(*b)), 2),

@@ -65,7 +65,7 @@ impl Tokenizer {
     /// As [`Tokenizer::encode_batch`], reporting jobs done.
     ///
     /// # Errors
-    /// As there; [`Error::Cancelled`] when `progress` asks to stop.
+    /// As [`Tokenizer::encode_batch`]; [`Error::Cancelled`] when `progress` asks to stop.
     pub(crate) fn encode_batch_reporting<'t, T>(
         &self,
         texts: &'t [T],

@@ -14,7 +14,7 @@ use crate::tokenizer::decoder::{Decoder, State};
 use crate::tokenizer::encoding::Rows;
 use crate::vocab::TokenId;
 
-/// What ids stand for, with special tokens and without; `None` where the decoder
+/// The bytes of ids, with special tokens and without; `None` where the decoder
 /// has no such table.
 #[derive(Default)]
 pub(super) struct Tables {
@@ -137,7 +137,7 @@ impl Tokenizer {
         skip_special: bool,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        // A token that is the model's, too, stands for the model's bytes: over
+        // A token that is the model's, too, represents the model's bytes: over
         // bytes a special token `Ġa` may share the id of ` a`.
         let of_model = self.model.vocab().bytes(id);
         let token = match of_model {

@@ -1,6 +1,6 @@
 //! `Decoder`: ids to bytes to text.
 //!
-//! A decoder says what bytes a token stands for, which may depend on whether it
+//! A decoder says what bytes a token represents, which may depend on whether it
 //! comes first. Text is made of the bytes at the end, so a character split over
 //! tokens comes back whole. The kinds are the decoders of the files this crate
 //! reads.
@@ -114,7 +114,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// A state in which each token stands for the same bytes whatever came before,
+    /// A state in which each token represents the same bytes whatever came before,
     /// and after which it still does; `None` where there is no such state.
     pub(crate) fn settled(&self) -> Option<State> {
         let settled = State { started: true, has_text: true, is_inside: true, ..State::default() };

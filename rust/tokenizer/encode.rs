@@ -329,7 +329,7 @@ impl Tokenizer {
     /// As [`Tokenizer::encode`], slowly.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Tokenizer::encode`].
     pub fn encode_reference<'t>(
         &self,
         text: impl Into<Input<'t>>,

@@ -39,7 +39,7 @@ impl Tokenizer {
     /// The entropy, in nats, of what [`Tokenizer::sample`] draws from.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Tokenizer::sample`].
     pub fn entropy(&self, text: &str, alpha: f64) -> Result<f64> {
         check_alpha(alpha)?;
         let (model, text) = self.lattice_text(text)?;

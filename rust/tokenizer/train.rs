@@ -28,7 +28,7 @@ impl Tokenizer {
         Self::from_trained(trainer, None, counts.pipeline().clone(), &trained, None)
     }
 
-    /// Makes a tokenizer of what `trainer` gave. `unk_token` stands for symbols
+    /// Makes a tokenizer of what `trainer` gave. `unk_token` represents symbols
     /// outside the alphabet; it must be one of the special tokens.
     ///
     /// Of the tokenizer whose [`Tokenizer::base`] was gone on from all stays that

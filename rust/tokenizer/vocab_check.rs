@@ -59,7 +59,7 @@ impl Tokenizer {
         Ok(found)
     }
 
-    /// Whether some piece of the text that `token` stands for holds all of it:
+    /// Whether some piece of the text that `token` represents holds all of it:
     /// alone, after a space, after a letter, or before one.
     fn is_in_a_piece(&self, token: &[u8]) -> Result<bool> {
         let text = String::from_utf8_lossy(token).replace(SPACE_MARK, " ");
@@ -99,7 +99,7 @@ impl Model {
         }
     }
 
-    /// Whether a token stands for no text of its own: the unknown token, a byte
+    /// Whether a token represents no text of its own: the unknown token, a byte
     /// where bytes are a fallback.
     fn stands_for_nothing(&self, id: TokenId) -> bool {
         let unk = self.unk_token().and_then(|token| self.vocab().id(token.as_bytes()));

@@ -98,9 +98,9 @@ impl Default for BpeTrainer {
 pub enum Alphabet {
     /// None: only what the pieces hold.
     Seen,
-    /// All 256 bytes; over characters, the 256 characters that stand for bytes.
+    /// All 256 bytes; over characters, the 256 characters that represent bytes.
     ByteLevel,
-    /// These characters; over bytes, each stands for a byte ([`crate::text::byte_level`]).
+    /// These characters; over bytes, each represents a byte ([`crate::text::byte_level`]).
     Chars(Vec<char>),
 }
 
@@ -167,7 +167,7 @@ impl BpeTrainer {
 }
 
 impl Alphabet {
-    /// The characters, over bytes those that stand for them.
+    /// The characters, over bytes those that represent them.
     fn chars(&self) -> Vec<char> {
         match self {
             Self::Seen => Vec::new(),

@@ -72,7 +72,7 @@ pub enum MergeStop {
 #[non_exhaustive]
 pub struct TrainedMerges {
     /// The tokens by id. `None` only for a special token that no sequence of
-    /// bytes can become: over bytes, one with a character that stands for no
+    /// bytes can become: over bytes, one with a character that represents no
     /// byte, such as a blank. (With `extend`, also for the base's gaps.)
     pub tokens: Vec<Option<Vec<u8>>>,
     /// Special tokens with their ids, those of the base first. Over bytes a

@@ -192,7 +192,7 @@ fn parts(node: &Node<'_>, specials: &Node<'_>) -> Result<Vec<Part>> {
             });
         } else if let Some(special) = node.get("SpecialToken")? {
             let type_id = special.require("type_id")?.u32()?;
-            // A name may stand for several tokens.
+            // A name may represent several tokens.
             for id in specials.require(special.require("id")?.str()?)?.require("ids")?.elements()? {
                 parts.push(Part::Special { id: id.u32()?, type_id });
             }

@@ -19,7 +19,7 @@ pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, V
         !is_byte && decoder.unk_id != Some(id) && decoder.control.binary_search(&id).is_err()
     };
     let (mut marked, mut doubled) = (false, false);
-    // The token of the byte 0x20 is a space that no `▁` stands for.
+    // The token of the byte 0x20 is a space that no `▁` represents.
     let mut spaced = !decoder.bytes.is_empty();
     for (_, piece) in vocab.iter().filter(|(id, piece)| is_written(*id, piece)) {
         spaced |= piece.starts_with(b" ");

@@ -68,7 +68,7 @@ impl Lattice<'_> {
     /// The entropy of [`Lattice::sample`], in nats: 0 where there is one way.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Lattice::sample`].
     pub fn entropy(&self, alpha: f64) -> Result<f64> {
         // Of the ways to each place; a way is its last arc and a way to there.
         let mut entropies = memory::filled(self.text.len() + 1, 0.0)?;

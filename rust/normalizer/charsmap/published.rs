@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::normalizer::frozen::{CANONICAL, COMPATIBLE, jamo};
 
-/// What stands for what.
+/// What each rule writes.
 type Images = HashMap<String, String>;
 
 /// Rules with a name.

@@ -172,7 +172,7 @@ impl PyTokenizer {
         entry(|| Ok(ids::lookup(id)?.and_then(|id| self.tokenizer.id_to_token(id))))
     }
 
-    /// The bytes a token stands for.
+    /// The bytes a token represents.
     fn id_to_bytes<'py>(
         &self,
         py: Python<'py>,

@@ -47,7 +47,7 @@ pub(super) fn lengths(expr: &Expr) -> (usize, usize) {
     }
 }
 
-/// The characters that a leaf stands for.
+/// The characters that a leaf represents.
 pub(super) fn class_of(leaf: &str, folded: bool) -> Outcome<ClassUnicode> {
     let parse = |leaf: &str| {
         let parsed = regex_syntax::ParserBuilder::new().case_insensitive(folded).build().parse(leaf);

@@ -16,7 +16,7 @@ pub(crate) struct Section<'a> {
     pub(crate) token: Option<&'a AddedToken>,
 }
 
-/// An automaton and what its patterns stand for.
+/// An automaton and the tokens of its patterns.
 struct Matcher {
     strings: Strings,
     tokens: Vec<usize>,

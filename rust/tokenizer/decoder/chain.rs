@@ -42,7 +42,7 @@ pub enum Step {
     },
     /// The mark is a space; those of the first token may go.
     Metaspace {
-        /// What stands for a space.
+        /// What represents a space.
         mark: char,
         /// Whether those of the first token go.
         strip_first: bool,

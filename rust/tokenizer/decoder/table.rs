@@ -1,4 +1,4 @@
-//! `Table`: the bytes that each id stands for once a text has begun, in entries
+//! `Table`: the bytes that each id represents once a text has begun, in entries
 //! that are copied whole.
 //!
 //! Up to 15 bytes and their number are one entry of 16, so that a token is one
@@ -25,7 +25,7 @@ const BLOCK: usize = 512;
 /// The same for few ids: to clear the room for a block takes longer than to look these up.
 const SHORT_BLOCK: usize = 32;
 
-/// What ids stand for.
+/// The bytes of ids.
 pub(crate) struct TokenTable {
     entries: Vec<Entry>,
     slab: Vec<u8>,

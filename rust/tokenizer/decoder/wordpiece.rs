@@ -19,7 +19,7 @@ const TIDIED: [(&[u8], &[u8]); 11] = [
     (b" 're", b"'re"),
 ];
 
-/// Appends what a token stands for.
+/// Appends the bytes of a token.
 pub(super) fn push(token: &[u8], prefix: &[u8], first: bool, cleanup: bool, out: &mut Vec<u8>) {
     let from = out.len();
     match token.strip_prefix(prefix) {

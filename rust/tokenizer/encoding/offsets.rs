@@ -33,7 +33,7 @@ pub fn char_offsets(text: &[u8], spans: &[Span]) -> Result<Vec<Span>> {
 /// As [`char_offsets`], into as many cells.
 ///
 /// # Errors
-/// As there.
+/// As [`char_offsets`].
 pub fn write_char_offsets(text: &[u8], spans: &[Span], offsets: &mut [Span]) -> Result<()> {
     if text.is_ascii() {
         offsets.copy_from_slice(spans);
