@@ -13,7 +13,7 @@ use super::{InvalidUtf8, jsonl, too_long};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::pipeline::{Pieces, Pipeline};
-use crate::text::utf8_runs::{Stretch, for_each_stretch};
+use crate::text::utf8_runs::{Run, for_each_run};
 
 /// What reading met, beside the documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,9 +141,9 @@ impl<'a> Document<'a> {
             Self::Text(text) => return pipeline.for_each_chunk(text, f),
             Self::Bytes(bytes) => bytes,
         };
-        for_each_stretch(bytes, |_, stretch| match stretch {
-            Stretch::Text(text) => pipeline.for_each_chunk(text, &mut f),
-            Stretch::Invalid(run) => f(Pieces::One(run)),
+        for_each_run(bytes, |_, run| match run {
+            Run::Text(text) => pipeline.for_each_chunk(text, &mut f),
+            Run::Invalid(run) => f(Pieces::One(run)),
         })
     }
 }

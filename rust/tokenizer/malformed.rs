@@ -11,7 +11,7 @@ use crate::cache::piece_table::{Key, MAX_KEY, PieceTable, hash, key};
 use crate::error::{Error, Result};
 use crate::normalizer::{Normalizer, Rewritten, SentencePiece};
 use crate::text::Piece;
-use crate::text::utf8_runs::{Stretch, for_each_few, for_each_stretch};
+use crate::text::utf8_runs::{Run, for_each_few_runs, for_each_run};
 use crate::tokenizer::added_tokens::{AddedToken, Section};
 use crate::tokenizer::special_policy::SpecialPolicy;
 
@@ -44,7 +44,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     /// Walks over a text of which runs of such bytes are pieces.
     fn runs(&mut self, text: &[u8]) -> Visit {
         let mut repeats = Repeats::new(text, S::PIECES || self.tokenizer.model.dropout().is_some());
-        let visit = for_each_few(text, |runs| {
+        let visit = for_each_few_runs(text, |runs| {
             repeats.prefetch(runs);
             for &(base, run) in runs {
                 let key = repeats.key(base, run.len());
@@ -57,8 +57,8 @@ impl<S: Sink> Walk<'_, '_, S> {
                 self.worker.set_learning(key.is_none() || run.len() > Repeats::CHEAP_BYTES);
                 let place = self.sink.place();
                 match run {
-                    Stretch::Text(text) => self.sections(text, base)?,
-                    Stretch::Invalid(run) => {
+                    Run::Text(text) => self.sections(text, base)?,
+                    Run::Invalid(run) => {
                         check_len(run.len())?;
                         let mut origin = Origin { start: 0, normalized: None, rewritten: None, base };
                         self.pieces(run, &[Piece { start: 0, end: run.len() as u32 }], &mut origin)?;
@@ -83,9 +83,9 @@ fn sections<'a>(
 ) -> Result<Vec<(Range<usize>, Option<&'a AddedToken>)>> {
     let mut found = Vec::new();
     let mut done = 0;
-    for_each_stretch(text, |base, stretch| {
-        let Stretch::Text(stretch) = stretch else { return Ok(()) };
-        policy.raw::<Error>(stretch, |Section { range, token }| {
+    for_each_run(text, |base, run| {
+        let Run::Text(run) = run else { return Ok(()) };
+        policy.raw::<Error>(run, |Section { range, token }| {
             if let Some(token) = token {
                 let (start, end) = (base + range.start, base + range.end);
                 if done < start {
@@ -137,7 +137,7 @@ impl<'a> Repeats<'a> {
     }
 
     /// Fetches what is known of the runs that come next, all at once.
-    fn prefetch(&self, runs: &[(usize, Stretch<'_>)]) {
+    fn prefetch(&self, runs: &[(usize, Run<'_>)]) {
         if let Some(table) = &self.table {
             for &(start, run) in runs {
                 if let Some(key) = self.key(start, run.len()) {
