@@ -259,7 +259,7 @@ fn refused_models() {
             [vec![4, 0, 0, 0], 0x4000_0000_u32.to_le_bytes().to_vec()].concat(),
             "the root leads outside",
         ),
-        ("text", [charsmap(&[("a", "b")]), vec![0xFF]].concat(), "no UTF-8"),
+        ("text", [charsmap(&[("a", "b")]), vec![0xFF]].concat(), "not UTF-8"),
         (
             "value",
             {
@@ -267,7 +267,7 @@ fn refused_models() {
                 map.pop();
                 map
             },
-            "is no place of a replacement",
+            "is not the place of a replacement",
         ),
     ] {
         let error = Charsmap::new(bytes).unwrap_err().to_string();
