@@ -334,6 +334,12 @@ REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
     ("air.csv", b"tweet_id,airline_sentiment,airline_sentiment_gold,text\n57,neutral,,what @x said\n"
      b"58,positive,,plus you added it\n59,negative,negative,it was late\n",
      ["what @x said", "plus you added it"], ["neutral", "positive"]),
+    ("brands.csv", b"id,review_text,sentiment_label,sentiment_id\n1,it froze again,negative,0\n"
+     b"2,a good phone,positive,2\n", ["it froze again", "a good phone"], ["negative", "positive"]),
+    ("excel.txt", b'text\tlabel\nsteam cleaning of decks\t"Food, Services"\ncars and parts\tCars\n',
+     ["steam cleaning of decks", "cars and parts"], ["Food, Services", "Cars"]),
+    ("literal.tsv", b'text\tlabel\n"A gem, he said."\tpos\nbad, bad, bad\tneg\n',
+     ['"A gem, he said."', "bad, bad, bad"], ["pos", "neg"]),
     ("excel.csv", b'sep=;\ntext;label\na, b;pos\n"c;d";neg\n', ["a, b", "c;d"], ["pos", "neg"]),
     ("excel.csv", '\ufeffSEP=\t\r\ntext\tlabel\r\na, b\tpos\r\nc\tneg\r\n'.encode(), ["a, b", "c"],
      ["pos", "neg"]),

@@ -164,6 +164,7 @@ def test_a_hostile_text_stays_text(page: Watched, text: str) -> None:
     wait_for_tokens(page, text[:1])
     page.until(lambda: "".join(shown(page)).replace("⋅", " ") == text)
     check_stays_text(page)
+    page.until(lambda: "text=" in page.page.url)
     page.page.reload()  # now it comes from the address
     wait_for_tokens(page, text[:1])
 

@@ -250,6 +250,9 @@ def _few_values(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequ
         )
 
     matching = [name for name in names if matches(name)]
+    # `sentiment_label` rather than `sentiment_id`.
+    if len(matching) > 1:
+        matching = [name for name in matching if re.findall("[a-z]+", name.lower())[-1] in _LABEL]
     return matching[0] if len(matching) == 1 else None
 
 

@@ -651,8 +651,9 @@ def quotes_throughout(opened: Opener, path: Path, separator: str, limit: int, pa
     """Whether the quotes of a file whose quotes are text by default stand around cells.
 
     They do where they are used as a program uses them: around all cells of a column, or around those alone
-    that hold a separator, a quote or a line end. Where each line alone has all columns too, a quoted cell of
-    several lines would swallow rows: there they do only if every cell of the file is quoted.
+    that hold a separator, a quote or a line end, or a comma, as Excel writes text with tabs. Where each line
+    alone has all columns too, a quoted cell of several lines would swallow rows: there they do only if every
+    cell of the file is quoted.
     """
     with opened() as stream:
         if not any('"' in some for some in iter(lambda: stream.read(_HEAD), "")):
@@ -716,7 +717,9 @@ class _Quotes:
     def of(cls, path: Path, found: Iterator[Block]) -> "_Quotes":
         everywhere, several, stray, n_columns = True, False, False, 0
         needless: set[int] = set()
+        for_a_comma: set[int] = set()
         plain: set[int] = set()
+        plain_comma = False
         n_rows = 0
         for block in found:
             n_columns = n_columns or next((row.count(block.separator) for row in block.rows), 0) + 1
@@ -726,18 +729,22 @@ class _Quotes:
                 # After so many rows it is known which columns have cells without quotes.
                 if n_rows > _TELLING and MASK not in row and '"' not in row:
                     everywhere = False
+                    plain_comma = plain_comma or "," in row
                     continue
                 for column, (cell, mask) in enumerate(block.written_cells(at, row)):
                     if is_quoted(cell, mask):
                         inner = cell[1:-1]
                         several = several or "\n" in inner or "\r" in inner
                         if inner and n_rows > 1 and not re.search(rf'[{block.separator}"\r\n]', inner):
-                            needless.add(column)
+                            (for_a_comma if "," in inner else needless).add(column)
                     elif cell:
                         everywhere = False
                         stray = stray or '"' in cell
+                        plain_comma = plain_comma or "," in cell
                         if n_rows > 1 and cell != "NA" and not _NUMBER.fullmatch(cell):
                             plain.add(column)
+        if plain_comma:
+            needless |= for_a_comma
         return cls(everywhere, several, not stray and not needless & plain, n_columns)
 
 
