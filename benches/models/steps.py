@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sentimodels.cli.interrupt import Stopper
+from sentimodels.cli.launch import Stopper
 from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
 from sentimodels.runs.directory import finished
 from sentimodels.runs.execute import Callbacks

@@ -254,7 +254,7 @@ def test_a_stopped_run_goes_on_with_its_choice(folder: Path) -> None:
     common = ["--threads", "1", "--no-baseline", "--epochs", "2", *small]
     assert senti("train", "reviews.csv", "-o", "runs/whole", *common, cwd=folder).code == 0
     asked = iter(range(1000))
-    with patch("sentimodels.cli.interrupt.Stopper.__call__", lambda _: next(asked) == 20):
+    with patch("sentimodels.cli.launch.Stopper.__call__", lambda _: next(asked) == 20):
         done = senti("train", "reviews.csv", "-o", "runs/parts", *common, cwd=folder)
     assert done.code == 130, done.err
     config = (folder / "runs" / "parts" / "config.toml").read_bytes()

@@ -95,7 +95,7 @@ def test_stopped_folds_go_on(folder: Path, tmp_path: Path) -> None:
     whole = senti(*args, "-o", "runs/whole", cwd=folder)
     assert whole.code == 0, whole.err
     asked = iter(range(1000))
-    with patch("sentimodels.cli.interrupt.Stopper.__call__", lambda _: next(asked) == 8):
+    with patch("sentimodels.cli.launch.Stopper.__call__", lambda _: next(asked) == 8):
         done = senti(*args, "-o", "runs/parts", cwd=folder)
     assert done.code == 130, done.err
     assert "resume with senti train --resume runs/parts" in done.err.replace("\\", "/")

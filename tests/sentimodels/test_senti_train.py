@@ -94,7 +94,7 @@ def test_stopped_seeds_go_on(folder: Path, tmp_path: Path) -> None:
     whole = senti(*args, "-o", "runs/whole", cwd=folder)
     asked = iter(range(1000))
     per_run = 17  # 270 rows in batches of 16
-    with patch("sentimodels.cli.interrupt.Stopper.__call__", lambda _: next(asked) == per_run + 5):
+    with patch("sentimodels.cli.launch.Stopper.__call__", lambda _: next(asked) == per_run + 5):
         done = senti(*args, "-o", "runs/parts", cwd=folder)
     assert done.code == 130, done.err
     assert "resume with senti train --resume runs/parts" in done.err.replace("\\", "/")

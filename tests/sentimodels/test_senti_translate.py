@@ -20,7 +20,7 @@ from typer.main import get_group
 from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
 from sentimodels.cli.app import build
-from sentimodels.cli.interrupt import Stopper
+from sentimodels.cli.launch import Stopper
 from sentimodels.data.parallel import read_parallel
 from sentimodels.translator import Translator
 
@@ -236,7 +236,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
     assert senti("verify", out, cwd=folder).code == 0
     assert senti("translate", "text", out, cwd=folder, stdin="one\n").code == 0
     steps = json.loads((folder / out / "run.json").read_text())["fit"]["steps"]
-    with patch("sentimodels.cli.interrupt.Stopper.__call__", _after(10)):
+    with patch("sentimodels.cli.launch.Stopper.__call__", _after(10)):
         done = senti("translate", "train", "--resume", out, cwd=folder)
     assert done.code == 130, done.err
     assert json.loads((folder / out / "run.json").read_text())["fit"]["steps"] == steps + 10

@@ -1,21 +1,85 @@
 """What the commands that train share: settings, what a run calls while it goes, the run, and its summary."""
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from sentitok.cli.process import complain
+from sentitok.cli.signals import STOPPED
+
 from .command import Output, UsageError
 from .display import display
-from .interrupt import Stopper
 
 if TYPE_CHECKING:
     from ..runs.execute import Callbacks
 
-__all__ = ["output_of_first", "run", "say_stopped", "trees", "varying_defaults", "watched"]
+__all__ = ["Stopper", "output_of_first", "run", "say_stopped", "trees", "varying_defaults", "watched"]
+
+
+# What the shell gives for a process that Ctrl-C ended.
+_INTERRUPTED = 130
+
+
+class Stopper:
+    """Asks a run to stop at the end of a step: on Ctrl-C, on a second one at once; on SIGTERM.
+
+    Called after each step. Until the first call (data is read, ids are made) both signals stop at once.
+    Slurm, Docker and `timeout` send SIGTERM.
+
+    Attributes:
+        code: the exit code of a command that stopped for it.
+    """
+
+    def __init__(self) -> None:
+        self.code = _INTERRUPTED
+        self._asked = False
+        self._polled = False
+        self._before: dict[int, Any] = {}
+
+    def __call__(self) -> bool:
+        """Whether to stop now."""
+        self._polled = True
+        return self._asked
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGTERM:
+            self._on_sigterm(frame)
+        elif not self._polled or self._asked:
+            raise KeyboardInterrupt
+        else:
+            self._asked = True
+            complain("senti: stopping after this step; Ctrl-C again to stop at once")
+
+    def _on_sigterm(self, frame: FrameType | None) -> None:
+        if self._polled:  # asked twice, it still saves: who sends it waits, then kills
+            if not self._asked:
+                complain("senti: SIGTERM: stopping after this step")
+            self._asked, self.code = True, STOPPED
+            return
+        before = self._before[signal.SIGTERM]
+        if callable(before):
+            before(signal.SIGTERM, frame)
+        else:
+            raise SystemExit(STOPPED)
 
 
 class _Unheard(Output):

@@ -12,8 +12,7 @@ import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
 from .dry_run import dry_run_of_sweep
-from .interrupt import Stopper
-from .launch import trees, watched
+from .launch import Stopper, trees, watched
 from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
 from .train import options, say_group, settled
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .interrupt import Stopper
-from .launch import output_of_first, run, say_stopped, trees, varying_defaults, watched
+from .launch import Stopper, output_of_first, run, say_stopped, trees, varying_defaults, watched
 from .options import (
     MODEL,
     Assignments,
