@@ -13,7 +13,7 @@ from labelled_reviews import tree, write
 from senti_in_process import senti
 from sentimodels.data import Table, read_table
 from sentimodels.data.exclusion import Exclusion, hash_file_of, text_key
-from sentimodels.data.normalization import letters
+from sentimodels.data.normalization import letters, text_hash
 from sentimodels.data.sst import submission, with_rebuilt_labels
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
@@ -76,6 +76,16 @@ def test_spellings_are_found_both_ways(name: str, spelled: Callable[[str], str],
         return
     (tmp_path / "spelled.txt").write_bytes(hash_file_of(map(spelled, TYPED))[0])
     assert all(map(Exclusion.read(str(tmp_path / "spelled.txt")).holds, TYPED))
+
+
+def test_older_hashes_of_texts_with_tags_are_found(tmp_path: Path) -> None:
+    """They were made of the letters of tags and entities too."""
+    texts = [f"<b>{text}</b> &amp; more" for text in HELD]
+    (tmp_path / "old.txt").write_text("".join(f"{text_hash(text_key(text) or ''):016x}\n" for text in texts))
+    exclusion = Exclusion.read(str(tmp_path / "old.txt"))
+    assert all(map(exclusion.holds, texts))
+    assert all(exclusion.holds(f"a line\n{text}") for text in texts)
+    assert not any(map(exclusion.holds, HELD))
 
 
 def test_a_text_in_the_middle_of_another_is_not_found(hashes: Path) -> None:

@@ -71,22 +71,24 @@ def _without_accents(text: str) -> str:
 
 def _hashes(text: str) -> Iterator[int]:
     """Yields the hashes of a text, of its lines, and of what they have in columns and sentences."""
-    for version in _without_markup(text) if "<" in text or "&" in text else (text,):
-        lines = version.split("\n")
-        for part in (version, *lines) if len(lines) > 1 else lines:
-            if (key := text_key(part)) is not None:
-                yield text_hash(key)
-        for line in lines:
-            for one in chain(_columns(line), _sentences(line)):
-                if (key := text_key(one)) is not None:
-                    yield text_hash(key)
+    if "<" in text or "&" in text:
+        yield from _keyed(_lines(text))  # tags and entities are letters in older files of hashes
+        joined = _plain(text, " ")
+        yield from _keyed(chain((joined,), _sentences(joined)))
+        text = _plain(text, "\n")
+    lines = text.split("\n")
+    yield from _keyed(chain(_lines(text), *map(_columns, lines), *map(_sentences, lines)))
 
 
-def _without_markup(text: str) -> Iterator[str]:
-    """Yields a text of a web page as it is, with its lines apart, and as one line."""
-    yield text
-    yield _plain(text, "\n")
-    yield _plain(text, " ")
+def _keyed(texts: Iterable[str]) -> Iterator[int]:
+    for text in texts:
+        if (key := text_key(text)) is not None:
+            yield text_hash(key)
+
+
+def _lines(text: str) -> Iterable[str]:
+    """Returns a text and, where there are several, its lines."""
+    return (text, *text.split("\n")) if "\n" in text else (text,)
 
 
 def _plain(text: str, line_end: str) -> str:
