@@ -98,7 +98,7 @@ def test_damaged_predictions_are_an_error(tmp_path: Path, name: str) -> None:
 
 def test_labels_of_the_file_must_be_the_models(folder: Path) -> None:
     run = load_predictor(folder / "runs" / "gpt")
-    with pytest.raises(DataError, match="unknown label 'pos' at row 2"):
+    with pytest.raises(DataError, match="row 2: unknown label 'pos'"):
         predict(run, Table.of(["a", "b"], ["1", "pos"]))
     assert predict(run, Table.of(["a", "b"], ["1", ""])).truth.tolist() == [1, -1]
     assert predict(run, Table.of([""])).probs.shape == (1, 2)

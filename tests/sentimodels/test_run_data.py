@@ -60,7 +60,7 @@ def test_an_unknown_label_is_named_and_leaves_no_run(reviews: Path, tmp_path: Pa
     valid.write_text("text,label\nfine film,pos\nodd film,neutral\n", encoding="utf-8")
     for part in ("valid", "test"):
         config = resolve(tree("bow", reviews, data={part: str(valid)}))
-        with pytest.raises(DataError, match=r"valid\.csv: unknown label 'neutral' at row 2.*'neg', 'pos'"):
+        with pytest.raises(DataError, match=r"valid\.csv: row 2: .*'neutral'.*'neg', 'pos'"):
             train(config, tmp_path / "run")
         assert not (tmp_path / "run").exists()
 

@@ -1,12 +1,15 @@
 """Tables as people have them: files with known rows, read to these or refused with a remedy."""
 
 import csv
+import dataclasses
+import hashlib
 import io
 import json
 import random
 import re
 import subprocess
 import sys
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sentimodels.data import Table, read_table, separated
+from sentimodels.data import Labels, Table, read_table, separated
+from sentimodels.data.opening import open_text
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
 
@@ -328,6 +332,27 @@ REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
      ["a good film", "a bad film"], ["pos", "neg"]),
     ("mac.csv", b"text,label\ra good film,pos\ra bad film,neg\r",
      ["a good film", "a bad film"], ["pos", "neg"]),
+    *[(f"old.{name}", data, ["a good film", "a bad film"], ["pos", "neg"]) for name, data in (
+        # Ends of lines of old Macs, and Ctrl-Z at the end of a text of DOS.
+        ("jsonl", b'{"text":"a good film","label":"pos"}\r{"text":"a bad film","label":"neg"}\r'),
+        ("txt", b"__label__pos a good film\r__label__neg a bad film\r"),
+        ("tsv", b"text\tlabel\ra good film\tpos\ra bad film\tneg"),
+        ("csv", b"text,label\r\na good film,pos\r\na bad film,neg\r\n\x1a"),
+        ("json", b'{"text":"a good film","label":"pos"}\n{"text":"a bad film","label":"neg"}\n\x1a'),
+        ("fasttext.txt", b"__label__pos a good film\n__label__neg a bad film\n\x1a"),
+    )],
+    ("late.jsonl", b'{"text":"a good film","n":1}\n{"label":"neg","text":"a bad film"}\n',
+     ["a good film", "a bad film"], ["", "neg"]),
+    ("forms.csv", b"text,notes,label,notes\na good film,,pos,\na bad film,x,neg,y\n",
+     ["a good film", "a bad film"], ["pos", "neg"]),
+    ("ft.csv", b"__label__pos,a good film\n__label__neg,a bad film here\n",
+     ["a good film", "a bad film here"], ["__label__pos", "__label__neg"]),
+    *[(f"{code}.csv", "text,label\n{},1\n{},0\n".format(*said).encode(code), list(said), ["1", "0"])
+      for code, said in (
+          ("utf-16-le", ("一部好看的电影", "演技很差")), ("utf-16-be", ("一部好看的电影", "演技很差")),
+          ("iso2022_jp", ("とても面白い", "ひどい脚本")),
+          ("iso8859_5", ("Отличный фильм", "Ужасный сюжет")),
+      )],
     ("air.csv", b"tweet_id,airline_sentiment,airline_sentiment_confidence,text\n57,neutral,1.0,what @x said\n"
      b"58,positive,0.3486,plus you added it\n",
      ["what @x said", "plus you added it"], ["neutral", "positive"]),
@@ -355,9 +380,109 @@ def test_files_of_public_repositories_need_no_option(
     tmp_path: Path, name: str, data: bytes, texts: list[str], labels: list[str] | None
 ) -> None:
     (tmp_path / name).write_bytes(data)
-    table = read_table(tmp_path / name)
+    table = read_table(tmp_path / name, blank_labels="keep")
     assert table.texts[:2] == texts
     assert (None if table.labels is None else table.labels[:2]) == labels
+
+
+# Files that would be read as something else, with the words of the error: the place, what it is, what to do.
+REFUSED: list[tuple[str, bytes, list[str]]] = [
+    ("commas.csv", b"text,label\ngood, really,1\nbad, awful,0\n", ["line 2", "3 columns", "quote cells"]),
+    ("single.csv", b"text,label\n'good, really','1'\n'bad, no','0'\n", ["line 2", "3 columns"]),
+    ("few.csv", b"text,label\ngood,1\nbad\n", ["line 3", "1 column", "missing cells"]),
+    ("blank.csv", b'label, text\n1, "good, yes"\n0, "bad, no"\n', ["line 2", "blank", "quote"]),
+    ("blank.csv", b'text, label\n"good", "1"\n"bad", "0"\n', ["column 2", "blank", "quote"]),
+    ("title.csv", b"Results of 2020,\ntext,label\na film,1\nb,0\n", ["text, label", "--no-header"]),
+    ("note.csv", b"# by X\ntext,label\na film,1\nb,0\n", ["text, label", "--no-header"]),
+    ("header.csv", b"wonderful,joy\ndull,anger\nslow,sad\n", ["--text-column", "--no-header"]),
+    ("twice.csv", b"text,label,text\na b,1,c d\n", ["'text'", "rename"]),
+    ("mark.csv", b"text,label\ngood,1\n\x1a\r\nbad,0\n", ["line 3", "missing cells"]),
+    ("nul.csv", b"text\0x,label\ngood,1\n", ["NUL", "--encoding"]),
+    ("page.csv", b"\n<!DOCTYPE html>\n<html>a, b</html>\n", ["web page", "download"]),
+    ("lfs.csv", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", ["git lfs pull"]),
+    ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), ["Excel", "CSV"]),
+    ("book.csv", b"PK\x03\x04" + bytes(30), ["Excel", "CSV"]),
+    ("a.jsonl", b"%PDF-1.4\n%\xe2\xe3\n", ["PDF"]),
+    ("a.tsv", b"\x80\x04\x95\x10\0\0\0", ["pickle"]),
+    ("a.parquet", b"text,label\na,b\n", ["not Parquet", "--format"]),
+    ("a.jsonl", b'{"text": "a"},\n', ["line 1", "one object a line"]),
+    ("a.jsonl", b'{"text": "a"}\n{"label": "b"}\n', ["line 2", "'text'"]),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_files_that_would_be_misread_are_refused(
+    tmp_path: Path, name: str, data: bytes, words: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(DataError) as caught:
+        read_table(tmp_path / name)
+    assert all(word in str(caught.value) for word in [name, *words]), str(caught.value)
+
+
+def test_parquet_is_read_whatever_its_name(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a film"], "label": ["pos"]}), tmp_path / "a.csv")
+    assert read_table(tmp_path / "a.csv").format == "parquet"
+    with pytest.raises(DataError, match="--format parquet"):
+        read_table(tmp_path / "a.csv", format="csv")
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "b.parquet")
+    pq.write_table(pa.table([["a"], ["b"], ["c"]], names=["text", "label", "label"]), tmp_path / "c.parquet")
+    with pytest.raises(DataError, match="'label'"):
+        read_table(tmp_path / "c.parquet")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "cp1252", "utf-16", "utf-16-be"])
+def test_only_ctrl_z_at_the_very_end_is_left_out(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.txt"
+    for text in ("a\n\x1a", "a\x1a", "\x1a", "a\x1ab\n", "\x1a\x1a", "x" * (1 << 20) + "\x1ay", "cĚ"):
+        try:
+            path.write_bytes(text.encode(encoding))
+        except UnicodeEncodeError:
+            continue
+        eight_bits = not encoding.startswith("utf-16")
+        left = text.removesuffix("\x1a") if eight_bits else text
+        with open_text(path, encoding) as file:
+            assert file.text() == left
+            assert file.sha256() == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_condition_that_no_row_fulfils_names_the_values(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label,split\na b,x,train\nc d,y,dev\n")
+    with pytest.raises(DataError) as caught:
+        read_table(path, where="split=valid")
+    assert all(word in str(caught.value) for word in ("'valid'", "'split'", "'train'", "'dev'"))
+    # A label may be the condition and the label.
+    assert read_table(path, where="label=x").labels == ["x"]
+
+
+def test_lines_of_rows_are_found_in_linear_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + '"two\r\nlines",1\n\none,2\n' * 20_000, newline="")
+    began = time.perf_counter()
+    lines = read_table(path, with_lines=True).lines
+    assert lines == [line for start in range(2, 80_002, 4) for line in (start, start + 3)]
+    assert time.perf_counter() - began < 20
+
+
+def test_labels_that_look_alike_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\na,1\nb,\uff11\nc,pos\nd,pos\u200b\n", "utf-8")
+    notes = [note for note in read_table(path).notes if "look alike" in note]
+    assert [("'1'" in note, "'pos'" in note) for note in notes] == [(True, False), (False, True)]
+
+
+def test_unknown_labels_have_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\na,\nb,pos\nc,odd\nd,odd\n")
+    labels = Labels(["neg", "pos"])
+    table = read_table(path, blank_labels="keep", with_lines=True)
+    for some, place in ((table, "line 4"), (dataclasses.replace(table, lines=None), "row 3")):
+        with pytest.raises(DataError) as caught:
+            labels.classes(some)
+        assert all(word in str(caught.value) for word in ("a.csv", place, "'odd'", "2", "'neg'"))
+    assert labels.classes(table.take([0, 1])).tolist() == [-1, 1]
 
 
 def test_options_say_what_is_not_recognised(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def predictions_of(
     from ..evaluation.predictions import Predictions
 
     by_run: dict[str, Predictions] = {}
-    table = None if data is None else read(output, data, run=runs[0], blank_labels="drop", **flags)
+    table = None if data is None else read(output, data, run=runs[0], **flags)
     for run in runs:
         if run.is_file() or run.suffix == ".npz":
             by_run[_name(run, runs)] = Predictions.load(run).labelled()

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Seed = Annotated[int, typer.Option("--seed", help="Random seed of the shuffle.", metavar="N")]
 
 
-@reads()
+@reads(each_row=True)
 def check(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="Training file, then files to score on.")
@@ -122,7 +122,7 @@ def _shown(where: str, pairs: "list[Example] | tuple[Example, ...]") -> list[lis
     return rows
 
 
-@reads()
+@reads(each_row=True)
 def split(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file or folder.")],
     out: Annotated[
@@ -291,7 +291,7 @@ def hashes(
     output = Output("senti.data.hashes/1", as_json=as_json, quiet=quiet)
     refuse_input(out, files)
     check_file(out, force=force)
-    tables = [read(output, path, **reading) for path in files]
+    tables = [read(output, path, unlabelled="keep", **reading) for path in files]
     texts = [text for table in tables for text in table.texts]
     data, n_hashes = hash_file_of(texts)
     if not n_hashes:
@@ -325,7 +325,7 @@ def dump(
     output = Output("senti.data.dump/1", as_json=as_json, quiet=quiet)
     refuse_input(out, [file])
     check_file(out)
-    table = read(output, file, **reading)
+    table = read(output, file, unlabelled="keep", **reading)
     texts = [" ".join(text.split()) for text in sentences(table)]
     data = whole_characters("".join(f"{text}\n" for text in texts)).encode()
     put_file(out, lambda path: write_atomically(path, data), force=force)

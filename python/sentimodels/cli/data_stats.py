@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Labelled files or folders.")]
 
 
-@reads()
+@reads(each_row=True)
 def stats(
     files: Files,
     tokenizer_file: Annotated[

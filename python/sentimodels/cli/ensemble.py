@@ -160,7 +160,7 @@ def _rows(
     from ..runs.shared_validation import common_rows
 
     where = reading["where"]
-    flags = {**reading, "where": None, "blank_labels": "drop"}
+    flags = {**reading, "where": None}
     if dev is None:
         if where is not None:
             raise UsageError("--where goes with --dev: without it the validation rows of the runs are dev")

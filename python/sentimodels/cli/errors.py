@@ -128,7 +128,7 @@ def errors(
         raise UsageError(f"--out {out}: writes .csv, .tsv or .jsonl")
     refuse_input(out, [file])
     announce(out, output, force=force)
-    table = read(output, file, run=run, blank_labels="drop", with_lines=True, **reading)
+    table = read(output, file, run=run, with_lines=True, **reading)
     table.labelled()
     predictor = load_predictor(run)
     with output.progress() as progress:

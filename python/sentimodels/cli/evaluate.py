@@ -172,7 +172,7 @@ def evaluate(
     output = Output("senti.evaluate/1", as_json=as_json, quiet=quiet)
     if plots is None or out is not None:
         announce(out, output, force=force, option="--out or --plots")
-    table = read(output, file, run=run, blank_labels="drop", **reading)
+    table = read(output, file, run=run, **reading)
     table.labelled()
     predictions, with_memory = answers(
         output, run, table, memory=memory, even_if_trained=even_if_trained, device=device

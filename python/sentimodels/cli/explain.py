@@ -15,7 +15,7 @@ import typer
 from sentitok.cli.process import stdin
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .tables import Device, grid, page, shortened
+from .tables import Device, grid, on_screen, page, shortened
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -220,9 +220,7 @@ def _coloured(tokens: list[dict[str, Any]], text: str, effects: list[float], gre
                 shade[place] = effect
     made = Text()
     for char, effect in zip(text, shade, strict=True):
-        # What moves the cursor or is half of a pair would spoil the terminal.
-        shown = char if char.isprintable() else " " if char.isspace() else "�"
-        made.append(shown, _style(effect / greatest if greatest else 0.0))
+        made.append(on_screen(char), _style(effect / greatest if greatest else 0.0))
     return made
 
 

@@ -141,7 +141,7 @@ def _to_onnx(
             encoding=data.encoding, blank_labels="keep",
         )  # fmt: skip
     else:
-        table = read(output, texts, text_column=text_column, limit=limit, run=run, blank_labels="keep")
+        table = read(output, texts, text_column=text_column, limit=limit, run=run, unlabelled="keep")
     about: dict[str, Any] = {}
 
     def write(path: Path) -> list[Path]:

@@ -152,7 +152,7 @@ def predict(
         table = read(
             output, Path(file), text_column=text_column, format=format, encoding=encoding, limit=limit,
             separator=separator, header=header,
-            max_line_bytes=max_line_bytes, skip=skip, clean=clean, run=run, blank_labels="keep",
+            max_line_bytes=max_line_bytes, skip=skip, clean=clean, run=run, unlabelled="keep",
             id_column=id_column, sample=False, keep=() if keep is None else tuple(keep.split(",")),
         )  # fmt: skip
         texts, n_texts, has_labels = iter(table.texts), len(table), table.labels is not None

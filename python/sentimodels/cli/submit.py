@@ -68,7 +68,7 @@ def submit(
     refuse_input(out, [file, *([memory] if memory is not None else [])])
     output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
     announce(out, output, force=force)
-    table = read(output, file, run=run, blank_labels="keep", **reading)
+    table = read(output, file, run=run, unlabelled="keep", **reading)
     predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
     chosen = with_memory or predictions
     named = chosen.labels.decode(chosen.predicted.tolist())

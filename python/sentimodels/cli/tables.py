@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -75,6 +75,22 @@ Where = Annotated[
         help="Read only rows where a column has this value, such as split=test. [default: all rows]",
     ),
 ]
+Unlabelled = Annotated[
+    Literal["error", "drop"],
+    typer.Option(
+        "--unlabelled",
+        metavar="error|drop",
+        help="What is done with rows without label: they are an error, or left out.",
+    ),
+]
+Empty = Annotated[
+    Literal["keep", "drop"],
+    typer.Option(
+        "--empty",
+        metavar="keep|drop",
+        help="What is done with rows whose text is empty: they are kept, or left out.",
+    ),
+]
 Skip = Annotated[
     int,
     typer.Option("--skip", min=0, help="Number of rows to skip at the beginning of the file.", metavar="N"),
@@ -131,27 +147,33 @@ READING: Mapping[str, Any] = {
     "where": Where, "encoding": Encoding, "separator": Separator, "header": Header,
     "max_line_bytes": MaxLineBytes, "limit": Limit, "skip": Skip, "clean": Clean,
 }  # fmt: skip
+# Those of commands to which each row matters; others leave out rows without label, and say how many.
+_ROWS: Mapping[str, Any] = {"unlabelled": Unlabelled, "empty": Empty}
 # By option: what a call gives where nothing is typed.
-_UNGIVEN = {"skip": 0, "clean": False}
+_UNGIVEN = {"skip": 0, "clean": False, "unlabelled": "error", "empty": "keep"}
 # What a command was given of them, as arguments of `read`.
 Reading = Mapping[str, Any]
 NO_READING: Reading = {}
 
 
-def reads(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def reads(
+    *, without: Collection[str] = (), each_row: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command the options of `READING` in place of its parameter `reading`, which gets their values.
 
     Args:
         without: those that the command does not have.
+        each_row: the command also has `--unlabelled` and `--empty`.
     """
-    names = [name for name in READING if name not in without]
+    known = {**READING, **(_ROWS if each_row else {})}
+    names = [name for name in known if name not in without]
 
     def with_reading(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command).parameters.values())
         place = [parameter.name for parameter in own].index("reading")
         options = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=_UNGIVEN.get(name), annotation=READING[name]
+                name, inspect.Parameter.KEYWORD_ONLY, default=_UNGIVEN.get(name), annotation=known[name]
             )
             for name in names
         ]
@@ -183,6 +205,8 @@ def read(
     separator: str | None = None,
     header: bool | None = None,
     max_line_bytes: str | None = None,
+    unlabelled: Literal["error", "drop", "keep"] = "drop",
+    empty: Literal["keep", "drop"] = "keep",
     run: Path | None = None,
     sample: bool = True,
     **more: Any,
@@ -212,6 +236,8 @@ def read(
         max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
         like=like,
         sample=sample,
+        blank_labels=unlabelled,
+        drop_empty=empty == "drop",
         **more,
     )
     say_notes(output, table)
@@ -268,8 +294,16 @@ def shown(value: float | None, digits: int = 4) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def on_screen(char: str) -> str:
+    """Returns a character as a terminal shows it: none that moves the cursor, and no half of a pair.
+
+    Joiners are shown: they are within emoji, and within words of Persian and of India.
+    """
+    return char if char.isprintable() or char in "\u200c\u200d" else " " if char.isspace() else "�"
+
+
 def shortened(text: str, width: int = 70) -> str:
     """Writes a text on one line, cut in the middle if it is long."""
     line = " ".join(text.split())
-    line = "".join(char if char.isprintable() else "�" for char in line)
+    line = "".join(map(on_screen, line))
     return line if len(line) <= width else f"{line[: width // 2]} … {line[-(width // 2 - 3) :]}"

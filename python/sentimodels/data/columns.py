@@ -37,6 +37,8 @@ _WORDS = 2.0
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
 # Rows of Parquet at a time, and those that a guess looks at.
 _AT_ONCE, LOOKED_AT = 1 << 12, 200
+# Values of a column that an error shows.
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class OpenTable:
         sha256: reads to the end; returns the hash of the file's bytes after decompression.
         sample: some cells of each column.
         note: how the file is written, where that was recognised.
+        doubtful: the first row was taken for the names, but may be a row.
         fixed: the format has these columns and no others, by their roles: `text`, `label`, `group`, `id`.
     """
 
@@ -74,6 +77,7 @@ class OpenTable:
     sha256: Callable[[], str]
     sample: Mapping[str, Sequence[str]] = field(default_factory=dict)
     note: str | None = None
+    doubtful: bool = False
     fixed: bool = False
 
 
@@ -136,23 +140,25 @@ def is_known(name: str) -> bool:
     return name.strip().lower() in {*_TEXT, *_LABEL, *_GROUP, *_ID}
 
 
-def choose(
-    names: Sequence[str], asked: Columns, path: Path, sample: Mapping[str, Sequence[str]]
-) -> tuple[_Chosen, list[str]]:
+def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[str]]:
     """Returns the columns to read, and notes on those that were guessed.
 
     Args:
-        names: of the columns.
+        table: the open file.
         asked: what the user named.
         path: for messages.
-        sample: some cells of each column.
 
     Raises:
-        DataError: if a named column is missing, or the text column is not clear.
+        DataError: if a named column is missing, two columns share its name, or the text column is not clear.
     """
+    names, sample = table.names, table.sample
     for name in asked.named:
         if name not in names:
             raise DataError(f"{path}: no column {name!r}; it has {listed(names)}")
+    # Other columns may share a name: nothing reads them.
+    for name in names:
+        if names.count(name) > 1 and (name in asked.named or is_known(name) or "all" in asked.keep):
+            raise DataError(f"{path}: two columns share a name: {name!r}; rename one")
     if asked.text is not None and not asked.guess:
         return _Chosen(asked.text, asked.label, asked.group, asked.id), []
     asked = asked.as_before(names)
@@ -166,9 +172,11 @@ def choose(
     text = asked.text or _guess(names, _TEXT, taken)
     text = text or _wordiest(filled, taken, sample)
     if text is None:
-        raise DataError(f"{path}: which column is the text? It has {listed(names)}; use --text-column")
+        other = " or, if its first row names no columns, --no-header" if table.doubtful else ""
+        raise DataError(f"{path}: which column is the text? It has {listed(names)}; use --text-column{other}")
     taken.add(text)
-    label = asked.label or _guess(names, _LABEL, taken)
+    # Rows may be chosen by their label.
+    label = asked.label or _guess(names, _LABEL, {text, asked.group, asked.id})
     group = asked.group or _guess(names, _GROUP, taken)
     # Of two columns one is the text, so the other can only be the label.
     if label is None and group is None:
@@ -186,16 +194,13 @@ def choose(
         notes.append(f"group column: {group!r}")
     if label is None:
         notes.append(f"no label column among {listed(filled)}")
-    splits = [name for name in names if name.lower() == "split"]
-    if splits and asked.where is None:
-        notes.append(f"column {splits[0]!r} is not used; --where {splits[0]}=train keeps one part")
     spilled = [name for name in filled if _UNNAMED.fullmatch(name) and _has_letters(sample.get(name, ()))]
     if spilled and not {text, label} & set(spilled):
         notes.append(f"cells in columns without a name are not read ({listed(spilled)})")
     return chosen, notes
 
 
-def _guess(names: Sequence[str], known: tuple[str, ...], taken: set[str]) -> str | None:
+def _guess(names: Sequence[str], known: tuple[str, ...], taken: Collection[str | None]) -> str | None:
     """The first known name that exactly one free column has."""
     for candidate in known:
         matches = [name for name in names if name.lower() == candidate and name not in taken]
@@ -271,8 +276,11 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
     if table.fixed:
         chosen, kept = _Chosen(**{name: name for name in table.names}), []
     else:
-        chosen, notes = choose(table.names, asked, rows.path, table.sample)
+        chosen, notes = choose(table, asked, rows.path)
         rows.notes += notes
+        splits = [name for name in table.names if name.lower() == "split"]
+        if splits and asked.where is None and not rows.without:
+            rows.notes.append(f"column {splits[0]!r} is not used; --where {splits[0]}=train keeps one part")
         rows.columns = {role: name for role, name in vars(chosen).items() if name is not None}
         rows.names = table.names
         kept = [name for name in table.names if name in asked.keep or "all" in asked.keep]
@@ -280,7 +288,13 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
     every = [chosen.text, *roles, where and where[0], *kept]
     needed = [name for name in dict.fromkeys(every) if name is not None]
     swallowed: list[tuple[Place, list[str]]] = []
-    required = {chosen.text, chosen.label, *(() if asked.guess else kept)} - {None}
+    # A row without label is counted with those whose label is empty.
+    required = {chosen.text}
+    if not asked.guess:
+        required |= {name for name in (chosen.label, *kept) if name is not None}
+    if rows.drop_empty:
+        required -= {chosen.text}
+    found: set[str] = set()
     for block in table.blocks(needed, required):
         cells = block.by_name
         if chosen.label is not None and block.several_lines is not None:
@@ -289,6 +303,8 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
         if where is not None:
             value = as_label(where[1])
             wanted = [as_label(cell) == value for cell in cells[where[0]]]
+            if not rows.seen and len(found) <= _SHOWN:
+                found |= set(cells[where[0]])
         texts = cells[chosen.text]
         more = rows.extend(
             [without_breaks(text) for text in texts] if clean else texts,
@@ -299,6 +315,9 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
         )
         if not more:
             break
+    if where is not None and rows.place and not rows.seen:
+        values = listed(sorted(found)[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
+        raise DataError(f"{rows.path}: no row has {where[1]!r} in the column {where[0]!r}; it has {values}")
     _refuse_swallowed(rows, swallowed)
 
 
@@ -310,7 +329,7 @@ def texts_of(table: OpenTable, asked: Columns, path: Path) -> tuple[Iterator[str
     """
     name, notes = "text", []
     if not table.fixed and (asked.text is not None or name not in table.names):
-        chosen, _ = choose(table.names, asked, path, table.sample)
+        chosen, _ = choose(table, asked, path)
         name = chosen.text
         if asked.text is None:
             notes.append(f"text column: {name!r} (of {listed(table.names)})")
@@ -342,7 +361,7 @@ def open_separated(file: TextFile, dialect: Dialect) -> OpenTable:
             )
 
     sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}
-    return OpenTable(names, blocks, file.sha256, sample, dialect.note)
+    return OpenTable(names, blocks, file.sha256, sample, dialect.note, dialect.doubtful)
 
 
 def _refuse_swallowed(rows: Rows, found: list[tuple[Place, list[str]]]) -> None:
@@ -364,7 +383,7 @@ def open_json_lines(file: TextFile) -> OpenTable:
     if not first:
         return OpenTable(("text",), lambda *_: iter(()), file.sha256, fixed=True)
     looked_at = first[0][1][:LOOKED_AT]
-    names = list(looked_at[0])
+    names = list(dict.fromkeys(chain.from_iterable(looked_at)))
     sample = {name: [_shown(record.get(name)) for record in looked_at] for name in names}
 
     def blocks(needed: Sequence[str], required: Collection[str]) -> Iterator[Cells]:
@@ -387,7 +406,10 @@ def _present(records: list[dict[str, Any]], name: str, path: Path, numbers: list
         return [record[name] for record in records]
     except KeyError:
         number, record = next(one for one in zip(numbers, records, strict=True) if name not in one[1])
-        raise DataError(f"{path}: line {number}: no {name!r}; it has {listed(list(record))}") from None
+        raise DataError(
+            f"{path}: line {number}: no {name!r}; it has {listed(list(record))}; where a row has none, write "
+            f'"{name}": ""'
+        ) from None
 
 
 def _records(file: TextFile, path: Path) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
@@ -425,7 +447,9 @@ def _object(line: str, path: Path, number: int, *, first: bool) -> dict[str, Any
             raise DataError(
                 f"{path}: JSON on several lines; expected one object a line, as {made} writes"
             ) from error
-        raise DataError(f"{path}: line {number}: not valid JSON ({error})") from error
+        raise DataError(
+            f"{path}: line {number}: not valid JSON ({error}); expected one object a line"
+        ) from error
     if not isinstance(record, dict):
         raise DataError(f"{path}: line {number}: expected an object, found {type(record).__name__}")
     return record
@@ -457,6 +481,8 @@ def open_parquet(path: Path) -> Iterator[OpenTable]:
         from pyarrow import ArrowInvalid
     except ImportError as error:
         raise DataError(f'{path}: Parquet needs pyarrow: pip install "sentitok[arrow]"') from error
+    with path.open("rb"):  # the error of a file that is not there is that of any other
+        pass
     try:
         with pq.ParquetFile(path) as file:
             names = list(file.schema_arrow.names)
@@ -476,8 +502,10 @@ def open_parquet(path: Path) -> Iterator[OpenTable]:
                     begin += batch.num_rows
 
             yield OpenTable(names, blocks, lambda: hash_file(path), sample)
-    except ArrowInvalid as error:
-        raise DataError(f"{path}: {error}") from error
+    except (ArrowInvalid, OSError) as error:
+        raise DataError(
+            f"{path}: broken, or not Parquet ({error}); write it again, or name its --format"
+        ) from error
 
 
 def _values(column: Any, name: str, path: Path, begin: int) -> list[Any]:

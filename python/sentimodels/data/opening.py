@@ -26,8 +26,29 @@ from ..errors import DataError
 __all__ = ["MARKS", "guessed", "marked"]
 
 _BLOCK = 1 << 20
+_END = b"\x1a"
 _SMALL = 1 << 28
 _HALF = re.compile("[\ud800-\udfff]")
+
+
+# How files begin that are no text, with what they are and what to do.
+_FOREIGN = {
+    b"PAR1": ("Parquet", "give --format parquet"),
+    b"PK\x03\x04": ("a workbook of Excel or a zip archive", "save the sheet as CSV, or unpack it"),
+    b"\xd0\xcf\x11\xe0": ("an old file of Excel or Word", "save it as CSV in UTF-8"),
+    b"%PDF-": ("a PDF", "copy its text into a file of its own"),
+    b"{\\rtf": ("rich text", "save it as plain text"),
+    b"\x80\x04\x95": ("a pickle of Python", "write it as CSV or Parquet"),
+    b"\x80\x05\x95": ("a pickle of Python", "write it as CSV or Parquet"),
+    b"\x93NUMPY": ("an array of NumPy", "write it as CSV or Parquet"),
+    b"\x89HDF": ("HDF5", "write it as CSV or Parquet"),
+    b"ARROW1": ("an Arrow file", "write it as Parquet"),
+    b"SQLite format 3\0": ("a database of SQLite", "write its table as CSV"),
+    b"7z\xbc\xaf": ("an archive of 7-Zip", "unpack it"),
+    b"Rar!": ("a RAR archive", "unpack it"),
+    b"version https://git-lfs": ("a pointer of Git LFS", "git lfs pull brings the file"),
+}
+_PAGE = (b"<!doctype html", b"<html")
 
 
 class NotUtf8Error(DataError):
@@ -57,13 +78,28 @@ def open_bytes(path: Path) -> IO[bytes]:
         raise DataError(str(error)) from None
 
 
+def foreign(path: Path) -> tuple[str, str] | None:
+    """Returns what a file is that is no table of text, and what to do; `None` if it may be one.
+
+    Raises:
+        DataError: as `open_bytes`.
+        FileNotFoundError: if there is none.
+    """
+    with _damage_named(path), open_bytes(path) as source:
+        head = source.read(512)
+    if head[257:262] == b"ustar":
+        return "a tar archive", "unpack it"
+    if head.lstrip()[:14].lower().startswith(_PAGE):
+        return "a web page", "download the file itself"
+    return next((known for begin, known in _FOREIGN.items() if head.startswith(begin)), None)
+
+
 def read_small(path: Path) -> str:
     """Reads a file of settings or results, which is never large; a byte order mark is not part of its text.
 
     Raises:
-        DataError: if it goes on and on, as a device does, or is UTF-16 or UTF-32 by its mark.
+        DataError: if it goes on and on, as a device does, or is not UTF-8.
         OSError: if it cannot be read.
-        UnicodeDecodeError: if it is not UTF-8.
     """
     with path.open("rb") as file:
         data = file.read(_SMALL + 1)
@@ -72,23 +108,39 @@ def read_small(path: Path) -> str:
     for mark, name in MARKS.items():
         if data.startswith(mark):
             raise DataError(f"{path}: begins with the mark of {name}; save it as UTF-8")
-    return data.decode("utf-8-sig")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise DataError(f"{path}: byte {error.start} (line {line}) is not UTF-8; save it as UTF-8") from error
 
 
 class _Hashing(io.RawIOBase):
-    """Passes bytes on and hashes them."""
+    """Passes bytes on and hashes them; Ctrl-Z at the very end, by which DOS ends a text, is left out."""
 
-    def __init__(self, source: IO[bytes]) -> None:
+    def __init__(self, source: IO[bytes], *, end_mark: bool) -> None:
         self.source = source
         self.digest = hashlib.sha256()
+        self._end = _END if end_mark else None
+        self._held = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self.source.read(len(buffer))
+        while True:
+            some = self.source.read(len(buffer) - len(self._held))
+            self.digest.update(some)
+            data, self._held = self._held + some, b""
+            if self._end is None or not data.endswith(self._end):
+                break
+            data = data[:-1]
+            if not some:
+                break
+            self._held = self._end
+            if data:
+                break
         buffer[: len(data)] = data
-        self.digest.update(data)
         return len(data)
 
 
@@ -104,7 +156,7 @@ class TextFile:
         self.path = path
         self.longest = max_line_bytes
         encoding = codecs.lookup(encoding).name  # UTF-8, utf8 and utf_8 are one
-        self._raw = _Hashing(source)
+        self._raw = _Hashing(source, end_mark=not encoding.startswith(("utf-16", "utf-32")))
         buffered = io.BufferedReader(self._raw, _BLOCK)
         if encoding == "utf-8" and (name := marked(buffered.peek(4096)[:4096])) is not None:
             raise NotUtf8Error(f"{path}: is {name}; give --encoding {name}")
@@ -121,12 +173,14 @@ class TextFile:
         return "".join(lines(self.stream(), str(self.path), self.longest))
 
     def lines(self) -> Iterator[str]:
-        """Yields the lines without their ends; only LF and CRLF end a line."""
+        """Yields the lines without their ends; LF and CRLF end a line, and CR in a file without LF."""
         return chain.from_iterable(self.line_blocks())
 
     def line_blocks(self) -> Iterator[list[str]]:
         """Yields the same lines, many at a time."""
-        text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline="\n")
+        head = self._buffered.peek(_BLOCK)
+        newline = None if b"\r" in head and b"\n" not in head else "\n"
+        text = io.TextIOWrapper(self._buffered, encoding=self._codec, errors="strict", newline=newline)
         return blocks(text, str(self.path), self.longest)
 
     def sha256(self) -> str:
@@ -242,6 +296,8 @@ MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+# How texts of seven bits that are not ASCII begin their characters.
+_ESCAPES = {b"\x1b$B": "iso2022_jp", b"\x1b$@": "iso2022_jp", b"\x1b$)C": "iso2022_kr"}
 # As much of the lines that are not ASCII as decides.
 _SAMPLE = 1 << 17
 _RUN = re.compile(rb"[\x80-\xff]+")
@@ -286,6 +342,7 @@ _BY_SHARE: tuple[tuple[str, Callable[[str, str], float]], ...] = (
     ("cp1255", _share("[\u05d0-\u05ea]")),
     ("cp1251", _share("[а-яёіїєґў]")),
     ("koi8_r", _share("[а-яё]")),
+    ("iso8859_5", _share("[а-яё]")),
     ("cp1253", _share("[ά-ώ]")),
     ("cp1256", _share("[\u0621-\u064a]")),
 )
@@ -302,6 +359,13 @@ def marked(head: bytes) -> str | None:
         for zeros, others, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
             if zeros.count(0) > 0.6 * len(zeros) and not others.count(0):
                 return name
+            # Of scripts beyond Latin only blanks, separators and line ends have a zero there.
+            text = head.decode(name, "replace")
+            if zeros.count(0) > 3 and "\n" in text and "\0" not in text and text.count("\ufffd") < 2:
+                return name
+    for escape, name in _ESCAPES.items():
+        if escape in head and head.isascii():
+            return name
     return None
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from .opening import (
     NotUtf8Error,
     TextFile,
     encoding_of,
+    foreign,
     hash_file,
     hash_hashes,
     open_text,
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 # How many lines decide what a file without a telling suffix is.
 _PEEKED = 50
+# A word with letters beyond ASCII: it shows whether the encoding is right.
+_BEYOND_ASCII = re.compile(r"\S{0,20}[^\s\x00-\x7f]\S{0,20}")
 
 
 def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = None) -> str:
@@ -63,7 +67,10 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
     for name, reader in READERS.items():
         if reader.begins is not None and reader.begins(first, suffix):
             return name
-    raise DataError(f"{path}: the format is unclear; name it with --format: {', '.join(FORMATS)}")
+    raise DataError(
+        f"{path}: the format is unclear; name it with --format (lines, if it is a text a line): "
+        f"{', '.join(FORMATS)}"
+    )
 
 
 def _is_separated(lines: list[str]) -> bool:
@@ -175,8 +182,6 @@ def read_table(
         raise DataError(f"limit {limit}: at least 1 row")
     if path.is_file() and not path.stat().st_size:
         raise DataError(f"{path}: the file is empty")
-    if path.is_file() and _is_archive(path):
-        raise DataError(f"{path}: a workbook of Excel or a zip archive; save the sheet as CSV, or unpack it")
     before = dict(like or {})
     # The columns of an earlier file may be in a file of any kind; its format is in one of the same suffix.
     if before.get("suffix") == plain_suffix(path) and path.is_file():
@@ -216,13 +221,11 @@ def read_table(
             raise
     found = before.get("encoding") or encoding_of(path)
     table = read(found)
-    note = f"not UTF-8, read as {found} (--encoding latin-1, or another, if that is wrong)"
+    words = (match[0] for text in table.texts if (match := _BEYOND_ASCII.search(text)) is not None)
+    shown = ", ".join(map(repr, islice(dict.fromkeys(islice(words, 20)), 3)))
+    remedy = "--encoding latin-1, or another, if that is wrong"
+    note = f"not UTF-8, read as {found}{shown and f': {shown}'} ({remedy})"
     return replace(table, notes=(note, *table.notes))
-
-
-def _is_archive(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
 
 
 def read_as(table: Table, **options: Any) -> dict[str, str]:
@@ -254,11 +257,12 @@ def training_table(path: Any, *args: Any, **kwargs: Any) -> Table:
         DataError: if the file is not what it should be.
     """
     table = read_table(path, *args, **kwargs)
+    if not any(map(str.strip, table.texts)):
+        column = f" in the column {table.columns['text']!r}; name another" if "text" in table.columns else ""
+        raise DataError(f"{table.source}: every text is empty{column and f'{column}: --text-column'}")
     if table.format == "lines":
         # Answers line up with empty lines; there is nothing to learn from them.
         filled = [row for row, text in enumerate(table.texts) if text.strip()]
-        if not filled:
-            raise DataError(f"{table.source}: every line is empty")
         table = table.take(filled) if len(filled) < len(table) else table
     return table
 
@@ -690,6 +694,12 @@ def opened(source: Source, format: str | None) -> Iterator[tuple[str, OpenTable]
     kind = format
     if kind is None and wanted.separator is not None:
         kind = "tsv" if wanted.separator == "\t" else "csv"
+    if path.is_file() and (format is None or READERS[format].has_columns):
+        what, remedy = foreign(path) or (None, None)
+        if what == "Parquet" and format in (None, "parquet"):
+            kind = "parquet"
+        elif what is not None:
+            raise DataError(f"{path}: {what}, not a table of texts; {remedy}")
     kind = kind or recognise(path, source.encoding, source.longest)
     limit = MAX_LINE if source.longest is None else source.longest
     if kind == "pairs" and format is None and quotes_throughout(source.stream, path, "\t", limit):

@@ -299,7 +299,7 @@ class Rows:
         return replace(table, notes=tuple(notes))
 
     def _label_notes(self) -> list[str]:
-        """Says which spellings are one label, and which labels differ in case alone."""
+        """Says which spellings are one label, and which labels look alike."""
         spellings: dict[str, set[str]] = {}
         for written, label in self._labels.items():
             spellings.setdefault(label, set()).add(written.strip())
@@ -308,14 +308,22 @@ class Rows:
             for label, written in spellings.items()
             if len(written) > 1
         ]
-        cases: dict[str, list[str]] = {}
+        alike: dict[str, list[str]] = {}
         for label in spellings:
-            cases.setdefault(label.casefold(), []).append(label)
+            alike.setdefault(_appearance(label), []).append(label)
         return notes + [
-            f"labels {listed(sorted(labels))} differ in case alone and are {len(labels)} classes"
-            for labels in cases.values()
+            f"labels {listed(sorted(labels))} "
+            + ("differ in case alone" if len(set(map(str.casefold, labels))) == 1 else "look alike")
+            + f" and are {len(labels)} classes"
+            for labels in alike.values()
             if len(labels) > 1
         ]
+
+
+def _appearance(label: str) -> str:
+    """Returns what labels that look alike share: no case, no width, no invisible characters."""
+    plain = unicodedata.normalize("NFKC", label).casefold()
+    return " ".join("".join(char for char in plain if unicodedata.category(char) != "Cf").split())
 
 
 def _put(column: list[_T], values: Iterable[_T], slots: Sequence[int] | None) -> None:

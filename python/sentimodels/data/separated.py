@@ -114,7 +114,18 @@ class Block:
 
     def line_of(self, row: int) -> int:
         """Returns the line that a row begins on; blank lines are not counted."""
-        return self.place(self.offset(row)).line
+        return self._lines[row]
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        found, at, line = [], 0, self.line
+        for row in self.rows:
+            if not self.blank(row):
+                found.append(line)
+            end = at + len(row) + 1
+            line += _plain_ends(self.text[at:end]).count("\n")
+            at = end
+        return found
 
     def without_first_row(self) -> "Block":
         """Returns what follows the first row."""
@@ -313,17 +324,24 @@ def check_counts(path: Path, block: Block, n_columns: int) -> int:
     several: int | None = None
     for row, count in zip(block.rows, counts, strict=True):
         cell = row.find(MASK)
-        if cell >= 0 and re.search(r"[\r\n]", block.text[at : at + len(row)]):
+        # Ctrl-Z, which is the mask, may be text too.
+        is_quote = cell >= 0 and block.text[at + cell] == '"'
+        if is_quote and re.search(r"[\r\n]", block.text[at : at + len(row)]):
             several = at + cell
         filled = not block.blank(row)
         n_rows += filled
         if count != between and filled:
-            hint = (
-                f"quote cells that hold {shown(block.separator)}, or name another --separator"
-                if several is None
-                else f"the quote at {block.place(several)} opens a cell of several lines: "
-                "close it where it should end"
-            )
+            if several is not None:
+                hint = (
+                    f"the quote at {block.place(several)} opens a cell of several lines: "
+                    "close it where it should end"
+                )
+            elif count < between:
+                hint = "write its missing cells, or delete the line"
+            elif re.search(rf'{re.escape(block.separator)} +"', row):
+                hint = f"take out the blank between {shown(block.separator)} and a quote"
+            else:
+                hint = f"quote cells that hold {shown(block.separator)}, or name another --separator"
             columns = "1 column" if count == 0 else f"{count + 1} columns"
             raise DataError(f"{path}: line {block.place(at).line}: {columns} instead of {n_columns}; {hint}")
         at += len(row) + 1
@@ -396,6 +414,8 @@ _NONE = "\x1f"
 # Rows that decide, and how much of the file they are looked for in.
 _ROWS, _HEAD = 200, 1 << 18
 _TELLING = 1000
+# More numbers than this, none of them twice, are not labels.
+_LABELS = 20
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*")
 _PADDING = re.compile(r";{2,}$")
 # Excel's first line `sep=;` sets the separator, and is not a row.
@@ -428,6 +448,7 @@ class Dialect:
         set_in_file: the first line is Excel's `sep=;`, which is not a row.
         rows: some of the rows, without the header.
         note: what was taken for what.
+        doubtful: the first row was taken for names, none of which is known.
     """
 
     separator: str
@@ -439,6 +460,7 @@ class Dialect:
     set_in_file: bool
     rows: tuple[tuple[str, ...], ...]
     note: str
+    doubtful: bool
 
     def blocks(self, stream: Text, path: Path, limit: int) -> Iterator[Block]:
         """Yields blocks of whole rows, without the header and what follows every row.
@@ -570,9 +592,19 @@ def recognised(
                 break
     if not first:
         raise DataError(f"{path}: no rows")
+    if "\0" in "".join(first[0]):
+        raise DataError(
+            f"{path}: its first row holds NUL bytes, so it is no text, or UTF-16 without its mark; for that "
+            "give --encoding utf-16-le"
+        )
     top, rest = first[0], first[1:]
     named = _is_header(top, rest, asked, known) if header is None else header
-    names = _names(top, rest, path) if named else [str(place) for place in range(1, len(top) + 1)]
+    if header is None:
+        _refuse_title(first, path, known)
+    if quoted:
+        _refuse_blanks(rest, path, sep)
+    names = _names(top, rest) if named else [str(place) for place in range(1, len(top) + 1)]
+    doubtful = named and header is None and not any(map(known, top)) and not set(asked) & set(names)
     rows = rest if named else first
     note = "one column" if len(names) == 1 and chosen is None else f"separated by {shown(sep)}"
     if setting is not None:
@@ -580,13 +612,15 @@ def recognised(
         note += f", as its first line {line} says" if is_set else f"; its first line {line} is not a row"
     if not named:
         note += ", no header" + (" (--header if the first row is one)" if header is None else "")
+    if doubtful:
+        note += ", the first row names the columns (--no-header if it does not)"
     if literal and any('"' in cell for row in first for cell in row):
         note += ", quotes around cells" if quoted else ", quotes are text"
     if padding:
         note += f", {padding!r} behind every row left out"
     return Dialect(
         sep, quoted, named, tabs or all_quoted, tuple(names), padding, setting is not None,
-        tuple(map(tuple, rows)), note,
+        tuple(map(tuple, rows)), note, doubtful,
     )  # fmt: skip
 
 
@@ -760,7 +794,7 @@ def _is_header(
     if any(known(cell) and not seen for cell, seen in zip(cells, again, strict=True)):
         return True
     filled = [cell for cell in cells if cell]
-    if any(again) or any(_NUMBER.fullmatch(cell) for cell in filled):
+    if any(again) or any(_NUMBER.fullmatch(cell) or cell.startswith("__label__") for cell in filled):
         return False
     if len(set(filled)) < len(filled):
         return False
@@ -768,15 +802,50 @@ def _is_header(
     return not any(len(cell) > 60 or len(cell.split()) > 4 or cell[-1] in ".!?。！？।" for cell in filled)
 
 
-def _names(top: list[str], rest: list[list[str]], path: Path) -> list[str]:
+def _names(top: list[str], rest: list[list[str]]) -> list[str]:
     """Returns the names of the columns; one without a name is called by its number."""
     names = [cell.strip() for cell in top]
     # One such row may as well be a mistake.
     if len(rest) > 1 and all(len(row) == len(names) + 1 for row in rest):
-        # A separator behind each row; or a first column of row names, as R writes it.
-        names = [*names, ""] if all(not row[-1] for row in rest) else ["", *names]
-    names = [name or f"column {place}" for place, name in enumerate(names, 1)]
-    if len(set(names)) != len(names):
-        again = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{path}: two columns share a name: {again!r}; rename one in the first line")
-    return names
+        numbers = [row[0].strip() for row in rest]
+        if all(not row[-1] for row in rest):  # a separator behind each row
+            names = [*names, ""]
+        elif _are_row_numbers(numbers):
+            names = ["", *names]
+    return [name or f"column {place}" for place, name in enumerate(names, 1)]
+
+
+def _are_row_numbers(cells: list[str]) -> bool:
+    """Whether the first column of a table without a name for it holds numbers of rows, as R writes them.
+
+    Otherwise a text has a separator in it. Numbers that are labels repeat, unless the rows are few.
+    """
+    if len(set(cells)) < len(cells) or not all(map(str.isdecimal, cells)):
+        return False
+    return len(cells) > _LABELS or cells == sorted(cells, key=int)
+
+
+def _refuse_title(rows: list[list[str]], path: Path, known: Callable[[str], bool]) -> None:
+    """Refuses a header with a title or a comment above it: the rows would be read as texts of one column."""
+    if any(map(known, rows[0])):
+        return
+    for row in rows[1:4]:
+        cells = [row] if len(row) > 1 else [row[0].split(separator) for separator in SEPARATORS]
+        for names in cells:
+            if sum(map(known, names)) > 1:
+                header = ", ".join(name.strip() for name in names)
+                raise DataError(
+                    f"{path}: the names of the columns ({header}) are not in its first line; delete what is "
+                    "above them, or give --no-header"
+                )
+
+
+def _refuse_blanks(rows: list[list[str]], path: Path, separator: str) -> None:
+    """Refuses a column whose quotes stand behind a blank: they would be part of each cell."""
+    for place in range(len(rows[0]) if rows else 0):
+        cells = [row[place] for row in rows if place < len(row)]
+        if all(re.fullmatch(r' +".*"', cell, re.DOTALL) for cell in cells):
+            raise DataError(
+                f"{path}: column {place + 1}: a blank stands between {shown(separator)} and each quote; take "
+                f"it out, so that {cells[0]!r} is a quoted cell"
+            )

@@ -109,9 +109,15 @@ class Table:
         return replace(table, sha256=hash_rows(table.texts, table.labels))
 
 
+# Names that a message lists, and characters of each.
+_NAMES, _NAME = 20, 60
+
+
 def listed(names: Sequence[str]) -> str:
-    """Writes names for a message."""
-    return ", ".join(repr(name) for name in names)
+    """Writes names for a message: the first ones, the beginning of long ones."""
+    shown = [repr(name if len(name) <= _NAME else f"{name[:_NAME]}...") for name in names[:_NAMES]]
+    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    return ", ".join(shown) + more
 
 
 def _pick(column: list[_T], rows: list[int]) -> list[_T]:
@@ -169,6 +175,31 @@ class Labels:
                 f"the labels are {', '.join(map(repr, self.names))}"
             )
         return np.fromiter((self._index[value] for value in given), dtype=np.int64, count=len(given))
+
+    def classes(self, table: Table) -> NDArray[np.int64]:
+        """Returns the class index of each row of a table, (n,); -1 where it has no label.
+
+        Raises:
+            DataError: if a label is unknown, with the place of the first such row.
+        """
+        found = np.full(len(table), -1, dtype=np.int64)
+        unknown = []
+        for row, label in enumerate(table.labels or ()):
+            if label in self._index:
+                found[row] = self._index[label]
+            elif label:
+                unknown.append(row)
+        if unknown:
+            row = unknown[0]
+            place = f"row {row + 1 if table.numbers is None else table.numbers[row] + 1}"
+            place = place if table.lines is None else f"line {table.lines[row]}"
+            alike = "1 such row" if len(unknown) == 1 else f"{len(unknown):,} such rows"
+            label, known = table.labelled()[row], ", ".join(map(repr, self.names))
+            raise DataError(
+                f"{table.source}: {place}: unknown label {label!r} ({alike}); the labels are {known}: write "
+                "one of them, or leave such rows out"
+            )
+        return found
 
     def decode(self, indices: Iterable[int]) -> list[str]:
         """Returns the name of each class index."""

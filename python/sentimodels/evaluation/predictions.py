@@ -191,7 +191,8 @@ def of_logits(
 ) -> Predictions:
     """Returns what logits say of a labelled table."""
     probs = softmax(logits.astype(np.float64) / temperature).astype(np.float32)
-    return Predictions(labels, probs, labels.encode(table.labelled()), table.texts, groups=table.groups)
+    table.labelled()
+    return Predictions(labels, probs, labels.classes(table), table.texts, groups=table.groups)
 
 
 def answer(predictor: Predictor, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -213,10 +214,7 @@ def predict(predictor: Predictor, table: Table, **about: Any) -> Predictions:
         DataError: if a label of the table is not one of the model's.
     """
     labels = predictor.labels
-    truth = np.full(len(table), -1, dtype=np.int64)
-    if table.labels is not None:
-        known = [row for row, label in enumerate(table.labels) if label != ""]
-        truth[known] = labels.encode(table.labels[row] for row in known)
+    truth = labels.classes(table)
     probs, cut = answer(predictor, table.texts)
     return Predictions(
         labels=labels,

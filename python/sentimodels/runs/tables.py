@@ -270,10 +270,7 @@ class Tables:
     def _known(self, table: Table) -> None:
         """Refuses labels that are not in training, before anything is trained."""
         if table.labels is not None:
-            try:
-                self.classes(table)
-            except DataError as error:
-                raise DataError(f"{table.source}: {error}") from error
+            self.classes(table)
 
     def _all_or_none(self, table: Table | None) -> Table | None:
         """Returns a part that judges with a label in each row, or with none."""
@@ -291,12 +288,8 @@ class Tables:
             DataError: if a label is not one of the run's.
         """
         if self._blank == "error":
-            return self.labels.encode(table.labelled())
-        classes = np.full(len(table), -1, dtype=np.int64)
-        if table.labels is not None:
-            known = [row for row, label in enumerate(table.labels) if label != ""]
-            classes[known] = self.labels.encode(table.labels[row] for row in known)
-        return classes
+            table.labelled()
+        return self.labels.classes(table)
 
     def to_fit(self) -> NDArray[np.int64]:
         """Returns the classes `(n,)` that a fit learns: those of the labels, or the teacher's likeliest."""
