@@ -2,7 +2,7 @@
 //!
 //! They are text in most files: a field may begin with a word that someone quotes. Programs that write
 //! quotes put them around every field of a column, or around those alone that hold a tab, a quote or a
-//! line end. Where every line by itself has as many fields as the header, a quoted field of several
+//! line end, or a comma, as Excel does. Where every line by itself has as many fields as the header, a quoted field of several
 //! lines would swallow rows; there all fields have to be quoted.
 
 use std::collections::HashSet;
@@ -56,6 +56,7 @@ impl Quotes {
         let (mut stray, mut row, mut column) = (false, 0, 0);
         // Columns with quotes that need none, and with fields that a program quotes if it quotes columns.
         let (mut needless, mut plain) = (HashSet::new(), HashSet::new());
+        let (mut for_a_comma, mut plain_comma) = (HashSet::new(), false);
         let ends_field = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r');
         let mut at = 0;
         while at < text.len() {
@@ -81,7 +82,7 @@ impl Quotes {
                 }
                 let is_needed = inner.iter().any(|byte| matches!(byte, b'"') || ends_field(byte));
                 if row > 0 && !inner.is_empty() && !is_needed {
-                    needless.insert(column);
+                    if inner.contains(&b',') { &mut for_a_comma } else { &mut needless }.insert(column);
                 }
             } else {
                 at = text[at..].iter().position(ends_field).map_or(text.len(), |len| at + len);
@@ -89,6 +90,7 @@ impl Quotes {
                 if !field.is_empty() {
                     found.everywhere = false;
                     stray |= field.contains(&b'"');
+                    plain_comma |= field.contains(&b',');
                     if row > 0 && field != b"NA" && !is_number(field) {
                         plain.insert(column);
                     }
@@ -109,6 +111,9 @@ impl Quotes {
             }
         }
         found.fit = true;
+        if plain_comma {
+            needless.extend(for_a_comma);
+        }
         found.as_programs = !stray && needless.is_disjoint(&plain);
         found
     }
@@ -148,6 +153,8 @@ mod tests {
             ("text\tlabel\n\"two\nlines\"\t1\nfine\t0\n", true, true),
             ("\"text\"\t\"label\"\n\"a\tb\"\t\"1\"\n", true, true),
             ("text\n\"two\nlines\"\n", true, true),
+            ("text\tlabel\nclean decks\t\"Food, Services\"\ncars\tCars\n", true, true),
+            ("text\tlabel\n\"A gem, he said.\"\tpos\nbad, bad\tneg\n", true, false),
             ("text\tlabel\n\"a\"\t1\n\"cut of", false, true),
             ("\"", true, false),
             ("\"a\"b\n", true, false),

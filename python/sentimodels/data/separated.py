@@ -793,6 +793,9 @@ def _is_header(
     again = [bool(cell) and cell in column for cell, column in zip(cells, columns, strict=True)]
     if any(known(cell) and not seen for cell, seen in zip(cells, again, strict=True)):
         return True
+    # The names that pandas gives columns without one, behind its row numbers.
+    if len(cells) > 1 and not cells[0] and cells[1:] == [str(place) for place in range(len(cells) - 1)]:
+        return True
     filled = [cell for cell in cells if cell]
     if any(again) or any(_NUMBER.fullmatch(cell) or cell.startswith("__label__") for cell in filled):
         return False
