@@ -216,6 +216,7 @@ def _example(name: str, folder: Path) -> Path:
             "parquet": lambda: frame.to_parquet(path),
         }[name]()
         return path
+    assert name in EXAMPLES, "write an example of the format, with one text that is good and one that is dull"
     for place, content in EXAMPLES[name].items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(content)
@@ -272,6 +273,14 @@ def test_a_reader_of_columns_reads_pairs_and_preferences(name: str, tmp_path: Pa
     path = _example(name, tmp_path)
     pairs = read_parallel([path], source_column="prompt", target_column="chosen")
     assert (pairs.sources, pairs.targets) == (_SIDES["prompt"], _SIDES["chosen"])
+    bare = path.rename(tmp_path / "bare")  # whose name does not tell
+    named: dict[str, Any] = {"source_column": "prompt", "target_column": "chosen", "format": name}
+    assert read_parallel([bare], **named).sources == pairs.sources
+    assert len(read_preferences(bare, AlignDataConfig(format=name))[0]) == len(pairs)
+    assert (
+        read_openings(bare, AlignDataConfig(format=name), None).texts == read_table(bare, format=name).texts
+    )
+    bare.rename(path)
     found, table = read_preferences(path, AlignDataConfig(train=str(path)))
     assert [vars(pair) for pair in found.values()] == [
         dict(zip(_SIDES, row, strict=True)) for row in zip(*_SIDES.values(), strict=True)

@@ -48,12 +48,12 @@ def read_openings(path: Path, data: AlignDataConfig, where: str | None) -> Table
         DataError: if the file is not what it should be.
         FileNotFoundError: if there is none.
     """
-    is_table = data.separator is not None or data.header is not None
+    is_table = (data.format or "lines") != "lines" or data.separator is not None or data.header is not None
     lines = plain_suffix(path) == ".txt" and not is_table and not path.is_dir()
     if lines and (where is not None or data.text_column is not None):
         raise ConfigError(f"{path}: a file of lines has no columns; leave out --where and --text-column")
     return read_table(
-        path, data.text_column, format="lines" if lines else None, where=where, limit=data.limit,
+        path, data.text_column, format="lines" if lines else data.format, where=where, limit=data.limit,
         encoding=data.encoding, max_line_bytes=data.max_line_bytes, clean=data.clean, blank_labels="keep",
         separator=data.separator, header=data.header,
     )  # fmt: skip

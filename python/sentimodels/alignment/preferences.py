@@ -46,7 +46,7 @@ def read_preferences(path: Path, data: AlignDataConfig) -> tuple[dict[int, Prefe
             "prompts, of chosen and of rejected answers: --prompt-column, --chosen-column, --rejected-column"
         )
     table = read_table(
-        path, prompt, limit=data.limit, keep=answers, encoding=data.encoding,
+        path, prompt, format=data.format, limit=data.limit, keep=answers, encoding=data.encoding,
         max_line_bytes=data.max_line_bytes, separator=data.separator, header=data.header, with_lines=True,
         classes=False,
     )  # fmt: skip

@@ -31,7 +31,7 @@ from .command import (
 )
 from .options import with_options
 from .predict import at_once, chunks, lines_of_stdin
-from .tables import Device, Encoding, Header, MaxLineBytes, Separator
+from .tables import Device, Encoding, Format, Header, MaxLineBytes, Separator
 from .translate_train import options, score_lines, train
 
 if TYPE_CHECKING:
@@ -197,6 +197,7 @@ def evaluate(
     ] = None,
     source_column: SourceColumn = None,
     target_column: TargetColumn = None,
+    format: Format = None,
     encoding: Encoding = None,
     separator: Separator = None,
     header: Header = None,
@@ -221,7 +222,8 @@ def evaluate(
     announce(out, output, force=force)
     pairs = read_parallel(
         files, source_column=source_column, target_column=target_column, encoding=encoding,
-        max_line_bytes=size(max_line_bytes, "--max-line-bytes"), separator=separator, header=header,
+        max_line_bytes=size(max_line_bytes, "--max-line-bytes"), format=format,
+        separator=separator, header=header,
     )  # fmt: skip
     for note in pairs.notes:
         output.note(f"{pairs.name}: {note}")

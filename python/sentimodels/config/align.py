@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, SerializeAsAny
 
 from .run import Written
-from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextEncoding, flag
+from .section import Exclude, Header, MaxLineBytes, Section, Separator, TableFormat, TextEncoding, flag
 from .train import LoopConfig, OptimConfig
 
 __all__ = [
@@ -77,6 +77,7 @@ class AlignDataConfig(Section):
         "training file if --held-out is not given.",
         json_schema_extra=flag("--held-out-where", "COLUMN=VALUE"),
     )
+    format: TableFormat = None
     encoding: TextEncoding = None
     separator: Separator = None
     header: Header = None

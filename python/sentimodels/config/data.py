@@ -4,7 +4,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextColumn, TextEncoding, flag
+from .section import (
+    Exclude,
+    Header,
+    MaxLineBytes,
+    Section,
+    Separator,
+    TableFormat,
+    TextColumn,
+    TextEncoding,
+    flag,
+)
 
 __all__ = ["DataConfig", "Leaks", "Long"]
 
@@ -29,11 +39,7 @@ class DataConfig(Section):
         description="File of test texts, scored once training has ended.",
         json_schema_extra=flag("--test", "FILE"),
     )
-    format: str | None = Field(
-        default=None,
-        description="Format of the files: csv, jsonl, phrases, ... [default: recognised by name and content]",
-        json_schema_extra=flag("--format", "NAME"),
-    )
+    format: TableFormat = None
     text_column: TextColumn = None
     label_column: str | None = Field(
         default=None,

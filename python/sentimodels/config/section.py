@@ -23,6 +23,7 @@ __all__ = [
     "RowOf",
     "Section",
     "Separator",
+    "TableFormat",
     "TextColumn",
     "TextEncoding",
     "flag",
@@ -91,6 +92,13 @@ MaxLineBytes = Annotated[
         ge=1,
         description="Maximum size of a line or row, in bytes; a longer one is an error. [default: 256M]",
         json_schema_extra=flag("--max-line-bytes", "SIZE"),
+    ),
+]
+TableFormat = Annotated[
+    str | None,
+    Field(
+        description="Format of the files: csv, jsonl, phrases, ... [default: recognised by name and content]",
+        json_schema_extra=flag("--format", "NAME"),
     ),
 ]
 TextColumn = Annotated[

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny, field_validator
 
 from .run import Written
-from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextEncoding, flag
+from .section import Exclude, Header, MaxLineBytes, Section, Separator, TableFormat, TextEncoding, flag
 from .train import LoopConfig, OptimConfig, TrainingPlan
 
 __all__ = [
@@ -40,6 +40,7 @@ class ParallelConfig(Section):
         description="Column that holds the targets; required if the pairs are one table.",
         json_schema_extra=flag("--target-column", "NAME"),
     )
+    format: TableFormat = None
     encoding: TextEncoding = None
     separator: Separator = None
     header: Header = None

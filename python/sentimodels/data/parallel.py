@@ -70,6 +70,7 @@ def read_parallel(
     encoding: str | None = None,
     max_line_bytes: int | None = None,
     limit: int | None = None,
+    format: str | None = None,
     separator: str | None = None,
     header: bool | None = None,
 ) -> ParallelText:
@@ -83,6 +84,7 @@ def read_parallel(
         encoding: of the text; without it UTF-8, or what a table shows.
         max_line_bytes: longest line.
         limit: the first so many pairs.
+        format: of a table; recognised when not given.
         separator: of a table in CSV or TSV; recognised when not given.
         header: whether the first row of such a table names its columns; recognised when not given.
 
@@ -93,14 +95,14 @@ def read_parallel(
     if len(paths) == 1:
         return _of_table(
             paths[0], source_column, target_column, encoding=encoding, max_line_bytes=max_line_bytes,
-            limit=limit, separator=separator, header=header,
+            limit=limit, format=format, separator=separator, header=header,
         )  # fmt: skip
     if len(paths) != 2:
         raise DataError(f"{len(paths)} files: expected one of sources and one of targets, or one table")
-    if {source_column, target_column, separator, header} != {None}:
+    if {source_column, target_column, format, separator, header} != {None}:
         raise DataError(
             f"{paths[0]}, {paths[1]}: columns are of one table; of two files every line is a text: leave out "
-            "--source-column, --target-column, --separator and --header"
+            "--source-column, --target-column, --format, --separator and --header"
         )
     sides, hashes = [], []
     for side, path in zip(("source", "target"), paths, strict=True):

@@ -73,7 +73,8 @@ def _pairs(config: TranslationConfig, files: Sequence[str], limit: int | None, s
     data = config.data
     pairs = read_parallel(
         files, source_column=data.source_column, target_column=data.target_column, encoding=data.encoding,
-        max_line_bytes=data.max_line_bytes, limit=limit, separator=data.separator, header=data.header,
+        max_line_bytes=data.max_line_bytes, limit=limit, format=data.format,
+        separator=data.separator, header=data.header,
     )  # fmt: skip
     if say is not None:
         for note in pairs.notes:
