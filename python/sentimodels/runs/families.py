@@ -444,11 +444,6 @@ ALIGNMENT: Family[AlignConfig] = Family(
 FAMILIES: tuple[Family[Any], ...] = (CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, ALIGNMENT)
 
 
-# What holds unless it is set, by size and task.
-#
-# Defaults that depend on nothing are in the sections (`config/`), those of an architecture in its row
-# (`models/`).
-#
 # Of each size: rows of a batch, highest rate, tokens to train on. Rates are those of TinyLLM, except for the
 # two smallest: of 1e-3 to 2.4e-2 nano ended best with 3e-3 (`benches/models/optimizers.py`).
 PRESETS: dict[str, tuple[int, float, int]] = {
