@@ -9,7 +9,7 @@ import pytest
 
 from pages import ROOT, blocks
 from sentimodels import Classifier
-from sentimodels.data.frames import table_of_frame
+from sentimodels.data.frames import table_of_frame, texts_of_frame
 from sentimodels.errors import DataError
 
 GOOD = ["great", "lovely", "superb", "warm", "funny", "clever", "moving", "fresh", "brilliant", "charming"]
@@ -59,6 +59,9 @@ DTYPES: list[tuple[str, list[object], list[str]]] = [
     ("string", [" x", "N/A"], ["x", "N/A"]),
     ("int64[pyarrow]", [2, 1], ["2", "1"]),
     ("object", [1, "1.0"], ["1", "1"]),
+    ("datetime64[ns]", ["2020-01-01", "2021-01-01 12:30"], ["2020-01-01 00:00:00", "2021-01-01 12:30:00"]),
+    ("datetime64[s]", ["1969-12-31", "2021-01-01"], ["1969-12-31 00:00:00", "2021-01-01 00:00:00"]),
+    ("timedelta64[ns]", ["1 days", "2 days"], ["1 day, 0:00:00", "2 days, 0:00:00"]),
 ]  # fmt: skip
 
 
@@ -75,7 +78,18 @@ def test_cells_that_are_not_one_text_are_refused() -> None:
     with pytest.raises(DataError, match="row 1, column 'label'"):
         table_of_frame(lists)
     missing = pd.DataFrame({"text": ["a", "b"], "label": ["x", None]})
-    with pytest.raises(DataError, match="row 2 has no label"):
+    with pytest.raises(DataError, match=r"row 2 has no label.*dropna"):
         table_of_frame(missing)
+    # A missing date is no date called NaT.
+    with pytest.raises(DataError, match="row 2 has no label"):
+        table_of_frame(pd.DataFrame({"text": ["a", "b"], "label": pd.to_datetime(["2020-01-01", None])}))
     with pytest.raises(DataError, match="no column 'mood'"):
         table_of_frame(missing, label_column="mood")
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    for given in ({"text": ["a"]}, ["a"]):
+        with pytest.raises(TypeError, match=type(given).__name__):
+            table_of_frame(given)  # type: ignore[arg-type]  # 2026-11-30: as a user may
+        with pytest.raises(TypeError, match=type(given).__name__):
+            texts_of_frame(given)  # type: ignore[arg-type]  # 2026-11-30: as a user may

@@ -349,3 +349,10 @@ def test_mistakes_leave_no_run(args: list[str], said: str, folder: Path, tmp_pat
     assert done.code == 2, done.out
     assert said in done.err
     assert not (tmp_path / "made").exists()
+
+
+def test_a_fold_may_hold_no_row_out(tmp_path: Path) -> None:
+    five = [f"a {'good' if i % 2 else 'bad'} film {i},{i % 2}" for i in range(5)]
+    (tmp_path / "five.csv").write_text("text,label\n" + "\n".join(five) + "\n")
+    done = senti("train", "five.csv", "--arch", "nb", "--folds", "2", "--out", "runs", cwd=tmp_path)
+    assert done.code == 0, done.err

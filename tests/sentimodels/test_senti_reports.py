@@ -261,3 +261,19 @@ def test_wrong_plots(folder: Path, args: list[str], said: str) -> None:
 def test_nothing_is_coloured_in_a_pipe(folder: Path) -> None:
     done = run(folder, "evaluate", "runs/gpt", "valid.csv")
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_each_command_can_do_what_its_error_says(tmp_path: Path) -> None:
+    rows = "".join(f"{('a fine film', 'a dull one')[i % 2]} {i},{'pn'[i % 2]}\n" for i in range(20))
+    (tmp_path / "a.csv").write_text(f"text,label\n{rows}no label here,\n,p\n")
+    for words in (["stats", "a.csv"], ["check", "a.csv"], ["split", "a.csv", "--out", "parts"]):
+        done = run(tmp_path, "data", *words)
+        assert done.exit_code == 2
+        assert all(word in done.stderr for word in ("line 22", "--unlabelled drop"))
+        done = run(tmp_path, "data", *words, "--unlabelled", "drop", "--empty", "drop")
+        assert done.exit_code == 0, done.stderr
+        assert "1 row without label left out" in done.stderr
+        assert "1 row with an empty text left out" in done.stderr
+    # Hashes need no label.
+    (tmp_path / "b.csv").write_text("text,label\na text of more than twenty letters,\nanother one,p\n")
+    assert run_json(tmp_path, "data", "hashes", "b.csv", "--out", "hashes.txt")["texts"] == 2

@@ -21,6 +21,7 @@ import pytest
 
 from sentimodels.data import Labels, Table, read_table, separated
 from sentimodels.data.opening import open_text
+from sentimodels.data.readers import open_texts
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
 
@@ -485,6 +486,15 @@ def test_unknown_labels_have_their_place(tmp_path: Path) -> None:
             labels.classes(some)
         assert all(word in str(caught.value) for word in ("a.csv", place, "'odd'", "2", "'neg'"))
     assert labels.classes(table.take([0, 1])).tolist() == [-1, 1]
+
+
+def test_texts_alone_in_another_encoding_name_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("text,label\n这部电影非常好看我很喜欢,1\n剧情太糟糕了演技也很差,0\n".encode("gbk"))
+    with pytest.raises(DataError, match="--encoding gb18030"), open_texts(path) as opened:
+        list(opened.texts)
+    with open_texts(path, encoding="gb18030") as opened:
+        assert list(opened.texts) == ["这部电影非常好看我很喜欢", "剧情太糟糕了演技也很差"]
 
 
 def test_options_say_what_is_not_recognised(tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ def _place(table: "Table", row: int) -> dict[str, int | None]:
 
 def _write(path: Path, errors: list[dict[str, Any]]) -> None:
     """Writes errors in the format of the suffix, with their whole texts."""
+    from ..data.row_buffer import as_text
     from ..data.writers import separated_rows, write_atomically
 
     names = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
@@ -187,7 +188,7 @@ def _write(path: Path, errors: list[dict[str, Any]]) -> None:
     if path.suffix == ".jsonl":
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     else:
-        rows = [["" if value is None else str(value) for value in record.values()] for record in records]
+        rows = [list(map(as_text, record.values())) for record in records]
         text = separated_rows([names, *rows], path.suffix)
     write_atomically(path, text.encode())
 

@@ -35,12 +35,9 @@ def table_of_frame(
 
     Raises:
         DataError: if a column is missing or unclear, a cell is not one text, or a row has no label.
+        TypeError: if it is no DataFrame.
     """
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) != len(names):
-        again = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{_SOURCE}: two columns share a name: {again!r}; rename one")
-    rows = Rows(_SOURCE)
+    rows = Rows(_SOURCE, to_drop="frame.dropna()")
     add_rows(_open(frame), Columns(text_column, label_column, group_column), rows)
     table = rows.finish("", "memory")
     return replace(table, sha256=hash_rows(table.texts, table.labels))
@@ -51,6 +48,7 @@ def texts_of_frame(frame: "pd.DataFrame | pd.Series[Any]", text_column: str | No
 
     Raises:
         DataError: if the column is missing or unclear, or a cell is not one text.
+        TypeError: if it is neither.
     """
     import pandas as pd
 
@@ -62,6 +60,12 @@ def texts_of_frame(frame: "pd.DataFrame | pd.Series[Any]", text_column: str | No
 
 
 def _open(frame: "pd.DataFrame") -> OpenTable:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(
+            f"expected a DataFrame of pandas, not {type(frame).__name__}; write pd.DataFrame(...)"
+        )
     names = [str(name) for name in frame.columns]
 
     def cells(name: str, n: int | None = None) -> list[str]:

@@ -757,6 +757,12 @@ def open_texts(
     """
     asked = Columns(text_column)
     wanted = Wanted(asked, None if separator is None else separator_of(separator), header, max_line_bytes)
-    with opened(Source(path, wanted, encoding), format) as (_, table):
-        texts, notes = texts_of(table, asked, path)
-        yield Texts(texts, table.sha256, notes)
+    try:
+        with opened(Source(path, wanted, encoding), format) as (_, table):
+            texts, notes = texts_of(table, asked, path)
+            yield Texts(texts, table.sha256, notes)
+    except NotUtf8Error as error:
+        if encoding is not None:
+            raise
+        found = encoding_of(path)
+        raise DataError(f"{path}: is not UTF-8 but, as it seems, {found}; give --encoding {found}") from error

@@ -117,6 +117,7 @@ class Rows:
         drop_empty: leave out rows whose text is empty or blank.
         with_lines: keep the line of each row.
         classes: labels name classes; otherwise they are texts, as the targets of a translation.
+        to_drop: how the user leaves out rows without label.
         columns: names of the columns that are read, by role.
         names: names of all columns of the file.
         others: columns that are kept, by name.
@@ -133,6 +134,7 @@ class Rows:
     drop_empty: bool = False
     with_lines: bool = False
     classes: bool = True
+    to_drop: str = "--unlabelled drop"
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
@@ -257,7 +259,7 @@ class Rows:
             more = ", ..." if n > len(self.unlabelled) else ""
             said = f"{places} has no label" if n == 1 else f"{_rows(n)} have no label ({places}{more})"
             them = "it" if n == 1 else "them"
-            raise DataError(f"{self.path}: {said}; fill {them} in, or leave {them} out: --unlabelled drop")
+            raise DataError(f"{self.path}: {said}; fill {them} in, or leave {them} out: {self.to_drop}")
         if not self.texts:
             raise DataError(f"{self.path}: no rows" + (f" after the first {self.skip}" if self.skip else ""))
         table = Table(
@@ -367,6 +369,10 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        # As pyarrow and Python write it: 2020-01-01 00:00:00.
+        kind = "datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]"
+        return "" if np.isnat(value) else str(value.astype(kind).item())
     if isinstance(value, (int, np.integer)):
         return str(value)
     if isinstance(value, (float, np.floating)):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..data.opening import read_small
 from ..data.row_buffer import as_label
+from ..data.separated import SEPARATORS
 from ..errors import ConfigError
 
 __all__ = ["Given", "balanced", "given", "numbers", "settled"]
@@ -62,7 +63,11 @@ def _of_file(path: Path) -> Given:
             value = tomllib.loads(text)
             value = value.get("class_weights", value)
         else:
-            rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+            separator = next((one for one in SEPARATORS if one in text.partition("\n")[0]), ",")
+            rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+            if any(len(row) != 2 for row in rows):
+                wrong = next(row for row in rows if len(row) != 2)
+                raise ValueError(f"{separator.join(wrong)!r} is not a label and its weight")
             # A header is a line whose second field is no number.
             value = {name: float(weight) for name, weight in rows[_headers(rows) :]}
         if isinstance(value, Mapping):
