@@ -221,6 +221,7 @@ fn first_char(text: &[u8]) -> Option<char> {
 }
 
 /// A set of characters: one bit each.
+#[derive(Clone, Default)]
 pub(crate) struct CharSet(Vec<u64>);
 
 impl CharSet {

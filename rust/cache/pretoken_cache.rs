@@ -6,7 +6,7 @@
 //! after the other: keys, then places, then ids; those that are not known are asked for
 //! together, out of line, so that the model can wait for the memory of all at once.
 
-use crate::cache::piece_table::{Key, MAX_KEY, NO_KEY, PieceTable, Value, hash, key};
+use crate::cache::piece_table::{Call, Key, MAX_KEY, NO_KEY, PieceTable, Value, hash, key};
 use crate::error::{Error, Result};
 use crate::memory::MakeRoom;
 use crate::text::{LONG_CHUNK, Piece};
@@ -18,6 +18,8 @@ const MOST_SETS: usize = 1 << 17;
 /// are such, a quarter was full before the table was, and all was forgotten.
 /// A chunk that finds it not full may still add to it.
 const MOST_LONG: usize = 1 << 20;
+/// The same in a long call: 16 MiB.
+const MOST_LONG_IN_LONG_CALL: usize = 1 << 22;
 /// The most ids that lie in an entry.
 const IN_ENTRY: usize = 3;
 /// The ids that are copied at once from the arena, whatever their number: a
@@ -233,6 +235,7 @@ impl PretokenCache {
         ids: &mut Vec<TokenId>,
         misses: &mut impl Misses,
     ) {
+        self.table.count_lookups(n_waiting);
         self.make_room();
         let mut done = 0;
         let n_unknown = self.look(n_waiting);
@@ -392,8 +395,18 @@ impl PretokenCache {
     /// Forgets all if the arena is full: no value may be in use.
     #[inline]
     fn make_room(&mut self) {
-        if self.n_long > MOST_LONG {
+        let most = if self.table.is_in_long_call() { MOST_LONG_IN_LONG_CALL } else { MOST_LONG };
+        if self.n_long > most {
             self.forget();
+        }
+    }
+
+    /// Ends a call: gives back what only a long one may hold, and with it what is known.
+    pub(crate) fn rest(&mut self) {
+        if self.table.end_call() == Call::Short && (self.table.is_large() || self.n_long > MOST_LONG) {
+            self.table = PieceTable::new(MOST_SETS);
+            self.long = Vec::new();
+            self.n_long = 0;
         }
     }
 

@@ -36,6 +36,7 @@ use self::pieces::Pieces;
 use self::viterbi::{Scores, Viterbi, kind_in_search};
 use crate::error::{Error, Result};
 use crate::text::SPACE_MARK_BYTES;
+use crate::token_lengths::CharSet;
 pub use crate::vocab::PieceKind;
 use crate::vocab::{TokenId, Vocab};
 
@@ -120,6 +121,8 @@ pub struct Unigram {
     /// What no run of unknown characters becomes by being its text: special
     /// tokens, ids ascending.
     excluded: Vec<TokenId>,
+    /// The characters that pieces hold; `None` where a piece is not UTF-8.
+    chars: Option<CharSet>,
 }
 
 impl fmt::Debug for Unigram {
@@ -152,6 +155,9 @@ impl Unigram {
             }
         }
         let max_piece_len = pieces.iter().map(|(piece, _)| piece.len()).max().unwrap_or(0);
+        let texts: Option<Vec<&str>> =
+            pieces.iter().map(|(piece, _)| std::str::from_utf8(piece).ok()).collect();
+        let chars = texts.map(|texts| CharSet::new(texts.into_iter().flat_map(str::chars)));
         let pieces = Pieces::new(pieces)?;
         let fallback = |byte| vocab.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(TokenId::MAX);
         let fallback: [TokenId; 256] = std::array::from_fn(fallback);
@@ -173,6 +179,7 @@ impl Unigram {
             max_piece_len,
             before_inner_mark,
             excluded: Vec::new(),
+            chars,
             pieces,
             vocab,
             scores,

@@ -42,8 +42,14 @@ impl Precompiled {
                 at = run_end;
                 continue;
             }
+            let run_end = self.inert_ideographs_end(text, at);
+            if run_end > at {
+                out.copy(&text[at..run_end]);
+                at = run_end;
+                continue;
+            }
             // ASCII characters are graphemes of their own, except for CR LF.
-            let end = stretch_end(text.as_bytes(), at);
+            let end = stretch_end(text, at);
             if end - at == 1 {
                 changed |= self.grapheme(&text[at..end], out);
             } else {
@@ -58,6 +64,7 @@ impl Precompiled {
 
     fn grapheme<R: Rewrite>(&self, grapheme: &str, out: &mut R) -> bool {
         if grapheme.len() < LONG_GRAPHEME
+            && grapheme.starts_with(|c| self.charsmap.may_begin(c))
             && let Some(replacement) = self.charsmap.shortest(grapheme.as_bytes())
         {
             out.replace(grapheme.len(), replacement);
@@ -66,7 +73,9 @@ impl Precompiled {
         let mut changed = false;
         for (at, c) in grapheme.char_indices() {
             let part = &grapheme[at..at + c.len_utf8()];
-            match self.charsmap.shortest(part.as_bytes()) {
+            let replacement =
+                if self.charsmap.may_begin(c) { self.charsmap.shortest(part.as_bytes()) } else { None };
+            match replacement {
                 Some(replacement) => {
                     out.replace(part.len(), replacement);
                     changed = true;
@@ -75,6 +84,20 @@ impl Precompiled {
             }
         }
         changed
+    }
+
+    /// The end of the ideographs at `at`, where a grapheme begins, that no rule touches and that are graphemes
+    /// of their own.
+    fn inert_ideographs_end(&self, text: &str, at: usize) -> usize {
+        let (mut end, mut last) = (at, at);
+        for c in text[at..].chars() {
+            if !is_ideograph(c) || self.charsmap.may_begin(c) {
+                // A mark belongs to the last one.
+                return if is_plain(c) { end } else { last };
+            }
+            (last, end) = (end, end + c.len_utf8());
+        }
+        end
     }
 
     /// The end of the ASCII text at `at` that no rule touches.
@@ -97,11 +120,67 @@ impl Precompiled {
     }
 }
 
-/// The end of a stretch that ends where a grapheme does: between two ASCII
-/// characters that are not CR LF.
-fn stretch_end(bytes: &[u8], at: usize) -> usize {
-    bytes[at..]
-        .windows(2)
-        .position(|pair| pair.is_ascii() && pair != b"\r\n")
-        .map_or(bytes.len(), |first| at + first + 1)
+/// Whether a character is a grapheme of its own unless a mark follows it or a prefix is in front, and so next to
+/// another such character, except for CR LF: ASCII and the ideographs from U+4E00 to U+9FFF.
+fn is_plain(c: char) -> bool {
+    c.is_ascii() || is_ideograph(c)
+}
+
+fn is_ideograph(c: char) -> bool {
+    ('\u{4E00}'..='\u{9FFF}').contains(&c)
+}
+
+/// The end of a stretch that ends where a grapheme does: between two plain characters.
+fn stretch_end(text: &str, at: usize) -> usize {
+    let mut before = None;
+    for (n, c) in text[at..].char_indices() {
+        let is_end =
+            before.is_some_and(|before| is_plain(before) && is_plain(c) && (before, c) != ('\r', '\n'));
+        if is_end {
+            return at + n;
+        }
+        before = Some(c);
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::normalizer::Normalizer;
+
+    /// Every grapheme looked up, then every character.
+    fn by_grapheme(charsmap: &Charsmap, text: &str) -> String {
+        let mut out = String::new();
+        for grapheme in Graphemes::of(text) {
+            let whole = charsmap.shortest(grapheme.as_bytes());
+            if let Some(replacement) = whole.filter(|_| grapheme.len() < LONG_GRAPHEME) {
+                out.push_str(replacement);
+                continue;
+            }
+            for c in grapheme.chars() {
+                let mut bytes = [0; 4];
+                let part: &str = c.encode_utf8(&mut bytes);
+                out.push_str(charsmap.shortest(part.as_bytes()).unwrap_or(part));
+            }
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn shortcuts_change_nothing(
+            text in "([ab \r\n]|[一字\u{9FFF}語]{1,3}|[，。ＡﬁÅ豈가]|[\u{301}\u{200D}\u{FE0F}\u{600}\u{0E33}👨ᄀ]){0,30}"
+        ) {
+            for name in ["nmt_nfkc", "nfkc"] {
+                let charsmap = Charsmap::published(name).unwrap();
+                let expected = by_grapheme(&charsmap, &text);
+                let rules = Normalizer::Precompiled(Precompiled { charsmap });
+                let found = rules.normalize_text(&text).unwrap();
+                prop_assert_eq!(found.as_deref().unwrap_or(&text), expected, "{}", name);
+            }
+        }
+    }
 }

@@ -18,7 +18,7 @@ pub(super) struct Workers {
 
 impl Workers {
     /// The pool has a place for each thread and each of `n_models`; what lies there has up to 18 MiB (Unigram:
-    /// 13 MiB).
+    /// 13 MiB), and 36 MiB more while calls are long.
     pub(super) fn new(model: Arc<Model>, n_models: usize) -> Self {
         let pool = Arc::new(ScratchPool::new(n_models * parallel::default_threads()));
         Self { model, token_lengths: OnceLock::new(), owner: pool.new_owner(), pool }

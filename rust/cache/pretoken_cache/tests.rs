@@ -130,3 +130,21 @@ fn a_full_arena_forgets_all() {
     assert!(cache.long.len() <= MOST_LONG + 2 * many.len());
     assert!(!cache.hit(first, &mut Vec::new()));
 }
+
+#[test]
+fn a_long_call_keeps_more_until_a_short_one() {
+    let mut cache = PretokenCache::default();
+    let (first, many) = (key(b"first", 0, 5), [1; 16]);
+    cache.table.count_lookups(1 << 20);
+    cache.insert(first, &[1, 2, 3]);
+    for n in 0..2 * MOST_LONG / many.len() {
+        let word = format!("{n:x}");
+        cache.insert(key(word.as_bytes(), 0, word.len()), &many);
+    }
+    assert!(cache.n_long > MOST_LONG);
+    cache.rest();
+    assert!(cache.hit(first, &mut Vec::new()));
+    cache.rest();
+    assert!(!cache.hit(first, &mut Vec::new()));
+    assert_eq!(cache.long.capacity(), 0);
+}

@@ -81,6 +81,7 @@ impl Worker<'_> {
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         let _ = self.check();
         self.scratch.symbols.rest();
+        self.scratch.cache.rest();
         self.scratch.runs.truncate(KEPT_RUNS);
         self.scratch.runs.shrink_to(KEPT_RUNS);
         self.scratch

@@ -5,13 +5,15 @@
 
 use super::Unigram;
 use super::viterbi::{Margin, kept};
-use super::worker::Scratch;
-use crate::cache::piece_table::{Key, Value};
+use super::worker::{MOST_SETS, Scratch};
+use crate::cache::piece_table::{Call, Key, PieceTable, Value};
 use crate::memory::MakeRoom;
 use crate::vocab::TokenId;
 
 /// How many ids of longer paths are kept: 4 MiB; then all is forgotten.
 const MAX_LONG: usize = 1 << 20;
+/// The same in a long call: 16 MiB.
+const MAX_LONG_IN_LONG_CALL: usize = 1 << 22;
 /// The bits of an entry's limit that hold the number of ids.
 pub(super) const COUNT: u32 = 15;
 /// Instead of that number: the path holds what is unknown, and is in [`Scratch::long`] with
@@ -26,6 +28,14 @@ pub(super) const LIMIT: usize = 3;
 const STEPS: usize = 1;
 
 impl Scratch {
+    /// Ends a call: gives back what only a long one may hold, and with it what is known.
+    pub(super) fn rest_memo(&mut self) {
+        if self.memo.end_call() == Call::Short && (self.memo.is_large() || self.long.len() > MAX_LONG) {
+            self.memo = PieceTable::new(MOST_SETS);
+            self.long = Vec::new();
+        }
+    }
+
     /// Keeps the path that was found last, with what is certain of it.
     pub(super) fn keep<const SINGLE: bool>(
         &mut self,
@@ -44,7 +54,8 @@ impl Scratch {
         if has_unknown && holds_unknown_token(model, unit) {
             return;
         }
-        if self.long.len() + 2 * path.len() > MAX_LONG {
+        let most = if self.memo.is_in_long_call() { MAX_LONG_IN_LONG_CALL } else { MAX_LONG };
+        if self.long.len() + 2 * path.len() > most {
             self.long.clear();
             self.memo.clear();
         }

@@ -1,6 +1,8 @@
 //! `Output`: where the ids of a search go, and what stands for a run of unknown characters.
 
 use super::Unigram;
+use crate::error::Result;
+use crate::memory::MakeRoom;
 use crate::vocab::TokenId;
 
 /// Where ids go.
@@ -18,6 +20,15 @@ impl<'a> Output<'a> {
     /// Ids alone.
     pub(super) fn of(ids: &'a mut Vec<TokenId>) -> Self {
         Self { ids, lens: None, unknown: None, uncovered: 0 }
+    }
+
+    /// Makes room for the ids of so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
+    pub(super) fn make_room(&mut self, len: usize) -> Result<()> {
+        self.ids.make_room(len)?;
+        self.lens.as_mut().map_or(Ok(()), |lens| lens.make_room(len))
     }
 
     pub(super) fn push(&mut self, id: TokenId, len: u32) {

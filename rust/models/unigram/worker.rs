@@ -13,18 +13,17 @@ use std::ops::Range;
 
 use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, kept_score, kept_steps, steps, total_after};
 use super::output::Output;
-use super::viterbi::{Viterbi, kept, or_reset};
+use super::viterbi::{Viterbi, char_len, kept, or_reset};
 use super::{Precision, Unigram};
 use crate::cache::piece_table::{self, Key, MAX_KEY, NO_KEY, PieceTable, hash};
 use crate::error::{Error, Result};
-use crate::memory::MakeRoom;
 use crate::models::unigram::partial::Partial;
 use crate::text::Piece;
 use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
 
 /// 8 MiB: a miss costs ten times what a look into slow memory does.
-const MOST_SETS: usize = 1 << 17;
+pub(super) const MOST_SETS: usize = 1 << 17;
 /// Marks the key of a unit that begins with `▁`.
 const MARKED: Key = 1 << 127;
 /// So many units are known by their ends and keys before the first is looked up.
@@ -100,6 +99,7 @@ impl Worker<'_> {
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         self.scratch.viterbi.rest();
+        self.scratch.rest_memo();
         self.scratch.spare = Partial::default();
         self.scratch.learns = true;
         self.scratch
@@ -199,7 +199,7 @@ impl Scratch {
     ) -> f64 {
         let WaitingUnit { key, hash, start, end, .. } = unit;
         if key == NO_KEY {
-            return self.search::<SINGLE>(model, text, start, end, total, None, output);
+            return self.search_long::<SINGLE>(model, text, start, end, total, output);
         }
         let value = match self.memo.get(key, hash) {
             Some(value) if total.abs() <= f64::from(f32::from_bits(value[LIMIT] & !COUNT)) => value,
@@ -260,7 +260,48 @@ impl Scratch {
             units.piece.start = unit.end;
             n += 1;
         }
+        self.memo.count_lookups(n);
         n
+    }
+
+    /// Encodes a unit that has no key. Characters that no piece holds are cut out: no piece reaches across
+    /// one, so that there is one way through it, and the search runs between them.
+    #[inline(never)]
+    fn search_long<const SINGLE: bool>(
+        &mut self,
+        model: &Unigram,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        mut total: f64,
+        output: &mut Output<'_>,
+    ) -> f64 {
+        if let Err(error) = output.make_room(end - start) {
+            self.missing = Some(error);
+            return total;
+        }
+        let unknown = model.scores_in_search().unknown;
+        let mut at = start;
+        while at < end {
+            let mut next = at;
+            while next < end && !model.is_in_no_piece(&text[next..end]) {
+                next += char_len(text[next]);
+            }
+            next = next.min(end);
+            if at < next {
+                total = self.search::<SINGLE>(model, text, at, next, or_reset::<SINGLE>(total), None, output);
+            }
+            while next < end && model.is_in_no_piece(&text[next..end]) {
+                total = kept::<SINGLE>(unknown + or_reset::<SINGLE>(total));
+                if !model.options().fuse_unk {
+                    output.end_unknown(model, text, next);
+                }
+                output.unknown.get_or_insert(next);
+                next += char_len(text[next]);
+            }
+            at = next;
+        }
+        total
     }
 
     /// Encodes a unit by the search; with a key, keeps what is certain.
@@ -290,8 +331,29 @@ impl Scratch {
 
     fn make_room(&mut self, len: usize, output: &mut Output<'_>) -> Result<()> {
         self.viterbi.make_room(len)?;
-        output.ids.make_room(len)?;
-        output.lens.as_mut().map_or(Ok(()), |lens| lens.make_room(len))
+        output.make_room(len)
+    }
+}
+
+impl Unigram {
+    /// Whether a text begins with a character of two or three bytes that no piece holds.
+    #[inline]
+    fn is_in_no_piece(&self, text: &[u8]) -> bool {
+        let Some(chars) = &self.chars else { return false };
+        let tail =
+            |at: usize| text.get(at).filter(|byte| *byte & 0xC0 == 0x80).map(|byte| u32::from(byte & 0x3F));
+        let point = match text.first() {
+            Some(lead @ 0xE0..=0xEF) => {
+                let (Some(second), Some(third)) = (tail(1), tail(2)) else { return false };
+                u32::from(lead & 0x0F) << 12 | second << 6 | third
+            }
+            Some(lead @ 0xC0..=0xDF) => {
+                let Some(second) = tail(1) else { return false };
+                u32::from(lead & 0x1F) << 6 | second
+            }
+            _ => return false,
+        };
+        char::from_u32(point).is_some_and(|c| !chars.contains(c))
     }
 }
 

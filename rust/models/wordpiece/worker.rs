@@ -49,6 +49,7 @@ impl Worker<'_> {
     /// What can be kept for another worker of the same model: without what long
     /// texts took.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
+        self.scratch.cache.rest();
         if self.scratch.word.capacity() > KEPT_BYTES {
             self.scratch.word = String::new();
         }
