@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 theirs = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
@@ -50,6 +51,9 @@ ROWS: list[Any] = [
     np.array([]), np.zeros((2, 0), int), np.zeros((2, 0)), [np.array([1, 5])] * 2, [np.array(["a"])],
     deque([1, 5]), deque([[1, 5]]), [{1, 5}], {0: 3}, [{0: 1}], [[1], "ab"], [[1], 2],
     ["a", b"b"], [["a"], ["b"]], [["a"], [1]], [[], [1, 5]], [range(1, 3)],
+    pa.array([1, 5]), pa.array([], pa.int64()), pa.array([[1, 5], [3]]), pa.array(["a"]), [pa.scalar(5)],
+    pa.chunked_array([[1, 5], [3]]), [pa.array([1, 5])], [pa.array(["a"])],
+    pd.Series([1, 5], dtype="int64[pyarrow]"), pd.Series(["a"], dtype="string[pyarrow]"),
 ]  # fmt: skip
 LINES = ["the quick brown fox", "a b ab ba abba", "lazy dog jumps"] * 20
 
@@ -197,3 +201,14 @@ def test_lines_of_a_file(tmp_path: Path, data: bytes) -> None:
     options: dict[str, Any] = {"input": str(path), "vocab_size": 36}
     expected, found = (outcome(lambda m=m: trained(m, **options)) for m in (theirs, ours))
     assert found == expected
+
+
+def test_a_number_is_no_path() -> None:
+    """An open file of that number would be read, and closed."""
+    for library in (theirs, ours):
+        made = library.SentencePieceProcessor()
+        for number in (1, 7):
+            with pytest.raises(TypeError):
+                made.Load(number)
+            with pytest.raises(TypeError):
+                library.SentencePieceProcessor(model_file=number)

@@ -4,7 +4,7 @@ from itertools import accumulate
 from typing import Any
 
 from ...messages import shown
-from .inputs import PROTOS, ids_of, is_sequence, spelled, type_of
+from .inputs import PROTOS, from_arrow, ids_of, is_sequence, spelled, type_of
 from .model import Model
 from .normalizer import normalized
 from .texts import SentencePiece, SentencePieceText
@@ -47,6 +47,7 @@ class Decoder(Model):
         n_threads(num_threads, thread_pool, -1)
         if input is None or (isinstance(input, str | bytes) and not input):
             input = []
+        input = from_arrow(input)
         if not is_sequence(input):
             input = [input]
         is_batch = input.ndim > 1 if hasattr(input, "ndim") else len(input) > 0 and is_sequence(input[0])

@@ -12,6 +12,7 @@ __all__ = [
     "PROTOS",
     "decoded",
     "flag",
+    "from_arrow",
     "ids_of",
     "is_sequence",
     "message",
@@ -51,6 +52,22 @@ def is_sequence(value: object) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, str | bytes)
 
 
+def from_arrow(value: Any) -> Any:
+    """Returns ids of pyarrow as ints and lists of them, and anything else as it is.
+
+    sentencepiece takes numbers of pyarrow alone: it refuses its texts.
+    """
+    if isinstance(value, list):
+        return [from_arrow(each) for each in value] if value and _is_of_arrow(value[0]) else value
+    if not _is_of_arrow(value):
+        return value
+    return value.to_pylist() if hasattr(value, "to_pylist") else value.as_py()
+
+
+def _is_of_arrow(value: Any) -> bool:
+    return (hasattr(value, "to_pylist") or hasattr(value, "as_py")) and "string" not in str(value.type)
+
+
 def message(value: Any) -> bytes:
     """Returns the bytes of a message of protobuf, or those that are given."""
     data = value.SerializeToString() if hasattr(value, "SerializeToString") else value
@@ -66,7 +83,7 @@ def whole_file(path: str | os.PathLike[str]) -> bytes:
         RuntimeError: if it cannot be read.
     """
     try:
-        with open(path, "rb") as file:
+        with open(os.fspath(path), "rb") as file:  # not a number, which is an open file
             return file.read()
     except OSError as error:
         raise RuntimeError(f"{shown(os.fspath(path))}: {error.strerror}") from error

@@ -13,7 +13,7 @@ import numpy as np
 from ..._sentitok import SentencePieceModel, SentitokError, Tokenizer
 from ...messages import shown
 from . import protobuf
-from .inputs import is_sequence, message, spelled, whole_file
+from .inputs import from_arrow, is_sequence, message, spelled, whole_file
 from .places import Places
 from .surfaces import Surfaces
 
@@ -128,6 +128,7 @@ class Model:
         return self._each(id, lambda at: self._kinds[at] == "byte")
 
     def _each(self, id: Any, of: Callable[[int], Any]) -> Any:
+        id = from_arrow(id)
         if is_sequence(id):
             return [of(self._check(each)) for each in id]
         return of(self._check(id))

@@ -334,7 +334,7 @@ def _lines(options: _Options) -> Iterator[str]:
 def _of_files(paths: Iterable[str], limit: int) -> Iterator[str]:
     for path in paths:
         try:
-            with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            with open(os.fspath(path), encoding="utf-8", errors="replace", newline="\n") as file:
                 yield from lines(file, path, limit)
         except OSError as error:
             raise RuntimeError(f"{shown(os.fspath(path))}: {error.strerror}") from error
