@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -356,3 +357,15 @@ def test_a_fold_may_hold_no_row_out(tmp_path: Path) -> None:
     (tmp_path / "five.csv").write_text("text,label\n" + "\n".join(five) + "\n")
     done = senti("train", "five.csv", "--arch", "nb", "--folds", "2", "--out", "runs", cwd=tmp_path)
     assert done.code == 0, done.err
+
+
+def test_a_group_resumes_only_with_its_data(tmp_path: Path) -> None:
+    write(tmp_path / "reviews.csv", 60)
+    words = ["--arch", "nb", "--folds", "2", "--out", "runs", "--no-baseline"]
+    assert senti("train", "reviews.csv", *words, cwd=tmp_path).code == 0
+    shutil.rmtree(tmp_path / "runs" / "fold-1")
+    with (tmp_path / "reviews.csv").open("a") as file:
+        file.write("one more film,pos\n")
+    done = senti("train", "--resume", "runs", cwd=tmp_path)
+    assert done.code == 2
+    assert all(word in done.err for word in ("reviews.csv", "changed", "put the file back"))

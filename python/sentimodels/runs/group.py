@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..config import RunConfig
+from ..data import Table
 from ..data.opening import read_small
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, TrainingError
@@ -215,8 +216,11 @@ def run_all(
         config = with_baseline(resolve(tree), False if baseline is False else None)
         rows = tables if tables is not None and config.data.fold is None else read_tables(config)
         # A part that is drawn may be empty in one run of a group, and is of the training file.
-        if any(group.data.get(name, sha256) != sha256 for name, sha256 in _hashes(rows).items()):
-            raise CheckpointError(f"{folder}: its data has changed since it was begun; start a new one")
+        for part, table in _tables(rows).items():
+            if group.data.get(part, table.sha256) != table.sha256:
+                raise CheckpointError(
+                    f"{folder}: its data {table.source} has changed; put the file back, or start a new one"
+                )
         tables = tables or (rows if config.data.fold is None else None)
         said, callbacks = callbacks, replace(callbacks, on_warning=Callbacks().on_warning)
         began = time.process_time()
@@ -250,8 +254,12 @@ def _has_room(group: Group) -> bool:
 
 
 def _hashes(tables: Tables) -> dict[str, str]:
+    return {name: table.sha256 for name, table in _tables(tables).items()}
+
+
+def _tables(tables: Tables) -> dict[str, Table]:
     named = {"train": tables.train, "valid": tables.valid, "test": tables.test}
-    return {name: table.sha256 for name, table in named.items() if table is not None}
+    return {name: table for name, table in named.items() if table is not None}
 
 
 def train_seeds(
