@@ -57,7 +57,7 @@ def test_texts_of_memory_are_not_mixed(folder: Path) -> None:
     with pytest.raises(RuntimeError, match="the line broke"):
         encode_files(stopped(), out, tokenizer, shard_tokens=20_000)
     assert not json.loads((out / "manifest.json").read_text())["complete"]
-    message = "it holds a data set, and whether it is of the same texts cannot be told"
+    message = "it holds a data set, and whether it is of the same texts is not known"
     with pytest.raises(TrainError, match=message):
         encode_files(texts=letters, out_dir=out, tokenizer=tokenizer, shard_tokens=20_000)
     found = encode_files(texts=letters, out_dir=out, tokenizer=tokenizer, shard_tokens=20_000, resume=True)
