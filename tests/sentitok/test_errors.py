@@ -183,7 +183,7 @@ def test_format_belongs_to_files() -> None:
     ("call", "error", "words"),
     [
         (lambda t: t.encode("a<pad>", specials="raise"), EncodeError, '"<pad>" at byte 1'),
-        (lambda t: t.encode("a", specials={"<none>"}), EncodeError, "no special token"),
+        (lambda t: t.encode("a", specials={"<none>"}), EncodeError, "not a special token"),
         (lambda t: t.encode("a", specials="some"), EncodeError, "'none', 'all', 'raise' or a set"),
         (lambda t: t.encode("ab\ud800", errors="strict"), EncodeError, "surrogate at index 2"),
         (lambda t: t.encode(b"ab\xff", errors="strict"), EncodeError, "invalid UTF-8 at byte 2"),
