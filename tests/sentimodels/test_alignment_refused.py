@@ -101,7 +101,7 @@ def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
     [
         ({"prompt": "a", "chosen": "b", "rejected": "b"}, "line 1: chosen and rejected are equal"),
         ({"prompt": "", "chosen": "b", "rejected": "c"}, "line 1: prompt is empty"),
-        ({"prompt": "a", "chosen": "b"}, "no column 'rejected'; it has 'prompt', 'chosen'"),
+        ({"prompt": "a", "chosen": "b"}, "no 'rejected'; it has 'prompt', 'chosen'"),
         ({"prompt": "a", "chosen": None, "rejected": "c"}, "line 1: chosen is empty"),
         ({"prompt": "a", "chosen": ["b"], "rejected": "c"}, "line 1, column 'chosen': a list"),
         (["a"], "a JSON array; expected one object a line"),

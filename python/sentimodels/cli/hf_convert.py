@@ -138,7 +138,7 @@ def _to_onnx(
             )
         table = read(
             output, there[0], text_column=data.text_column, format=data.format, limit=limit,
-            encoding=data.encoding, blank_labels="keep",
+            encoding=data.encoding, unlabelled="keep",
         )  # fmt: skip
     else:
         table = read(output, texts, text_column=text_column, limit=limit, run=run, unlabelled="keep")

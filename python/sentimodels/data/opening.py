@@ -210,7 +210,8 @@ def open_text(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
             raise DataError(str(error)) from None
         except UnicodeDecodeError as error:
             kind = NotUtf8Error if codecs.lookup(encoding).name == "utf-8" else DataError
-            raise kind(_locate(path, encoding)) from error
+            remedy = "give its encoding, as in --encoding cp1252 or --encoding latin-1"
+            raise kind(f"{not_in_encoding(path, encoding)}; {remedy}") from error
         except UnicodeError as error:  # as of UTF-16 that does not begin with its mark
             raise DataError(f"{path}: is not {encoding}: {error}") from error
         except LookupError as error:
@@ -241,7 +242,7 @@ def _damage_named(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: compressed data is broken or ends early ({error})") from error
 
 
-def _locate(path: Path, encoding: str) -> str:
+def not_in_encoding(path: Path, encoding: str) -> str:
     """Says where the first bytes lie that are not in the encoding."""
     offset = 0
     with open_bytes(path) as source:
@@ -249,12 +250,9 @@ def _locate(path: Path, encoding: str) -> str:
             try:
                 line.decode(encoding)
             except UnicodeDecodeError as error:
-                return (
-                    f"{path}: byte {offset + error.start} (line {number}) is not {encoding}; "
-                    "give its encoding, as in --encoding cp1252 or --encoding latin-1"
-                )
+                return f"{path}: byte {offset + error.start} (line {number}) is not {encoding}"
             offset += len(line)
-    return f"{path}: not {encoding}; give its encoding, as in --encoding cp1252 or --encoding latin-1"
+    return f"{path}: not {encoding}"
 
 
 def whole_characters(text: str) -> str:

@@ -34,6 +34,7 @@ from .opening import (
     foreign,
     hash_file,
     hash_hashes,
+    not_in_encoding,
     open_text,
     plain_suffix,
 )  # fmt: skip
@@ -765,4 +766,5 @@ def open_texts(
         if encoding is not None:
             raise
         found = encoding_of(path)
-        raise DataError(f"{path}: is not UTF-8 but, as it seems, {found}; give --encoding {found}") from error
+        where = not_in_encoding(path, "utf-8")
+        raise DataError(f"{where}; it seems to be {found}: give --encoding {found}") from error
