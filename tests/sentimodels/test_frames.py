@@ -81,8 +81,9 @@ def test_cells_that_are_not_one_text_are_refused() -> None:
     with pytest.raises(DataError, match=r"row 2 has no label.*dropna"):
         table_of_frame(missing)
     # A missing date is no date called NaT.
+    dates = pd.to_datetime(pd.Series(["2020-01-01", None]))
     with pytest.raises(DataError, match="row 2 has no label"):
-        table_of_frame(pd.DataFrame({"text": ["a", "b"], "label": pd.to_datetime(["2020-01-01", None])}))
+        table_of_frame(pd.DataFrame({"text": ["a", "b"], "label": dates}))
     with pytest.raises(DataError, match="no column 'mood'"):
         table_of_frame(missing, label_column="mood")
 

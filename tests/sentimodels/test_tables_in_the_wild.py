@@ -366,6 +366,7 @@ REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
      ["steam cleaning of decks", "cars and parts"], ["Food, Services", "Cars"]),
     ("pandas.csv", '\ufeff,0,1\n0,it is close to the station,p\n1,the road is far,n\n'.encode(),
      ["it is close to the station", "the road is far"], ["p", "n"]),
+    ("blank.csv", b'text,label\n" ""so""",pos\n" ""no""",neg\n', [' "so"', ' "no"'], ["pos", "neg"]),
     ("literal.tsv", b'text\tlabel\n"A gem, he said."\tpos\nbad, bad, bad\tneg\n',
      ['"A gem, he said."', "bad, bad, bad"], ["pos", "neg"]),
     ("excel.csv", b'sep=;\ntext;label\na, b;pos\n"c;d";neg\n', ["a, b", "c;d"], ["pos", "neg"]),

@@ -583,10 +583,13 @@ def recognised(
         source = Unpadded(stream, padding) if padding else stream
         some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_HEAD)
         first: list[list[str]] = []
+        written: list[list[str]] = []
         all_quoted = False
         for block in some:
             if not first:
                 all_quoted = _first_is_quoted(block)
+            of_block = ([cell for cell, _ in block.written_cells(at, row)] for at, row in _placed(block))
+            written += islice(of_block, _ROWS - len(written))
             first += islice(block.cells(), _ROWS - len(first))
             if len(first) == _ROWS:
                 break
@@ -602,7 +605,7 @@ def recognised(
     if header is None:
         _refuse_title(first, path, known)
     if quoted:
-        _refuse_blanks(rest, path, sep)
+        _refuse_blanks(written[1:] if named else written, path, sep)
     names = _names(top, rest) if named else [str(place) for place in range(1, len(top) + 1)]
     doubtful = named and header is None and not any(map(known, top)) and not set(asked) & set(names)
     rows = rest if named else first
@@ -844,7 +847,7 @@ def _refuse_title(rows: list[list[str]], path: Path, known: Callable[[str], bool
 
 
 def _refuse_blanks(rows: list[list[str]], path: Path, separator: str) -> None:
-    """Refuses a column whose quotes stand behind a blank: they would be part of each cell."""
+    """Refuses a column whose quotes follow a blank in the file: they would be part of the cells."""
     for place in range(len(rows[0]) if rows else 0):
         cells = [row[place] for row in rows if place < len(row)]
         if all(re.fullmatch(r' +".*"', cell, re.DOTALL) for cell in cells):
