@@ -49,10 +49,8 @@ def summary(about: dict[str, Any], folder: Path) -> str:
         best = f"best at {number(fit['best_step'])}{monitor}"
         pairs.append(("steps", f"{number(fit['steps'])} ({fit['stop']}), {best}"))
         pairs.append(("speed", f"{speed} tokens/s, padding {100 * fit['padding']:.1f} %"))
-    seconds = about["seconds"]
-    pairs.append(
-        ("seconds", ", ".join(f"{value:.1f} {key}" for key, value in seconds.items() if value > 0.05))
-    )
+    seconds = ", ".join(f"{value:.1f} {key}" for key, value in about["seconds"].items() if value > 0.05)
+    pairs.append(("seconds", seconds or "below 0.1"))
     first = about.get("chosen", {})
     if "judged" in about:  # then the first run's verdict is of the past
         first = {key: value for key, value in first.items() if key != "baselines"}

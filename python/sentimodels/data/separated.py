@@ -583,13 +583,12 @@ def recognised(
         source = Unpadded(stream, padding) if padding else stream
         some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_HEAD)
         first: list[list[str]] = []
-        written: list[list[str]] = []
+        behind_blanks: list[list[bool]] = []
         all_quoted = False
         for block in some:
             if not first:
                 all_quoted = _first_is_quoted(block)
-            of_block = ([cell for cell, _ in block.written_cells(at, row)] for at, row in _placed(block))
-            written += islice(of_block, _ROWS - len(written))
+            behind_blanks += islice(_behind_blanks(block), _ROWS - len(behind_blanks))
             first += islice(block.cells(), _ROWS - len(first))
             if len(first) == _ROWS:
                 break
@@ -605,7 +604,7 @@ def recognised(
     if header is None:
         _refuse_title(first, path, known)
     if quoted:
-        _refuse_blanks(written[1:] if named else written, path, sep)
+        _refuse_blanks(rest if named else first, behind_blanks[named:], path, sep)
     names = _names(top, rest) if named else [str(place) for place in range(1, len(top) + 1)]
     doubtful = named and header is None and not any(map(known, top)) and not set(asked) & set(names)
     rows = rest if named else first
@@ -846,12 +845,21 @@ def _refuse_title(rows: list[list[str]], path: Path, known: Callable[[str], bool
                 )
 
 
-def _refuse_blanks(rows: list[list[str]], path: Path, separator: str) -> None:
+def _behind_blanks(block: Block) -> Iterator[list[bool]]:
+    """Yields for each row which cells the file writes as a blank and quotes."""
+    for at, row in _placed(block):
+        yield [
+            re.fullmatch(r' +".*"', cell, re.DOTALL) is not None for cell, _ in block.written_cells(at, row)
+        ]
+
+
+def _refuse_blanks(
+    rows: list[list[str]], behind_blanks: list[list[bool]], path: Path, separator: str
+) -> None:
     """Refuses a column whose quotes follow a blank in the file: they would be part of the cells."""
     for place in range(len(rows[0]) if rows else 0):
-        cells = [row[place] for row in rows if place < len(row)]
-        if all(re.fullmatch(r' +".*"', cell, re.DOTALL) for cell in cells):
+        if all(row[place] for row in behind_blanks if place < len(row)):
             raise DataError(
                 f"{path}: column {place + 1}: a blank stands between {shown(separator)} and each quote; take "
-                f"it out, so that {cells[0]!r} is a quoted cell"
+                f"it out, so that {rows[0][place]!r} is a quoted cell"
             )

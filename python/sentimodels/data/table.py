@@ -157,7 +157,7 @@ class Labels:
         """
         index = self._index.get(name)
         if index is None:
-            raise DataError(f"unknown label {name!r}; the model knows {', '.join(map(repr, self.names))}")
+            raise DataError(f"unknown label {name!r}; the model knows {listed(self.names)}")
         return index
 
     def encode(self, values: Iterable[str]) -> NDArray[np.int64]:
@@ -172,7 +172,7 @@ class Labels:
             row, value = unknown[0]
             raise DataError(
                 f"unknown label {value!r} at row {row + 1} ({len(unknown)} such rows); "
-                f"the labels are {', '.join(map(repr, self.names))}"
+                f"the labels are {listed(self.names)}"
             )
         return np.fromiter((self._index[value] for value in given), dtype=np.int64, count=len(given))
 
@@ -194,7 +194,7 @@ class Labels:
             place = f"row {row + 1 if table.numbers is None else table.numbers[row] + 1}"
             place = place if table.lines is None else f"line {table.lines[row]}"
             alike = "1 such row" if len(unknown) == 1 else f"{len(unknown):,} such rows"
-            label, known = table.labelled()[row], ", ".join(map(repr, self.names))
+            label, known = table.labelled()[row], listed(self.names)
             raise DataError(
                 f"{table.source}: {place}: unknown label {label!r} ({alike}); the labels are {known}: write "
                 "one of them, or leave such rows out"

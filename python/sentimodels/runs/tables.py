@@ -25,7 +25,7 @@ from ..data.record import TrainingRecord
 from ..data.row_buffer import Blank
 from ..data.split import NEAR_AT_MOST as _NEAR_AT_MOST
 from ..data.split import Units, count_of, divide, folds, labels_not_in_each
-from ..data.table import Labels, Table
+from ..data.table import Labels, Table, listed
 from ..errors import ConfigError, DataError
 
 __all__ = ["Tables", "Taught", "check_files", "example_of", "read_tables"]
@@ -116,7 +116,7 @@ class Tables:
             self.check_trainable()
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
-            self.notes.append(f"only one training row has the label {', '.join(map(repr, rare))}")
+            self.notes.append(f"only one training row has the label {listed(rare)}")
 
     def _chosen(
         self, data: DataConfig, path: str | None, where: str | None, reader: Callable[..., Table]
