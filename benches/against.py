@@ -69,7 +69,7 @@ def build(source: Path, target: Path) -> Path:
 
 
 def earlier(revision: str) -> Path:
-    """Builds a commit, or takes what was built of it before; returns the folder to import from."""
+    """Builds a commit, unless its build is there already; returns the folder to import from."""
     git = ["git", "-C", str(corpora.ROOT)]
     done = subprocess.run(
         [*git, "rev-parse", "--verify", f"{revision}^{{commit}}"], capture_output=True, text=True, check=True
@@ -87,7 +87,7 @@ def earlier(revision: str) -> Path:
     return built
 
 
-# What is measured, in the process of one build.
+# The rows, which run in the process of one build.
 
 
 def tokenizer_rows(name: str, job: dict[str, Any], text: str, documents: list[str]) -> Rows:
@@ -222,7 +222,7 @@ def prepare(folder: Path) -> None:
     """Writes the files of the tokenizers."""
     data = corpora.data_dir()
     if data is None or not (data / "vocabs").is_dir():
-        sys.exit("no folder `vocabs` in SENTITOK_DATA: there are no tokenizers to measure")
+        sys.exit("no folder `vocabs` in SENTITOK_DATA, which holds the tokenizers to measure")
     known = encoding.jobs(folder, data / "vocabs")
     (folder / "jobs.json").write_text(json.dumps({name: known[name] for name in TOKENIZERS}), "utf-8")
 

@@ -156,8 +156,8 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         if name not in names:
             raise DataError(f"{path}: no column {name!r}; it has {listed(names)}")
     # Other columns may share a name: nothing reads them.
-    for name in names:
-        if names.count(name) > 1 and (name in asked.named or is_known(name) or "all" in asked.keep):
+    for name, n in Counter(names).items():
+        if n > 1 and (name in asked.named or is_known(name) or "all" in asked.keep):
             raise DataError(f"{path}: two columns share a name: {name!r}; rename one")
     if asked.text is not None and not asked.guess:
         return _Chosen(asked.text, asked.label, asked.group, asked.id), []
