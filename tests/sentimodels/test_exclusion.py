@@ -17,6 +17,7 @@ from sentimodels.data.normalization import letters, text_hash
 from sentimodels.data.sst import submission, with_rebuilt_labels
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
+from sentimodels.runs.config import read_toml
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
 
@@ -146,6 +147,22 @@ def test_a_file_with_nothing_else_is_refused(hashes: Path, tmp_path: Path) -> No
     assert "copy.csv" in done.err
     assert "held-out.txt" in done.err
     assert not (tmp_path / "run").exists()
+
+
+def test_the_environment_names_a_default(
+    hashes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_table(Table.of(HELD, ["pos", "neg"] * 15), tmp_path / "copy.csv")
+    (tmp_path / "other.txt").write_bytes(hash_file_of(["a text that only the other file holds out"])[0])
+    monkeypatch.setenv("SENTI_EXCLUDE", str(hashes))
+    train = ("train", "copy.csv", "--arch", "nb", "--no-baseline")
+    refused = senti(*train, "-o", "run", cwd=tmp_path)
+    assert refused.code == 2
+    assert str(hashes) in refused.err
+    done = senti(*train, "--exclude", "other.txt", "-o", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    config = read_toml(tmp_path / "run" / "config.toml")
+    assert Path(config["data"]["exclude"]).name == "other.txt"
 
 
 def test_a_corpus_loses_excluded_lines(hashes: Path, tmp_path: Path) -> None:

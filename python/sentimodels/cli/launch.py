@@ -1,5 +1,6 @@
 """What the commands that train share: settings, what a run calls while it goes, the run, and its summary."""
 
+import os
 import signal
 import sys
 import threading
@@ -99,7 +100,7 @@ def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
 
 
 def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns file, assignments and flags, rising in weight."""
+    """Returns what the environment, the file, assignments and flags say, rising in weight."""
     from ..runs.config import read_toml, set_value, with_files
 
     if config is not None and config.is_dir():
@@ -107,7 +108,13 @@ def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) ->
     assigned: dict[str, Any] = {}
     for assignment in assignments:
         set_value(assigned, assignment)
-    return [*([] if config is None else [with_files(read_toml(config), config.parent)]), assigned, flags]
+    held_out = os.environ.get("SENTI_EXCLUDE")
+    return [
+        *([{"data": {"exclude": held_out}}] if held_out else []),
+        *([] if config is None else [with_files(read_toml(config), config.parent)]),
+        assigned,
+        flags,
+    ]
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def sweep(
     it, judging by the mean time so far. Resume a stopped sweep with senti train --resume DIR. Test rows
     rank nothing: score the best run on a test file afterwards with senti evaluate.
     """
-    from ..runs.config import merge
+    from ..runs.config import merge, set_value
     from ..runs.group import refuse
     from ..runs.sweep import combinations
     from ..runs.sweep import sweep as run_sweep
@@ -74,8 +74,10 @@ def sweep(
     limit = None if budget is None else seconds(budget, "--budget")
     base = trees(config, [], tree_of({**given, "data__train": data}))
     # The first combination tells which rows there are; all have the same.
-    first = [*base, *trees(None, [f"{key}={value}" for key, value in tried[0].items()], {})[:1]]
-    chosen, tables = settled(output, first, None if dry_run or force else out)
+    first: dict[str, Any] = {}
+    for key, value in tried[0].items():
+        set_value(first, f"{key}={value}")
+    chosen, tables = settled(output, [*base, first], None if dry_run or force else out)
     if tables is None:
         check_files(chosen)
         if not (dry_run or force):

@@ -128,7 +128,7 @@ Exclude = Annotated[
     str | None,
     Field(
         description="File of hashes of held-out texts: rows with one are neither trained nor validated on. "
-        "senti data hashes writes it. [default: none]",
+        "senti data hashes writes it. [default: the one that the variable SENTI_EXCLUDE names]",
         json_schema_extra=flag("--exclude", "FILE"),
     ),
 ]
