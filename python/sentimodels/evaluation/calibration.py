@@ -2,9 +2,10 @@
 
 Not for training. One temperature divides the logits; it is fitted by log loss on
 data the weights were not fitted on, and changes no answer. Rows made up from the model's own
-probabilities join those rows, so that a few rows cannot push the temperature far from 1
-(docs/calibration.md has figures). Sources: Guo et al. 2017 (temperature; ECE with 15 bins of equal
-width), Platt 1999 (labels that are not certain), Brier 1950 (sum over classes, 0 to 2).
+probabilities join those rows, and a temperature that fits them little better than 1 is not used, so
+that a few rows do no harm (docs/calibration.md has figures). Sources: Guo et al. 2017 (temperature; ECE
+with 15 bins of equal width), Platt 1999 (labels that are not certain), Brier 1950 (sum over classes, 0
+to 2).
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ _LOWEST, _HIGHEST = 0.05, 20.0
 # Rows that join those a temperature is fitted on: so many whose labels are as the model says, which hold the
 # temperature at 1, and so many of any label, because rows that chose a step flatter the model.
 _AS_ANSWERED, _ANY_LABEL = 50.0, 2.0
+# A temperature must lower the log loss of the real rows by so many nats in all; less may be chance.
+_LEAST_GAIN = 0.5
 
 
 def log_probs(probs: NDArray[Any]) -> NDArray[np.float64]:
@@ -49,7 +52,8 @@ def fit_temperature(logits: NDArray[Any], labels: NDArray[np.int64]) -> float:
 
     The made-up rows have the logits of the real ones. Together they weigh as much as 52 rows: 50 have the
     labels that the model itself gives at temperature 1, and 2 have each label as often as any other. Few
-    real rows therefore change little, and many have the last word.
+    real rows therefore change little, and many have the last word. The temperature is 1 where that one lowers
+    the log loss of the real rows by less than half a nat in all.
 
     Args:
         logits: `(n, n_classes)` logits or log-probabilities of data not trained on.
@@ -70,16 +74,21 @@ def fit_temperature(logits: NDArray[Any], labels: NDArray[np.int64]) -> float:
     scores = scores - scores.max(axis=1, keepdims=True)
     total = counts.sum()
 
-    def loss(log_temperature: float) -> float:
+    def losses(log_temperature: float) -> NDArray[np.float64]:
         scaled = scores / np.exp(log_temperature)
         normaliser = np.log(np.exp(scaled).sum(axis=1))
-        return float((counts * (normaliser[:, None] - scaled)).sum() / total)
+        result: NDArray[np.float64] = normaliser[:, None] - scaled
+        return result
+
+    def loss(log_temperature: float) -> float:
+        return float((counts * losses(log_temperature)).sum() / total)
 
     # In the inverse temperature the loss is convex, so it has one valley here too.
     minimum = minimize_scalar(
         loss, bounds=(np.log(_LOWEST), np.log(_HIGHEST)), method="bounded", options={"xatol": 1e-5}
     )
-    return float(np.exp(minimum.x))
+    gain = (losses(0.0) - losses(minimum.x))[np.arange(n), labels].sum()
+    return float(np.exp(minimum.x)) if gain >= _LEAST_GAIN else 1.0
 
 
 @dataclass(frozen=True)
