@@ -18,8 +18,7 @@ from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageEr
 from .encode import TokenizerFile
 from .loading import Pattern, SpecialTokens, load, refuse_unneeded, special_ids
 from .output import Output, bytes_text, counted, number, table
-from .texts import InvalidText, note_replaced, texts_of
-from .train import Format, MaxLineBytes
+from .texts import Format, InvalidText, MaxLineBytes, TextOptions, note_replaced
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -81,7 +80,7 @@ def bench(
     if not files:
         refuse("it is for text files, and none is named", "format", "invalid_utf8", "max_line_bytes")
     if files:
-        documents = texts_of(files, format, max_line_bytes, invalid_utf8)
+        documents = TextOptions(format, invalid_utf8, max_line_bytes).documents(files)
         texts = list(documents)
         note_replaced(output, files, documents.replaced)
     n_bytes = sum(len(text.encode("utf-8", "replace")) for text in texts)

@@ -8,7 +8,9 @@ process as a whole (SIGTERM, closed streams) is in `process.py`.
 """
 
 import contextlib
+import dataclasses
 import errno
+import functools
 import inspect
 import os
 import sys
@@ -44,6 +46,37 @@ class AnswerIsNoError(Exception):
 
 # What the running command was given: the flags that were typed, by parameter.
 _typed: ContextVar[dict[str, str]] = ContextVar("_typed", default={})  # noqa: B039  # 2026-11-29: never changed
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Returns a command with an option for each field of its parameters that are dataclasses.
+
+    So commands that share options declare them once, and take them as one value.
+    """
+    own = inspect.signature(command).parameters.values()
+    groups: dict[str, Any] = {
+        one.name: one.annotation for one in own if dataclasses.is_dataclass(one.annotation)
+    }
+    options = []
+    for one in own:
+        if one.name not in groups:
+            options.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        for field in dataclasses.fields(groups[one.name]):
+            kind = inspect.Parameter.KEYWORD_ONLY
+            options.append(inspect.Parameter(field.name, kind, default=field.default, annotation=field.type))
+
+    @functools.wraps(command)
+    def called(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(
+                **{field.name: values.pop(field.name) for field in dataclasses.fields(group)}
+            )
+        command(**values)
+
+    # 2026-11-30: typer reads it; functions have none in the types
+    called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return called
 
 
 def refuse(reason: str, *names: str) -> None:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, size
-from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, grouped
+from .loading import FileOptions, refuse_unneeded
 from .output import Output, counted, lines, number, of_total
-from .texts import InvalidText, check_invalid, check_stdin, note_replaced
-from .train import Format, MaxLineBytes, Threads
+from .texts import TextOptions, note_replaced
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -28,13 +27,9 @@ def compare(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Texts to encode with both; - for stdin.")
     ],
-    pattern: Pattern = None,
-    special: SpecialTokens = None,
-    cased: Cased = False,
-    format: Format = None,
-    invalid_utf8: InvalidText = "replace",
-    max_line_bytes: MaxLineBytes = None,
-    threads: Threads = None,
+    *,
+    file: FileOptions,
+    reading: TextOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -44,25 +39,18 @@ def compare(
     Ids are those of encode, the template's special tokens included.
     """
     from sentitok.differences import differences
-    from sentitok.documents import check_format, n_bytes
+    from sentitok.documents import n_bytes
 
     output = Output("sentitok.compare/1", as_json=as_json, quiet=quiet)
-    specials = special_ids(special)
-    check_format(format)
-    check_invalid(invalid_utf8)
-    check_stdin(files)
-    limit = size(max_line_bytes, "--max-line-bytes")
-    total = n_bytes(files, format)  # and a file that is missing is found before all else
+    file.specials()  # wrong ones are found before the files are read
+    reading.check(files)
+    total = n_bytes(files, reading.format)  # and a file that is missing is found before all else
     refuse_unneeded(one, other)
-    a, b = (load(path, pattern, specials, cased=cased) for path in (one, other))
+    a, b = (file.load(path) for path in (one, other))
     with output.progress() as progress:
         comparison = differences(
-            a, b, files, format,
-            max_line_bytes=limit,
-            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # 2026-11-23: checked above
-            threads=threads,
-            progress=of_total(progress, total),
-        )  # fmt: skip
+            a, b, files, **reading.reading(), threads=reading.threads, progress=of_total(progress, total)
+        )
     note_replaced(output, files, comparison.replaced)
     if not comparison.documents:
         names = ", ".join(map(str, files))
@@ -127,4 +115,4 @@ def register(app: typer.Typer) -> None:
             "sentitok compare tokenizer.json theirs.json - < corpus.txt",
             "sentitok compare tokenizer.json theirs.json corpus.txt --json",
         ),
-    )(compare)
+    )(grouped(compare))

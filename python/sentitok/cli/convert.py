@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, examples, refuse, size
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, examples, grouped
 from .compare import compared, found_lines
 from .existing import Force, put
-from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
+from .loading import FileOptions, load, refuse_unneeded
 from .output import Output, counted, lines
-from .texts import InvalidText, check_invalid, check_stdin, note_replaced
-from .train import Format, MaxLineBytes, Threads, how_cut
+from .texts import TextOptions, note_replaced
+from .train import how_cut
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -36,14 +36,10 @@ def convert(
         str | None,
         typer.Option("--to", metavar="FORMAT", help="Format to write. [default: by file name]"),
     ] = None,
-    pattern: Pattern = None,
-    special: SpecialTokens = None,
-    cased: Cased = False,
+    *,
+    file: FileOptions,
     force: Force = False,
-    format: Format = None,
-    invalid_utf8: InvalidText = "replace",
-    max_line_bytes: MaxLineBytes = None,
-    threads: Threads = None,
+    reading: TextOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -52,19 +48,14 @@ def convert(
     import sentitok
     from sentitok._sentitok import file_kind
     from sentitok.differences import differences
-    from sentitok.documents import check_format
 
     output = Output("sentitok.convert/1", as_json=as_json, quiet=quiet)
-    specials = special_ids(special)
-    check_format(format)
-    check_invalid(invalid_utf8)
-    check_stdin(verify or [])
-    limit = size(max_line_bytes, "--max-line-bytes")
+    specials = file.specials()
+    reading.check(verify or [])
     refuse_unneeded(source)
     if not verify:
-        reading = ("format", "invalid_utf8", "max_line_bytes", "threads")
-        refuse("it is for the text of --verify, which is not given", *reading)
-    tokenizer = load(source, pattern, specials, cased=cased)
+        reading.refuse("it is for the text of --verify, which is not given")
+    tokenizer = file.load(source)
     if not specials and file_kind(source) == "tiktoken":
         output.note(
             f"{source} is a file of ranks, which holds no special tokens: {target} has none either; "
@@ -83,24 +74,16 @@ def convert(
     pairs = [("written", ", ".join(written)), ("fingerprint", fingerprint)]
     if verify:
         added = {token.content: token.id for token in tokenizer.added_tokens}
-        back = load(target, pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
-        comparison = differences(
-            tokenizer,
-            back,
-            verify,
-            format,
-            max_line_bytes=limit,
-            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # 2026-11-23: checked above
-            threads=threads,
-        )
+        back = load(target, file.pattern or how_cut(tokenizer), specials or added, cased=_is_cased(tokenizer))
+        comparison = differences(tokenizer, back, verify, **reading.reading(), threads=reading.threads)
         note_replaced(output, verify, comparison.replaced)
         about = comparison.as_dict()
         value |= {name: about[name] for name in ("documents", "differing", "first", "replaced")}
         pairs.append(("verified", compared(comparison)))
         pairs += found_lines(comparison)
     else:
-        given = [f"--pattern {shlex.quote(pattern)}"] if pattern else []
-        given += [f"--special {shlex.quote(item)}" for item in special or []]
+        given = [f"--pattern {shlex.quote(file.pattern)}"] if file.pattern else []
+        given += [f"--special {shlex.quote(item)}" for item in file.special or []]
         given += [f"--to {to}"] if to else []
         again = " ".join(["sentitok convert", str(source), str(target), *given, "--verify corpus.txt"])
         pairs.append(("next", again))
@@ -126,4 +109,4 @@ def register(app: typer.Typer) -> None:
             "sentitok convert tokenizer.json new.tiktoken --verify corpus.txt",
             "sentitok convert ranks.tiktoken copy.json --pattern gpt2",
         ),
-    )(convert)
+    )(grouped(convert))

@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, shard, size
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped, shard
 from .existing import Force, announce, put
 from .output import Output, bytes_text, lines, number
 from .train import (
-    Format,
-    InvalidUtf8,
+    CountOptions,
     LookAround,
-    MaxLineBytes,
-    MaxMemory,
-    MaxPieceBytes,
     Pattern,
     PreTokenizerName,
     Sources,
-    Threads,
     pre_tokenizer,
     sources,
 )
@@ -50,12 +45,8 @@ def count(
     pre_tokenizer_name: PreTokenizerName = None,
     pattern: Pattern = None,
     look_around: LookAround = False,
-    format: Format = None,
-    invalid_utf8: InvalidUtf8 = "error",
-    max_line_bytes: MaxLineBytes = None,
-    max_memory: MaxMemory = None,
-    max_piece_bytes: MaxPieceBytes = None,
-    threads: Threads = None,
+    *,
+    options: CountOptions,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -78,16 +69,10 @@ def count(
             sentitok.count(
                 sources(src),
                 pre_tokenizer=splitter,
-                format=format,
-                # 2026-11-23: the extension names the choices
-                invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
                 shard=part,
-                max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-                max_memory=size(max_memory, "--max-memory"),
-                max_piece_bytes=max_piece_bytes,
-                threads=threads,
                 progress=progress,
                 out=path,
+                **options.counting(),
             )
             return [path]
 
@@ -189,7 +174,7 @@ def register(app: typer.Typer) -> None:
             "sentitok count corpus.txt --shard 0/2 -o part-0.counts",
             "sentitok count corpus.txt --shard 1/2 -o part-1.counts",
         ),
-    )(count)
+    )(grouped(count))
     app.command(
         "merge-counts",
         cls=Command,

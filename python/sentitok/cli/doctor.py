@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..spelling import readable
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, refuse
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped
 from .existing import Force, check_file, put
-from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
+from .loading import FileOptions, refuse_unneeded
 from .output import Output, counted, lines, number
-from .texts import InvalidText, note_replaced, texts_of
-from .train import Format, MaxLineBytes, Threads
+from .texts import TextOptions, note_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,13 +42,9 @@ def doctor(
         list[Path] | None,
         typer.Argument(metavar="FILE", help="Text files to look for unused tokens in; - for stdin."),
     ] = None,
-    pattern: Pattern = None,
-    special: SpecialTokens = None,
-    cased: Cased = False,
-    format: Format = None,
-    invalid_utf8: InvalidText = "replace",
-    max_line_bytes: MaxLineBytes = None,
-    threads: Threads = None,
+    *,
+    file: FileOptions,
+    reading: TextOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -57,15 +52,13 @@ def doctor(
     """List unreachable tokens and, given text files, unused ones."""
     refuse_unneeded(tokenizer_file)
     if not texts:
-        refuse(
-            "it is for text, and no text file is named", "format", "invalid_utf8", "max_line_bytes", "threads"
-        )
-    tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
+        reading.refuse("it is for text, and no text file is named")
+    tokenizer = file.load(tokenizer_file)
     output = Output("sentitok.doctor/1", as_json=as_json, quiet=quiet)
     problems = tokenizer.doctor()
     if texts:
-        documents = texts_of(texts, format, max_line_bytes, invalid_utf8)
-        used = _frequency(tokenizer, documents, threads)
+        documents = reading.documents(texts)
+        used = _frequency(tokenizer, documents, reading.threads)
         note_replaced(output, texts, documents.replaced)
         problems["unused"] = [
             id
@@ -138,14 +131,10 @@ def prune(
             help="File to write the map from old to new ids to. [default: OUT.ids.npy]",
         ),
     ] = None,
+    *,
     force: Force = False,
-    pattern: Pattern = None,
-    special: SpecialTokens = None,
-    cased: Cased = False,
-    format: Format = None,
-    invalid_utf8: InvalidText = "replace",
-    max_line_bytes: MaxLineBytes = None,
-    threads: Threads = None,
+    file: FileOptions,
+    reading: TextOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -163,9 +152,9 @@ def prune(
     if map_file == out:
         raise UsageError(f"--id-map {map_file}: -o names the same file; give the map another name")
     check_file(map_file)
-    tokenizer = load(tokenizer_file, pattern, special_ids(special), cased=cased)
-    documents = texts_of(texts, format, max_line_bytes, invalid_utf8)
-    frequency = _frequency(tokenizer, documents, threads)
+    tokenizer = file.load(tokenizer_file)
+    documents = reading.documents(texts)
+    frequency = _frequency(tokenizer, documents, reading.threads)
     note_replaced(output, texts, documents.replaced)
     # Of equal counts the lower id stays, so the result does not depend on the sort.
     order = np.argsort(-frequency, kind="stable")
@@ -252,7 +241,7 @@ def register(app: typer.Typer) -> None:
         short_help="List unreachable tokens, and those that texts do not use.",
         cls=Command,
         epilog=examples("sentitok doctor tokenizer.json", "sentitok doctor tokenizer.json corpus.txt"),
-    )(doctor)
+    )(grouped(doctor))
     app.command(
         "prune",
         short_help="Remove tokens that texts do not use.",
@@ -261,4 +250,4 @@ def register(app: typer.Typer) -> None:
             "sentitok prune tokenizer.json corpus.txt",
             "sentitok prune tokenizer.json corpus.txt -o small.json --vocab 500",
         ),
-    )(prune)
+    )(grouped(prune))

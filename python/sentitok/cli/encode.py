@@ -19,17 +19,8 @@ from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
 from .special_tokens import END_TOKENS, note_read_as_text
-from .texts import note_replaced, one_text_from_stdin
-from .train import (
-    SAMPLE_BYTES,
-    Format,
-    InvalidUtf8,
-    MaxLineBytes,
-    Sources,
-    Threads,
-    beginning,
-    sources,
-)
+from .texts import Format, InvalidUtf8, MaxLineBytes, Threads, note_replaced, one_text_from_stdin
+from .train import SAMPLE_BYTES, Sources, beginning, sources
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer

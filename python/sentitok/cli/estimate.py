@@ -39,14 +39,18 @@ def estimate(
     counts: list[Path] | None,
     vocab_size: int,
     output: Output,
-    *,
-    normalizer: str | None,
-    pre_tokenizer: "str | PreTokenizer",
-    format: str | None,
-    invalid_utf8: str,
-    max_line_bytes: int | None = None,
+    pipeline: tuple[str | None, "str | PreTokenizer"],
+    reading: dict[str, Any],
 ) -> None:
     """Prints files, bytes, the estimated distinct pieces and memory.
+
+    Args:
+        paths: the files.
+        counts: files of counts, of which there is nothing to estimate.
+        vocab_size: the size that was asked for.
+        output: where to report.
+        pipeline: normalizer and pre-tokenizer.
+        reading: how the files are read, as the library takes it.
 
     Raises:
         UsageError: if a source is stdin, which cannot be read twice, or counts.
@@ -58,13 +62,7 @@ def estimate(
             raise UsageError(f"--dry-run cannot look into {path}, which can be read once; give a file")
     on_disk = sum(Path(path).stat().st_size for path in paths)
     n_shards = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
-    reading = {
-        "normalizer": normalizer,
-        "pre_tokenizer": pre_tokenizer,
-        "format": format,
-        "invalid_utf8": invalid_utf8,
-        "max_line_bytes": max_line_bytes,
-    }
+    reading = {**reading, "normalizer": pipeline[0], "pre_tokenizer": pipeline[1]}
     n_bytes, pieces = _distinct(paths, n_shards, **reading)
     sampled = n_bytes
     if n_shards > 1:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, grouped
 from .existing import Force, announce, put
-from .loading import Cased, Pattern, SpecialTokens, load, refuse_unneeded, special_ids
+from .loading import FileOptions, refuse_unneeded
 from .output import Output, number, of_total, table
-from .texts import InvalidText, check_invalid, check_stdin, note_replaced, texts_of
-from .train import Format, MaxLineBytes, Threads
+from .texts import TextOptions, note_replaced
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
@@ -58,20 +57,16 @@ def evaluate(
             ".pdf. Needs the extra plot.",
         ),
     ] = None,
+    *,
     force: Force = False,
-    pattern: Pattern = None,
-    special: SpecialTokens = None,
-    cased: Cased = False,
-    format: Format = None,
-    invalid_utf8: InvalidText = "replace",
-    max_line_bytes: MaxLineBytes = None,
-    threads: Threads = None,
+    file: FileOptions,
+    reading: TextOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
     """Measure tokenizers on text; docs/eval.md defines the measures."""
-    from sentitok.documents import check_format, n_bytes
+    from sentitok.documents import n_bytes
     from sentitok.evaluate import evaluate_all
 
     chosen, texts = (tokenizers, files) if tokenizers else _apart(files)
@@ -81,25 +76,25 @@ def evaluate(
     if plot is not None:
         _check_plot(plot)
     announce(plot, output, force=force, option="--plot")
-    specials = special_ids(special)
-    check_format(format)
-    check_invalid(invalid_utf8)
-    check_stdin(texts)
-    total = len(chosen) * n_bytes(texts, format)  # and a file that is missing is found before all else
+    file.specials()  # wrong ones are found before the files are read
+    reading.check(texts)
+    total = len(chosen) * n_bytes(
+        texts, reading.format
+    )  # and a file that is missing is found before all else
     refuse_unneeded(*chosen)
-    loaded = [load(path, pattern, specials, cased=cased) for path in chosen]
+    loaded = [file.load(path) for path in chosen]
     groups = [[text] for text in texts] if per_file else [texts]
     evaluations: list[dict[str, Any]] = []
     drawn: dict[str, Counts] = {}
     with output.progress() as progress:
         for group in groups:
             before = sum(row["bytes"] for row in evaluations)
-            documents = texts_of(group, format, max_line_bytes, invalid_utf8)
+            documents = reading.documents(group)
             counts = [] if plot is None else _counts(drawn, chosen, loaded, group if per_file else [])
             measured = evaluate_all(
                 loaded,
                 documents,
-                threads=threads,
+                threads=reading.threads,
                 progress=of_total(progress, total, before),
                 seen=[one.add for one in counts],
             )
@@ -229,4 +224,4 @@ def register(app: typer.Typer) -> None:
             "sentitok eval tokenizer.json merged.json corpus.txt --plot eval.svg",
             "sentitok eval ranks.tiktoken corpus.txt --pattern gpt2",
         ),
-    )(evaluate)
+    )(grouped(evaluate))

@@ -4,6 +4,7 @@ What a file is follows from how it begins. Not for the option `--tokenizer FILE`
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,32 @@ SpecialTokens = Annotated[
     typer.Option("--special", metavar="TOKEN=ID", help="Special token of a .tiktoken file; repeatable."),
 ]
 Cased = Annotated[bool, typer.Option("--cased", help="Keep the case of letters when reading vocab.txt.")]
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """What a `.tiktoken` or `vocab.txt` file does not hold; each field is an option (`grouped`)."""
+
+    pattern: Pattern = None
+    special: SpecialTokens = None
+    cased: Cased = False
+
+    def specials(self) -> dict[str, int]:
+        """Returns the ids of the special tokens.
+
+        Raises:
+            UsageError: as `special_ids`.
+        """
+        return special_ids(self.special)
+
+    def load(self, path: Path) -> "Tokenizer":
+        """Loads a tokenizer.
+
+        Raises:
+            FormatError, UsageError: as `load`.
+        """
+        return load(path, self.pattern, self.specials(), cased=self.cased)
+
 
 # What a file that is no tokenizer should have been.
 _WANTED = (

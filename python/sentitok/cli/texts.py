@@ -1,30 +1,59 @@
-"""Texts that a command measures or compares, and what it says of bytes that are none.
+"""How a command reads texts: the options, texts that are measured or compared, and stdin.
 
-Not for texts that are trained on, counted or encoded to files (`train.py`): those may be kept as bytes.
+Texts that are trained on, counted or encoded to files may be kept as bytes, and are read by the library.
 """
 
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import UsageError, size
+from .command import UsageError, refuse, size
 from .output import Output, counted
 from .process import stdin, text_from_stdin
 
 if TYPE_CHECKING:
     from sentitok.documents import Documents
 
-__all__ = ["InvalidText", "check_invalid", "check_stdin", "note_replaced", "one_text_from_stdin", "texts_of"]
+__all__ = [
+    "Format",
+    "InvalidText",
+    "InvalidUtf8",
+    "MaxLineBytes",
+    "TextOptions",
+    "Threads",
+    "check_stdin",
+    "note_replaced",
+    "one_text_from_stdin",
+]
 
 # How files begin that are compressed.
 _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<xz>\xfd7zXZ\0)|(?P<bzip2>BZh[1-9]1AY&SY)"
 )
 
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN, "
+        "tsv:COLUMN or parquet:COLUMN. [default: by file name]",
+    ),
+]
+InvalidUtf8 = Annotated[
+    str,
+    typer.Option(
+        "--invalid-utf8",
+        metavar="WHAT",
+        help="What to do with bytes that are not UTF-8: error, replace (with U+FFFD) or bytes (keep them).",
+    ),
+]
+# Of texts that are not kept as bytes.
 InvalidText = Annotated[
     str,
     typer.Option(
@@ -33,6 +62,81 @@ InvalidText = Annotated[
         help="What to do with bytes that are not UTF-8: replace (with U+FFFD, and say how many) or error.",
     ),
 ]
+MaxLineBytes = Annotated[
+    str | None,
+    typer.Option(
+        "--max-line-bytes",
+        metavar="SIZE",
+        help="Maximum size of a line, row or piped text, such as 512M or 2G; a longer one is an "
+        "error. [default: 256M]",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        min=1,
+        metavar="N",
+        help="Number of threads; the result does not depend on it. [default: all cores]",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How texts are read that are measured or compared; each field is an option (`grouped`)."""
+
+    format: Format = None
+    invalid_utf8: InvalidText = "replace"
+    max_line_bytes: MaxLineBytes = None
+    threads: Threads = None
+
+    def refuse(self, reason: str) -> None:
+        """Refuses these options where no text is read.
+
+        Raises:
+            UsageError: if one was typed.
+        """
+        refuse(reason, *(field.name for field in fields(self)))
+
+    def check(self, paths: Sequence[str | Path]) -> None:
+        """Finds wrong options, and what cannot be read from stdin, before the work.
+
+        Raises:
+            FormatError, OSError: as `sentitok.documents.check_format` and `check_stdin`.
+            UsageError: if `--invalid-utf8` is neither replace nor error, or stdin is named twice.
+        """
+        from sentitok.documents import check_format
+
+        check_format(self.format)
+        if self.invalid_utf8 not in ("replace", "error"):
+            raise UsageError(f"--invalid-utf8 {self.invalid_utf8}: here it is replace or error")
+        check_stdin(paths)
+        self.reading()
+
+    def reading(self) -> dict[str, Any]:
+        """Returns the options as the library takes them.
+
+        Raises:
+            UsageError: if a size cannot be read.
+        """
+        return {
+            "format": self.format,
+            "invalid_utf8": self.invalid_utf8,
+            "max_line_bytes": size(self.max_line_bytes, "--max-line-bytes"),
+        }
+
+    def documents(self, paths: Sequence[str | Path]) -> "Documents":
+        """Returns the documents of files; `-` is stdin.
+
+        Raises:
+            FormatError, TrainError, OSError: as `sentitok.documents.Documents`.
+            UsageError: as `check`.
+        """
+        from sentitok.documents import Documents
+
+        self.check(paths)
+        return Documents(paths, **self.reading())
 
 
 def check_stdin(paths: Sequence[str | Path]) -> None:
@@ -79,37 +183,6 @@ def _begins_with_object(data: bytes) -> bool:
         return isinstance(json.loads(first), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def texts_of(
-    paths: Sequence[str | Path], format: str | None, max_line_bytes: str | None, invalid_utf8: str
-) -> "Documents":
-    """Returns the documents of files that are measured or compared; `-` is stdin.
-
-    Raises:
-        FormatError, TrainError, OSError: as `sentitok.documents.Documents`.
-        UsageError: if `--invalid-utf8` is neither replace nor error, or stdin is named twice.
-    """
-    from sentitok.documents import Documents
-
-    check_invalid(invalid_utf8)
-    check_stdin(paths)
-    return Documents(
-        paths,
-        format,
-        max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-        invalid_utf8=invalid_utf8,  # type: ignore[arg-type]  # 2026-11-23: checked above
-    )
-
-
-def check_invalid(what: str) -> None:
-    """Refuses what `--invalid-utf8` cannot be where texts are measured.
-
-    Raises:
-        UsageError: if it is neither replace nor error.
-    """
-    if what not in ("replace", "error"):
-        raise UsageError(f"--invalid-utf8 {what}: here it is replace or error")
 
 
 def note_replaced(output: Output, paths: Sequence[str | Path], replaced: int) -> None:

@@ -7,16 +7,17 @@ in `train_bpe`, `train_wordpiece` and `train_unigram`.
 import errno
 import os
 import shlex
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import UsageError, refuse
+from .command import UsageError, refuse, size
 from .existing import announce, put
 from .output import Output, bytes_text, counted, lines, number, peak_memory, sized
-from .texts import check_stdin
+from .texts import Format, InvalidUtf8, MaxLineBytes, Threads, check_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,32 +45,6 @@ Pattern = Annotated[
     ),
 ]
 LookAround = Annotated[bool, typer.Option("--look-around", help="Allow look-around and \\b in --pattern.")]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help="Format of the files: lines, text (one document a file), jsonl:FIELD, csv:COLUMN, "
-        "tsv:COLUMN or parquet:COLUMN. [default: by file name]",
-    ),
-]
-InvalidUtf8 = Annotated[
-    str,
-    typer.Option(
-        "--invalid-utf8",
-        metavar="WHAT",
-        help="What to do with bytes that are not UTF-8: error, replace (with U+FFFD) or bytes (keep them).",
-    ),
-]
-MaxLineBytes = Annotated[
-    str | None,
-    typer.Option(
-        "--max-line-bytes",
-        metavar="SIZE",
-        help="Maximum size of a line, row or piped text, such as 512M or 2G; a longer one is an "
-        "error. [default: 256M]",
-    ),
-]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
@@ -98,15 +73,6 @@ SpacesBehind = Annotated[
 PiecesOfSpaces = Annotated[
     bool,
     typer.Option("--pieces-of-spaces", help="With --method sentencepiece: let runs of spaces be pieces."),
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads",
-        min=1,
-        metavar="N",
-        help="Number of threads; the result does not depend on it. [default: all cores]",
-    ),
 ]
 
 Counts = Annotated[
@@ -164,6 +130,44 @@ DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Estimate files, bytes, distinct pieces and memory without training."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class CountOptions:
+    """How text is read and counted; each field is an option (`grouped`)."""
+
+    format: Format = None
+    invalid_utf8: InvalidUtf8 = "error"
+    max_line_bytes: MaxLineBytes = None
+    max_memory: MaxMemory = None
+    max_piece_bytes: MaxPieceBytes = None
+    threads: Threads = None
+
+    def reading(self) -> dict[str, Any]:
+        """Returns how text is read, as the library takes it.
+
+        Raises:
+            UsageError: if a size cannot be read.
+        """
+        return {
+            "format": self.format,
+            "invalid_utf8": self.invalid_utf8,
+            "max_line_bytes": size(self.max_line_bytes, "--max-line-bytes"),
+        }
+
+    def counting(self) -> dict[str, Any]:
+        """Returns all of them, as the library takes them.
+
+        Raises:
+            UsageError: if a size cannot be read.
+        """
+        return {
+            **self.reading(),
+            "max_memory": size(self.max_memory, "--max-memory"),
+            "max_piece_bytes": self.max_piece_bytes,
+            "threads": self.threads,
+        }
+
 
 # What a tokenizer's file may end in; without a suffix it is a directory.
 _SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
@@ -306,41 +310,75 @@ def _is_read_only(folder: Path) -> bool:
         return False
 
 
-def finish(
-    tokenizer: "Tokenizer",
-    src: list[str] | None,
-    asked: int,
-    out: Path,
-    output: Output,
-    format: str | None,
-    *,
-    force: bool,
-    base: "Tokenizer | None" = None,
-) -> None:
-    """Saves a trained tokenizer and prints what came of it.
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a command trains, and on what.
+
+    Attributes:
+        train: the function of the library.
+        shape: its options that say what is trained, which three letters can have too.
+        limits: its other options.
+        usual: the normalizer and pre-tokenizer of text that has no others.
+        src: the files, if it is text.
+        counts: the files, if it is counts.
+        vocab: the size that was asked for.
+        out: file or folder to write.
+        base: the tokenizer that is extended.
+    """
+
+    train: "Callable[..., Tokenizer]"
+    shape: dict[str, Any]
+    limits: dict[str, Any]
+    usual: tuple[str | None, "str | PreTokenizer"]
+    src: list[str] | None
+    counts: list[Path] | None
+    vocab: int
+    out: Path
+    base: "Tokenizer | None" = None
+
+
+def run(training: Training, options: CountOptions, output: Output, *, dry_run: bool, force: bool) -> None:
+    """Trains, saves the tokenizer, and prints what came of it; or estimates what there is to train on.
 
     Args:
-        tokenizer: what was trained.
-        src: the files it was trained on, if not on counts.
-        asked: the size that was asked for.
-        out: file or folder to write.
+        training: what is trained, and on what.
+        options: how text is read and counted.
         output: where to report.
-        format: of the files.
+        dry_run: estimate only.
         force: replace what exists.
-        base: the tokenizer that was extended.
 
     Raises:
+        SentitokError: as the training.
         UsageError: if a file exists and would change; the tokenizer is then beside it.
     """
-    written, there = put((out, tokenizer.save), force=force, keep=True)
+    if dry_run:
+        from .estimate import estimate
+
+        check_options(training.train, training.shape)
+        estimate(
+            training.src or [], training.counts, training.vocab, output, training.usual, options.reading()
+        )
+        return
+    with output.progress() as progress:
+        tokenizer = training.train(
+            sources(training.src) if training.src else None,
+            counts=add_counts(training.counts),
+            vocab_size=training.vocab,
+            progress=progress,
+            **options.counting(),
+            **training.limits,
+            **training.shape,
+        )
+    written, there = put((training.out, tokenizer.save), force=force, keep=True)
     summary = _summary(tokenizer, written, output)
     if not output.quiet:
-        sample = beginning(src, format)
+        sample = beginning(training.src, options.format)
         summary["bytes_per_token"] = _bytes_per_token(tokenizer, sample)
-        if base is not None:
-            summary["base_tokens"] = base.vocab_size
-            summary["changed_share"] = _changed_share(base, tokenizer, sample)
-    text = _text(summary, asked, _next(tokenizer, out)) if output.human else ""
+        if training.base is not None:
+            summary["base_tokens"] = training.base.vocab_size
+            summary["changed_share"] = _changed_share(training.base, tokenizer, sample)
+    out = training.out
+    text = _text(summary, training.vocab, _next(tokenizer, out)) if output.human else ""
     overwrote = there if force else []
     output.result({"tokenizer": str(out), "overwrote": overwrote, **summary}, text, str(out))
 

@@ -1,11 +1,11 @@
-"""`sentitok train-bpe`: arguments -> `sentitok.train_bpe`, and a summary."""
+"""`sentitok train-bpe`: arguments -> `sentitok.train_bpe`."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, refuse, size
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped, refuse
 from .existing import Force
 from .loading import load_plain
 from .output import Output
@@ -13,15 +13,11 @@ from .special_tokens import names_of
 from .train import (
     PARTIAL_FORMATS,
     ByteFallback,
+    CountOptions,
     Counts,
     DryRun,
-    Format,
-    InvalidUtf8,
     LimitAlphabet,
     LookAround,
-    MaxLineBytes,
-    MaxMemory,
-    MaxPieceBytes,
     MaxTokenLength,
     MinFrequency,
     NormalizerName,
@@ -30,16 +26,13 @@ from .train import (
     PiecesOfSpaces,
     Sources,
     SpacesBehind,
-    Threads,
+    Training,
     Vocab,
-    add_counts,
     check_format,
-    check_options,
     check_out,
     check_source,
-    finish,
     pre_tokenizer,
-    sources,
+    run,
 )
 
 
@@ -195,12 +188,8 @@ def train_bpe(
             help="With --method sentencepiece: text that is always one token; repeatable.",
         ),
     ] = None,
-    format: Format = None,
-    invalid_utf8: InvalidUtf8 = "error",
-    max_line_bytes: MaxLineBytes = None,
-    max_memory: MaxMemory = None,
-    max_piece_bytes: MaxPieceBytes = None,
-    threads: Threads = None,
+    *,
+    options: CountOptions,
     dry_run: DryRun = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -247,46 +236,17 @@ def train_bpe(
         "max_token_length": max_token_length,
         "character_coverage": character_coverage,
         "max_piece_length": max_piece_length,
-        "max_piece_bytes": max_piece_bytes,
     }
     if not counts:  # which know how text was cut
         # Of merges, tokenizer.json cannot hold all either, whatever the text is.
         suffixes = (*PARTIAL_FORMATS, ".json", "") if method == "merges" else PARTIAL_FORMATS
         check_format(out, sentitok.train_bpe, shape, suffixes)
-    if dry_run:
-        from .estimate import estimate
-
-        if method == "sentencepiece":
-            raise UsageError("--dry-run estimates --method merges only")
-        check_options(sentitok.train_bpe, shape)
-        estimate(
-            src or [],
-            counts,
-            vocab,
-            output,
-            normalizer=normalizer,
-            pre_tokenizer=splitter or "gpt2",
-            format=format,
-            invalid_utf8=invalid_utf8,
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-        )
-        return
-    with output.progress() as progress:
-        tokenizer = sentitok.train_bpe(
-            sources(src) if src else None,
-            counts=add_counts(counts),
-            vocab_size=vocab,
-            min_frequency=min_frequency,
-            format=format,
-            # 2026-11-23: the extension names the choices
-            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-            max_memory=size(max_memory, "--max-memory"),
-            threads=threads,
-            progress=progress,
-            **shape,
-        )
-    finish(tokenizer, src, vocab, out, output, format, force=force, base=base)
+    if dry_run and method == "sentencepiece":
+        raise UsageError("--dry-run estimates --method merges only")
+    limits = {"min_frequency": min_frequency}
+    usual = (normalizer, splitter or "gpt2")
+    training = Training(sentitok.train_bpe, shape, limits, usual, src, counts, vocab, out, base)
+    run(training, options, output, dry_run=dry_run, force=force)
 
 
 def register(app: typer.Typer) -> None:
@@ -301,4 +261,4 @@ def register(app: typer.Typer) -> None:
             'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
             "sentitok train-bpe corpus.txt --extend merged.json --add 200 -o new.json",
         ),
-    )(train_bpe)
+    )(grouped(train_bpe))

@@ -1,37 +1,30 @@
-"""`sentitok train-unigram`: arguments -> `sentitok.train_unigram`, and a summary."""
+"""`sentitok train-unigram`: arguments -> `sentitok.train_unigram`."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, size
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped
 from .existing import Force
 from .output import Output
 from .special_tokens import names_of
 from .train import (
     ByteFallback,
+    CountOptions,
     Counts,
     DryRun,
-    Format,
-    InvalidUtf8,
-    MaxLineBytes,
-    MaxMemory,
-    MaxPieceBytes,
     NormalizerName,
     Out,
     PiecesOfSpaces,
     Sources,
     SpacesBehind,
-    Threads,
+    Training,
     Vocab,
-    add_counts,
     check_format,
-    check_options,
     check_out,
     check_source,
-    finish,
-    sources,
+    run,
 )
 
 
@@ -116,12 +109,8 @@ def train_unigram(
             help="Training method: full, or sentencepiece, which follows the trainer of SentencePiece.",
         ),
     ] = "full",
-    format: Format = None,
-    invalid_utf8: InvalidUtf8 = "error",
-    max_line_bytes: MaxLineBytes = None,
-    max_memory: MaxMemory = None,
-    max_piece_bytes: MaxPieceBytes = None,
-    threads: Threads = None,
+    *,
+    options: CountOptions,
     dry_run: DryRun = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -155,45 +144,18 @@ def train_unigram(
         "treat_whitespace_as_suffix": treat_whitespace_as_suffix,
         "allow_whitespace_only_pieces": allow_whitespace_only_pieces,
         "method": method,
-        "max_piece_bytes": max_piece_bytes,
     }
     if not counts:  # which know how text was cut
         check_format(out, sentitok.train_unigram, shape)
-    if dry_run:
-        from .estimate import estimate
-
-        check_options(sentitok.train_unigram, shape)
-        estimate(
-            src or [],
-            counts,
-            vocab,
-            output,
-            normalizer=normalizer or "sentencepiece",
-            pre_tokenizer=pre_tokenizer or "metaspace-never",
-            format=format,
-            invalid_utf8=invalid_utf8,
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-        )
-        return
-    with output.progress() as progress:
-        tokenizer = sentitok.train_unigram(
-            sources(src) if src else None,
-            counts=add_counts(counts),
-            vocab_size=vocab,
-            character_coverage=character_coverage,
-            required_chars=required_chars,
-            max_piece_length=max_piece_length,
-            hard_vocab_limit=hard_vocab_limit,
-            format=format,
-            # 2026-11-23: the extension names the choices
-            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-            max_memory=size(max_memory, "--max-memory"),
-            threads=threads,
-            progress=progress,
-            **shape,
-        )
-    finish(tokenizer, src, vocab, out, output, format, force=force)
+    limits = {
+        "character_coverage": character_coverage,
+        "required_chars": required_chars,
+        "max_piece_length": max_piece_length,
+        "hard_vocab_limit": hard_vocab_limit,
+    }
+    usual = (normalizer or "sentencepiece", pre_tokenizer or "metaspace-never")
+    training = Training(sentitok.train_unigram, shape, limits, usual, src, counts, vocab, out)
+    run(training, options, output, dry_run=dry_run, force=force)
 
 
 def register(app: typer.Typer) -> None:
@@ -207,4 +169,4 @@ def register(app: typer.Typer) -> None:
             "sentitok train-unigram corpus.txt --vocab 1000 -o unigram.json",
             "sentitok train-unigram reviews.jsonl --vocab 500 -o unigram.model",
         ),
-    )(train_unigram)
+    )(grouped(train_unigram))

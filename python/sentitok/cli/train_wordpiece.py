@@ -1,37 +1,30 @@
-"""`sentitok train-wordpiece`: arguments -> `sentitok.train_wordpiece`, and a summary."""
+"""`sentitok train-wordpiece`: arguments -> `sentitok.train_wordpiece`."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, examples, refuse, size
+from .command import AsJson, Command, Quiet, Traceback, examples, grouped, refuse
 from .existing import Force
 from .output import Output
 from .special_tokens import names_of
 from .train import (
+    CountOptions,
     Counts,
     DryRun,
-    Format,
-    InvalidUtf8,
     LimitAlphabet,
-    MaxLineBytes,
-    MaxMemory,
-    MaxPieceBytes,
     MaxTokenLength,
     MinFrequency,
     NormalizerName,
     Out,
     Sources,
-    Threads,
+    Training,
     Vocab,
-    add_counts,
     check_format,
-    check_options,
     check_out,
     check_source,
-    finish,
-    sources,
+    run,
 )
 
 # The tokens that BERT frames and masks text with, in the order of its ids.
@@ -83,12 +76,8 @@ def train_wordpiece(
             "--continuing-subword-prefix", metavar="TEXT", help="Prefix of tokens that continue a word."
         ),
     ] = "##",
-    format: Format = None,
-    invalid_utf8: InvalidUtf8 = "error",
-    max_line_bytes: MaxLineBytes = None,
-    max_memory: MaxMemory = None,
-    max_piece_bytes: MaxPieceBytes = None,
-    threads: Threads = None,
+    *,
+    options: CountOptions,
     dry_run: DryRun = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -113,45 +102,18 @@ def train_wordpiece(
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
         "continuing_subword_prefix": continuing_subword_prefix,
-        "max_piece_bytes": max_piece_bytes,
     }
     if not counts:  # which know how text was cut
         check_format(out, sentitok.train_wordpiece, shape)
-    if dry_run:
-        from .estimate import estimate
-
-        check_options(sentitok.train_wordpiece, shape)
-        estimate(
-            src or [],
-            counts,
-            vocab,
-            output,
-            normalizer=normalizer or ("hf-bert" if lowercase else "hf-bert-cased"),
-            pre_tokenizer=pre_tokenizer or "bert",
-            format=format,
-            invalid_utf8=invalid_utf8,
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-        )
-        return
-    with output.progress() as progress:
-        tokenizer = sentitok.train_wordpiece(
-            sources(src) if src else None,
-            counts=add_counts(counts),
-            vocab_size=vocab,
-            min_frequency=min_frequency,
-            initial_alphabet=initial_alphabet,
-            limit_alphabet=limit_alphabet,
-            max_token_length=max_token_length,
-            format=format,
-            # 2026-11-23: the extension names the choices
-            invalid_utf8=invalid_utf8,  # type: ignore[arg-type]
-            max_line_bytes=size(max_line_bytes, "--max-line-bytes"),
-            max_memory=size(max_memory, "--max-memory"),
-            threads=threads,
-            progress=progress,
-            **shape,
-        )
-    finish(tokenizer, src, vocab, out, output, format, force=force)
+    limits = {
+        "min_frequency": min_frequency,
+        "initial_alphabet": initial_alphabet,
+        "limit_alphabet": limit_alphabet,
+        "max_token_length": max_token_length,
+    }
+    usual = (normalizer or ("hf-bert" if lowercase else "hf-bert-cased"), pre_tokenizer or "bert")
+    training = Training(sentitok.train_wordpiece, shape, limits, usual, src, counts, vocab, out)
+    run(training, options, output, dry_run=dry_run, force=force)
 
 
 def register(app: typer.Typer) -> None:
@@ -165,4 +127,4 @@ def register(app: typer.Typer) -> None:
             "sentitok train-wordpiece corpus.txt --vocab 1000 -o wordpiece.json",
             "sentitok train-wordpiece reviews.jsonl --vocab 500 -o vocab.txt",
         ),
-    )(train_wordpiece)
+    )(grouped(train_wordpiece))
