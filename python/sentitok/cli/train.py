@@ -1,4 +1,4 @@
-"""What the three `train-*` commands share: flags, what they check, the summary.
+"""What the three `train-*` commands share: options, checks, the run and its summary.
 
 Not for training itself, which is one call into the extension; the commands are
 in `train_bpe`, `train_wordpiece` and `train_unigram`.
@@ -323,6 +323,7 @@ class Training:
         counts: the files, if it is counts.
         vocab: the size that was asked for.
         out: file or folder to write.
+        partial: suffixes of files that may not be able to hold such a tokenizer.
         base: the tokenizer that is extended.
     """
 
@@ -334,6 +335,7 @@ class Training:
     counts: list[Path] | None
     vocab: int
     out: Path
+    partial: tuple[str, ...] = PARTIAL_FORMATS
     base: "Tokenizer | None" = None
 
 
@@ -351,10 +353,12 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
         SentitokError: as the training.
         UsageError: if a file exists and would change; the tokenizer is then beside it.
     """
+    if not training.counts and training.out.suffix in training.partial:  # counts know how text was cut
+        check_format(training)
     if dry_run:
         from .estimate import estimate
 
-        check_options(training.train, training.shape)
+        check_options(training)
         estimate(
             training.src or [], training.counts, training.vocab, output, training.usual, options.reading()
         )
@@ -383,54 +387,33 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
     output.result({"tokenizer": str(out), "overwrote": overwrote, **summary}, text, str(out))
 
 
-def check_options(train: "Callable[..., Tokenizer]", shape: dict[str, Any]) -> "Tokenizer":
+def check_options(training: Training) -> "Tokenizer":
     """Finds wrong options before the work, by training on three letters.
-
-    Args:
-        train: what trains.
-        shape: its options, except what is read, the size, and how.
-
-    Returns:
-        What was trained.
 
     Raises:
         SentitokError: as the training would.
     """
-    return train(texts=["ab c"] * 2, **shape)
+    return training.train(texts=["ab c"] * 2, **training.shape)
 
 
-def check_format(
-    out: Path,
-    train: "Callable[..., Tokenizer]",
-    shape: dict[str, Any],
-    suffixes: tuple[str, ...] = PARTIAL_FORMATS,
-) -> None:
+def check_format(training: Training) -> None:
     """Finds out before the work whether the file can hold what is trained: one of three letters is written.
-
-    Args:
-        out: the file.
-        train: what trains.
-        shape: its options, as in `check_options`.
-        suffixes: the files that are tried.
 
     Raises:
         FormatError: if the format has no place for such a tokenizer.
     """
     import warnings
+    from tempfile import TemporaryDirectory
 
     from sentitok import SentitokError
 
-    if out.suffix not in suffixes:
-        return
     try:
-        small = check_options(train, shape)
+        small = check_options(training)
     except SentitokError:
         return  # what is wrong with the options, training says
-    from tempfile import TemporaryDirectory
-
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        small.save(Path(folder) / out.name)
+        small.save(Path(folder) / training.out.name)
 
 
 def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict[str, Any]:

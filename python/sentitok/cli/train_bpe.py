@@ -28,7 +28,6 @@ from .train import (
     SpacesBehind,
     Training,
     Vocab,
-    check_format,
     check_out,
     check_source,
     pre_tokenizer,
@@ -237,15 +236,13 @@ def train_bpe(
         "character_coverage": character_coverage,
         "max_piece_length": max_piece_length,
     }
-    if not counts:  # which know how text was cut
-        # Of merges, tokenizer.json cannot hold all either, whatever the text is.
-        suffixes = (*PARTIAL_FORMATS, ".json", "") if method == "merges" else PARTIAL_FORMATS
-        check_format(out, sentitok.train_bpe, shape, suffixes)
+    # Of merges, tokenizer.json cannot hold all either, whatever the text is.
+    partial = (*PARTIAL_FORMATS, ".json", "") if method == "merges" else PARTIAL_FORMATS
     if dry_run and method == "sentencepiece":
         raise UsageError("--dry-run estimates --method merges only")
     limits = {"min_frequency": min_frequency}
     usual = (normalizer, splitter or "gpt2")
-    training = Training(sentitok.train_bpe, shape, limits, usual, src, counts, vocab, out, base)
+    training = Training(sentitok.train_bpe, shape, limits, usual, src, counts, vocab, out, partial, base)
     run(training, options, output, dry_run=dry_run, force=force)
 
 

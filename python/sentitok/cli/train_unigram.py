@@ -21,7 +21,6 @@ from .train import (
     SpacesBehind,
     Training,
     Vocab,
-    check_format,
     check_out,
     check_source,
     run,
@@ -145,8 +144,6 @@ def train_unigram(
         "allow_whitespace_only_pieces": allow_whitespace_only_pieces,
         "method": method,
     }
-    if not counts:  # which know how text was cut
-        check_format(out, sentitok.train_unigram, shape)
     limits = {
         "character_coverage": character_coverage,
         "required_chars": required_chars,

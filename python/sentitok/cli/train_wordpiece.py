@@ -21,7 +21,6 @@ from .train import (
     Sources,
     Training,
     Vocab,
-    check_format,
     check_out,
     check_source,
     run,
@@ -103,8 +102,6 @@ def train_wordpiece(
         "pre_tokenizer": pre_tokenizer,
         "continuing_subword_prefix": continuing_subword_prefix,
     }
-    if not counts:  # which know how text was cut
-        check_format(out, sentitok.train_wordpiece, shape)
     limits = {
         "min_frequency": min_frequency,
         "initial_alphabet": initial_alphabet,
