@@ -59,24 +59,31 @@ FOCUSED = """
 """
 
 
-class Watched:
-    """A page of a browser that notes what it asks for and what it complains of."""
+VIEWPORT = {"width": 1000, "height": 900}
 
-    def __init__(self, browser: Any, url: str, **options: Any) -> None:
-        self.context = browser.new_context(
-            viewport=options.pop("viewport", {"width": 1000, "height": 900}), **options
-        )
-        self.page = self.context.new_page()
+
+class Watched:
+    """A page of a browser that notes what it asks for and what it complains of.
+
+    In a window of its own, or in one that others use after it: a new one takes half a second of computing.
+    """
+
+    def __init__(self, browser: Any, url: str, window: Any = None, **options: Any) -> None:
+        self.shared = window is not None
+        self.page = window or browser.new_context(**{"viewport": VIEWPORT, **options}).new_page()
         self.url = url
         self.asked: list[str] = []
         self.complaints: list[str] = []
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", self.dismiss)
-        self.page.on(
-            "console",
-            lambda message: self.complaints.append(message.text) if message.type == "error" else None,
-        )
+        self.heard: dict[str, Callable[[Any], None]] = {
+            "request": lambda request: self.asked.append(request.url),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+            "dialog": self.dismiss,
+            "console": lambda message: (
+                self.complaints.append(message.text) if message.type == "error" else None
+            ),
+        }
+        for event, hear in self.heard.items():
+            self.page.on(event, hear)
         self.page.set_default_timeout(120_000)
         self.page.goto(url)
         self.page.get_by_role("textbox", name="Text").wait_for()
@@ -123,21 +130,30 @@ class Watched:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
+    def leave(self) -> None:
+        """Closes the window, or leaves it to the next."""
+        if not self.shared:
+            self.page.context.close()
+            return
+        for event, hear in self.heard.items():
+            self.page.remove_listener(event, hear)
+        self.page.goto("about:blank")
+
     def close(self) -> None:
         """Ends, if nothing was asked of others and nothing went wrong."""
-        self.context.close()
+        self.leave()
         assert self.complaints == [], self.complaints
         assert [url for url in self.asked if not url.startswith((self.url, "data:"))] == []
 
 
 @contextmanager
-def opened(browser: Any, url: str, **options: Any) -> Iterator[Watched]:
-    page = Watched(browser, url, **options)
+def opened(browser: Any, url: str, window: Any = None, **options: Any) -> Iterator[Watched]:
+    page = Watched(browser, url, window, **options)
     try:
         yield page
     except BaseException:
         page.keep("failed")
-        page.context.close()
+        page.leave()
         raise
     page.close()
 

@@ -2,8 +2,8 @@
 
 A block of commands (`console`) has lines `$ command`, each followed by its output, or by part of it. What
 differs from run to run is not compared, and of what `senti` prints only the words are: its numbers are
-those of a trained model, and differ a little from machine to machine. A line that is but a call of `senti`
-runs in this process, which imports PyTorch once (`typed`), unless a test asks for the shell.
+those of a trained model, and differ a little from machine to machine. A line that is but a call of
+`sentitok` or `senti` runs in this process, which has imported all once (`typed`).
 """
 
 import json
@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from cli_runs import run_inside
 from commands import start
 from web_server import Client
 
@@ -32,8 +34,10 @@ PAGES = {
 
 # What differs between two runs or two machines.
 VOLATILE = re.compile(r"seconds|peak memory|MB/s|^steps ")
-# A call of `senti` that asks no more of a shell than to write a file.
-PLAIN = re.compile(r"senti [^|&;<>$`*]*( > \S+)?")
+# A call of a command that asks no more of a shell than to write a file, or to print a text into `senti`.
+PLAIN = re.compile(r"(printf '([^'%]*)' \| (?=senti ))?((?:senti|sentitok) [^|&;<>$`*]*?)( > (\S+))?")
+# A run that is trained less here than on the page; what is printed of it has the same words.
+LESS = {"--arch gpt --preset nano --out": "--arch gpt --preset nano --epochs 4 --out"}
 NUMBER = re.compile(r"[-+]?\d[\d,.]*( [MG]B\b)?|beats|does not beat| +|─+")
 
 
@@ -73,7 +77,7 @@ def prepare(folder: Path) -> None:
         command.chmod(0o755)
 
 
-def run_all(found: list[tuple[str, list[str]]], folder: Path, *, in_this_process: bool = True) -> None:
+def run_all(found: list[tuple[str, list[str]]], folder: Path) -> None:
     """Runs commands in order; a server runs until the first command that asks it nothing."""
     with ExitStack() as open_server:
         client: Client | None = None
@@ -95,13 +99,12 @@ def run_all(found: list[tuple[str, list[str]]], folder: Path, *, in_this_process
                 if find_spec("starlette") is not None:
                     client = open_server.enter_context(server(command, output, folder))
             else:
-                run_one(command, output, folder, in_this_process=in_this_process)
+                run_one(command, output, folder)
 
 
-def run_one(command: str, output: list[str], folder: Path, *, in_this_process: bool = True) -> None:
+def run_one(command: str, output: list[str], folder: Path) -> None:
     """Runs a command, and compares what it prints with what is shown."""
-    run = typed if in_this_process and PLAIN.fullmatch(command) else in_shell
-    code, out, err = run(command, folder)
+    code, out, err = (typed if PLAIN.fullmatch(command) else in_shell)(command, folder)
     assert code == 0, f"{command}\n{err}"
     printed = [line.rstrip() for line in out.splitlines()]
     if "senti " in command:
@@ -125,12 +128,20 @@ def in_shell(command: str, folder: Path) -> tuple[int, str, str]:
 
 
 def typed(command: str, folder: Path) -> tuple[int, str, str]:
-    """Runs `senti WORD... [> FILE]` in this process, as `in_shell` runs it."""
-    from senti_in_process import senti
+    """Runs `[printf TEXT |] COMMAND WORD... [> FILE]` in this process, as `in_shell` runs it."""
+    plain = PLAIN.fullmatch(command)
+    assert plain is not None
+    _, text, line, _, target = plain.groups("")
+    for shown, run in LESS.items():
+        line = line.replace(shown, run)
+    program, *args = shlex.split(line)
+    done: Any
+    if program == "sentitok":
+        done = run_inside(*args, cwd=folder)
+    else:
+        from senti_in_process import senti
 
-    line, _, target = command.partition(" > ")
-    _, *args = shlex.split(line)
-    done = senti(*args, cwd=folder)
+        done = senti(*args, cwd=folder, stdin=text.replace(r"\n", "\n"))
     if not target:
         return done.code, done.out, done.err
     (folder / target).write_text(done.out, "utf-8")

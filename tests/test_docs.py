@@ -12,8 +12,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
 
 import pytest
 
@@ -62,7 +64,7 @@ def test_a_newcomers_way_is_four_commands(folder_of: Callable[[str], Path]) -> N
     ]
     if find_spec("torch") is None:
         pytest.skip("no PyTorch for this Python, so no senti")
-    run_all(first, folder_of("tutorial"), in_this_process=False)
+    run_all(first, folder_of("tutorial"))
 
 
 @pytest.mark.slow
@@ -107,19 +109,14 @@ def test_commands(page: str, folder_of: Callable[[str], Path]) -> None:
     [(page, number) for page, path in PAGES.items() for number in range(len(blocks(path, "python")))],
 )
 def test_python(page: str, number: int, folder_of: Callable[[str], Path]) -> None:
-    block = blocks(PAGES[page], "python")[number]
+    block = blocks(PAGES[page], "python")[number].replace("runs/gpt", "runs/bow")  # trained less: `LESS`
     if re.search(r"sentimodels|torch", block) and find_spec("torch") is None:
         pytest.skip("no PyTorch for this Python, so no sentimodels")
     # A block goes on from those before it where it imports nothing of its own.
     before = "" if "import sentitok" in block or "sentimodels" in block else _before(page, number)
-    done = subprocess.run(
-        [sys.executable, "-c", before + block],
-        cwd=folder_of(page),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    with chdir(folder_of(page)), catch_warnings():
+        simplefilter("ignore")
+        exec(compile(before + block, page, "exec"), {"__name__": "__main__"})
 
 
 def _before(page: str, number: int) -> str:

@@ -18,8 +18,10 @@ from sentimodels.tasks.classification import Classification
 from sentimodels.training.distributed import Distributed
 from sentimodels.training.state import random_state, restore_random
 from sentimodels.training.trainer import Trainer
+from torch_processes import run_pair
 
-TESTS = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parent
+PATHS = [str(HERE.parent), str(HERE)]
 # Rows of 75 in batches of 16 end in one of 11, which two processes cannot share evenly.
 N_ROWS = 75
 HEAD = """
@@ -63,18 +65,19 @@ def threads() -> set[str]:
     return {task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")}
 
 
-def together(folder: Path, code: str, *, joined: bool = True) -> None:
-    """Runs code in two processes, as `torchrun` would start them."""
+def together(folder: Path, code: str) -> None:
+    """Runs code in two processes that have imported nothing, as `torchrun` would start them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    path = os.pathsep.join([str(TESTS), str(TESTS / "sentimodels"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([*PATHS, os.environ.get("PYTHONPATH", "")])
     common = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     common |= {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    call = HEAD.format(folder=str(folder)) + code + TAIL if joined else code
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", call], env={**common, "RANK": str(rank)}, stderr=subprocess.PIPE
+            [sys.executable, "-c", HEAD.format(folder=str(folder)) + code + TAIL],
+            env={**common, "RANK": str(rank)},
+            stderr=subprocess.PIPE,
         )
         for rank in range(2)
     ]
@@ -86,6 +89,12 @@ def together(folder: Path, code: str, *, joined: bool = True) -> None:
         for process in started:
             process.kill()
             process.communicate()
+
+
+def forked(folder: Path, code: str) -> None:
+    """The same in processes that have imported PyTorch."""
+    pair = run_pair(f"import sys\nsys.path += {PATHS}\n{code}", cwd=folder)
+    assert pair.codes == [0, 0], pair.outs
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -124,7 +133,8 @@ def test_two_processes_are_one_with_the_double_batch(tmp_path: Path) -> None:
     )
     with pytest.raises(CheckpointError, match=r"was 2 and is 1, .* resume with torchrun --nproc-per-node 2"):
         train(Distributed(torch.device("cpu")), tmp_path / "resumed", 16, True, resume=True)
-    together(tmp_path, "train(processes, folder / 'resumed', 8, True, resume=True)\n")
+    resumed = "train(processes, folder / 'resumed', 8, True, resume=True)\n"
+    forked(tmp_path, HEAD.format(folder=str(tmp_path)) + resumed + TAIL)
     for sparse in (True, False):
         assert_same(tmp_path / f"alone-{sparse}", tmp_path / f"both-{sparse}")
     whole, resumed = (
@@ -208,4 +218,4 @@ else:
     raise AssertionError("an empty file trains nothing")
 assert not (run / "config.toml").exists()
 """
-    together(tmp_path, code, joined=False)
+    forked(tmp_path, code)

@@ -5,8 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from safetensors.torch import load_file
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.fsdp import FSDPModule
 
-import sentimodels
 from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
@@ -26,8 +23,8 @@ from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.train import resume, train
 from sentimodels.training.distributed import Distributed
 from sentimodels.training.fsdp import check_sharded, go_on_drawing, save_sharded, shared_again
+from torch_processes import SENTI, run_pair
 
-PACKAGES = Path(sentimodels.__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 STEPS, STOP = 8, 4
 # How far weights may be apart.
@@ -89,27 +86,16 @@ def trained(folder: Path, recipe: str, name: str, rows: int, *, stop: int = 0, r
         )
 
 
-def torchrun(cwd: Path, *args: str, code: int = 0) -> str:
-    """Runs a command in two processes; returns what they wrote."""
-    path = os.pathsep.join([str(PACKAGES), str(HERE), str(HERE.parent)])
-    call = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [*call, *args], cwd=cwd, env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-        capture_output=True, text=True, check=False, timeout=170,
-    )  # fmt: skip
-    assert (done.returncode != 0) == bool(code), done.stderr
-    return done.stdout + done.stderr
-
-
 def together(folder: Path, code: str) -> None:
     """Runs code of this file in two processes, whose group is there before a run and after it."""
-    script = folder / "together.py"
-    script.write_text(
+    pair = run_pair(
+        f"import sys\nsys.path.append({str(HERE)!r})\n"
         "from pathlib import Path\nfrom torch import distributed\nfrom test_sharded import trained\n"
         f"distributed.init_process_group('gloo')\nfolder = Path({str(folder)!r})\n{code}"
-        "distributed.destroy_process_group()\n"
+        "distributed.destroy_process_group()\n",
+        cwd=folder,
     )
-    torchrun(folder, str(script))
+    assert pair.codes == [0, 0], pair.outs
 
 
 def assert_same(run: Path, other: Path, atol: float = 1e-5) -> None:
@@ -266,9 +252,10 @@ def test_the_page(folder: Path) -> None:
     assert len(calls) == 2
     quick = ["--steps", "2", "--batch-size", "2", "--context", "16", "--vocab", "300", "--threads", "1"]
     for call in calls:
-        said = torchrun(folder, "-m", "sentimodels", *shlex.split(call), *quick)
+        pair = run_pair(SENTI, *shlex.split(call), *quick, cwd=folder)
+        assert pair.codes == [0, 0], pair.outs
         run = call.split()[-1]
-        assert said.count(f"written  {run}") == 1
+        assert "".join(pair.outs).count(f"written  {run}") == 1
         assert senti("verify", run, cwd=folder).code == 0
     one, two = (load_file(folder / "runs" / name / "model.safetensors") for name in ("copies", "parts"))
     for name, value in one.items():

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from labelled_reviews import write
 from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
+from torch_processes import SENTI, run_pair
 
 # Without dropout, which each process draws for itself.
 ARGS = (
@@ -77,9 +78,6 @@ def test_what_needs_one_process(
 
 
 def test_two_processes_pre_train_as_one_does(tmp_path: Path) -> None:
-    import sentimodels
-
-    packages = Path(sentimodels.__file__).resolve().parent.parent
     lines = [
         f"the {a} film was {b} and the {b} plot was {a}" for a in "great dull fine" for b in "slow sad fun"
     ]
@@ -90,9 +88,9 @@ def test_two_processes_pre_train_as_one_does(tmp_path: Path) -> None:
     )
     one = senti(*f"{args} --batch-size 4 -o one".split(), cwd=tmp_path)
     assert one.code == 0, one.err
-    two = torchrun(f"{args} --batch-size 2 -o two", tmp_path, packages)
-    assert two.returncode == 0, two.stderr
-    assert two.stdout.count("written  two") == 1
+    two = run_pair(SENTI, *f"{args} --batch-size 2 -o two".split(), cwd=tmp_path)
+    assert two.codes == [0, 0], two.outs
+    assert "".join(two.outs).count("written  two") == 1
     alone, both = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
     assert set(alone) == set(both)
     for name, value in alone.items():

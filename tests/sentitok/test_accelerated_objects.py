@@ -111,7 +111,8 @@ PICKLED: dict[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("family", PICKLED)
+# One of four where the environment of transformers 4 runs these checks once more.
+@pytest.mark.parametrize("family", [*PICKLED][:: 4 if "SENTITOK_EVERY_FAMILY" in os.environ else 1])
 def test_pickling_a_result_does_not_run_tokenizers(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = pair_of_file(PICKLED[family](file_of(family)), pad_token="</s>")
     texts = [text for text in TEXTS if text]

@@ -12,7 +12,7 @@ import sentitok
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
-from browser import HOSTILE, Watched, browser, check_look, check_stays_text, opened
+from browser import HOSTILE, VIEWPORT, Watched, browser, check_look, check_stays_text, opened
 from sentitok.web import Limits, TokenizerModel, create_app
 from web_server import Client, serving
 
@@ -40,9 +40,14 @@ def chrome() -> Iterator[Any]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def window(chrome: Any) -> Any:
+    return chrome.new_context(viewport=VIEWPORT).new_page()
+
+
 @pytest.fixture
-def page(chrome: Any, client: Client) -> Iterator[Watched]:
-    with opened(chrome, client.url) as made:
+def page(chrome: Any, client: Client, window: Any) -> Iterator[Watched]:
+    with opened(chrome, client.url, window) as made:
         yield made
 
 
@@ -296,4 +301,4 @@ def test_a_server_that_has_gone_is_said(chrome: Any, tokenizer: sentitok.Tokeniz
         wait_for_tokens(page, "some", "one")
     page.text.fill("some more")
     page.page.get_by_text("The server does not answer").wait_for()
-    page.context.close()
+    page.leave()

@@ -87,7 +87,7 @@ from sentitok.datasets import TokenDataset
 if __name__ == "__main__":
     rows = TokenDataset(sys.argv[1:]).windows(32, stride=16, targets=True)
     expected = [(row.tolist(), targets.tolist()) for row, targets in rows]
-    for workers, context in ((0, None), (2, "fork"), (2, "spawn")):
+    for workers, context in ((0, None), (2, "fork"), (1, "spawn")):
         loader = DataLoader(rows, batch_size=4, num_workers=workers, multiprocessing_context=context)
         found = []
         for inputs, targets in loader:
