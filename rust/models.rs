@@ -286,8 +286,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the pieces that follow are worth a look in a memo, which those are not whose
-    /// ids the caller keeps.
+    /// Whether the model looks the pieces that follow up in its memo. Callers that keep the ids of each
+    /// distinct piece themselves turn that off.
     pub(crate) fn set_learning(&mut self, learns: bool) {
         match self {
             Self::Unigram(worker) => worker.set_learning(learns),

@@ -1,23 +1,30 @@
-//! `Tokenizer`: text to ids and ids to text; the whole pipeline in one object.
+//! `Tokenizer`: text to ids and ids to text; all steps in one object.
 //!
 //! Immutable: what differs between calls is in [`EncodeOptions`].
 //!
 //! # How [`Tokenizer::encode`] works
 //!
-//! 1. `special_policy` takes, by the call's `specials`, the automata that find added tokens, and a model that
-//!    makes no other special token.
-//! 2. `walk` cuts the text at its added tokens into sections.
-//! 3. The [normalizer](crate::normalizer) rewrites a section, and keeps where each byte comes from if spans are
-//!    wanted.
-//! 4. Added tokens that are looked for in normalized text cut the result again.
-//! 5. The [pre-tokenizer](crate::pre_tokenizer) cuts it into pieces, in chunks of up to 512; some rewrite the
-//!    text before, stretch by stretch.
-//! 6. A worker of the [model](crate::models) looks each piece up in its cache and encodes those that are new.
-//! 7. A `sink` takes the ids: it keeps them, counts them, or keeps their words or spans.
-//! 8. `raw_words` (BERT) and `space_as_mark` (SentencePiece's BPE) skip stages where the ids are the same.
-//! 9. A text of more than 256 KiB is cut into `jobs` that threads share (`batch`), where the pipeline allows.
-//! 10. The [template] puts special tokens around the ids; spans come last, by the lengths of tokens
-//!     (`offsets_by_length`) or by another walk over the text with known ids (`spans`).
+//! Ids come first (`encode_ids`); spans, type ids and the mask of special tokens follow from them (`encoding`).
+//!
+//! 1. `encode_ids` subtracts the special tokens of the [template] from `max_tokens`, and puts those that stand
+//!    before the text into a sink. A text of more than 256 KiB goes to `encode_batch`, which cuts it into
+//!    `jobs` that threads share, where the pipeline allows.
+//! 2. `policy` (`special_policy`) takes, by the call's `specials`, the automata that find added tokens, and a
+//!    model that makes no other special token; `lend` (`workers`) gives a worker with its caches.
+//! 3. `Walk::sections` cuts the text at its added tokens.
+//! 4. `Walk::section` has the [normalizer](crate::normalizer) rewrite each part between them, and keeps where
+//!    each byte comes from if spans are wanted.
+//! 5. `Walk::normalized` cuts once more, at the added tokens that are looked for in normalized text.
+//! 6. `Walk::stretches` has the [pre-tokenizer](crate::pre_tokenizer) rewrite the text, if it does that, and
+//!    `Walk::pieces` takes the pieces into which it cuts, in chunks of up to 512.
+//! 7. The worker of the [model](crate::models) looks each piece up in its cache (`encode_chunk`) and encodes
+//!    those that are new.
+//! 8. A `Sink` takes the ids: it keeps them, counts them, or keeps their words or spans. The walk ends where
+//!    the sink holds `max_tokens`. The template's last special tokens follow.
+//! 9. `raw_words` (BERT) and `space_as_mark` (SentencePiece's BPE) do steps 4 to 7 in one, where the ids are
+//!    the same.
+//! 10. `traces` finds the spans: from the lengths of tokens where tokens are the text (`offsets_by_length`),
+//!     else by another walk over the text with the known ids (`spans`).
 
 pub mod added_tokens;
 mod batch;
@@ -122,9 +129,9 @@ pub struct Parts {
     pub pipeline: Pipeline,
     /// What turns a piece into ids; shared by tokenizers made from each other.
     pub model: Arc<Model>,
-    /// Tokens found in the text before all that.
+    /// Added tokens, found in the text before it is normalized or after.
     pub added: Vec<AddedToken>,
-    /// What stands around a text.
+    /// The special tokens around a text.
     pub template: Template,
     /// How ids become text again.
     pub decoder: Decoder,
@@ -169,12 +176,12 @@ pub struct Tokenizer {
     policies: special_policy::SpecialPolicies,
     /// How long tokens are, where offsets are sums of that.
     lengths: OnceLock<Option<offsets_by_length::Lengths>>,
-    /// What decides when it is worth to read spaces as marks.
+    /// How much text was seen, by which `space_as_mark` decides when to make its model.
     seen: space_as_mark::Seen,
     tables: decode::Tables,
 }
 
-/// As many bytes as an added token represents beside its own, where memory is held.
+/// Bytes that an added token takes in addition to its own text, as the check of memory estimates it.
 const ADDED_TOKEN: usize = 32;
 
 impl Tokenizer {

@@ -34,8 +34,8 @@ impl Edit {
     }
 }
 
-/// Appends an edit. What goes beside what goes is one edit, so that there are at
-/// most two for each byte of the new text, however many steps made it.
+/// Appends an edit. Deletions at one place become one edit, so that there are at most two edits for each
+/// byte of the new text, however many steps made it.
 #[inline]
 fn append(edits: &mut Vec<Edit>, edit: Edit, growth: &mut Growth) {
     match edits.last_mut() {

@@ -86,7 +86,7 @@ impl Source<'_> {
         }
         write_char_offsets(text, spans, offsets)?;
         for (offset, &[start, end]) in offsets.iter_mut().zip(spans).filter(|_| !self.joined.is_empty()) {
-            // The character of a pair has four bytes.
+            // The character of a pair has four bytes. Of a span that ends inside one, the end counts both.
             let before = |place: u64| self.joined.partition_point(|&at| at + 4 <= place) as u64;
             offset[0] += before(start);
             offset[1] += if start == end { before(start) } else { before(end + 3) };

@@ -1,7 +1,7 @@
 //! The byte-to-character table of GPT-2, by which files write byte strings as
 //! printable text: `" a"` is `"Ġa"`.
 //!
-//! Not used while encoding: inside the crate a token is its bytes.
+//! Inside the crate a token is its bytes, so encoding needs this only for pipelines that spell bytes so.
 //! Source: `bytes_to_unicode` of openai/gpt-2.
 
 use std::sync::LazyLock;

@@ -1,5 +1,6 @@
-//! Added tokens: strings that are one token wherever they stand in a text,
-//! found before anything else by one automaton, longest match first.
+//! Added tokens: strings that are one token wherever they stand in a text, longest match first.
+//!
+//! One automaton finds them in the text as it was given, another those marked `normalized` in normalized text.
 //!
 //! *Special* ones frame data (`<|endoftext|>`); text from outside must not be
 //! able to name them, so they match only when the caller says so. The rules of

@@ -41,7 +41,8 @@ impl<'a> Segment<'a> {
 impl Tokenizer {
     /// Encodes a text: a `str`, or bytes. Of bytes, each longest run that is not UTF-8 is a piece of its
     /// own, as in counting; with SentencePiece's normalizer each such byte becomes U+FFFD, as in
-    /// SentencePiece. A text of more than 256 KiB is shared among threads where it can be cut.
+    /// SentencePiece. Threads share the ids of a text of more than 256 KiB where it can be
+    /// cut; its spans are found on one thread.
     ///
     /// # Errors
     /// [`Error::Encode`] for a special token found under

@@ -151,7 +151,7 @@ impl Tokenizer {
         let mut push = |slice: Slice<'a>| {
             jobs.push(Job::Part { slice, first: jobs.len() == from, last: false });
         };
-        policy.raw(text, |Section { range, token }| {
+        policy.cut_raw(text, |Section { range, token }| {
             if let Some(token) = token {
                 push(Slice::Token { id: token.id, span: [range.start as u64, range.end as u64] });
                 return Ok(());

@@ -34,6 +34,7 @@ impl<S: Sink> Walk<'_, '_, S> {
                 let aligned = || normalizer.normalize_bytes(part).map(Some);
                 let plain = || normalizer.normalize_bytes_to_text(part).map(Some);
                 let normalized = Rewritten::new(self.keeps_alignment(), aligned, plain)?;
+                // Such a normalizer always writes a text, so that of the section is not read.
                 self.normalized("", &normalized, range.start)?;
             }
             self.check()?;
@@ -43,7 +44,7 @@ impl<S: Sink> Walk<'_, '_, S> {
 
     /// Walks over a text of which runs of such bytes are pieces.
     fn runs(&mut self, text: &[u8]) -> Visit {
-        let mut repeats = Repeats::new(text, S::PIECES || self.tokenizer.model.dropout().is_some());
+        let mut repeats = Repeats::new(text, S::NEEDS_PIECES || self.tokenizer.model.dropout().is_some());
         let visit = for_each_few_runs(text, |runs| {
             repeats.prefetch(runs);
             for &(base, run) in runs {
@@ -85,7 +86,7 @@ fn sections<'a>(
     let mut done = 0;
     for_each_run(text, |base, run| {
         let Run::Text(run) = run else { return Ok(()) };
-        policy.raw::<Error>(run, |Section { range, token }| {
+        policy.cut_raw::<Error>(run, |Section { range, token }| {
             if let Some(token) = token {
                 let (start, end) = (base + range.start, base + range.end);
                 if done < start {

@@ -47,7 +47,7 @@ pub(super) enum Front {
 /// How long the tokens of a tokenizer are, in each unit when it is first asked for.
 pub(super) struct Lengths {
     added: Added,
-    /// By id: twice the size, and one more for a token that begins inside a character.
+    /// By id: the size in the higher bits; the lowest bit is set for a token that begins inside a character.
     bytes: OnceLock<Vec<u32>>,
     chars: OnceLock<Vec<u32>>,
     /// What a text must not hold.

@@ -36,7 +36,7 @@ pub(super) trait Sink {
     /// Whether spans are kept, for which normalizers and pre-tokenizers keep the way to the original text.
     const SPANS: bool = false;
     /// Whether each piece must come as the pre-tokenizer cuts it, so that no stage may be skipped.
-    const PIECES: bool = false;
+    const NEEDS_PIECES: bool = false;
 
     /// The place where the next id goes.
     fn place(&self) -> Place;
@@ -220,7 +220,7 @@ impl Words {
 }
 
 impl Sink for Words {
-    const PIECES: bool = true;
+    const NEEDS_PIECES: bool = true;
 
     fn place(&self) -> Place {
         Place { id: self.ids.len(), source_text: 0 }

@@ -15,9 +15,9 @@ use crate::text::simd::Tiles;
 use crate::text::{CHUNK, Piece};
 use crate::tokenizer::offsets_by_length::{Front, marks_spaces};
 
-/// So many bytes are encoded by the stages before the second model is made, which takes some two
-/// milliseconds (32,000 tokens), as encoding three times as many does. One in tests.
-const WORTH: usize = if cfg!(test) { 1 } else { 1 << 16 };
+/// Bytes that are encoded stage by stage before the second model is made. Making it takes some two
+/// milliseconds for 32,000 tokens, as long as encoding 200 kB. One byte in tests.
+const BYTES_BEFORE_SECOND_MODEL: usize = if cfg!(test) { 1 } else { 1 << 16 };
 
 /// Words of a chunk. With fewer, windows leave much of it empty; words of Chinese are clauses, and
 /// more of them are gone from the nearest cache when they are asked for again.
@@ -30,7 +30,8 @@ pub(super) struct Seen(AtomicUsize);
 impl Seen {
     /// Whether they are many, with those of a text.
     fn are_many(&self, more: usize) -> bool {
-        self.0.fetch_add(more.min(WORTH), Ordering::Relaxed).saturating_add(more) >= WORTH
+        self.0.fetch_add(more.min(BYTES_BEFORE_SECOND_MODEL), Ordering::Relaxed).saturating_add(more)
+            >= BYTES_BEFORE_SECOND_MODEL
     }
 }
 
@@ -72,7 +73,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         base: usize,
         begins_section: bool,
     ) -> Option<Visit> {
-        if S::SPANS || S::PIECES {
+        if S::SPANS || S::NEEDS_PIECES {
             return None;
         }
         let tokenizer = self.tokenizer;

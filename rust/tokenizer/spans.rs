@@ -201,7 +201,7 @@ impl Reference {
 #[cfg(any(test, feature = "oracle"))]
 impl Sink for Reference {
     const SPANS: bool = true;
-    const PIECES: bool = true;
+    const NEEDS_PIECES: bool = true;
 
     fn place(&self) -> Place {
         self.0.place()

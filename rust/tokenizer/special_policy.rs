@@ -150,7 +150,7 @@ impl<'a> SpecialPolicy<'a> {
     }
 
     /// Cuts a text at the tokens that match before normalization.
-    pub(super) fn raw<E: From<Error>>(
+    pub(super) fn cut_raw<E: From<Error>>(
         &self,
         text: &str,
         each: impl FnMut(Section<'a>) -> Result<(), E>,
@@ -159,7 +159,7 @@ impl<'a> SpecialPolicy<'a> {
     }
 
     /// Cuts a normalized text at the tokens that match after normalization.
-    pub(super) fn normalized<E: From<Error>>(
+    pub(super) fn cut_normalized<E: From<Error>>(
         &self,
         text: &str,
         each: impl FnMut(Section<'a>) -> Result<(), E>,
@@ -216,7 +216,7 @@ mod tests {
         policies(added)
             .policy(added, specials)
             .unwrap()
-            .raw(text, |section| {
+            .cut_raw(text, |section| {
                 out.push((text[section.range].to_owned(), section.token.map(|token| token.id)));
                 Ok::<(), Error>(())
             })
@@ -252,7 +252,11 @@ mod tests {
         let policies = policies(&added);
         assert!(policies.policy(&added, Specials::Only(&["foo".to_owned()])).is_err());
         assert!(
-            policies.policy(&added, Specials::Raise).unwrap().raw("x<s>", |_| Ok::<(), Error>(())).is_err()
+            policies
+                .policy(&added, Specials::Raise)
+                .unwrap()
+                .cut_raw("x<s>", |_| Ok::<(), Error>(()))
+                .is_err()
         );
     }
 

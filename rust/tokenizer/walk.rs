@@ -154,7 +154,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     /// Cuts a text that begins at `base` at its added tokens.
     pub(super) fn sections(&mut self, text: &str, base: usize) -> Visit {
         let policy = self.policy;
-        policy.raw(text, |Section { range, token }| {
+        policy.cut_raw(text, |Section { range, token }| {
             let start = base + range.start;
             match token {
                 Some(token) => {
@@ -170,7 +170,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     /// Walks over a part of the text without added tokens, which begins at `base`.
     pub(super) fn section(&mut self, section: &str, base: usize) -> Visit {
         check_len(section.len())?;
-        if !S::PIECES
+        if !S::NEEDS_PIECES
             && !self.policy.cuts_normalized()
             && let Some(raw_words) = raw_words_of(&self.tokenizer.pipeline, self.policy.model())
         {
@@ -196,7 +196,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         if !policy.cuts_normalized() {
             return self.stretches(text, origin);
         }
-        policy.normalized(text, |Section { range, token }| {
+        policy.cut_normalized(text, |Section { range, token }| {
             match token {
                 Some(token) => {
                     let span = origin.span(range.start, range.end);
@@ -214,7 +214,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     /// Cuts a text into the stretches that its pre-tokenizer rewrites.
     fn stretches(&mut self, text: &str, origin: Origin<'_>) -> Visit {
         let (pre_tokenizer, budget) = (&self.tokenizer.pipeline.pre_tokenizer, self.budget);
-        // tokenizers looks at where a section's first character comes from.
+        // The library tokenizers asks where a section's first character comes from.
         let begins = |place| origin.base == 0 && { origin }.span(place, place + 1)[0] == 0;
         pre_tokenizer.for_each_stretch(text, begins, budget, |step, stretch, at_start| {
             let origin = Origin { start: origin.start + stretch.start, ..origin };
