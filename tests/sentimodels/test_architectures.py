@@ -15,9 +15,10 @@ from sentimodels.config import Section
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES, Fits, architecture, build
 from sentimodels.nn.backbone import Backbone
-from sentimodels.nn.embedding import NgramEmbedding
+from sentimodels.nn.embedding import NgramEmbedding, TokenEmbedding
 from sentimodels.text.ngrams import NgramIndex, NgramTable
 from sentimodels.text.vocabulary import Inputs
+from sentimodels.training.optimizer import is_added, is_table
 
 V, C = 40, 3
 TEXTS = ["", *(f"word{i}" for i in range(1, V))]
@@ -132,6 +133,15 @@ def test_shape(name: str, options: dict[str, object]) -> None:
     assert logits.shape == (len(ids), C)
     assert logits.dtype == torch.float32
     assert logits.isfinite().all()
+
+
+@variants
+def test_tables_have_names_of_tables(name: str, options: dict[str, object]) -> None:
+    """By which the optimizer and `--init` know them."""
+    for path, part in model_of(name, options).named_modules():
+        if isinstance(part, (nn.Embedding, TokenEmbedding)):
+            names = [f"{path}.{key}" for key, _ in part.named_parameters(recurse=False)]
+            assert all(is_table(key) or is_added(key) for key in names), names
 
 
 @variants

@@ -139,6 +139,13 @@ def test_a_loss_falls_towards_the_target_and_adds_up_over_rows(name: str) -> Non
     torch.testing.assert_close(summed(logits, target, config, weights), 2 * loss)
 
 
+def test_losses_differ() -> None:
+    target = torch.eye(3)
+    logits = torch.randn(3, 3, generator=torch.Generator().manual_seed(1))
+    found = {name: float(summed(logits, target, ClassificationConfig(loss=name), None)) for name in LOSSES}
+    assert len(set(found.values())) == len(LOSSES), found
+
+
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_task_learns_from_rows(kind: str) -> None:
     """By its maker, on encoded texts with labels and a teacher's answers, which a task may leave aside."""

@@ -56,7 +56,8 @@ class ClassificationConfig(TaskSection):
     focal_gamma: float = Field(
         default=0.0,
         ge=0,
-        description="Gamma of the focal loss, which weights each row by (1 - p)^gamma; 0 for cross entropy.",
+        description="Gamma of the focal loss, which weights each row by (1 - p)^gamma; 0 for cross entropy, "
+        "or for 2 where loss is focal.",
     )
     focal_alpha: float = Field(
         default=1.0,

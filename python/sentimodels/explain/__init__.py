@@ -55,7 +55,8 @@ class Explainer:
     """One row of the table of explainers.
 
     Attributes:
-        explain: from a predictor and a text to what its tokens add; further arguments limit its work.
+        explain: from a predictor and a text to what its tokens add: to the scores (`Attribution`), or to the
+            probabilities (`Effects`). Further arguments limit its work.
         of_ensembles: whether it explains whatever answers texts; otherwise it explains a single run.
     """
 

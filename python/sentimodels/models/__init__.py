@@ -5,8 +5,9 @@ To add one: write `models/x.py` with a config and a module, and add a row here; 
 pooling and a head of classes (`nn/class_head.py`), other tasks their own heads. Only a module with
 `fit(encoded, labels, seed)`, a bag of features, gives logits (B, C) itself; it learns in that call. A module
 is built from its config and `Inputs`, and called as `model(**batch.inputs())`, without `mask` where no row
-of the batch has padding. A config with `features(texts)` brings its own encoding instead of a tokenizer. The
-file of an architecture is imported when its config or module is needed.
+of the batch has padding. Its table of tokens is called `embedding`: the optimizer and `--init` know tables by
+their names (`training/optimizer.py`). A config with `features(texts)` brings its own encoding instead of a
+tokenizer. The file of an architecture is imported when its config or module is needed.
 """
 
 from collections.abc import Mapping

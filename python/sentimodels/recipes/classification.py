@@ -75,6 +75,8 @@ class ClassificationRecipe(Recipe[RunConfig]):
         if architecture(self.config.arch).fits:
             check_alone(f"{self.config.arch}, which is not trained by steps,")
         if self.config.train.refit:
+            if (kind := self.config.task.kind) != "classification":
+                raise ConfigError(f"train.refit: a run of task.kind {kind} is trained once; leave it out")
             check_alone("train.refit")
 
     def read_rows(self) -> Tables:

@@ -283,8 +283,8 @@ def _cross_entropy(log_probs: Tensor, target: Tensor, config: ClassificationConf
 
 
 def _focal(log_probs: Tensor, target: Tensor, config: ClassificationConfig) -> Tensor:
-    """The factor alpha (1 - p)^gamma on each class (Lin et al. 2017)."""
-    focus = (1 - log_probs.exp()).clamp(min=0) ** config.focal_gamma
+    """The factor alpha (1 - p)^gamma on each class (Lin et al. 2017, whose gamma is the default)."""
+    focus = (1 - log_probs.exp()).clamp(min=0) ** (config.focal_gamma or 2.0)
     return -(target * focus * config.focal_alpha * log_probs).sum()
 
 
