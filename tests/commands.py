@@ -1,4 +1,4 @@
-"""The commands as processes of their own: `python -m sentitok.cli`, `python -m sentimodels.cli`."""
+"""The commands: as processes of their own (`start`), or in this one where that is enough (`run`)."""
 
 import os
 import subprocess
@@ -26,10 +26,33 @@ def start(line: str, *, program: str = "sentitok", **options: Any) -> subprocess
     return subprocess.Popen([sys.executable, "-m", module, *line.split()], **given)
 
 
+def _inside(program: str, words: list[str], cwd: Path) -> Any:
+    if program == "sentitok":
+        from cli_runs import run_inside
+
+        return run_inside(*words, cwd=cwd)
+    from senti_in_process import senti
+
+    return senti(*words, cwd=cwd)
+
+
 def run(
-    line: str, *, program: str = "sentitok", seconds: float = 180, stdin: bytes | None = None, **options: Any
+    line: str,
+    *,
+    program: str = "sentitok",
+    seconds: float = 180,
+    stdin: bytes | None = None,
+    cwd: Path | None = None,
+    **options: Any,
 ) -> tuple[int, str, str]:
-    """Runs a command line; returns its code, stdout and stderr."""
+    """Runs a command line; returns its code, stdout and stderr.
+
+    In this process, which saves what a new one imports, unless it is given bytes or an environment.
+    """
+    if stdin is None and not options:
+        done = _inside(program, line.split(), cwd or Path.cwd())
+        return done.code, done.out, done.err
+    options["cwd"] = cwd
     if stdin is not None:
         options["stdin"] = subprocess.PIPE
     with start(line, program=program, **options) as process:

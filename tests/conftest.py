@@ -1,5 +1,6 @@
 """What many tests share: bundled texts, one trained tokenizer, one seed."""
 
+import gc
 import os
 import random
 import signal
@@ -66,6 +67,16 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("sentitok"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thorough" if THOROUGH else "sentitok"))
+
+
+# What collecting leaves stays to the end: each collection of garbage would walk along millions of objects.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From now on garbage is collected, of what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_report_header() -> list[str]:

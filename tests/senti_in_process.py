@@ -27,7 +27,7 @@ def senti(*args: str | Path, cwd: Path, stdin: str = "") -> Done:
         stack.enter_context(contextlib.redirect_stderr(err))
         stack.enter_context(patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")))
         try:
-            build()([str(arg) for arg in args])
+            build()([str(arg) for arg in args], prog_name="senti")
         except SystemExit as stop:
             code = stop.code
     return Done(int(code or 0), out.getvalue(), err.getvalue())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run
+from commands import start
 from labelled_reviews import tree, write
 
 CODE = """
@@ -106,7 +106,9 @@ def test_a_quiet_training_command_writes_nothing_to_stderr(tmp_path: Path) -> No
     """Not even when Python is taken down: an optimizer imports triton, which counts what is left of it."""
     write(tmp_path / "reviews.csv", 120)
     line = "train reviews.csv --arch bow --out runs/bow --epochs 1 --threads 1 --quiet"
-    assert run(line, program="senti", cwd=tmp_path) == (0, f"{Path('runs/bow')}\n", "")
+    with start(line, program="senti", cwd=tmp_path) as process:
+        out, err = process.communicate(timeout=180)
+    assert (process.returncode, out.decode(), err) == (0, f"{Path('runs/bow')}\n", b"")
 
 
 # A module that is left when Python is taken down says so; what tidies up at the end of a process does too.

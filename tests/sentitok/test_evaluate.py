@@ -3,6 +3,8 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -20,47 +22,47 @@ TEXT = "The cat sat on the mat. The dog sat on the log.\n日本語 naïve 👍�
 TOKENIZER = sentitok.train_bpe(texts=[TEXT], vocab_size=300)
 
 # Tokenizers whose spans are sums of the sizes of tokens, and those that rewrite the text.
-TOKENIZERS = {
-    "bpe": TOKENIZER,
-    "unigram": sentitok.train_unigram(texts=[TEXT], vocab_size=80, method="sentencepiece"),
-    "unigram of bytes": sentitok.train_unigram(
+TOKENIZERS: dict[str, Callable[[], sentitok.Tokenizer]] = {
+    "bpe": lambda: TOKENIZER,
+    "unigram": lambda: sentitok.train_unigram(texts=[TEXT], vocab_size=80, method="sentencepiece"),
+    "unigram of bytes": lambda: sentitok.train_unigram(
         texts=[TEXT], vocab_size=350, method="sentencepiece", byte_fallback=True, character_coverage=0.9
     ),
-    "unigram behind words": sentitok.train_unigram(
+    "unigram behind words": lambda: sentitok.train_unigram(
         texts=[TEXT], vocab_size=80, method="sentencepiece", treat_whitespace_as_suffix=True
     ),
-    "unigram of folded letters": sentitok.train_unigram(
+    "unigram of folded letters": lambda: sentitok.train_unigram(
         texts=[TEXT], vocab_size=70, method="sentencepiece", normalizer="sentencepiece-nmt-nfkc-cf"
     ),
     # Spaces are marks, and nothing else changes.
-    "characters": sentitok.train_bpe(
+    "characters": lambda: sentitok.train_bpe(
         texts=[TEXT], vocab_size=320, method="sentencepiece", byte_fallback=True, normalizer="sentencepiece"
     ),
-    "characters, some unknown": sentitok.train_bpe(
+    "characters, some unknown": lambda: sentitok.train_bpe(
         texts=[TEXT],
         vocab_size=60,
         method="sentencepiece",
         character_coverage=0.9,
         normalizer="sentencepiece",
     ),
-    "metaspace": sentitok.train_unigram(texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace"),
-    "metaspace-words": sentitok.train_unigram(
+    "metaspace": lambda: sentitok.train_unigram(texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace"),
+    "metaspace-words": lambda: sentitok.train_unigram(
         texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace-words", normalizer="lowercase"
     ),
-    "wordpiece": sentitok.train_wordpiece(texts=[TEXT], vocab_size=80),
+    "wordpiece": lambda: sentitok.train_wordpiece(texts=[TEXT], vocab_size=80),
     # Marks that tokens of these may end inside of, or go over.
-    "bytes of marked text": sentitok.train_bpe(
+    "bytes of marked text": lambda: sentitok.train_bpe(
         texts=[TEXT + "▁▁ a ▁▁ b ▁a " * 20], vocab_size=300, normalizer="sentencepiece", pre_tokenizer="bytes"
     ),
-    "bytes of text with marks": sentitok.train_bpe(texts=["▁▁ a ▁▁ b ▁a ▁aat" * 20], vocab_size=280),
-    "wordpiece of marked text": sentitok.train_wordpiece(
+    "bytes of text with marks": lambda: sentitok.train_bpe(texts=["▁▁ a ▁▁ b ▁a ▁aat" * 20], vocab_size=280),
+    "wordpiece of marked text": lambda: sentitok.train_wordpiece(
         texts=["aa"] * 5 + ["at"] * 3,
         vocab_size=30,
         normalizer="sentencepiece-nmt-nfkc",
         pre_tokenizer="bytes",
         lowercase=False,
     ),
-    "characters behind a prefix": sentitok.train_bpe(
+    "characters behind a prefix": lambda: sentitok.train_bpe(
         texts=["a", "t", "at"],
         vocab_size=20,
         unit="chars",
@@ -70,18 +72,25 @@ TOKENIZERS = {
         pre_tokenizer="bytes",
     ),
     # Found in the lowered text, as another one.
-    "lowered tokens": sentitok.train_unigram(
+    "lowered tokens": lambda: sentitok.train_unigram(
         texts=[TEXT], vocab_size=80, pre_tokenizer="metaspace-words", normalizer="lowercase"
     ).with_specials([sentitok.AddedToken("AT", special=False, normalized=True)]),
     # Stretches of text are encoded once where the splitter cuts before white space.
     **{
-        name: sentitok.train_bpe(texts=[TEXT], vocab_size=300, pre_tokenizer=name)
+        name: partial(sentitok.train_bpe, texts=[TEXT], vocab_size=300, pre_tokenizer=name)
         for name in ("cl100k", "o200k", "whitespace", "whitespace-split", "bert", "unicode-scripts", "bytes")
     },
     # And not where an added token may reach from one word into the next.
-    "token of two words": TOKENIZER.with_specials([sentitok.AddedToken("t sat", special=False)]),
-    "token that strips": TOKENIZER.with_specials([sentitok.AddedToken("cat", special=False, rstrip=True)]),
+    "token of two words": lambda: TOKENIZER.with_specials([sentitok.AddedToken("t sat", special=False)]),
+    "token that strips": lambda: TOKENIZER.with_specials(
+        [sentitok.AddedToken("cat", special=False, rstrip=True)]
+    ),
 }
+
+
+@cache
+def trained(name: str) -> sentitok.Tokenizer:
+    return TOKENIZERS[name]()
 
 
 def words(text: str) -> list[str]:
@@ -135,7 +144,7 @@ texts = st.lists(st.text(characters, max_size=60), max_size=5)
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(texts)
 def test_equals_the_definitions(name: str, texts: list[str]) -> None:
-    tokenizer = TOKENIZERS[name]
+    tokenizer = trained(name)
     measured = evaluate(tokenizer, texts).as_dict()
     for measure, value in slow(tokenizer, texts).items():
         assert measured[measure] == pytest.approx(value, nan_ok=True), measure
@@ -143,7 +152,7 @@ def test_equals_the_definitions(name: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_running_text_equals_the_definitions(name: str) -> None:
-    tokenizer = TOKENIZERS[name]
+    tokenizer = trained(name)
     texts = [TEXT, "\x1cthe\x85mat\u3000café  ", "x" * 40 + " " + "sat" * 30]
     measured = evaluate(tokenizer, texts).as_dict()
     for measure, value in slow(tokenizer, texts).items():
@@ -153,9 +162,9 @@ def test_running_text_equals_the_definitions(name: str) -> None:
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_threads_and_order_do_not_matter(name: str) -> None:
     lines = (TEXT * 40).splitlines(keepends=True)
-    one = evaluate(TOKENIZERS[name], lines, threads=1)
-    assert evaluate(TOKENIZERS[name], lines, threads=3) == one
-    assert evaluate(TOKENIZERS[name], lines[::-1]) == one
+    one = evaluate(trained(name), lines, threads=1)
+    assert evaluate(trained(name), lines, threads=3) == one
+    assert evaluate(trained(name), lines[::-1]) == one
 
 
 def test_documents_of_files_are_texts(tmp_path: Path) -> None:

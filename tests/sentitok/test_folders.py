@@ -6,8 +6,6 @@ What a folder of ranks gives is compared with tiktoken, given what the class of 
 import base64
 import json
 import random
-import subprocess
-import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 import pytest
 import tiktoken
 
+from cli_runs import Done, run_inside
 from conftest import CORPUS
 from sentitok import FormatError, PreTokenizer, Tokenizer, train_bpe
 
@@ -246,7 +245,7 @@ def test_files_of_other_models_are_not_those_of_gpt2(
             load()
     for command in (("convert", tmp_path, tmp_path / "x.json"), ("encode", "-t", tmp_path, "--text", "ab a")):
         done = run(*command)
-        assert (done.returncode != 0, "tokenizer_class" in done.stderr) == (True, True), done.stderr
+        assert (done.code != 0, "tokenizer_class" in done.err) == (True, True), done.err
 
 
 def test_a_token_of_html_is_no_end_of_a_word(tmp_path: Path) -> None:
@@ -259,9 +258,8 @@ def test_a_token_of_html_is_no_end_of_a_word(tmp_path: Path) -> None:
     assert Tokenizer.from_file(tmp_path).token_to_id("c</w>") == 259
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sentitok.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def run(*arguments: str | Path) -> Done:
+    return run_inside(*arguments, cwd=Path.cwd())
 
 
 def test_commands_load_a_folder_as_from_pretrained_does(ranks: dict[bytes, int], tmp_path: Path) -> None:
@@ -277,13 +275,13 @@ def test_commands_load_a_folder_as_from_pretrained_does(ranks: dict[bytes, int],
         ids = expected.encode(text, specials="all").ids.tolist()
         assert len(ids) == 3
         done = run("encode", "-t", folder, "--text", text, "--specials", "all", "--json")
-        assert json.loads(done.stdout)["ids"] == ids, done.stderr
+        assert json.loads(done.out)["ids"] == ids, done.err
         done = run("show", text, "-t", folder, "--specials", "all", "--quiet")
-        assert done.stdout.split() == list(map(str, ids))
+        assert done.out.split() == list(map(str, ids))
         done = run("info", folder, "--quiet")
-        assert done.stdout.strip() == expected.fingerprint
+        assert done.out.strip() == expected.fingerprint
         done = run("convert", folder, tmp_path / f"{name}.sentitok", "--quiet")
-        assert Tokenizer.from_file(tmp_path / f"{name}.sentitok") == expected, done.stderr
+        assert Tokenizer.from_file(tmp_path / f"{name}.sentitok") == expected, done.err
         assert Tokenizer.from_file(folder) == expected
 
 
@@ -291,6 +289,6 @@ def test_convert_says_that_ranks_hold_no_special_tokens(ranks: dict[bytes, int],
     folder_of(tmp_path, "x.tiktoken", ranks, None)
     source, target = tmp_path / "x.tiktoken", tmp_path / "x.json"
     done = run("convert", source, target, "--pattern", "cl100k")
-    assert (done.returncode, f"={len(ranks)}" in done.stderr, "--special" in done.stderr) == (0, True, True)
+    assert (done.code, f"={len(ranks)}" in done.err, "--special" in done.err) == (0, True, True)
     done = run("convert", source, target, "--force", "--pattern", "cl100k", "--special", f"<x>={len(ranks)}")
-    assert (done.returncode, "--special" in done.stderr) == (0, False)
+    assert (done.code, "--special" in done.err) == (0, False)

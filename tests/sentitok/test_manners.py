@@ -278,14 +278,14 @@ def _needs(program: str) -> None:
 
 
 @pytest.mark.parametrize(("program", "typed", "offered"), COMPLETIONS)
-def test_the_shell_completes(program: str, typed: str, offered: list[str]) -> None:
+def test_the_shell_completes(
+    program: str, typed: str, offered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _needs(program)
-    asked = {
-        f"_{program.upper()}_COMPLETE": "complete_bash",
-        "COMP_WORDS": typed,
-        "COMP_CWORD": str(len(typed.split()) - 1),
-    }
-    assert run("", program=program, env=environment(**asked)) == (0, "\n".join(offered) + "\n", "")
+    monkeypatch.setenv(f"_{program.upper()}_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    assert run("", program=program) == (0, "\n".join(offered) + "\n", "")
 
 
 @posix

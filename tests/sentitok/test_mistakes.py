@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -12,17 +10,10 @@ import numpy as np
 import pytest
 
 import sentitok
-from commands import environment
+from cli_runs import run_inside as run
 from sentitok import FormatError, Tokenizer, TrainError
 
 STORY = "Once upon a time there was a tokenizer that had no path.\n" * 20
-
-
-def run(*args: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sentitok.cli", *map(str, args)]
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, env=environment(), timeout=120, check=False
-    )
 
 
 @pytest.fixture
@@ -49,7 +40,7 @@ def test_vocab_size_is_that_of_an_embedding(tmp_path: Path) -> None:
     assert tokenizer.info()["n_tokens"] == 257
     assert "257 tokens" in repr(tokenizer)
     tokenizer.save(tmp_path / "gap.sentitok", "sentitok")
-    found = json.loads(run("info", "gap.sentitok", "--json", cwd=tmp_path).stdout)
+    found = json.loads(run("info", "gap.sentitok", "--json", cwd=tmp_path).out)
     assert (found["vocab_size"], found["n_tokens"]) == (301, 257)
 
 
@@ -95,57 +86,57 @@ def test_convert_keeps_what_is_there(folder: Path) -> None:
     (folder / "ranks.tiktoken").write_text("mine")
     before = (folder / "tokenizer.json").read_bytes()
     done = run("convert", "tokenizer.json", "ranks.tiktoken", cwd=folder)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "ranks.tiktoken exists" in done.stderr
-    assert "--force" in done.stderr
-    assert run("convert", "tokenizer.json", "tokenizer.json", cwd=folder).returncode == 0
+    assert (done.code, done.out) == (2, "")
+    assert "ranks.tiktoken exists" in done.err
+    assert "--force" in done.err
+    assert run("convert", "tokenizer.json", "tokenizer.json", cwd=folder).code == 0
     assert (folder / "ranks.tiktoken").read_text() == "mine"
     assert (folder / "tokenizer.json").read_bytes() == before
     (folder / "model").mkdir()
     (folder / "model" / "vocab.json").write_text("mine")
     done = run("convert", "tokenizer.json", "model", "--to", "gpt2", cwd=folder)
-    assert done.returncode == 2
-    assert str(Path("model") / "vocab.json") in done.stderr
+    assert done.code == 2
+    assert str(Path("model") / "vocab.json") in done.err
     done = run("convert", "tokenizer.json", "ranks.tiktoken", "--force", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "--verify" in done.stdout  # the command that is offered runs
+    assert done.code == 0, done.err
+    assert "--verify" in done.out  # the command that is offered runs
     assert (folder / "ranks.tiktoken").read_text() != "mine"
 
 
 @pytest.mark.parametrize(("vocab", "size"), [("0.3k", 300), ("1K", 1000), ("1_000", 1000), (" 300 ", 300)])
 def test_sizes_of_vocabularies(vocab: str, size: int, folder: Path) -> None:
     done = run("train-bpe", "corpus.txt", "--vocab", vocab, "-o", "new.json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert f"of {size:,};" in done.stdout
+    assert done.code == 0, done.err
+    assert f"of {size:,};" in done.out
 
 
 @pytest.mark.parametrize("vocab", ["0", "-5", "32kk", "1.5", "k", "nan", "nank", "", "1e400k", "0.0001k"])
 def test_no_sizes_of_vocabularies(vocab: str, folder: Path) -> None:
     for command in (["train-bpe", "corpus.txt"], ["prune", "tokenizer.json", "corpus.txt"]):
         done = run(*command, "--vocab", vocab, "-o", "new.json", cwd=folder)
-        assert done.returncode == 2
-        assert re.search(r"is not a whole number|is below 1", done.stderr)
+        assert done.code == 2
+        assert re.search(r"is not a whole number|is below 1", done.err)
         assert not (folder / "new.json").exists()
 
 
 def test_a_sentencepiece_model_is_asked_for_by_its_method(folder: Path) -> None:
     done = run("train-unigram", "no-such-corpus.txt", "--normalizer", "nfkc", "-o", "x.model", cwd=folder)
-    assert done.returncode == 2
-    assert "take one, or end the name of -o in .json" in " ".join(done.stderr.split())
+    assert done.code == 2
+    assert "take one, or end the name of -o in .json" in " ".join(done.err.split())
     done = run("train-bpe", "no-such-corpus.txt", "-o", "x.model", cwd=folder)
-    assert done.returncode == 2
-    assert "--method sentencepiece" in done.stderr
-    assert "no-such-corpus" not in done.stderr  # said before anything is read
+    assert done.code == 2
+    assert "--method sentencepiece" in done.err
+    assert "no-such-corpus" not in done.err  # said before anything is read
     done = run(
         "train-bpe", "corpus.txt", "--vocab", "60", "--method", "sentencepiece", "-o", "x.model", cwd=folder
     )
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
 
 
 def test_the_line_for_an_embedding_runs_on_any_table(folder: Path) -> None:
     done = run("prune", "tokenizer.json", "corpus.txt", "-o", "small.json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    line = re.search(r"next\s+(embedding = .*)", done.stdout)
+    assert done.code == 0, done.err
+    line = re.search(r"next\s+(embedding = .*)", done.out)
     assert line is not None
     small = Tokenizer.from_file(folder / "small.json")
     old = Tokenizer.from_file(folder / "tokenizer.json")
@@ -186,9 +177,9 @@ def test_a_report_of_unigram_has_no_merges() -> None:
 )
 def test_what_a_file_cannot_hold_is_said_before_reading(call: str, message: str, folder: Path) -> None:
     done = run(*call.split(), "--", "no-such-corpus.txt", cwd=folder)
-    assert done.returncode == 2
-    assert re.search(rf"^sentitok: cannot be written as .*: {message}", done.stderr), done.stderr
-    assert "no-such-corpus" not in done.stderr
+    assert done.code == 2
+    assert re.search(rf"^sentitok: cannot be written as .*: {message}", done.err), done.err
+    assert "no-such-corpus" not in done.err
 
 
 @pytest.mark.parametrize(
@@ -196,16 +187,16 @@ def test_what_a_file_cannot_hold_is_said_before_reading(call: str, message: str,
 )
 def test_what_a_file_can_hold_is_trained(call: str, folder: Path) -> None:
     done = run(*call.split(), "--vocab", "300", "corpus.txt", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
 
 
 def test_numbers_that_are_too_long(folder: Path) -> None:
     long = "9" * 5000
     for call in (["encode", "corpus.txt", "-o", "x", "--shard", f"1/{long}"], ["decode", long]):
         done = run(*call, cwd=folder)
-        assert done.returncode == 2
-        assert re.search(r"999.* in all, .*(expected i/n|is no id)", done.stderr)
-        assert len(done.stderr) < 500
+        assert done.code == 2
+        assert re.search(r"999.* in all, .*(expected i/n|is no id)", done.err)
+        assert len(done.err) < 500
 
 
 def test_tokens_that_are_no_list() -> None:

@@ -9,14 +9,13 @@ import importlib
 import importlib.util
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiktoken
 
+from cli_runs import Done, run_inside
 from conftest import CORPUS
 from sentitok import FormatError, PreTokenizer, Tokenizer, train_bpe
 
@@ -140,27 +139,26 @@ def test_mistral_common_reads_what_is_written(tokens: list[bytes], tmp_path: Pat
                 assert ours.id_to_token(id) == theirs.id_to_piece(id)
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sentitok.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def run(*arguments: str | Path) -> Done:
+    return run_inside(*arguments, cwd=Path.cwd())
 
 
 def test_convert_and_info(tokens: list[bytes], tmp_path: Path) -> None:
     path = tmp_path / "tekken.json"
     path.write_text(json.dumps(file_of(tokens)), "utf-8")
     there = run("convert", path, tmp_path / "tokenizer.json", "--verify", TEXT)
-    assert there.returncode == 0, there.stderr
+    assert there.code == 0, there.err
     back = run("convert", tmp_path / "tokenizer.json", tmp_path / "back.json", "--to", "tekken.json")
-    assert back.returncode == 0, back.stderr
+    assert back.code == 0, back.err
     assert Tokenizer.from_file(tmp_path / "back.json") == Tokenizer.from_file(path)
     # A rerun writes the same bytes; other files of Mistral are named so.
     for target in ("tekken.json", "tekken_240911.json"):
         again = run("convert", tmp_path / "tokenizer.json", tmp_path / target)
-        assert again.returncode == (2 if target == "tekken.json" else 0), again.stderr
+        assert again.code == (2 if target == "tekken.json" else 0), again.err
     again = run("convert", tmp_path / "tokenizer.json", tmp_path / "tekken_240911.json")
-    assert again.returncode == 0, again.stderr
+    assert again.code == 0, again.err
     assert (tmp_path / "tekken_240911.json").read_bytes() == (tmp_path / "back.json").read_bytes()
-    info = json.loads(run("info", path, "--json").stdout)
+    info = json.loads(run("info", path, "--json").out)
     assert info["vocab_size"] == len(tokens) + 10
 
 
