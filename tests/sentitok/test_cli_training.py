@@ -44,6 +44,59 @@ def test_train_is_the_library_and_the_road_does_not_matter(prepared: Path) -> No
         assert sentitok.Tokenizer.from_file(prepared / "new.json").to_bytes() == expected
 
 
+# Trainer, and the options by which `count` cuts text as it does.
+COUNTED = [
+    ("train-bpe", "", ""),
+    ("train-wordpiece", "", "--normalizer hf-bert --pre-tokenizer bert"),
+    ("train-wordpiece", "--cased", "--normalizer hf-bert-cased --pre-tokenizer bert"),
+    ("train-unigram", "", "--normalizer sentencepiece --pre-tokenizer metaspace-never"),
+    *(
+        (
+            command,
+            "--method sentencepiece",
+            "--normalizer sentencepiece --pre-tokenizer metaspace-never --line-ends",
+        )
+        for command in ("train-bpe", "train-unigram")
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "options", "counting"), COUNTED)
+def test_counts_are_the_text_or_refused(command: str, options: str, counting: str, prepared: Path) -> None:
+    train = [command, *options.split(), "--vocab", "400"]
+    text = run(*train, "corpus.txt", "-o", "text.json", "--force", cwd=prepared)
+    assert text.code == 0, text.err
+    for _, _, others in COUNTED:
+        counted = run("count", "corpus.txt", *others.split(), "-o", "made.counts", "--force", cwd=prepared)
+        assert counted.code == 0, counted.err
+        done = run(*train, "--counts", "made.counts", "-o", "counts.json", "--force", cwd=prepared)
+        if others == counting:
+            assert done.code == 0, done.err
+            assert (prepared / "counts.json").read_bytes() == (prepared / "text.json").read_bytes()
+        else:
+            assert done.code == 2
+            assert "made.counts" in done.err
+            assert f"sentitok count FILE... {counting}" in done.err
+
+
+def test_counts_of_any_pipeline_train_if_it_is_named(prepared: Path) -> None:
+    made = ["--pre-tokenizer", "whitespace", "--normalizer", "nfkc+lowercase"]
+    assert run("count", "corpus.txt", *made, "-o", "made.counts", cwd=prepared).code == 0
+    train = ("train-wordpiece", "--vocab", "400", "--counts", "made.counts", "-o", "new.json")
+    refused = run(*train, cwd=prepared)
+    assert refused.code == 2
+    assert (
+        "--normalizer nfkc+lowercase --pre-tokenizer whitespace" not in refused.err
+    )  # has no name of its own
+    assert run(*train, *made, cwd=prepared).code == 0
+    for command in ("train-bpe", "train-unigram"):
+        cut = run(
+            command, "--method", "sentencepiece", "--counts", "made.counts", "--spaces-behind", cwd=prepared
+        )
+        assert cut.code == 2
+        assert "--spaces-behind" in cut.err
+
+
 def test_train_options_reach_the_trainer(prepared: Path) -> None:
     options = ["--special", "<a>", "--special", "<b>", "--min-frequency", "3", "--max-token-length", "6"]
     options += ["--pre-tokenizer", "cl100k", "--tie-break", "bytes"]

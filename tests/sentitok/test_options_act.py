@@ -106,6 +106,7 @@ PROBES: dict[str, list[list[str]]] = {
     "--max-token-length": [["--max-token-length", "2"]],
     "--continuing-subword-prefix": [["--continuing-subword-prefix", "@@"]],
     "--end-of-word-suffix": [["--end-of-word-suffix", "</w>"]],
+    "--line-ends": [["--line-ends"]],
     "--unit": [["--unit", "chars"], ["--unit", "bytes"]],
     "--unk-token": [["--unk-token", "<huh>"]],
     "--tie-break": [["--tie-break", "bytes"], ["--tie-break", "sentencepiece"]],

@@ -45,6 +45,22 @@ def count(
     pre_tokenizer_name: PreTokenizerName = None,
     pattern: Pattern = None,
     look_around: LookAround = False,
+    normalizer: Annotated[
+        str | None,
+        typer.Option(
+            "--normalizer",
+            metavar="NAME",
+            help="Normalizer: hf-bert for train-wordpiece, sentencepiece for train-unigram, nfkc, ..., "
+            "several joined with +. [default: none]",
+        ),
+    ] = None,
+    line_ends: Annotated[
+        bool,
+        typer.Option(
+            "--line-ends",
+            help="Mark where lines end, for --method sentencepiece of train-bpe and train-unigram.",
+        ),
+    ] = False,
     *,
     options: CountOptions,
     force: Force = False,
@@ -61,14 +77,16 @@ def count(
     splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
     part = shard(shard_text)
     if out.is_file() and not force:
-        _check_pipeline(out, splitter)
+        _check_pipeline(out, normalizer, splitter)
     announce(out, output, force=force)
     with output.progress() as progress:
 
         def write(path: Path) -> list[Path]:
             sentitok.count(
                 sources(src),
+                normalizer=normalizer,
                 pre_tokenizer=splitter,
+                line_ends=line_ends,
                 shard=part,
                 progress=progress,
                 out=path,
@@ -98,12 +116,12 @@ def _changed(out: Path) -> list[tuple[str, str]]:
     return _totals({name: value for name, value in totals.items() if value and name not in kept})
 
 
-def _check_pipeline(out: Path, splitter: "PreTokenizer") -> None:
+def _check_pipeline(out: Path, normalizer: str | None, splitter: "PreTokenizer") -> None:
     """Refuses at once to count into a file that would change for certain."""
     from sentitok import WordCounts
 
     # The pipeline of nothing counted is the pipeline asked for.
-    asked = json.loads(WordCounts({}, pre_tokenizer=splitter).pipeline)
+    asked = json.loads(WordCounts({}, normalizer=normalizer, pre_tokenizer=splitter).pipeline)
     if counts_header(out).get("pipeline") != asked:
         raise UsageError(f"{out} exists and another pipeline made it; give another -o, or --force")
 

@@ -5,6 +5,7 @@ in `train_bpe`, `train_wordpiece` and `train_unigram`.
 """
 
 import errno
+import json
 import os
 import shlex
 from dataclasses import dataclass
@@ -281,6 +282,17 @@ def check_source(src: list[str] | None, counts: list[Path] | None, command: str)
         refuse("it is for text, and counts are given; sentitok count takes it", *reading)
 
 
+def refuse_with_counts(counts: list[Path] | None) -> None:
+    """Refuses options that change how words are cut where they are cut already.
+
+    Raises:
+        UsageError: if one was typed beside `--counts`.
+    """
+    if counts:
+        cutting = ("treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
+        refuse("it changes how words are cut, which counts are already; give the text", *cutting)
+
+
 def check_out(out: Path, output: Output, *, force: bool) -> None:
     """Finds a wrong `-o` before the work, not after it; says what becomes of a file that exists.
 
@@ -325,6 +337,8 @@ class Training:
         out: file or folder to write.
         partial: suffixes of files that may not be able to hold such a tokenizer.
         base: the tokenizer that is extended.
+        names_pipeline: whether normalizer or pre-tokenizer was given, which counts are then compared with.
+        any_cut: whether counts may be cut by any pre-tokenizer, if they are not normalized.
     """
 
     train: "Callable[..., Tokenizer]"
@@ -337,6 +351,8 @@ class Training:
     out: Path
     partial: tuple[str, ...] = PARTIAL_FORMATS
     base: "Tokenizer | None" = None
+    names_pipeline: bool = False
+    any_cut: bool = False
 
 
 def run(training: Training, options: CountOptions, output: Output, *, dry_run: bool, force: bool) -> None:
@@ -363,10 +379,13 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
             training.src or [], training.counts, training.vocab, output, training.usual, options.reading()
         )
         return
+    counts = add_counts(training.counts)
+    if counts is not None:
+        check_counts(training, counts)
     with output.progress() as progress:
         tokenizer = training.train(
             sources(training.src) if training.src else None,
-            counts=add_counts(training.counts),
+            counts=counts,
             vocab_size=training.vocab,
             progress=progress,
             **options.counting(),
@@ -385,6 +404,47 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
     text = _text(summary, training.vocab, _next(tokenizer, out)) if output.human else ""
     overwrote = there if force else []
     output.result({"tokenizer": str(out), "overwrote": overwrote, **summary}, text, str(out))
+
+
+def check_counts(training: Training, counts: "WordCounts") -> None:
+    """Refuses counts that would give another tokenizer than the text.
+
+    Raises:
+        UsageError: if the text was normalized or cut otherwise, or lines were marked otherwise.
+    """
+    from sentitok import WordCounts
+
+    normalizer, splitter = training.usual
+    usual = WordCounts({}, normalizer=normalizer, pre_tokenizer=splitter)
+    marked = training.shape.get("method") == "sentencepiece"
+    again = f"sentitok count FILE... {_pipeline_options(usual)}" + " --line-ends" * marked
+    given = ", ".join(map(str, training.counts or []))
+    # Of counts that were made elsewhere nothing is known.
+    if counts.totals["documents"] and marked != any(piece.endswith(b"\0") for piece in counts):
+        state = "do not mark" if marked else "mark"
+        raise UsageError(f"{given}: these counts {state} where lines end; count the text again: {again}")
+    if training.names_pipeline or usual.pipeline_hash == counts.pipeline_hash:
+        return
+    if training.any_cut and json.loads(counts.pipeline)["normalizer"] is None:
+        return
+    made = _pipeline_options(counts)
+    raise UsageError(
+        f"{given}: these counts were made with {made}, so training on them is not training on the text; "
+        f"count it again: {again}; or add {made} here if that is meant"
+    )
+
+
+def _pipeline_options(counts: "WordCounts") -> str:
+    """Spells the options by which text is normalized and cut as for these counts."""
+    from sentitok import Normalizer, PreTokenizer, WordCounts
+
+    pipeline = json.loads(counts.pipeline)
+    options = []
+    for key, known in (("normalizer", Normalizer.names()), ("pre_tokenizer", PreTokenizer.names())):
+        made = {name: json.loads(WordCounts({}, **{key: name}).pipeline)[key] for name in known}
+        name = next((name for name, value in made.items() if value == pipeline[key]), "none")
+        options.append(f"--{key.replace('_', '-')} {name}")
+    return " ".join(options)
 
 
 def check_options(training: Training) -> "Tokenizer":

@@ -31,6 +31,7 @@ from .train import (
     check_out,
     check_source,
     pre_tokenizer,
+    refuse_with_counts,
     run,
 )
 
@@ -242,7 +243,13 @@ def train_bpe(
         raise UsageError("--dry-run estimates --method merges only")
     limits = {"min_frequency": min_frequency}
     usual = (normalizer, splitter or "gpt2")
-    training = Training(sentitok.train_bpe, shape, limits, usual, src, counts, vocab, out, partial, base)
+    if method == "sentencepiece":
+        usual = (normalizer or "sentencepiece", splitter or "metaspace-never")
+        refuse_with_counts(counts)
+    training = Training(
+        sentitok.train_bpe, shape, limits, usual, src, counts, vocab, out, partial, base,
+        names_pipeline=normalizer is not None or splitter is not None, any_cut=method == "merges",
+    )  # fmt: skip
     run(training, options, output, dry_run=dry_run, force=force)
 
 

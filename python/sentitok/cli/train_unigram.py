@@ -23,6 +23,7 @@ from .train import (
     Vocab,
     check_out,
     check_source,
+    refuse_with_counts,
     run,
 )
 
@@ -151,7 +152,11 @@ def train_unigram(
         "hard_vocab_limit": hard_vocab_limit,
     }
     usual = (normalizer or "sentencepiece", pre_tokenizer or "metaspace-never")
-    training = Training(sentitok.train_unigram, shape, limits, usual, src, counts, vocab, out)
+    named = normalizer is not None or pre_tokenizer is not None
+    refuse_with_counts(counts)
+    training = Training(
+        sentitok.train_unigram, shape, limits, usual, src, counts, vocab, out, names_pipeline=named
+    )
     run(training, options, output, dry_run=dry_run, force=force)
 
 

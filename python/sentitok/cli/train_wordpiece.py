@@ -88,8 +88,6 @@ def train_wordpiece(
 
     output = Output("sentitok.train-wordpiece/1", as_json=as_json, quiet=quiet)
     check_source(src, counts, "train-wordpiece")
-    if counts:
-        refuse("counts are of text that was normalized before", "lowercase")
     if normalizer is not None:
         refuse(f"--normalizer {normalizer} already says how text is normalized; give one", "lowercase")
     check_out(out, output, force=force)
@@ -109,7 +107,10 @@ def train_wordpiece(
         "max_token_length": max_token_length,
     }
     usual = (normalizer or ("hf-bert" if lowercase else "hf-bert-cased"), pre_tokenizer or "bert")
-    training = Training(sentitok.train_wordpiece, shape, limits, usual, src, counts, vocab, out)
+    named = normalizer is not None or pre_tokenizer is not None
+    training = Training(
+        sentitok.train_wordpiece, shape, limits, usual, src, counts, vocab, out, names_pipeline=named
+    )
     run(training, options, output, dry_run=dry_run, force=force)
 
 
