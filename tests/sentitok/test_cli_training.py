@@ -85,14 +85,11 @@ def test_counts_of_any_pipeline_train_if_it_is_named(prepared: Path) -> None:
     train = ("train-wordpiece", "--vocab", "400", "--counts", "made.counts", "-o", "new.json")
     refused = run(*train, cwd=prepared)
     assert refused.code == 2
-    assert (
-        "--normalizer nfkc+lowercase --pre-tokenizer whitespace" not in refused.err
-    )  # has no name of its own
+    assert "--normalizer nfkc+lowercase --pre-tokenizer whitespace" in refused.err
     assert run(*train, *made, cwd=prepared).code == 0
     for command in ("train-bpe", "train-unigram"):
-        cut = run(
-            command, "--method", "sentencepiece", "--counts", "made.counts", "--spaces-behind", cwd=prepared
-        )
+        options = ("--method", "sentencepiece", "--counts", "made.counts", "--spaces-behind")
+        cut = run(command, *options, cwd=prepared)
         assert cut.code == 2
         assert "--spaces-behind" in cut.err
 

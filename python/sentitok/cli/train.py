@@ -21,7 +21,7 @@ from .output import Output, bytes_text, counted, lines, number, peak_memory, siz
 from .texts import Format, InvalidUtf8, MaxLineBytes, Threads, check_stdin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sentitok import PreTokenizer, Tokenizer, WordCounts
 
@@ -429,22 +429,31 @@ def check_counts(training: Training, counts: "WordCounts") -> None:
         return
     made = _pipeline_options(counts)
     raise UsageError(
-        f"{given}: these counts were made with {made}, so training on them is not training on the text; "
-        f"count it again: {again}; or add {made} here if that is meant"
+        f"{given}: these counts were made with {made or 'another pipeline'}, so training on them is not "
+        f"training on the text; count it again: {again}"
+        + (f"; or add {made} here if that is meant" if made else "")
     )
 
 
-def _pipeline_options(counts: "WordCounts") -> str:
-    """Spells the options by which text is normalized and cut as for these counts."""
+def _pipeline_options(counts: "WordCounts") -> str | None:
+    """Spells the options by which text is counted as for these counts; `None` if no name says it."""
     from sentitok import Normalizer, PreTokenizer, WordCounts
 
-    pipeline = json.loads(counts.pipeline)
-    options = []
-    for key, known in (("normalizer", Normalizer.names()), ("pre_tokenizer", PreTokenizer.names())):
+    def name_of(key: str, value: Any, known: "Iterable[str]") -> str | None:
+        if value is None:
+            return "none"
+        if value["type"] == "Sequence" and key == "normalizer":
+            names = [name_of(key, one, known) for one in value["normalizers"]]
+            return None if None in names else "+".join(map(str, names))
         made = {name: json.loads(WordCounts({}, **{key: name}).pipeline)[key] for name in known}
-        name = next((name for name, value in made.items() if value == pipeline[key]), "none")
-        options.append(f"--{key.replace('_', '-')} {name}")
-    return " ".join(options)
+        return next((name for name, one in made.items() if one == value), None)
+
+    pipeline = json.loads(counts.pipeline)
+    normalizer = name_of("normalizer", pipeline["normalizer"], Normalizer.names())
+    splitter = name_of("pre_tokenizer", pipeline["pre_tokenizer"], PreTokenizer.names())
+    if normalizer is None or splitter is None:
+        return None
+    return f"--normalizer {normalizer} --pre-tokenizer {splitter}"
 
 
 def check_options(training: Training) -> "Tokenizer":
