@@ -1,22 +1,34 @@
-"""Pairs of processes as `torchrun` starts them, but with PyTorch in place, which takes seconds to import.
+"""Processes of `senti`, and pairs as of `torchrun`, with PyTorch in place: to import it takes seconds.
 
-They are forked from one process that has imported it and does nothing else. `torchrun` itself is not
-tested so, nor the order of imports: test_torchrun.py and test_distributed.py start what is typed.
+They are forked from one process that has imported it and does nothing else. What is imported when, and
+`torchrun` itself, are not tested so: test_senti.py, test_torchrun.py and test_distributed.py start what is
+typed.
 """
 
 import os
 import socket
+import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
-__all__ = ["SENTI", "Pair", "run_pair"]
+__all__ = ["SENTI", "Forked", "Pair", "run_pair"]
 
 # What a run imports, for the most part.
 _IMPORTED = ["sentimodels.cli.app", "sentimodels.runs.train", "torch.distributed.checkpoint", "torch._dynamo"]
-# The command, for `run_pair`.
+# The command.
 SENTI = "from sentimodels.cli import main\nmain()"
+
+
+def _context() -> ForkServerContext:
+    context = get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)  # nothing where it runs already
+    return context
 
 
 @dataclass
@@ -43,8 +55,7 @@ def _work(code: str, args: tuple[str, ...], environment: dict[str, str], cwd: Pa
 
 def run_pair(code: str, *args: str, cwd: Path, seconds: float = 170) -> Pair:
     """Runs Python in two processes of one group, and ends them after so many seconds."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(_IMPORTED)  # nothing where it runs already
+    context = _context()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -65,3 +76,46 @@ def run_pair(code: str, *args: str, cwd: Path, seconds: float = 170) -> Pair:
     for file in written:
         file.unlink()
     return Pair([process.exitcode for process in started], outs)
+
+
+def _command(words: list[str], environment: dict[str, str], cwd: Path, streams: list[Connection]) -> None:
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+        stream.close()
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", closefd=False)
+    sys.argv = words
+    exec(SENTI, {"__name__": "__main__"})
+
+
+class Forked(subprocess.Popen[bytes]):
+    """`senti` in a forked process; all else is as of `Popen`, whose child this one is not."""
+
+    def _execute_child(self, args: Any, *options: Any) -> None:
+        cwd, env = options[4:6]
+        pipes = options[9:15]
+        with ExitStack() as stack:
+            # Only a connection is passed on to the process.
+            streams = [stack.enter_context(Connection(os.dup(fd))) for fd in pipes[0::2][:1] + pipes[3::2]]
+            self._process = _context().Process(
+                target=_command, args=(args, dict(env or os.environ), cwd or Path.cwd(), streams)
+            )
+            self._process.start()
+        self.pid = self._process.pid or 0
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]  # 2026-11: of Popen itself
+
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        if (code := self._process.exitcode) is not None:
+            self.returncode = code
+        return code
+
+    def _wait(self, timeout: float | None) -> int:
+        self._process.join(timeout)
+        if (code := self._internal_poll()) is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return code

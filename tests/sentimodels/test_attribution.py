@@ -129,7 +129,7 @@ def small_steps(classifier: Classifier, text: str, label: int, n: int) -> NDArra
 @pytest.mark.parametrize("name", ["cnn", "gru", "encoder", "mamba"])
 def test_parts_are_those_of_many_small_steps(classifiers: dict[str, Classifier], name: str) -> None:
     found = attribute(classifiers[name], PLAIN)
-    expected = small_steps(classifiers[name], PLAIN, 1, 300)
+    expected = small_steps(classifiers[name], PLAIN, 1, 150)
     np.testing.assert_allclose(found.effects[:, 1], expected, atol=0.02 * np.abs(expected).max())
 
 

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -260,11 +259,8 @@ def test_a_terminal_is_asked_for_prompts(folder: Path) -> None:
     import pty
 
     ours, theirs = pty.openpty()
-    call = [sys.executable, "-m", "sentimodels.cli", "generate", "runs/base", "--seed", "3"]
-    with subprocess.Popen(
-        call, cwd=folder, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=commands.environment(TERM="dumb"),
-    ) as process:  # fmt: skip
+    line, env = "generate runs/base --seed 3", commands.environment(TERM="dumb")
+    with commands.start(line, program="senti", cwd=folder, stdin=theirs, env=env) as process:
         os.close(theirs)
         for typed in (b"the cat\n", b"\n", b"the " * 80 + b"\n", b"a dog\n"):
             os.write(ours, typed)

@@ -206,16 +206,6 @@ def test_a_command_imports_no_other() -> None:
     assert found & files == {"sentimodels.cli.predict"}
 
 
-def test_a_run_imports_its_own_architecture_and_task(tmp_path: Path) -> None:
-    rows = "".join(f"{'great' if i % 2 else 'dull'} film {i},{i % 2}\n" for i in range(40))
-    (tmp_path / "a.csv").write_text(f"text,label\n{rows}")
-    found = imported("train", "a.csv", "--arch", "nb", "-q", "--no-baseline", "-o", "run", cwd=tmp_path)
-    assert {"sentimodels.models.nb", "sentimodels.tasks.classification"} <= found
-    others = ["models.mamba", "models.gpt", "models.tfidf", "tasks.distillation", "training.fsdp"]
-    others += ["training.trackers", "runs.auto", "runs.refit", "runs.group", "cli.pretrain", "cli.dry_run"]
-    assert not {f"sentimodels.{name}" for name in others} & found
-
-
 def test_each_command_that_is_listed_is_there() -> None:
     senti = get_group(build())
     assert list(senti.commands) == list(COMMANDS)

@@ -1,12 +1,10 @@
 """`senti pretrain`: what it prints, refuses and leaves; `senti runs` of what it left. Not for `--init`."""
 
 import json
-import os
 import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_group
 
-from commands import PACKAGES, run
+from commands import run, start
 from pretrained_runs import SMALL, pretrained
 from senti_in_process import senti
 from sentimodels.cli.app import build
@@ -145,24 +143,8 @@ def test_the_file_that_init_writes_is_one_to_train_with(folder: Path) -> None:
 )
 def test_a_signal_leaves_a_run_that_resumes(sent: signal.Signals, code: int, folder: Path) -> None:
     out = f"stopped-{code}"
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "sentimodels.cli",
-            "pretrain",
-            "books.txt",
-            *SMALL,
-            "--steps",
-            "9000",
-            "-o",
-            out,
-        ],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(PACKAGES), "OMP_NUM_THREADS": "1"},
-    )
+    line = f"pretrain books.txt {' '.join(SMALL)} --steps 9000 -o {out}"
+    process = start(line, program="senti", cwd=folder)
     metrics = folder / out / "metrics.jsonl"
     until = time.monotonic() + 120
     while not (metrics.is_file() and "grad_norm" in metrics.read_text()) and time.monotonic() < until:

@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import tomllib
@@ -18,6 +17,7 @@ from unittest.mock import patch
 import pytest
 import typer
 
+from commands import start
 from first_run import SMALL, make
 from senti_in_process import senti
 from sentimodels.classifier import Classifier
@@ -320,13 +320,7 @@ def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: i
     out = f"runs/stopped-{code}"
     args = ["train", "reviews.csv", "-o", out, "--epochs", "400", "--patience", "0", "--no-baseline",
             *SMALL]  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sentimodels.cli", *args],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = start(" ".join(args), program="senti", cwd=folder)
     metrics = folder / out / "metrics.jsonl"
     until = time.monotonic() + 120
     while not (metrics.is_file() and "grad_norm" in metrics.read_text()) and time.monotonic() < until:

@@ -1,12 +1,10 @@
 """`senti translate` as it is typed."""
 
 import json
-import os
 import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from unittest.mock import patch
 import pytest
 from typer.main import get_group
 
+from commands import start
 from parallel_numbers import TINY, write_pairs
 from senti_in_process import senti
 from sentimodels.cli.app import build
@@ -217,13 +216,7 @@ def test_wrong_calls_say_what_is_wrong(args: list[str], code: int, said: str, fo
 def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: int, folder: Path) -> None:
     out = f"runs/stopped-{code}"
     args = ["translate", "train", "train.en", "train.de", "-o", out, *TINY]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sentimodels.cli", *args, "--epochs", "4000"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = start(" ".join([*args, "--epochs", "4000"]), program="senti", cwd=folder)
     metrics = folder / out / "metrics.jsonl"
     until = time.monotonic() + 120
     while not (metrics.is_file() and "grad_norm" in metrics.read_text()) and time.monotonic() < until:

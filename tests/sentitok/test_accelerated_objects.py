@@ -235,7 +235,7 @@ print(Hasher.hash(sentitok.accelerate(fast)))
 """
 
 
-@pytest.mark.parametrize("family", ["BERT", "RoBERTa", "XLM-R"])
+@pytest.mark.parametrize("family", ["RoBERTa", "XLM-R"])
 def test_datasets_hashes_it_the_same_before_and_after_calls(family: str, tmp_path: Path) -> None:
     hasher = pytest.importorskip("datasets.fingerprint", reason=DATASETS, exc_type=ImportError).Hasher
     file = tmp_path / "tokenizer.json"

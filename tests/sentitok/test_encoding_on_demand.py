@@ -144,7 +144,7 @@ def test_asked_later_is_made_at_once_many(kind: str) -> None:
     run(kind, range(FEW, MANY))
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_threads_ask_one_encoding(kind: str, rounds: int) -> None:
     rng = random.Random(kind)

@@ -23,7 +23,7 @@ import hostile_files
 from pathlib import Path
 found = {}
 for name, make in hostile_files.files(int(sys.argv[3])).items():
-    job = hostile_files.write(Path(sys.argv[2]), name, make(), 100_000)
+    job = hostile_files.write(Path(sys.argv[2]), name, make(), 50_000)
     found[name] = hostile_files.use(**job)
 print(json.dumps(found))
 """
@@ -50,7 +50,7 @@ def run(folder: Path, n_bytes: int) -> dict[str, dict[str, float | str]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs limits of memory")
 def test_no_small_file_takes_long(tmp_path: Path) -> None:
-    found = run(tmp_path, 100_000)
+    found = run(tmp_path, 50_000)
     assert len(found) > 15
     for name, steps in found.items():
         assert float(steps["memory"]) < 200e6, (name, steps)

@@ -20,7 +20,7 @@ if sys.platform != "linux":
 
 @pytest.mark.parametrize(
     "what",
-    sample(2, ["byte_bpe", "normalized", "sentencepiece_bpe", "wordpiece", "unigram", "files", "corpus"]),
+    sample(1, ["byte_bpe", "normalized", "sentencepiece_bpe", "wordpiece", "unigram", "files", "corpus"]),
 )
 def test_refused_requests_are_memory_errors(what: str) -> None:
     done = subprocess.run(

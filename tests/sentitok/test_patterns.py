@@ -13,10 +13,9 @@ from tokenizers import Regex, pre_tokenizers
 from sentitok import FormatError, PreTokenizer, Tokenizer
 
 ALL = [point for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
-#: Above these, but for tags, nothing is assigned; of that a sample.
-EVERY = "".join(
-    chr(point) for point in ALL if point < 0x33500 or 0xE0000 <= point < 0xE0200 or point % 61 == 0
-)
+#: Of ideographs, of Hangul and of what is above them, but for tags, a sample: they are much alike.
+ALIKE = [range(0x3500, 0x9F00), range(0xAD00, 0xD700), range(0x20100, 0xE0000), range(0xE0200, 0x110000)]
+EVERY = "".join(chr(point) for point in ALL if point % 61 == 0 or not any(point in some for some in ALIKE))
 
 POSIX = [
     "alnum",
