@@ -25,8 +25,8 @@ from sentimodels import Classifier, resolve
 from sentimodels.data import Table
 from sentimodels.evaluation.calibration import fit_temperature, log_probs, softmax
 from sentimodels.runs.ensemble import fit_weights
+from sentimodels.runs.execute import train
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import train
 
 SIZES = (40, 100, 200)
 ARCHS = ("nb", "tfidf", "bow")

@@ -7,8 +7,8 @@ from typing import Any
 import labelled_reviews
 from language_runs import language_run
 from sentimodels.config import AlignConfig
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import ALIGNMENT, resolve
-from sentimodels.runs.train import train
 from sentitok import Tokenizer, train_bpe
 
 CONTEXT = 64

@@ -6,8 +6,8 @@ from typing import Any
 from labelled_reviews import rows, tree, write
 from sentimodels.config import RunConfig
 from sentimodels.recipes.distillation import resolve_distillation
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 
 __all__ = ["make", "student"]
 

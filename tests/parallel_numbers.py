@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sentimodels.config import TranslationConfig
-from sentimodels.runs.config import set_value
-from sentimodels.runs.families import TRANSLATOR
+from sentimodels.runs.families import TRANSLATOR, set_value
 
 __all__ = ["TINY", "number_pairs", "small_translation", "write_pairs", "write_parts"]
 

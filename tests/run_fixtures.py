@@ -36,8 +36,8 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trained(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of an LSTM on them."""
+    from sentimodels.runs.execute import train
     from sentimodels.runs.families import resolve
-    from sentimodels.runs.train import train
 
     folder = tmp_path_factory.mktemp("runs") / "lstm"
     train(resolve(labelled_reviews.tree("lstm", reviews)), folder)

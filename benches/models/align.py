@@ -41,9 +41,8 @@ from sentimodels.data.split import split
 from sentimodels.data.writers import write_table
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
-from sentimodels.runs.config import set_value
 from sentimodels.runs.execute import Callbacks
-from sentimodels.runs.families import ALIGNMENT, LANGUAGE_MODEL, resolve
+from sentimodels.runs.families import ALIGNMENT, LANGUAGE_MODEL, resolve, set_value
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.text.special_tokens import known_end
 

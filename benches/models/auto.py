@@ -25,9 +25,9 @@ from sentimodels.data import Table, training_table
 from sentimodels.data.split import split
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.auto import choose
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import train
 
 SETS = {"tweets": FILES["tweets"], "mr": "mr-rt-polarity", "chinese": FILES["chinese"]}
 # Sets that no cut of the bar has; they are named on the command line.

@@ -26,8 +26,8 @@ from sentimodels.data import Table, read_table
 from sentimodels.data.split import folds
 from sentimodels.data.writers import write_table
 from sentimodels.runs.auto import choose, without_architecture
+from sentimodels.runs.execute import train
 from sentimodels.runs.tables import read_tables
-from sentimodels.runs.train import train
 
 FOLDS = 5
 BEHIND = 0.005

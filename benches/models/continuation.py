@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from sentimodels.alignment.judge import distinct_n
 from sentimodels.arguments import texts_of, whole
 from sentimodels.errors import DataError
-from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.evaluation.translation import bleu_tokenizer, translation_scores
 from sentimodels.language_model import LanguageModel
 

@@ -41,9 +41,9 @@ from sentimodels.data.table import Labels
 from sentimodels.evaluation.predictions import Predictions, predict
 from sentimodels.runs.directory import finished
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.execute import resume, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import resume, train
 
 # Accuracy that a teacher must be worth.
 GAIN = 0.005

@@ -18,9 +18,8 @@ from typing import Any
 import torch
 from result import ROOT, append, verdict
 
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, train
 from sentimodels.runs.families import LANGUAGE_MODEL
-from sentimodels.runs.train import train
 from sentitok import train_bpe
 
 COMMAND = "python benches/models/gpu.py"

@@ -25,8 +25,8 @@ from sentimodels.data.writers import write_table
 from sentimodels.errors import ExportError
 from sentimodels.export.onnx.folder import TOLERANCE, export_onnx
 from sentimodels.models import ARCHITECTURES
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 
 COMMAND = "python benches/models/onnx_equal.py"
 # Texts that are asked, from the end of each file; those that are trained on, from the beginning.

@@ -13,11 +13,9 @@ from typing import Any
 
 from sentimodels.cli.launch import Stopper
 from sentimodels.config import AlignConfig, LanguageConfig, RunConfig, TranslationConfig
-from sentimodels.runs.directory import finished
-from sentimodels.runs.execute import Callbacks
-from sentimodels.runs.manifest import read_json
+from sentimodels.runs.directory import finished, read_json
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import resume, train
 
 SILENT = Callbacks()
 AGAIN = "stopped; type the command again to go on"

@@ -28,10 +28,10 @@ from sentimodels.evaluation.calibration import fit_temperature, log_probs, with_
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import Predictions, binary_view, predict
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.refit import refit
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import train
 from sentitok.cli.output import peak_memory
 
 SCORES = ("accuracy", "macro_f1", "quadratic_kappa", "log_loss", "ece")

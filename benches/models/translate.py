@@ -36,11 +36,9 @@ from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
 from sentimodels.evaluation.translation import bleu_tokenizer, translation_scores
 from sentimodels.recipes.translation_evaluation import evaluate_translation
-from sentimodels.runs.config import read_toml, set_value
 from sentimodels.runs.directory import finished
-from sentimodels.runs.execute import Callbacks
-from sentimodels.runs.families import TRANSLATOR
-from sentimodels.runs.train import train
+from sentimodels.runs.execute import Callbacks, train
+from sentimodels.runs.families import TRANSLATOR, read_toml, set_value
 from sentimodels.translator import Translator
 
 SEEDS = 3

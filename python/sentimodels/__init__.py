@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from .classifier import Classifier
     from .config import RunConfig
     from .language_model import LanguageModel
+    from .runs.execute import train
     from .runs.families import resolve
-    from .runs.train import train
     from .translator import Translator
 
 __all__ = ["Classifier", "LanguageModel", "RunConfig", "Translator", "resolve", "train"]
 
 _HOMES = {
     "Classifier": "classifier", "LanguageModel": "language_model", "RunConfig": "config",
-    "Translator": "translator", "resolve": "runs.families", "train": "runs.train",
+    "Translator": "translator", "resolve": "runs.families", "train": "runs.execute",
 }  # fmt: skip
 
 

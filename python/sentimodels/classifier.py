@@ -18,7 +18,7 @@ from .arguments import texts_of
 from .config import RunConfig
 from .data.encoded import Encoded, said_cut
 from .data.table import Labels
-from .inference import text_logits
+from .evaluation.predictions import text_logits
 from .runs.directory import Loaded, load_run
 from .text.encoder import Encoder, TextEncoder
 from .training.device import device_of
@@ -85,8 +85,8 @@ class Classifier:
         from .data.frames import table_of_frame
         from .data.writers import write_table
         from .runs.directory import refuse_begun
+        from .runs.execute import train
         from .runs.families import resolve
-        from .runs.train import train
 
         folder = Path(out)
         refuse_begun(folder)

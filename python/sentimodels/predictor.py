@@ -7,9 +7,9 @@ from pathlib import Path
 
 from .errors import CheckpointError
 from .evaluation.predictions import Predictor
+from .runs.directory import manifest_hash
 from .runs.ensemble import Ensemble, members_of, read_ensemble
 from .runs.families import check_there
-from .runs.manifest import manifest_hash
 
 __all__ = ["load_predictor"]
 

@@ -9,8 +9,7 @@ import pytest
 from alignment_runs import config_of, make, texts, write_lines, write_pairs
 from sentimodels.data.exclusion import hash_file_of
 from sentimodels.errors import DataError
-from sentimodels.runs.execute import Callbacks
-from sentimodels.runs.train import train
+from sentimodels.runs.execute import Callbacks, train
 
 
 @pytest.fixture(scope="module")

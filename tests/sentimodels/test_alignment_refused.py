@@ -12,10 +12,9 @@ from sentimodels.alignment.rollout import Drawing
 from sentimodels.errors import CheckpointError, ConfigError, DataError, SentiError
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import ALIGNMENT, check_command
 from sentimodels.runs.language_directory import load_language_model
-from sentimodels.runs.train import resume, train
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from alignment_runs import CONTEXT, config_of, make, texts, tokenizer, write_lines
 from sentimodels import LanguageModel
-from sentimodels.alignment.judge import compare, judge, warnings
+from sentimodels.alignment.judge import compare, distinct_n, judge, warnings
 from sentimodels.alignment.methods import METHODS, Setup
 from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.ppo_loss import kl_divergence
@@ -21,15 +21,13 @@ from sentimodels.alignment.rollout import Drawing
 from sentimodels.config import AlignConfig, PPOConfig
 from sentimodels.data.table import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
-from sentimodels.evaluation.diversity import distinct_n
 from sentimodels.generation.generate import Limits
 from sentimodels.models.language import CausalModel
 from sentimodels.recipes.alignment import AlignmentRecipe
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import ALIGNMENT, check_command
 from sentimodels.runs.language_directory import load_language_model
 from sentimodels.runs.leaderboard import leaderboard
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentitok import train_bpe
 

@@ -10,7 +10,7 @@ import pytest
 
 from labelled_reviews import write
 from senti_in_process import senti
-from sentimodels.runs.config import with_files
+from sentimodels.runs.families import with_files
 from sentimodels.runs.tables import example_of
 
 NB = ("--arch", "nb", "--no-baseline")

@@ -30,8 +30,8 @@ from sentimodels.models import ARCHITECTURES
 from sentimodels.models.bow import BowConfig
 from sentimodels.nn.embedding import Mixing
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 from sentimodels.text.words import NgramConfig, WordCutter
 
 BAGS = ("tfidf", "nb", "bow")

@@ -151,7 +151,7 @@ def test_a_comparison_trains_on_other_rows_than_it_judges(
     monkeypatch.setattr(auto, "_FEWEST", 2)
     rows = tables(folder)
     seen: list[tuple[set[str], set[str]]] = []
-    from sentimodels.runs.train import train as real
+    from sentimodels.runs.execute import train as real
 
     def train(config: RunConfig, out: Path, **given: Any) -> dict[str, Any]:
         made = given["tables"]

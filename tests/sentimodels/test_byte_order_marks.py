@@ -9,8 +9,8 @@ from sentimodels.alignment.preferences import read_preferences
 from sentimodels.config import AlignDataConfig
 from sentimodels.data.opening import read_small
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.runs.config import read_toml
-from sentimodels.tasks.class_weights import given
+from sentimodels.runs.families import read_toml
+from sentimodels.tasks.classification import read_weights
 
 MARK = b"\xef\xbb\xbf"
 
@@ -28,7 +28,7 @@ MARK = b"\xef\xbb\xbf"
 def test_class_weights_may_begin_with_a_mark(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_bytes(MARK + content.encode())
-    assert given(str(path)) == {"neg": 1.0, "pos": 2.0}
+    assert read_weights(str(path)) == {"neg": 1.0, "pos": 2.0}
 
 
 def test_settings_may_begin_with_a_mark(tmp_path: Path) -> None:
@@ -55,16 +55,16 @@ def test_another_mark_is_named(tmp_path: Path, encoding: str) -> None:
 def test_names_in_class_weights_become_labels_as_cells_do(tmp_path: Path) -> None:
     path = tmp_path / "w.csv"
     path.write_text("1.0,1\nTRUE,2\n neu ,3\nN/A,4\n", "utf-8")
-    assert given(str(path)) == {"1": 1.0, "true": 2.0, "neu": 3.0, "N/A": 4.0}
+    assert read_weights(str(path)) == {"1": 1.0, "true": 2.0, "neu": 3.0, "N/A": 4.0}
 
 
 def test_class_weights_between_semicolons_are_read(tmp_path: Path) -> None:
     path = tmp_path / "w.csv"
     path.write_text("label;weight\nneg;1\npos;2.5\n")
-    assert given(str(path)) == {"neg": 1.0, "pos": 2.5}
+    assert read_weights(str(path)) == {"neg": 1.0, "pos": 2.5}
     path.write_text("neg,1\npos\n")
     with pytest.raises(ConfigError, match=r"w\.csv.*'pos'"):
-        given(str(path))
+        read_weights(str(path))
 
 
 def test_settings_in_another_encoding_have_their_place(tmp_path: Path) -> None:

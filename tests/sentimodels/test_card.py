@@ -17,9 +17,9 @@ from sentimodels.cli.app import build
 from sentimodels.errors import CheckpointError
 from sentimodels.recipes.distillation import resolve_distillation
 from sentimodels.runs.card import card, ensemble_card
+from sentimodels.runs.directory import manifest_hash, read_json
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.manifest import manifest_hash, read_json
-from sentimodels.runs.train import train
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,9 @@ from senti_in_process import senti
 from sentimodels.alignment.card import alignment_card
 from sentimodels.errors import CheckpointError
 from sentimodels.runs.card import language_card, translation_card
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.directory import manifest_hash, read_json
+from sentimodels.runs.execute import Callbacks, train
 from sentimodels.runs.families import LANGUAGE_MODEL
-from sentimodels.runs.manifest import manifest_hash, read_json
-from sentimodels.runs.train import train
 
 SMALL = [
     *("--preset", "nano", "--vocab", "300", "--context", "32", "--batch-size", "4", "--threads", "1"),

@@ -12,9 +12,8 @@ from pydantic import ValidationError
 from sentimodels.config import TASKS, ClassificationConfig, RunConfig, TrainConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
-from sentimodels.runs.config import read_toml, set_value
-from sentimodels.runs.families import resolve
-from sentimodels.tasks.class_weights import given, settled
+from sentimodels.runs.families import read_toml, resolve, set_value
+from sentimodels.tasks.classification import ordered_weights, read_weights
 
 
 def test_what_wins() -> None:
@@ -206,7 +205,7 @@ WEIGHTS: list[tuple[str, str, object]] = [
 @pytest.mark.parametrize(("name", "text", "expected"), WEIGHTS)
 def test_files_of_class_weights(name: str, text: str, expected: object, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text, "utf-8")
-    found = given(str(tmp_path / name))
+    found = read_weights(str(tmp_path / name))
     assert found == expected
     config = resolve({"arch": "lstm", "task": {"class_weights": found}})
     assert tomllib.loads(config.to_toml())["task"]["class_weights"] == (
@@ -215,7 +214,7 @@ def test_files_of_class_weights(name: str, text: str, expected: object, tmp_path
 
 
 def test_class_weights_as_typed(tmp_path: Path) -> None:
-    assert [given(text) for text in ("none", "balanced", "1,2", "[1, 2]")] == [
+    assert [read_weights(text) for text in ("none", "balanced", "1,2", "[1, 2]")] == [
         "none", "balanced", (1.0, 2.0), (1.0, 2.0),
     ]  # fmt: skip
     task = resolve({"arch": "lstm", "task": {"class_weights": "1,2"}}).task
@@ -224,9 +223,9 @@ def test_class_weights_as_typed(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text('"heavy"')
     for text in ("heavy", str(tmp_path / "w.json")):
         with pytest.raises(ConfigError, match="expected none, balanced, numbers as 1,2"):
-            given(text)
+            read_weights(text)
     with pytest.raises(ConfigError, match="'odd' is no label; the labels are 'neg', 'pos'"):
-        settled({"odd": 1.0}, ["neg", "pos"])
+        ordered_weights({"odd": 1.0}, ["neg", "pos"])
 
 
 # (rows, batch, steps): what is not set is settled by the rows

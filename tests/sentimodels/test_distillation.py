@@ -19,11 +19,10 @@ from sentimodels.data.writers import write_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.recipes.distillation import resolve_distillation, taught_tables
 from sentimodels.runs.ensemble import Ensemble
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import check_command, resolve
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 
 

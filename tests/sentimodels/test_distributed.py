@@ -206,7 +206,7 @@ from pathlib import Path
 import torch.distributed as dist
 from sentimodels.errors import SentiError
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
-from sentimodels.runs.train import train
+from sentimodels.runs.execute import train
 from test_distributed import threads
 bad, run = {str(tmp_path / "bad.csv")!r}, Path({str(tmp_path / "run")!r})
 try:

@@ -12,11 +12,10 @@ from labelled_reviews import write
 from sentimodels import LanguageModel
 from sentimodels.data import read_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.start import as_grown
-from sentimodels.runs.train import resume, train
 from sentimodels.text.documents import Documents
 from sentitok import FormatError, Tokenizer, encode_files, train_bpe
 

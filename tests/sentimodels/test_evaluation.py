@@ -20,8 +20,8 @@ from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.phrase_memory import MODEL_SHARE, PhraseMemory, WithMemory
 from sentimodels.evaluation.predictions import Predictions, binary_view, predict
 from sentimodels.predictor import load_predictor
+from sentimodels.runs.directory import manifest_hash
 from sentimodels.runs.ensemble import Ensemble, fit_weights, members_of
-from sentimodels.runs.manifest import manifest_hash
 from sentimodels.runs.report import evaluate, report
 
 

@@ -19,9 +19,8 @@ from parallel_numbers import small_translation, write_parts
 from sentimodels import Classifier, LanguageModel
 from sentimodels.models import ARCHITECTURES
 from sentimodels.nn.cross_entropy import IGNORED, summed_cross_entropy
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import resume, train
 from sentimodels.translator import Translator
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")

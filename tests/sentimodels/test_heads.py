@@ -23,8 +23,7 @@ from sentimodels.nn.cross_entropy import (
 )
 from sentimodels.nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
 from sentimodels.text.vocabulary import Inputs
-from sentimodels.training.ema import EMA
-from sentimodels.training.optimizer import Optimizers, make_sparse
+from sentimodels.training.optimizer import EMA, Optimizers, make_sparse
 
 V, MASK_ID = 30, 29
 SMALL = {

@@ -23,11 +23,10 @@ from sentimodels.models import build
 from sentimodels.models.hf import Hf, HfConfig
 from sentimodels.nn.class_head import SequenceClassifier
 from sentimodels.runs.card import card
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.pretrained import check_pooling, load_pretrained
 from sentimodels.runs.start import as_base
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentimodels.text.vocabulary import Inputs
 from sentimodels.training.optimizer import Optimizers

@@ -13,7 +13,7 @@ from sentimodels.models.language import CausalModel, MaskedModel, build_language
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, PRESETS
 from sentimodels.runs.language_directory import begin_language_run, load_language_model
-from sentimodels.runs.shared_validation import common_rows
+from sentimodels.runs.tables import common_rows
 from sentimodels.runs.verify import verify
 from sentitok import Tokenizer, train_bpe
 

@@ -12,7 +12,7 @@ from sentimodels.models import build
 from sentimodels.models.encoder import EncoderConfig
 from sentimodels.nn.attention import ATTENTION, attention_mask, causal_sum, nystrom, pseudo_inverse
 from sentimodels.nn.class_head import Pooling, PoolingKind
-from sentimodels.nn.position import alibi
+from sentimodels.nn.embedding import alibi
 from sentimodels.nn.recurrent import Recurrent, reversal, turn
 from sentimodels.nn.ssm import scan_chunked, scan_sequential
 from sentimodels.nn.transformer import Block, FeedForward, Reading, TransformerConfig

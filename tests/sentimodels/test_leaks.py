@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import shared_data
 from sentimodels.data import Table, TrainingRecord, leaks, read_table
-from sentimodels.data.leaks import duplicates
-from sentimodels.data.minhash import THRESHOLD, jaccard, near_pairs, nearest, sketch
+from sentimodels.data.leaks import THRESHOLD, duplicates, jaccard, near_pairs, nearest, sketch
 from sentimodels.data.normalization import fold, letters, normalize, text_hashes
 from sentimodels.data.split import Units
 

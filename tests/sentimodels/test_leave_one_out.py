@@ -9,8 +9,8 @@ from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import DataError
 from sentimodels.explain.leave_one_out import leave_one_out, leave_words_out
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 from sentimodels.text.reading import plain_words, read_tokens
 from sentitok import Tokenizer
 

@@ -10,7 +10,7 @@ from animals import config_of, write_corpus
 from sentimodels.config import MaskedConfig
 from sentimodels.errors import ConfigError
 from sentimodels.models.language import build_language_model
-from sentimodels.runs.train import train
+from sentimodels.runs.execute import train
 from sentimodels.tasks.masked import MaskedToken, mask
 from sentimodels.text.corpus import open_corpus, prepare
 from sentimodels.text.packed import RowOrder

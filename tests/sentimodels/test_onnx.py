@@ -27,8 +27,8 @@ from sentimodels.export.onnx import folder as onnx_folder
 from sentimodels.export.onnx.graph import portable, refuse
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SUBWORDS = {"tokenizer_model": "bpe", "max_tokens": 40}

@@ -16,14 +16,14 @@ from labelled_reviews import rows
 from sentimodels.config import ClassificationConfig
 from sentimodels.data.encoded import Encoded, batches
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.inference import text_logits
+from sentimodels.evaluation.predictions import text_logits
 from sentimodels.models import build
 from sentimodels.nn.embedding import EmbeddingConfig, NgramEmbedding
 from sentimodels.runs.families import resolve
 from sentimodels.tasks.classification import Classification
 from sentimodels.text.encoder import TextEncoder, encoder_for, load_encoder
 from sentimodels.text.ngrams import hash_text, ngrams
-from sentimodels.text.open_vocabulary import OpenVocabulary, Reader
+from sentimodels.text.vocabulary import OpenVocabulary, Reader
 from sentimodels.training.trainer import Trainer
 
 TEXTS = [text for text, _ in rows(60)]

@@ -47,7 +47,7 @@ RUNS = {"train", "pretrain", "align", "distill", "sweep", "translate train", "im
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from parallel_numbers import small_translation, write_parts
-    from sentimodels.runs.train import train
+    from sentimodels.runs.execute import train
 
     folder = tmp_path_factory.mktemp("made")
     write(folder / "reviews.csv")

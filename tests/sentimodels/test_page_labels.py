@@ -9,8 +9,8 @@ pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
 
 from browser import browser, opened
 from labelled_reviews import tree
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 from sentimodels.web import load_models, routes
 from sentitok.web import Limits, create_app
 from web_server import serving

@@ -16,8 +16,8 @@ from browser import HOSTILE, VIEWPORT, Watched, browser, check_look, check_stays
 from labelled_reviews import tree, write
 from language_runs import TEXTS, language_run
 from sentimodels import Classifier
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 from sentimodels.web import load_models, routes
 from sentitok import train_bpe
 from sentitok.web import Limits, create_app

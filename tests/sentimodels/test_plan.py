@@ -10,11 +10,10 @@ import torch
 from animals import config_of, write_corpus
 from sentimodels.errors import DataError
 from sentimodels.models.language import build_language_model
-from sentimodels.runs.execute import execute, recipe_of
+from sentimodels.runs.execute import execute, recipe_of, train
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.start import as_grown
-from sentimodels.runs.train import train
 from sentimodels.training.history import working_parameters
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sentimodels.models.encoder import EncoderConfig
-from sentimodels.nn.position import Learned, Sinusoidal, alibi, rotary_angles, rotate
+from sentimodels.nn.embedding import Learned, Sinusoidal, alibi, rotary_angles, rotate
 from sentimodels.nn.transformer import Block, Reading
 
 

@@ -17,11 +17,10 @@ from sentimodels.errors import CheckpointError, ConfigError, DataError, Training
 from sentimodels.models.language import build_language_model
 from sentimodels.nn.backbone import set_recompute
 from sentimodels.recipes.corpus import rows_in
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.directory import read_json
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.runs.language_directory import load_language_model
-from sentimodels.runs.manifest import read_json
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.next_token import NextToken, Rows
 from sentimodels.text.corpus import open_corpus, prepare

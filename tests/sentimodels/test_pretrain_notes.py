@@ -6,9 +6,8 @@ import pytest
 
 from animals import config_of, write_corpus
 from sentimodels import LanguageModel
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, train
 from sentimodels.runs.families import LANGUAGE_MODEL
-from sentimodels.runs.train import train
 from sentitok import train_bpe, train_wordpiece
 
 

@@ -14,12 +14,11 @@ from sentimodels.generation.beam import BeamOptions, beam_search
 from sentimodels.generation.writers import CausalWriter
 from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.runs.directory import finish_run
-from sentimodels.runs.execute import Callbacks, recipe_of
+from sentimodels.runs.execute import Callbacks, recipe_of, train
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.language_directory import begin_language_run
 from sentimodels.runs.plan import plan
 from sentimodels.runs.start import as_translator
-from sentimodels.runs.train import train
 from sentimodels.text.pairs import joint_tokenizer
 from sentimodels.translator import Translator
 

@@ -11,9 +11,8 @@ from senti_in_process import senti
 from sentimodels.data import TrainingRecord, read_table
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.directory import load_run
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 
 

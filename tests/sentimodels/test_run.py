@@ -19,13 +19,12 @@ from sentimodels.config import ClassificationConfig
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.runs.directory import load_run, write_manifest
-from sentimodels.runs.execute import Callbacks, recipe_of
+from sentimodels.runs.execute import Callbacks, recipe_of, resume, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.group import spread
 from sentimodels.runs.plan import plan
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
-from sentimodels.text.open_vocabulary import OpenVocabulary
+from sentimodels.text.vocabulary import OpenVocabulary
 from sentimodels.training.optimizer import Optimizers
 
 

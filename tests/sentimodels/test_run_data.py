@@ -8,10 +8,9 @@ import pytest
 from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import DataError
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import train
 
 
 @pytest.fixture(scope="module")

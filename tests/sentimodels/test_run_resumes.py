@@ -14,9 +14,8 @@ from labelled_reviews import tree, write
 from sentimodels import Classifier
 from sentimodels.errors import CheckpointError
 from sentimodels.runs.directory import load_run
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from sentimodels import resolve
 from sentimodels.data.normalization import n_words, stands_alone
-from sentimodels.inference import text_logits
+from sentimodels.evaluation.predictions import text_logits
 from sentimodels.models import Fits, build
 from sentimodels.text.encoder import encoder_for
-from sentimodels.text.open_vocabulary import OpenVocabulary
+from sentimodels.text.vocabulary import OpenVocabulary
 from sentimodels.text.words import WordCutter
 
 # (text, words)

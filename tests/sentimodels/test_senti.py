@@ -41,8 +41,8 @@ def without_sklearn(*args: str, stdin: str = "") -> subprocess.CompletedProcess[
 
 @pytest.mark.parametrize("arch", ["tfidf", "cnn"])
 def test_predict_needs_no_scikit_learn_and_train_says_so(arch: str, tmp_path: Path) -> None:
+    from sentimodels.runs.execute import train
     from sentimodels.runs.families import resolve
-    from sentimodels.runs.train import train
 
     steps = {} if arch == "tfidf" else {"epochs": 1}
     data = write(tmp_path / "reviews.csv", 120)
@@ -77,8 +77,8 @@ finally:
 
 
 def test_predict_imports_only_what_answers(tmp_path: Path) -> None:
+    from sentimodels.runs.execute import train
     from sentimodels.runs.families import resolve
-    from sentimodels.runs.train import train
 
     data = write(tmp_path / "reviews.csv", 120)
     train(resolve(tree("bow", data)), tmp_path / "run", baseline=False)

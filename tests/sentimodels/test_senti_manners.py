@@ -20,8 +20,8 @@ from sentimodels.data import read_table
 from sentimodels.data.writers import write_atomically
 from sentimodels.errors import CheckpointError, DataError, SentiError
 from sentimodels.predictor import load_predictor
-from sentimodels.runs.config import read_toml
 from sentimodels.runs.directory import load_run
+from sentimodels.runs.families import read_toml
 from sentimodels.runs.verify import verify
 from sentimodels.training.history import write_record
 

@@ -18,9 +18,8 @@ from torch.distributed.fsdp import FSDPModule
 from senti_in_process import senti
 from sentimodels.config import LanguageConfig
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import LANGUAGE_MODEL
-from sentimodels.runs.train import resume, train
 from sentimodels.training.distributed import Distributed
 from sentimodels.training.fsdp import check_sharded, go_on_drawing, save_sharded, shared_again
 from torch_processes import SENTI, run_pair

@@ -13,10 +13,9 @@ from senti_in_process import senti
 from sentimodels import Classifier
 from sentimodels.data import Labels
 from sentimodels.evaluation.predictions import Predictions
-from sentimodels.evaluation.slices import accuracy_interval, confused_pairs, slices, wilson
+from sentimodels.evaluation.slices import accuracy_interval, confused_pairs, slices, vocabulary_facts, wilson
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.oov import vocabulary_facts
-from sentimodels.runs.train import train
 
 LABELS = Labels(["bad", "fine", "good"])
 

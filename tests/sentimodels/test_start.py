@@ -13,12 +13,11 @@ from labelled_reviews import tree, write
 from sentimodels.config import RunConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.directory import load_run
-from sentimodels.runs.execute import Callbacks, recipe_of
+from sentimodels.runs.execute import Callbacks, recipe_of, resume, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.plan import plan
 from sentimodels.runs.pretrained import tensor_names
 from sentimodels.runs.start import as_base
-from sentimodels.runs.train import resume, train
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,8 @@ from labelled_reviews import tree, write
 from sentimodels.cli.app import build
 from sentimodels.config import RunConfig
 from sentimodels.errors import ConfigError, TrainingError
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 
 Told = list[tuple[int, dict[str, float]]]

@@ -15,7 +15,7 @@ from labelled_reviews import rows, tree
 from sentimodels.config import ClassificationConfig, RunConfig
 from sentimodels.data.encoded import Encoded, batches
 from sentimodels.errors import CheckpointError, ConfigError, TrainingError
-from sentimodels.inference import text_logits
+from sentimodels.evaluation.predictions import text_logits
 from sentimodels.models import build
 from sentimodels.runs.families import resolve
 from sentimodels.tasks.classification import Classification

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from sentimodels.config import ClassificationConfig, OptimConfig
 from sentimodels.errors import CheckpointError
 from sentimodels.tasks.classification import distance, mixed, one_hot, summed
-from sentimodels.training.ema import EMA
 from sentimodels.training.history import mfu, peak_of, working_parameters
-from sentimodels.training.optimizer import Muon, Optimizers, RowAdam, clip, depth_of, make_sparse, rate
+from sentimodels.training.optimizer import EMA, Muon, Optimizers, RowAdam, clip, depth_of, make_sparse, rate
 from sentimodels.training.state import load_state, load_weights, save_state, weights_of
 
 

@@ -23,10 +23,9 @@ from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.recipes.translation_pairs import read_pairs
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR
 from sentimodels.runs.start import as_translator
-from sentimodels.runs.train import resume, train
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
 from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer

@@ -12,9 +12,8 @@ from parallel_numbers import number_pairs, small_translation, write_parts
 from sentimodels.config import ParallelConfig
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, DataError
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.leaderboard import leaderboard
-from sentimodels.runs.train import resume, train
 from sentimodels.text.pairs import joint_tokenizer
 
 

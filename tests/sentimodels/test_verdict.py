@@ -18,11 +18,10 @@ from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import of_logits
 from sentimodels.runs.crossfit import CrossFit
 from sentimodels.runs.directory import CROSSFIT
-from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
 from sentimodels.runs.refit import refit, settled
 from sentimodels.runs.tables import Tables
-from sentimodels.runs.train import resume, train
 
 
 @pytest.fixture(scope="module")

@@ -30,8 +30,8 @@ from sentimodels.explain import attribute
 from sentimodels.explain.leave_one_out import leave_one_out
 from sentimodels.predictor import load_predictor
 from sentimodels.runs.ensemble import Ensemble
+from sentimodels.runs.execute import train
 from sentimodels.runs.families import resolve
-from sentimodels.runs.train import train
 from sentimodels.web import load_models, routes
 from sentitok import train_bpe
 from sentitok.web import Limits, create_app

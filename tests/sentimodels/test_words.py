@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 from labelled_reviews import rows
 from sentimodels.errors import CheckpointError, ConfigError
-from sentimodels.inference import text_logits
+from sentimodels.evaluation.predictions import text_logits
 from sentimodels.models import Fits, build
 from sentimodels.models.bow import BowConfig
 from sentimodels.models.tfidf import TfidfConfig

@@ -6,7 +6,7 @@ drawing (`rollout.py`).
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,12 @@ import torch
 from numpy.typing import NDArray
 
 from ..config import JudgedConfig
-from ..evaluation.diversity import distinct_n
 from ..models.language import CausalModel
 from .actor_critic import at_answers
 from .ppo_loss import kl_divergence
 from .rollout import Answers, Drawing
 
-__all__ = ["SAMPLES", "Judged", "compare", "judge", "samples_of", "summary_of", "warnings"]
+__all__ = ["SAMPLES", "Judged", "compare", "distinct_n", "judge", "samples_of", "summary_of", "warnings"]
 
 # Every answer before and after, with its reward, in a run directory.
 SAMPLES = "samples.jsonl"
@@ -158,3 +157,23 @@ def warnings(before: dict[str, float], after: dict[str, float], task: JudgedConf
             "take fewer steps"
         )
     return said
+
+
+def distinct_n(texts: Iterable[str], n: int) -> float:
+    """Returns the share of different n-grams among all of them, 0 to 1; 0 where there is none.
+
+    The share falls as texts are added, so compare sets with the same number of texts. Words are separated
+    by white space.
+
+    Args:
+        texts: the texts; no n-gram goes across two.
+        n: words of an n-gram, from 1 on.
+    """
+    seen: set[tuple[str, ...]] = set()
+    total = 0
+    for text in texts:
+        words = text.split()
+        for start in range(len(words) - n + 1):
+            seen.add(tuple(words[start : start + n]))
+            total += 1
+    return len(seen) / total if total else 0.0

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from ..config import AlignTrainConfig, OptimConfig, PPOConfig, TrainingPlan
 from ..errors import CheckpointError, TrainingError
-from ..evaluation.diversity import distinct_n
 from ..models.language import CausalModel
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
@@ -27,7 +26,7 @@ from ..training.history import Fit, History, Progress, Record
 from ..training.optimizer import Optimizers, check_possible, clip, make_sparse, norm_of, rate
 from ..training.state import load_state, load_weights, save_state, weights_of
 from .actor_critic import ActorCritic, PolicyOutput
-from .judge import spread
+from .judge import distinct_n, spread
 from .ppo_loss import AdaptiveKL, clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
 from .rollout import Answers, Drawing
 

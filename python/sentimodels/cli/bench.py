@@ -114,9 +114,9 @@ def _measured(
 
     from ..classifier import Classifier
     from ..models import ARCHITECTURES
+    from ..runs.execute import train
     from ..runs.families import resolve
     from ..runs.tables import Tables
-    from ..runs.train import train
 
     tree: dict[str, Any] = {"arch": name, "train": {"max_steps": steps, "threads": threads, "device": device}}
     if preset in ARCHITECTURES[name].presets:

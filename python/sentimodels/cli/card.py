@@ -44,7 +44,7 @@ def card(
     of the Hugging Face Hub.
     """
     from ..data.writers import write_atomically
-    from ..runs.manifest import MANIFEST
+    from ..runs.directory import MANIFEST
 
     output = Output("senti.card/1", as_json=as_json, quiet=quiet)
     check_file(out, force=force)

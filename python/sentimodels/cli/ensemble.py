@@ -157,7 +157,7 @@ def _rows(
     reading: Reading,
 ) -> "tuple[Table, Table | None]":
     """Returns the rows to choose on, and those to judge on, if there are any."""
-    from ..runs.shared_validation import common_rows
+    from ..runs.tables import common_rows
 
     where = reading["where"]
     flags = {**reading, "where": None}

@@ -118,9 +118,8 @@ def errors(
 
     from ..evaluation.metrics import worst
     from ..evaluation.predictions import WithProgress
-    from ..evaluation.slices import confused_pairs, slices
+    from ..evaluation.slices import confused_pairs, slices, vocabulary_facts
     from ..predictor import load_predictor
-    from ..runs.oov import vocabulary_facts
     from ..runs.report import evaluate
 
     output = Output("senti.errors/1", as_json=as_json, quiet=quiet)

@@ -78,8 +78,8 @@ def export(
         _to_onnx(output, run, out, texts, text_column, limit, tolerance, force=force)
         return
     from ..export.transformers.folder import export_model
+    from ..runs.directory import read_json
     from ..runs.language_directory import load_language_model
-    from ..runs.manifest import read_json
 
     model = load_language_model(run)
     named, _ = put((out, lambda path: export_model(model, path, replace=force)), force=force)

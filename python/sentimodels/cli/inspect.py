@@ -157,9 +157,8 @@ def verify(
     is checked too. Of an ensemble, every run in it is checked, and that it is the run whose weight was
     fitted.
     """
-    from ..runs.directory import UNFINISHED
+    from ..runs.directory import MANIFEST, UNFINISHED
     from ..runs.ensemble import members_of, verify_ensemble
-    from ..runs.manifest import MANIFEST
     from ..runs.verify import changed_data, verify
 
     output = Output("senti.verify/1", as_json=as_json, quiet=quiet)

@@ -101,7 +101,7 @@ def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
 
 def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns what the environment, the file, assignments and flags say, rising in weight."""
-    from ..runs.config import read_toml, set_value, with_files
+    from ..runs.families import read_toml, set_value, with_files
 
     if config is not None and config.is_dir():
         raise UsageError(f"--config {config}: a folder; name a file of it, such as {config / 'config.toml'}")
@@ -161,8 +161,8 @@ def run(
         more: returns what is printed besides `run.json`, of the folder.
         given: further arguments of `runs.train.train`.
     """
+    from ..runs.execute import resume, train
     from ..runs.families import check_command
-    from ..runs.train import resume, train
 
     stopper = Stopper()
     with watched(output, stopper, folder if force else None) as callbacks:

@@ -289,9 +289,9 @@ def _read(name: str, value: Any) -> Any:
     if name == "budget":
         return seconds(value, "--budget")
     if name == "task__class_weights":
-        from ..tasks.class_weights import given
+        from ..tasks.classification import read_weights
 
-        return given(value)
+        return read_weights(value)
     return value
 
 

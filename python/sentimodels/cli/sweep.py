@@ -61,7 +61,7 @@ def sweep(
     it, judging by the mean time so far. Resume a stopped sweep with senti train --resume DIR. Test rows
     rank nothing: score the best run on a test file afterwards with senti evaluate.
     """
-    from ..runs.config import merge, set_value
+    from ..runs.families import merge, set_value
     from ..runs.group import refuse
     from ..runs.sweep import combinations
     from ..runs.sweep import sweep as run_sweep

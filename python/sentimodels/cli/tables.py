@@ -216,8 +216,8 @@ def read(
     A `limit` is drawn from the whole file, unless `sample` is false.
     """
     from ..data import read_table
+    from ..runs.directory import read_json
     from ..runs.ensemble import first_member
-    from ..runs.manifest import read_json
 
     about = None if run is None else first_member(run) / "run.json"
     like = read_json(about).get("read_as") if about is not None and about.is_file() else None

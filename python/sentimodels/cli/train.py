@@ -131,8 +131,7 @@ def settled(
 ) -> "tuple[RunConfig, Tables | None]":
     """Returns the configuration, of the architecture that is best where none is named; tables if read."""
     from ..config import AUTO, RunConfig
-    from ..runs.config import merge
-    from ..runs.families import CLASSIFIER, resolve
+    from ..runs.families import CLASSIFIER, merge, resolve
     from ..runs.start import as_base, as_wide_as_vectors
 
     given = [dict(tree) for tree in as_wide_as_vectors(*as_base(*given))]

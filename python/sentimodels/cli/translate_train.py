@@ -68,8 +68,7 @@ def train(
     validation loss is kept, or by BLEU with --monitor bleu. Ctrl-C saves the run; senti translate train
     --resume DIR continues it.
     """
-    from ..runs.config import merge
-    from ..runs.families import TRANSLATOR
+    from ..runs.families import TRANSLATOR, merge
     from ..runs.start import as_translator
 
     output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)

@@ -1,6 +1,6 @@
 """The sections of a run's configuration: which keys there are, their defaults and limits.
 
-On the ground: they know values, neither files nor architectures nor training. `runs/config.py`
+On the ground: they know values, neither files nor architectures nor training. `runs/families.py`
 reads and merges them.
 """
 

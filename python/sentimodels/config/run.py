@@ -1,6 +1,6 @@
 """`RunConfig` = data + model + task + optim + train: all that a run is, written as TOML.
 
-Not for reading it (`runs/config.py`), nor for the fields of a model: each architecture's config
+Not for reading it (`runs/families.py`), nor for the fields of a model: each architecture's config
 sits in its file. `Written` is what all kinds of runs share: sections, and how they are written.
 """
 

@@ -1,6 +1,6 @@
 """`Section`: the base of every configuration: frozen, and an unknown key is an error.
 
-Not for reading files (`runs/config.py`). Each field of a section carries a description
+Not for reading files (`runs/families.py`). Each field of a section carries a description
 with its unit; `senti init` writes them as comments. A field with a `flag` is also an option of the command
 that reads the section (`cli/options.py`). Validators check and never rewrite; what follows from other
 fields is a property. Beside it are the kinds of values that several sections have.

@@ -153,7 +153,7 @@ def fold(text: str) -> str:
     """Returns the same for texts that differ only in case, white space and what a person does not see.
 
     Punctuation stays, since "good" and "good !" are two phrases. Texts that are only alike are the
-    matter of `minhash.py`.
+    matter of `leaks.py`.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .minhash import near_pairs, sketch
+from .leaks import near_pairs, sketch
 from .normalization import copy_key, fold, text_hash
 from .table import Table
 
@@ -41,7 +41,7 @@ class Units:
     """The unit of each row.
 
     Copies are texts that are equal except for case, spacing and punctuation (`copy_key`), or nearly
-    equal (`minhash.py`). Being nearly equal is not transitive, so a chain of such texts may run through
+    equal (`leaks.py`). Being nearly equal is not transitive, so a chain of such texts may run through
     a whole file, as through one made of templates. A chain that is longer than a part is taken apart
     again; what is equal stays together. Groups are joined only by texts that are equal except for case
     and spacing, because the phrases of two sentences may well be alike. Time is linear in the words.

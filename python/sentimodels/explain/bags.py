@@ -52,7 +52,7 @@ class Occurrence:
 def occurrences(encoder: Encoder, text: str) -> tuple[list[Occurrence], int]:
     """Returns the n-grams of a prepared text that a bag knows, and how many words the bag reads in it.
 
-    The vocabularies (`text/words.py`, `text/hashed_ngrams.py`) know only which n-grams there are; finding
+    The vocabularies (`text/words.py`, `text/ngrams.py`) know only which n-grams there are; finding
     their places would slow training. Tests hold the n-grams found here equal to theirs.
     """
     if isinstance(encoder, WordNgrams):

@@ -16,7 +16,7 @@ from sentitok import Tokenizer
 
 from ..models.language import CausalModel
 from ..nn.cross_entropy import IGNORED
-from ..nn.position import Learned
+from ..nn.embedding import Learned
 from ..text.pairs import Pairs, Rows, encode_rows
 from .writers import CausalWriter
 

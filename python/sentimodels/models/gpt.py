@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from ..nn.class_head import HeadConfig
-from ..nn.position import PositionKind
+from ..nn.embedding import PositionKind
 from ..nn.transformer import Activation, TransformerBackbone, TransformerConfig
 
 __all__ = ["Gpt", "GptConfig"]

@@ -20,8 +20,17 @@ from ..text.vocabulary import Inputs
 from .attention import ATTENTION, LINEAR, Kernel, attention_mask, nystrom, softmax
 from .backbone import Backbone, Cache, Entry, through
 from .class_head import HeadConfig, prepend
-from .embedding import EmbeddingConfig, TokenEmbedding, token_embedding
-from .position import Learned, PositionKind, Sinusoidal, alibi, rotary_angles, rotate
+from .embedding import (
+    EmbeddingConfig,
+    Learned,
+    PositionKind,
+    Sinusoidal,
+    TokenEmbedding,
+    alibi,
+    rotary_angles,
+    rotate,
+    token_embedding,
+)
 
 __all__ = [
     "Block",

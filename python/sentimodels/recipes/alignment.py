@@ -21,12 +21,11 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..generation.generate import Limits
 from ..models.language import CausalModel
-from ..runs.directory import absolutize_paths
+from ..runs.directory import absolutize_paths, read_json, to_json
 from ..runs.ensemble import predictor_hash
 from ..runs.execute import Recipe
 from ..runs.families import ALIGNMENT
 from ..runs.language_directory import SOURCES, begin_with, load_language_model
-from ..runs.manifest import read_json, to_json
 from ..runs.processes import check_alone
 from ..text.special_tokens import known_end
 from ..training.device import device_of

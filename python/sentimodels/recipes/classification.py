@@ -21,8 +21,7 @@ from ..errors import ConfigError
 from ..evaluation.calibration import fit_temperature
 from ..evaluation.intervals import intervals
 from ..evaluation.metrics import per_class, scores
-from ..evaluation.predictions import of_logits
-from ..inference import text_logits
+from ..evaluation.predictions import of_logits, text_logits
 from ..models import Fits, architecture, build
 from ..runs.baselines import baselines
 from ..runs.crossfit import CrossFit

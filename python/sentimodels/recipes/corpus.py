@@ -16,10 +16,10 @@ from sentitok.datasets import TokenDataset
 from ..config import CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
 from ..errors import CheckpointError, SentiError
+from ..runs.directory import read_json
 from ..runs.families import LANGUAGE_MODEL
 from ..runs.language_directory import SOURCES, end_of_start, load_tokenizer, tokenizer_of_start
 from ..runs.lineage import own_sources, record_of
-from ..runs.manifest import read_json
 from ..tasks.masked import share_read
 from ..text.corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash
 from ..text.documents import kind_of

@@ -21,9 +21,8 @@ from ..errors import CheckpointError, ConfigError, DataError
 from ..evaluation.metrics import scores
 from ..evaluation.predictions import Predictions, Predictor, answer
 from ..predictor import load_predictor
-from ..runs.config import merge
 from ..runs.ensemble import members_of, predictor_hash, read_ensemble
-from ..runs.families import CLASSIFIER, check_there, resolve
+from ..runs.families import CLASSIFIER, check_there, merge, resolve
 from ..runs.processes import check_alone
 from ..runs.report import records_of
 from ..runs.start import as_base

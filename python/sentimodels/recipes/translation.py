@@ -16,11 +16,10 @@ from ..config import TranslationConfig
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.translation import can_score, check_scorable, translation_scores
-from ..runs.directory import absolutize_paths, load_weights, metadata_of
+from ..runs.directory import absolutize_paths, check_unchanged, load_weights, metadata_of
 from ..runs.execute import Recipe
 from ..runs.language_directory import begin_with, load_tokenizer
 from ..runs.lineage import check_same_rows, record_of
-from ..runs.manifest import check_unchanged
 from ..tasks.seq2seq import Seq2Seq
 from ..text.pairs import end_of, joint_tokenizer
 from ..training.history import Fit

@@ -18,8 +18,7 @@ from torch import nn
 from ..config import RunConfig
 from ..data.table import Table
 from ..evaluation.metrics import majority, scores
-from ..evaluation.predictions import Predictions, of_logits
-from ..inference import text_logits
+from ..evaluation.predictions import Predictions, of_logits, text_logits
 from ..models import Fits, build
 from ..text.encoder import encoder_for
 from .families import resolve

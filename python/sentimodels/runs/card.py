@@ -15,13 +15,12 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError
 from ..evaluation.slices import wilson
 from ..models.language import language_model_shape
-from .directory import WEIGHTS
+from .directory import WEIGHTS, listed, manifest_hash, read_json
 from .ensemble import FILE, members_of, predictor_hash, read_ensemble, verify_ensemble
 from .families import CLASSIFIER, LANGUAGE_MODEL, SEQ2SEQ, TRANSLATOR, check_there, family_of, resolve
 from .group import is_group
 from .language_directory import SOURCES, load_tokenizer
 from .lineage import BASE
-from .manifest import listed, manifest_hash, read_json
 from .pretrained import without_folder
 from .verify import verify
 

@@ -19,12 +19,13 @@ name and renamed; `manifest.json` comes last, and then the state goes, so a dire
 without the other is whole.
 """
 
+import hashlib
 import json
 import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +37,7 @@ from safetensors.torch import save
 from torch import nn
 
 from ..config import RunConfig, Written
+from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..data.table import Labels
 from ..data.writers import write_atomically
@@ -43,9 +45,7 @@ from ..errors import CheckpointError
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.state import STATE, drop_shards
-from .config import FILES
-from .families import CLASSIFIER, check_there
-from .manifest import MANIFEST, check_unchanged, read_json, sha256_of, to_json, without
+from .families import CLASSIFIER, FILES, check_there, training_command
 from .pretrained import absolutize_arch
 
 __all__ = [
@@ -54,15 +54,22 @@ __all__ = [
     "absolutize_paths",
     "begin_run",
     "begun",
+    "check_unchanged",
     "finish_run",
     "finished",
     "git_state",
+    "listed",
     "load_run",
     "load_weights",
+    "manifest_hash",
     "metadata_of",
+    "read_json",
     "refuse_begun",
     "refuse_run",
+    "sha256_of",
+    "to_json",
     "versions",
+    "without",
 ]
 
 # In a run directory with `train.refit`: the run that chose the number of steps.
@@ -316,3 +323,90 @@ def load_weights(module: nn.Module, folder: Path) -> None:
         raise CheckpointError(f"{folder / WEIGHTS}: does not fit its configuration: {'; '.join(wrong[:3])}")
     with torch.no_grad():
         module.load_state_dict(tensors)
+
+
+MANIFEST = "manifest.json"
+
+
+def listed(folder: Path) -> dict[str, dict[str, Any]]:
+    """Returns what the manifest of a run says of each of its files: `bytes` and `sha256`.
+
+    Raises:
+        CheckpointError: if it is missing or damaged.
+    """
+    files = read_json(folder / MANIFEST).get("files")
+    if not isinstance(files, dict) or not all(map(_is_entry, files.values())):
+        raise CheckpointError(
+            f"{folder / MANIFEST}: damaged: it has not size and SHA-256 of every file; take a copy of the "
+            "run that is whole"
+        )
+    return files
+
+
+def _is_entry(value: object) -> bool:
+    """Whether a manifest says of a file what it should."""
+    return (
+        isinstance(value, dict) and type(value.get("bytes")) is int and isinstance(value.get("sha256"), str)
+    )
+
+
+def check_unchanged(folder: Path, names: Iterable[str] | None = None) -> None:
+    """Compares files of a run directory with what its manifest says.
+
+    Args:
+        folder: the run directory.
+        names: the files; without them all of the manifest that are there.
+
+    Raises:
+        CheckpointError: naming the first that is missing or differs.
+    """
+    files = listed(folder)
+    for name in names if names is not None else [name for name in files if (folder / name).is_file()]:
+        path = folder / name
+        if not path.is_file():
+            raise CheckpointError(f"{path}: missing; see senti verify {folder}")
+        if name not in files or sha256_of(path) != files[name]["sha256"]:
+            raise CheckpointError(f"{path}: changed since it was written; see senti verify {folder}")
+
+
+def manifest_hash(folder: Path) -> str | None:
+    """Returns the hash of a run's manifest, which changes with any of its files; `None` without one."""
+    path = folder / MANIFEST
+    return sha256_of(path) if path.is_file() else None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON file of a run directory.
+
+    Raises:
+        CheckpointError: if it is missing or damaged.
+    """
+    try:
+        value = json.loads(read_small(path))
+    except FileNotFoundError:
+        raise CheckpointError(without(path)) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: unreadable: {error}") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: expected an object")
+    return value
+
+
+def without(path: Path) -> str:
+    """Returns what a folder without one of its files is: no run, or one that has not finished."""
+    folder = path.parent
+    if not (folder / "config.toml").is_file():
+        return f"{folder}: no {path.name}; not a run directory"
+    command = training_command(folder)
+    return f"{folder}: no {path.name}; the run has not finished: senti {command} --resume {folder}"
+
+
+def to_json(value: Mapping[str, Any]) -> bytes:
+    """Returns the bytes of a JSON file of a run directory."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def sha256_of(path: Path) -> str:
+    """Returns the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

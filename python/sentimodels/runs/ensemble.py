@@ -24,7 +24,7 @@ from ..errors import CheckpointError, ConfigError
 from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
 from ..evaluation.predictions import Predictor, answer
 from ..evaluation.selection import select
-from .manifest import manifest_hash
+from .directory import manifest_hash
 from .verify import verify
 
 FILE = "ensemble.json"

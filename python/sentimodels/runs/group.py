@@ -23,11 +23,10 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError, TrainingError
 from .baselines import with_baseline
 from .directory import absolutize_paths, begun, finished, refuse_begun
-from .execute import Callbacks
+from .execute import Callbacks, resume, train
 from .families import resolve
 from .processes import check_alone
 from .tables import Tables, check_files, read_tables
-from .train import resume, train
 
 __all__ = [
     "Done",

@@ -29,10 +29,18 @@ from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..models.language import LanguageModule, build_language_model
 from ..text.special_tokens import known_end, special_ids
-from .config import read_toml
-from .directory import WEIGHTS, finished, load_weights, metadata_of, refuse_run
-from .families import LANGUAGE_MODEL, TRANSLATOR, Family, check_command, family_of
-from .manifest import MANIFEST, check_unchanged, read_json, to_json
+from .directory import (
+    MANIFEST,
+    WEIGHTS,
+    check_unchanged,
+    finished,
+    load_weights,
+    metadata_of,
+    read_json,
+    refuse_run,
+    to_json,
+)
+from .families import LANGUAGE_MODEL, TRANSLATOR, Family, check_command, family_of, read_toml
 
 __all__ = [
     "SOURCES",

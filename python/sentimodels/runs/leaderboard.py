@@ -17,11 +17,18 @@ from ..data.record import TrainingRecord
 from ..errors import CheckpointError, ConfigError
 from ..tasks.classification import MONITOR
 from ..training.state import STATE
-from .config import read_toml
-from .directory import FIRST
-from .families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, Family, check_there, family_of
+from .directory import FIRST, MANIFEST, read_json
+from .families import (
+    ALIGNMENT,
+    CLASSIFIER,
+    LANGUAGE_MODEL,
+    TRANSLATOR,
+    Family,
+    check_there,
+    family_of,
+    read_toml,
+)
 from .lineage import own_sources
-from .manifest import MANIFEST, read_json
 
 __all__ = ["BOARDS", "leaderboard"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..data.record import ENCODED, JSON_NAME, TEXTS_NAME, Source, TrainingRecord
 from ..data.table import Table
 from ..errors import CheckpointError, DataError
-from .manifest import read_json
+from .directory import read_json
 
 __all__ = ["BASE", "check_same_rows", "check_unlearned", "own_sources", "record_of", "sources_of_start"]
 

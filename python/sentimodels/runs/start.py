@@ -25,10 +25,18 @@ from ..errors import CheckpointError, ConfigError
 from ..models import ARCHITECTURES, HF, Fits
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.optimizer import is_table
-from .config import merge, read_toml, written
-from .directory import WEIGHTS, HasFingerprint
-from .families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, check_there, family_of
-from .manifest import MANIFEST, check_unchanged
+from .directory import MANIFEST, WEIGHTS, HasFingerprint, check_unchanged
+from .families import (
+    ALIGNMENT,
+    CLASSIFIER,
+    LANGUAGE_MODEL,
+    TRANSLATOR,
+    check_there,
+    family_of,
+    merge,
+    read_toml,
+    written,
+)
 from .pretrained import check_pooling, load_pretrained, same_arch, tensor_names
 
 __all__ = [

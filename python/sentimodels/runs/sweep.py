@@ -17,9 +17,8 @@ from ..config import RunConfig
 from ..errors import ConfigError
 from ..tasks.classification import MONITOR
 from . import group
-from .config import set_value
 from .execute import Callbacks
-from .families import resolve
+from .families import resolve, set_value
 from .start import as_base, as_wide_as_vectors
 from .tables import Tables, check_files
 

@@ -26,9 +26,11 @@ from ..data.row_buffer import Blank
 from ..data.split import NEAR_AT_MOST as _NEAR_AT_MOST
 from ..data.split import Units, count_of, divide, folds, labels_not_in_each
 from ..data.table import Labels, Table, listed
-from ..errors import ConfigError, DataError
+from ..errors import CheckpointError, ConfigError, DataError
+from .families import CLASSIFIER
+from .lineage import check_same_rows
 
-__all__ = ["Tables", "Taught", "check_files", "example_of", "read_tables"]
+__all__ = ["Tables", "Taught", "check_files", "common_rows", "example_of", "read_tables"]
 
 # Of fewer rows a tenth judges too coarsely: 1,000 rows know a difference to about 3 points.
 _TEST_OF_ROWS = 10_000
@@ -457,3 +459,27 @@ def _runs(text: str, size: int) -> set[str]:
         words, joined = text.split(), " "
     runs = (joined.join(words[i : i + size]) for i in range(len(words) - size + 1))
     return {run for run in runs if len(run) <= _LONGEST and all(c.isalnum() or c == " " for c in run)}
+
+
+def common_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
+    """Reads the validation rows of runs and, where all have the same, their test rows.
+
+    Args:
+        runs: run directories.
+
+    Raises:
+        ConfigError: if the runs have no validation rows, or different ones.
+        CheckpointError: if one is no classifier, their data has changed since, or a record is unreadable.
+    """
+    configs = [CLASSIFIER.load(run) for run in runs]  # of a language model this says what it is
+    records = [TrainingRecord.load(run) for run in runs]
+    same = {role: len({record.identity(role) for record in records}) == 1 for role in ("valid", "test")}
+    if not same["valid"] or records[0].identity("valid") is None:
+        said = "different validation rows" if not same["valid"] else "no validation rows"
+        raise ConfigError(f"the runs have {said}; name a file of rows to choose on: --dev FILE")
+    tables = read_tables(configs[0])
+    now = tables.record()
+    check_same_rows(runs[0], now)
+    if tables.valid is None or now.identity("valid") != records[0].identity("valid"):
+        raise CheckpointError(f"{runs[0]}: its validation rows have changed since; name a file: --dev FILE")
+    return tables.valid, tables.test if same["test"] and tables.judged_on_test else None

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ..config import TASKS, RunConfig, TaskSection
 from ..data.encoded import Encoded
-from ..tasks.class_weights import settled
-from ..tasks.classification import LabelTask, TaskRows
+from ..tasks.classification import LabelTask, TaskRows, ordered_weights
 from .tables import Tables
 
 __all__ = ["settled_task", "task_of"]
@@ -28,7 +27,7 @@ def settled_task(config: RunConfig, names: Sequence[str]) -> TaskSection:
     weights = getattr(config.task, "class_weights", None)
     if weights is None:
         return config.task
-    return config.task.model_copy(update={"class_weights": settled(weights, names)})
+    return config.task.model_copy(update={"class_weights": ordered_weights(weights, names)})
 
 
 def task_of(

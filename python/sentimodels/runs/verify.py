@@ -12,9 +12,8 @@ from ..data.readers import read_table
 from ..data.record import TrainingRecord
 from ..text.encoder import load_encoder
 from ..training.state import STATE
-from .directory import FIRST, UNFINISHED, WEIGHTS, metadata_of
+from .directory import FIRST, MANIFEST, UNFINISHED, WEIGHTS, listed, metadata_of, sha256_of
 from .families import CLASSIFIER, check_there, family_of
-from .manifest import MANIFEST, listed, sha256_of
 
 __all__ = ["changed_data", "verify"]
 

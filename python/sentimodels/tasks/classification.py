@@ -5,8 +5,13 @@ mixed rows (Guo et al. 2019), two dropout passes that must agree (R-Drop, Liang 
 classes, and classes drawn equally often.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import csv
+import io
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,17 +22,33 @@ from torch import Tensor, nn
 
 from ..config import ClassificationConfig, RunConfig, TrainConfig, TrainingPlan
 from ..data.encoded import Batch, Encoded, batches
+from ..data.opening import read_small
+from ..data.row_buffer import as_label
+from ..data.separated import SEPARATORS
 from ..errors import ConfigError
-from ..inference import text_logits
+from ..evaluation.predictions import text_logits
 from ..nn.embedding import Mixing
 from ..training.device import use_bfloat16
 from ..training.task import Evaluation, NotFiniteError, Task
-from .class_weights import balanced, numbers
 
 __all__ = [
-    "LOSSES", "MONITOR", "Classification", "LabelTask", "TaskRows", "distance", "mixed", "of_rows", "one_hot",
-    "summed", "validation_scores",
-]  # fmt: skip
+    "LOSSES",
+    "MONITOR",
+    "Classification",
+    "LabelTask",
+    "TaskRows",
+    "Weights",
+    "balanced_weights",
+    "class_weights",
+    "distance",
+    "mixed",
+    "of_rows",
+    "one_hot",
+    "ordered_weights",
+    "read_weights",
+    "summed",
+    "validation_scores",
+]
 
 # The score that decides which weights are best.
 MONITOR = "val_macro_f1"
@@ -103,11 +124,11 @@ class Classification:
         self.on_answers = on_answers
         self.config, self.train, self.n_classes = config, train, n_classes
         self.texts, self.labels, self.valid, self.valid_labels = texts, labels, valid, valid_labels
-        weights = numbers(config.class_weights, labels, n_classes)
+        weights = class_weights(config.class_weights, labels, n_classes)
         self._class_weights = None if weights is None else torch.tensor(weights, dtype=torch.float32)
         self._row_weights: NDArray[np.float64] | None = None
         if config.sampler == "balanced":
-            self._row_weights = balanced(labels, n_classes)[labels][texts.text_of_row]
+            self._row_weights = balanced_weights(labels, n_classes)[labels][texts.text_of_row]
         self._prepared: nn.Module | None = None
         self._mixing: list[Mixing] = []
 
@@ -313,3 +334,112 @@ def validation_scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) ->
         "val_accuracy": float((answers == labels).mean()),
         "val_macro_f1": float(f1_score(labels, answers, average="macro", zero_division=0)),
     }
+
+
+# Class weights: a word, numbers in the order of the labels, or a number for each name. `read_weights` reads
+# what people type, `ordered_weights` turns names into the order of the labels, `class_weights` is what the
+# loss and the sampler take.
+
+
+Weights = str | tuple[float, ...] | dict[str, float]
+
+_SHAPES = (
+    "none, balanced, numbers as 1,2 in the order of the labels, or a file of them: "
+    "JSON, TOML, or CSV with the lines label,weight"
+)
+
+
+def read_weights(text: str) -> Weights:
+    """Reads what was typed: `none`, `balanced`, `1,2`, or the name of a file.
+
+    Raises:
+        ConfigError: if it is none of these.
+    """
+    if text in ("none", "balanced"):
+        return text
+    weights = _numbers_in(text)
+    if weights is not None:
+        return weights
+    path = Path(text)
+    if not path.is_file():
+        raise ConfigError(f"class weights {text!r}: expected {_SHAPES}")
+    return _weights_of_file(path)
+
+
+def _numbers_in(text: str) -> tuple[float, ...] | None:
+    try:
+        return tuple(float(part) for part in text.strip().strip("[]()").split(","))
+    except ValueError:
+        return None
+
+
+def _weights_of_file(path: Path) -> Weights:
+    """Reads a list or names with weights."""
+    try:
+        text = read_small(path)
+        if path.suffix == ".json":
+            value = json.loads(text)
+        elif path.suffix == ".toml":
+            value = tomllib.loads(text)
+            value = value.get("class_weights", value)
+        else:
+            separator = next((one for one in SEPARATORS if one in text.partition("\n")[0]), ",")
+            rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+            if any(len(row) != 2 for row in rows):
+                wrong = next(row for row in rows if len(row) != 2)
+                raise ValueError(f"{separator.join(wrong)!r} is not a label and its weight")
+            # A header is a line whose second field is no number.
+            value = {name: float(weight) for name, weight in rows[_n_headers(rows) :]}
+        if isinstance(value, Mapping):
+            return {as_label(str(name)): float(weight) for name, weight in value.items()}
+        return tuple(float(weight) for weight in value)
+    except (ValueError, TypeError) as error:  # of JSON, TOML and UTF-8 too
+        raise ConfigError(f"{path}: no class weights ({error}); expected {_SHAPES}") from error
+
+
+def _n_headers(rows: Sequence[Sequence[str]]) -> int:
+    return int(bool(rows) and len(rows[0]) == 2 and _numbers_in(rows[0][1]) is None)
+
+
+def ordered_weights(weights: Weights, names: Sequence[str]) -> str | tuple[float, ...]:
+    """Returns weights in the order of the labels.
+
+    Raises:
+        ConfigError: if a label has none, a name is no label, or their number is another.
+    """
+    if isinstance(weights, str):
+        return weights
+    known = ", ".join(map(repr, names))
+    if isinstance(weights, dict):
+        unknown = [name for name in weights if name not in names]
+        without = [name for name in names if name not in weights]
+        if unknown:
+            raise ConfigError(f"task.class_weights: {unknown[0]!r} is no label; the labels are {known}")
+        if without:
+            raise ConfigError(f"task.class_weights: no weight for the label {without[0]!r}")
+        return tuple(weights[name] for name in names)
+    if len(weights) != len(names):
+        raise ConfigError(f"task.class_weights: {len(weights)} weights for {len(names)} classes: {known}")
+    return weights
+
+
+def balanced_weights(labels: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+    """Returns weights with which every class that occurs counts the same."""
+    count = np.bincount(labels, minlength=n_classes)
+    weights: NDArray[np.float64] = len(labels) / (np.maximum(count, 1) * max(1, (count > 0).sum()))
+    return weights
+
+
+def class_weights(weights: Weights, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.float64] | None:
+    """Returns the weight of each class, or `None` where all are 1.
+
+    Raises:
+        ConfigError: if there are not as many as classes.
+    """
+    if isinstance(weights, str):
+        return None if weights == "none" else balanced_weights(labels, n_classes)
+    if isinstance(weights, dict):
+        raise ConfigError("task.class_weights: names need the labels of the data; give numbers here")
+    if len(weights) != n_classes:
+        raise ConfigError(f"task.class_weights: {len(weights)} weights for {n_classes} classes")
+    return np.array(weights, dtype=np.float64)

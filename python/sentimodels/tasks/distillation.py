@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..config import ClassificationConfig, DistillationConfig, RunConfig, TrainConfig, TrainingPlan
 from ..data.encoded import Batch, Encoded
-from ..inference import text_logits
+from ..evaluation.predictions import text_logits
 from ..training.device import use_bfloat16
 from ..training.task import Evaluation, NotFiniteError
 from .classification import Classification, TaskRows, evaluation

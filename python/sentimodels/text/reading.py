@@ -15,7 +15,7 @@ from sentitok.spelling import readable, spelled_tokens
 from ..data.normalization import Aligned, align
 from .encoder import TextEncoder
 from .hashed_ngrams import HashedNgrams
-from .open_vocabulary import OpenVocabulary
+from .vocabulary import OpenVocabulary
 from .words import WordCutter, WordNgrams
 
 __all__ = ["ReadToken", "plain_words", "read_tokens", "unknown_parts"]

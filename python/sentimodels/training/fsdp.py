@@ -32,8 +32,8 @@ from torch.distributed.tensor import DTensor
 from ..config import LanguageConfig, TrainingPlan
 from ..errors import CheckpointError, ConfigError, TrainingError
 from .distributed import Distributed
-from .ema import EMA
 from .history import Fit, Progress
+from .optimizer import EMA
 from .state import STATE, drop_shards, load_state, random_state, restore_random, save_state
 from .task import Cuts, Evaluation, NotFiniteError, Task
 from .trainer import Trainer, _Run

@@ -22,9 +22,8 @@ from ..config import LoopConfig, OptimConfig
 from ..errors import CheckpointError, TrainingError
 from .device import use_bfloat16
 from .distributed import Distributed, world_of
-from .ema import EMA
 from .history import Fit, History, Progress, Record
-from .optimizer import OPTIMIZERS, Optimizers, check_possible, clip, divide, make_sparse, norm_of, rate
+from .optimizer import EMA, OPTIMIZERS, Optimizers, check_possible, clip, divide, make_sparse, norm_of, rate
 from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
 from .task import Cuts, Evaluation, NotFiniteError, Task, Tells, counted
 

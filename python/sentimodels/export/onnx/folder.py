@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from ...classifier import Classifier
 from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError, ExportError
-from ...runs.directory import versions
-from ...runs.manifest import manifest_hash, to_json
+from ...runs.directory import manifest_hash, to_json, versions
 from .graph import portable, refuse
 from .reader import ABOUT, FORMAT, OnnxReader
 

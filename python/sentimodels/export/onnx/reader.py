@@ -22,8 +22,7 @@ from ...data.normalization import prepared
 from ...data.opening import read_small
 from ...errors import CheckpointError
 from ...text.ngrams import NgramIndex
-from ...text.open_vocabulary import OpenVocabulary
-from ...text.vocabulary import Subwords, Vocabulary
+from ...text.vocabulary import OpenVocabulary, Subwords, Vocabulary
 
 __all__ = ["ABOUT", "FORMAT", "OnnxReader"]
 

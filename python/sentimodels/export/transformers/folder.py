@@ -26,10 +26,9 @@ from ...data.opening import read_small
 from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError
 from ...models.language import build_language_model, language_model_shape
-from ...runs.directory import finish_run
+from ...runs.directory import finish_run, to_json
 from ...runs.families import LANGUAGE_MODEL
 from ...runs.language_directory import LoadedModel, begin_language_run
-from ...runs.manifest import to_json
 from ...text.special_tokens import known_end, masked_tokens, special_ids
 from ...text.vocabulary import as_saved
 from . import LAYOUTS, Layout

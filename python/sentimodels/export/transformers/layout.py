@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...config import LanguageConfig
 from ...errors import CheckpointError, ConfigError
-from ...runs.config import written
+from ...runs.families import written
 
 __all__ = [
     "ACTIVATIONS",
