@@ -31,10 +31,8 @@ from result import append, data_folder, verdict
 from steps import AGAIN, after, aligned, cpu_seconds, pretrained, trained
 
 from sentimodels.alignment.judge import Judged, compare, judge, samples_of
-from sentimodels.alignment.openings import divide, encode, read_openings
-from sentimodels.alignment.reward import load_reward
-from sentimodels.alignment.rollout import Drawing
-from sentimodels.alignment.sources import Seen
+from sentimodels.alignment.openings import Seen, divide, encode, read_openings
+from sentimodels.alignment.rollout import Drawing, load_reward
 from sentimodels.config import AlignConfig
 from sentimodels.data.readers import read_table
 from sentimodels.data.split import split

@@ -1,6 +1,6 @@
 """Rows that need no training: the mixture that dev chooses, and models with a memory of phrases.
 
-Members are chosen greedily on dev (`evaluation/selection.py`): which runs, weights, temperature, among all
+Members are chosen greedily on dev (`runs/ensemble.py`): which runs, weights, temperature, among all
 runs whose answers `run.py` left in runs/bench. The choice is scored on dev with members that the other half
 chose, and on the sealed part by members that all of dev chose. The memory holds Kaggle's whole training
 file, so it is scored on Kaggle's test alone.
@@ -17,9 +17,8 @@ from run import Job, jobs
 from train_one import by_group, halves_of, scored
 
 from sentimodels.data import read_table
-from sentimodels.evaluation.phrase_memory import PhraseMemory
-from sentimodels.evaluation.predictions import Predictions, binary_view
-from sentimodels.evaluation.selection import Selection, crossed, select
+from sentimodels.evaluation.predictions import PhraseMemory, Predictions, binary_view
+from sentimodels.runs.ensemble import Selection, crossed, select
 
 COMMAND = "python benches/models/run.py mixture"
 PLACES = ("dev", "sealed", "kaggle", "sst5")

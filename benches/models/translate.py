@@ -35,11 +35,10 @@ from steps import AGAIN, after, cpu_seconds, translated
 from sentimodels.config import TranslationConfig
 from sentimodels.data.parallel import ParallelText, read_parallel, split_pairs
 from sentimodels.evaluation.translation import bleu_tokenizer, translation_scores
-from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.directory import finished
 from sentimodels.runs.execute import Callbacks, train
 from sentimodels.runs.families import TRANSLATOR, read_toml, set_value
-from sentimodels.translator import Translator
+from sentimodels.translator import Translator, evaluate_translation
 
 SEEDS = 3
 

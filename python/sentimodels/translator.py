@@ -1,14 +1,14 @@
-"""`Translator`: a translation run that answers: texts in, their best translations out.
+"""`Translator`: a translation run that answers: texts in, their best translations out, scored if asked.
 
 Sources of like length are searched together, a bounded number of places at a time; each gets what it
-would get alone. An empty text is its own translation, so that lines stay in step. Not for training
-(`recipes/translation.py`).
+would get alone. An empty text is its own translation, so that lines stay in step.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -19,10 +19,13 @@ from sentitok import Tokenizer
 
 from .arguments import texts_of
 from .config import LanguageConfig, NextTokenConfig, Seq2SeqConfig, TranslationConfig
+from .config.translation import BleuTokenizer
+from .data.parallel import ParallelText
+from .data.record import TrainingRecord
 from .errors import ConfigError, DataError
+from .evaluation.translation import check_scorable, translation_scores
 from .generation.beam import BeamOptions, Hypothesis, beam_search
-from .generation.encoder_decoder import EncoderDecoder
-from .generation.prompted import Prompted
+from .generation.pair_formats import EncoderDecoder, Prompted
 from .generation.streaming import decoded
 from .models.language import build_language_model
 from .models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
@@ -33,7 +36,15 @@ from .text.pairs import Rows, encode_rows, end_of
 from .text.vocabulary import Inputs
 from .training.device import device_of
 
-__all__ = ["Translation", "Translator", "beam_options", "build_translation_model", "format_of", "search"]
+__all__ = [
+    "Translation",
+    "Translator",
+    "beam_options",
+    "build_translation_model",
+    "evaluate_translation",
+    "format_of",
+    "search",
+]
 
 # Padded source tokens times beams of one batch.
 _PLACES = 8_192
@@ -224,3 +235,50 @@ def _groups(lengths: NDArray[np.int64], places: int, *, alike: bool) -> list[NDA
             groups.append(order[start:place])
             start = place
     return groups
+
+
+def evaluate_translation(
+    run: Path | str,
+    pairs: ParallelText,
+    *,
+    device: str = "cpu",
+    bleu_tokenizer: str | None = None,
+    **given: Any,
+) -> tuple[dict[str, Any], list[str]]:
+    """Translates the sources of pairs and scores them against their targets.
+
+    Args:
+        run: the run directory.
+        pairs: sources and references.
+        device: where it computes.
+        bleu_tokenizer: sacrebleu's name of a tokenizer, or `auto`; `None`: that of the run.
+        given: `beam`, `norm`, `alpha` or `early_stop`, where they differ from those of the run.
+
+    Returns:
+        Scores with their signatures, how it was searched, the seconds that took, and how many of the
+        pairs were trained on; and the translations.
+
+    Raises:
+        DataError: if the run, or one that it started from, was trained on a file of them.
+        ConfigError: if sacrebleu or the tokenizer is not installed, or there is no such tokenizer.
+        SentiError: if the run cannot be loaded.
+    """
+    translator = Translator.load(run, device=device)
+    words = bleu_tokenizer or translator.config.task.bleu_tokenizer
+    if words not in get_args(BleuTokenizer):
+        names = ", ".join(get_args(BleuTokenizer))
+        raise ConfigError(f"--bleu-tokenizer {words}: no such tokenizer; expected one of {names}")
+    check_scorable(words)
+    record, table = TrainingRecord.load(Path(run)), pairs.table()
+    for read in (table, *pairs.sides()):
+        if record.learned_from(read).any():
+            who = str(run) if record.learner_of(read) == "run" else f"the run that {run} started from"
+            raise DataError(f"{pairs.name}: {who} was trained on it, so it cannot be scored on it")
+    options = beam_options(translator.config.task, **given)
+    began = time.perf_counter()
+    translations = [ranked[0].text for ranked in translator.translate(pairs.sources, **given)]
+    seconds = time.perf_counter() - began
+    searched = {"beam": options.beam, "norm": options.norm, "alpha": options.alpha}
+    scores = translation_scores(translations, pairs.targets, tokenizer=words)
+    seen = int(record.seen(table).sum())
+    return {**scores, "seen": seen, "search": searched, "seconds": seconds}, translations

@@ -8,7 +8,7 @@ import torch
 
 from animals import config_of, write_corpus
 from sentimodels.cli.command import Output
-from sentimodels.cli.dry_run import dry_run_of
+from sentimodels.cli.launch import dry_run_of
 from sentimodels.config import OptimConfig, TrainConfig
 from sentimodels.runs.execute import config_warnings, recipe_of
 

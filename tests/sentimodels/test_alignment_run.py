@@ -16,8 +16,7 @@ from sentimodels.alignment.judge import compare, distinct_n, judge, warnings
 from sentimodels.alignment.methods import METHODS, Setup
 from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.ppo_loss import kl_divergence
-from sentimodels.alignment.reward import Reward, weights_of
-from sentimodels.alignment.rollout import Drawing
+from sentimodels.alignment.rollout import Drawing, Reward, weights_of
 from sentimodels.config import AlignConfig, PPOConfig
 from sentimodels.data.table import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError

@@ -17,14 +17,15 @@ from sentimodels.runs.families import LANGUAGE_MODEL
 from sentimodels.tasks.next_token import rows_of
 from sentimodels.text.documents import Documents
 from sentimodels.text.packed import (
+    ArrayFile,
     FeistelPermutation,
     PackedSplit,
     RowOrder,
     SplitWriter,
     held_out,
+    mapped,
     training_plan,
 )
-from sentimodels.text.token_writer import ArrayFile, mapped
 from sentitok import encode_files, train_bpe
 from sentitok.datasets import TokenDataset
 from token_corpora import corpus_of, documents_of, texts_of, write

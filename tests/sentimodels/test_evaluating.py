@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from sentimodels.tasks.evaluating import evaluating, loss_scores
-from sentimodels.training.task import NotFiniteError
+from sentimodels.training.trainer import NotFiniteError
 
 
 @pytest.mark.parametrize("training", [True, False])

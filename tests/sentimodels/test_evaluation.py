@@ -17,8 +17,14 @@ from sentimodels.data.normalization import fold
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.evaluation.calibration import softmax
 from sentimodels.evaluation.metrics import scores
-from sentimodels.evaluation.phrase_memory import MODEL_SHARE, PhraseMemory, WithMemory
-from sentimodels.evaluation.predictions import Predictions, binary_view, predict
+from sentimodels.evaluation.predictions import (
+    MODEL_SHARE,
+    PhraseMemory,
+    Predictions,
+    WithMemory,
+    binary_view,
+    predict,
+)
 from sentimodels.predictor import load_predictor
 from sentimodels.runs.directory import manifest_hash
 from sentimodels.runs.ensemble import Ensemble, fit_weights, members_of

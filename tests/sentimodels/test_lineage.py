@@ -18,13 +18,13 @@ from sentimodels.data import TrainingRecord, read_table
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, DataError
 from sentimodels.recipes.distillation import resolve_distillation
-from sentimodels.recipes.translation_evaluation import evaluate_translation
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR, resolve
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.start import as_base, as_grown, as_translator
+from sentimodels.translator import evaluate_translation
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2}
 

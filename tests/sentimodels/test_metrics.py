@@ -21,12 +21,15 @@ from sentimodels.evaluation.calibration import (
     softmax,
     with_temperature,
 )
-from sentimodels.evaluation.intervals import holm, intervals, mcnemar, paired
 from sentimodels.evaluation.metrics import (
     by_length,
     confusion,
+    holm,
+    intervals,
     is_ordinal,
     majority,
+    mcnemar,
+    paired,
     per_class,
     scores,
     worst,
@@ -207,7 +210,7 @@ def test_intervals_are_those_of_the_slow_definition(n_groups: int | None, n_clas
 def test_intervals_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     p = random_predictions(5, 50, 3)
     whole = intervals(p, n_replicates=40)
-    monkeypatch.setattr("sentimodels.evaluation.intervals._CELLS_AT_ONCE", 120)
+    monkeypatch.setattr("sentimodels.evaluation.metrics._CELLS_AT_ONCE", 120)
     assert intervals(p, n_replicates=40) == whole
 
 

@@ -16,7 +16,7 @@ from labelled_reviews import rows
 from sentimodels.config import DataConfig
 from sentimodels.data.normalization import align, normalize
 from sentimodels.data.table import Labels, Table
-from sentimodels.evaluation.phrase_memory import PhraseMemory
+from sentimodels.evaluation.predictions import PhraseMemory
 from sentimodels.runs.families import resolve
 from sentimodels.text.encoder import TextEncoder, encoder_for
 from sentimodels.text.reading import plain_words, read_tokens

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sentimodels.cli import align, pretrain, train, translate_train
+from sentimodels.cli import align, pretrain, train, translate
 from sentimodels.cli.options import tree_of
 from sentimodels.config import (
     ALIGN_TASKS,
@@ -56,7 +56,7 @@ IN_PRETRAIN = {
 COMMANDS = [
     (train, OF_TRAIN, {f"model.{name}" for name in ("pooling", "attention", "positions", "char_ngrams")}),
     (pretrain, OF_PRETRAIN, IN_PRETRAIN),
-    (translate_train, OF_TRANSLATE, set()),
+    (translate, OF_TRANSLATE, set()),
     (align, OF_ALIGN, set()),
 ]
 # Defaults that are no value.
@@ -87,7 +87,7 @@ def test_each_flagged_field_is_an_option_with_its_help(
     ("command", "settled"),
     [
         (train, resolve({"arch": "lstm"})), (pretrain, LANGUAGE_MODEL.resolve({})),
-        (translate_train, TRANSLATOR.resolve({})),
+        (translate, TRANSLATOR.resolve({})),
         (align, ALIGNMENT.resolve({"task": {"reward_run": "runs/reviews"}})),
     ],
     ids=IDS,

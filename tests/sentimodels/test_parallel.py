@@ -9,8 +9,7 @@ import pytest
 from sentimodels.config import ParallelConfig
 from sentimodels.data.parallel import read_parallel, split_pairs
 from sentimodels.errors import ConfigError, DataError
-from sentimodels.generation.encoder_decoder import EncoderDecoder
-from sentimodels.generation.prompted import Prompted
+from sentimodels.generation.pair_formats import EncoderDecoder, Prompted
 from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer, plan
 from sentimodels.text.special_tokens import known_end

@@ -15,10 +15,9 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.plots import KINDS, Asked, drawing, save
 from sentimodels.plots.answers import calibration, confusion_matrices, rows_of
-from sentimodels.plots.histories import History, read_history, series, smooth, trained_on
 from sentimodels.plots.reached import Reached, accuracy, read_reached
 from sentimodels.plots.texts import label_histogram, length_histogram
-from sentimodels.plots.training import curves, rates
+from sentimodels.plots.training import History, curves, rates, read_history, series, smooth, trained_on
 from sentitok.figures import canvas
 
 

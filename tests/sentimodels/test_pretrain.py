@@ -16,7 +16,7 @@ from animals import config_of, write_corpus
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.models.language import build_language_model
 from sentimodels.nn.backbone import set_recompute
-from sentimodels.recipes.corpus import rows_in
+from sentimodels.runs.corpus import rows_in
 from sentimodels.runs.directory import read_json
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import LANGUAGE_MODEL

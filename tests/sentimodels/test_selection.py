@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sentimodels.errors import DataError
-from sentimodels.evaluation.selection import crossed, select
+from sentimodels.runs.ensemble import crossed, select
 
 N = 600
 

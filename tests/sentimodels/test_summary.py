@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sentimodels.cli.display import drawn, logged
+from sentimodels.cli.launch import drawn, logged
 from sentimodels.cli.summary import seeds_summary, verdict
-from sentimodels.runs.baselines import gain
+from sentimodels.runs.judging import gain
 
 
 def screen(width: int, records: list[dict[str, Any]]) -> list[str]:

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sentimodels.config import OptimConfig, TrainConfig, TrainingPlan
-from sentimodels.training.task import Evaluation
-from sentimodels.training.trainer import Trainer
+from sentimodels.training.trainer import Evaluation, Trainer
 
 TEXT = torch.tensor(list(b"the cat sat on the mat and the dog sat on the cat; " * 40))
 

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from sentimodels.config import OptimConfig, TrainConfig, TrainingPlan
 from sentimodels.errors import TrainingError
-from sentimodels.training.task import Evaluation
-from sentimodels.training.trainer import Trainer
+from sentimodels.training.trainer import Evaluation, Trainer
 
 X = torch.randn(64, 5, generator=torch.Generator().manual_seed(1))
 Y = X @ torch.tensor([1.0, -2.0, 0.5, 0.0, 3.0]) + 0.25

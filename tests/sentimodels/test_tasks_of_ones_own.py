@@ -19,8 +19,7 @@ from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.nn.token_heads import MaskedTokenHead, NextTokenHead
 from sentimodels.text.vocabulary import Inputs
-from sentimodels.training.task import Evaluation
-from sentimodels.training.trainer import Trainer
+from sentimodels.training.trainer import Evaluation, Trainer
 
 V, MASK_ID, WIDTH = 30, 29, 12
 PRE = {"norm_order": "pre", "positions": "rotary"}

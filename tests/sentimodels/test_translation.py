@@ -16,21 +16,19 @@ from sentimodels.config import ParallelConfig, Seq2SeqConfig, TranslationTrainCo
 from sentimodels.data.exclusion import hash_file_of
 from sentimodels.data.parallel import read_parallel
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
-from sentimodels.generation.encoder_decoder import EncoderDecoder
-from sentimodels.generation.prompted import Prompted
+from sentimodels.generation.pair_formats import EncoderDecoder, Prompted
 from sentimodels.models.language import build_language_model
 from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.nn.cross_entropy import IGNORED
-from sentimodels.recipes.translation_evaluation import evaluate_translation
-from sentimodels.recipes.translation_pairs import read_pairs
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR
+from sentimodels.runs.pairs import read_pairs
 from sentimodels.runs.start import as_translator
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
 from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer
 from sentimodels.text.vocabulary import Inputs
-from sentimodels.translator import Translator
+from sentimodels.translator import Translator, evaluate_translation
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sentimodels.data import Table, split
 from sentimodels.data.normalization import copy_key, fold
 from sentimodels.data.split import Units, divide, folds
 from sentimodels.errors import DataError
-from sentimodels.runs.crossfit import CrossFit
+from sentimodels.runs.judging import CrossFit
 from sentimodels.runs.tables import Tables
 
 WORDS = ["good", "bad", "film", "plot", "actor", "scene", "story", "music", "drama", "cast"]

@@ -16,10 +16,10 @@ from sentimodels.errors import ConfigError
 from sentimodels.evaluation.calibration import softmax
 from sentimodels.evaluation.metrics import scores
 from sentimodels.evaluation.predictions import of_logits
-from sentimodels.runs.crossfit import CrossFit
 from sentimodels.runs.directory import CROSSFIT
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
+from sentimodels.runs.judging import CrossFit
 from sentimodels.runs.refit import refit, settled
 from sentimodels.runs.tables import Tables
 

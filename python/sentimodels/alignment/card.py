@@ -11,7 +11,7 @@ from ..runs.card import about_of, base_of, differing, ending, model_of, name_of,
 from ..runs.families import ALIGNMENT, LANGUAGE_MODEL
 from ..runs.lineage import BASE
 from .judge import SAMPLES
-from .reward import weights_of
+from .rollout import weights_of
 
 __all__ = ["alignment_card"]
 

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from ..config import AlignTrainConfig, DPOConfig, TrainingPlan
 from ..models.language import CausalModel
-from .actor_critic import at_answers
-from .ppo_loss import token_log_probs
+from .ppo_loss import at_answers, token_log_probs
 from .preferences import PairBatch, PairRows
 
 __all__ = ["Preferences", "answer_log_probs", "dpo_loss", "dpo_rewards", "plan_of"]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ..config import JudgedConfig
 from ..models.language import CausalModel
-from .actor_critic import at_answers
-from .ppo_loss import kl_divergence
+from .ppo_loss import at_answers, kl_divergence
 from .rollout import Answers, Drawing
 
 __all__ = ["SAMPLES", "Judged", "compare", "distinct_n", "judge", "samples_of", "summary_of", "warnings"]

@@ -21,12 +21,10 @@ from ..runs.language_directory import LoadedModel
 from ..training.history import Fit
 from ..training.trainer import Record, Trainer
 from .dpo import Preferences, plan_of
-from .openings import Parts, divide, encode, read_openings
+from .openings import Parts, Seen, divide, encode, read_openings
 from .ppo import PPO
 from .preferences import encode_pairs, read_preferences, texts_of
-from .reward import Reward
-from .rollout import Drawing
-from .sources import Seen
+from .rollout import Drawing, Reward
 
 __all__ = ["METHODS", "Method", "Setup"]
 

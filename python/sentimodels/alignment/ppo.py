@@ -25,9 +25,17 @@ from ..training.distributed import Distributed
 from ..training.history import Fit, History, Progress, Record
 from ..training.optimizer import Optimizers, check_possible, clip, make_sparse, norm_of, rate
 from ..training.state import load_state, load_weights, save_state, weights_of
-from .actor_critic import ActorCritic, PolicyOutput
 from .judge import distinct_n, spread
-from .ppo_loss import AdaptiveKL, clipped_policy_loss, clipped_value_loss, gae, text_rewards, whiten
+from .ppo_loss import (
+    ActorCritic,
+    AdaptiveKL,
+    PolicyOutput,
+    clipped_policy_loss,
+    clipped_value_loss,
+    gae,
+    text_rewards,
+    whiten,
+)
 from .rollout import Answers, Drawing
 
 __all__ = ["PPO"]

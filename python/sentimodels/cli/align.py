@@ -14,10 +14,8 @@ import typer
 
 from sentitok.cli.output import lines, number, sized, table
 
-from .alignment_scores import preferred, score_rows
 from .command import AsJson, Command, Output, Quiet, Traceback, examples
-from .dry_run import dry_run_of
-from .launch import run, trees
+from .launch import dry_run_of, run, trees
 from .options import (
     Assignments,
     ConfigFile,
@@ -29,6 +27,7 @@ from .options import (
     tree_of,
     with_options,
 )
+from .summary import preferred, score_rows
 from .tables import shortened
 
 __all__ = ["register"]

@@ -32,7 +32,7 @@ COMMANDS = {
     "runs": ("runs", "List the runs of a folder, best validation macro-F1 first."),
     "evaluate": ("evaluate", "Score a run on a labelled file."),
     "errors": ("errors", "Show the worst errors of a run on a labelled file."),
-    "submit": ("submit", "Write predictions as a Kaggle submission."),
+    "submit": ("evaluate", "Write predictions as a Kaggle submission."),
     "predict": ("predict", "Predict the label of each text."),
     "explain": ("explain", "Show what each token of a text adds to the answer of a run."),
     "generate": ("generate", "Continue texts with a language model."),

@@ -90,8 +90,7 @@ def compare(
     by Holm's method. McNemar's test takes rows as independent: if rows have groups, rely
     on the bootstrap.
     """
-    from ..evaluation.intervals import holm, intervals, paired
-    from ..evaluation.metrics import scores
+    from ..evaluation.metrics import holm, intervals, paired, scores
 
     if len(runs) < 2:
         raise UsageError("give two runs or more; `senti evaluate` scores one")

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Command, Quiet, Traceback, examples
-from .dry_run import dry_run_of
-from .launch import output_of_first, run, trees, varying_defaults
+from .launch import dry_run_of, output_of_first, run, trees, varying_defaults
 from .options import (
     MODEL,
     Assignments,

@@ -77,9 +77,8 @@ def ensemble(
     """
     from ..data.split import Units
     from ..evaluation.metrics import scores
-    from ..evaluation.selection import crossed
     from ..predictor import load_predictor
-    from ..runs.ensemble import Ensemble, members_of
+    from ..runs.ensemble import Ensemble, crossed, members_of
     from ..runs.report import evaluate
 
     if len(runs) < 2:

@@ -1,9 +1,8 @@
-"""`senti evaluate`: how well a run answers one file.
+"""`senti evaluate`: how well a run answers one file; `senti submit`: its answers as a Kaggle submission.
 
 Not for the errors one by one (`errors.py`), nor for several runs (`compare.py`), nor for answers without
-scores (`predict.py`, `submit.py`).
-`evaluate` may write its predictions to a file, from which `compare` and `plot` draw without asking the
-model again.
+scores (`predict.py`). `evaluate` may write its predictions to a file, from which `compare` and `plot` draw
+without asking the model again.
 """
 
 from pathlib import Path
@@ -25,6 +24,7 @@ from .command import (
     announce,
     examples,
     put,
+    put_file,
     refuse_input,
 )
 from .errors import error_grid, note_cut
@@ -41,8 +41,7 @@ from .tables import (
 
 if TYPE_CHECKING:
     from ..data import Table
-    from ..evaluation.phrase_memory import PhraseMemory
-    from ..evaluation.predictions import Predictions, Predictor
+    from ..evaluation.predictions import PhraseMemory, Predictions, Predictor
 
 # The table in the folder of --plots.
 _CONFUSION = "confusion.csv"
@@ -93,7 +92,7 @@ def memory_of(output: Output, path: Path | None, predictor: "Predictor") -> "Phr
     """Reads the training file whose phrases are to be remembered."""
     if path is None:
         return None
-    from ..evaluation.phrase_memory import PhraseMemory
+    from ..evaluation.predictions import PhraseMemory
 
     return PhraseMemory(read(output, path), predictor.labels)
 
@@ -321,6 +320,54 @@ def _calibration_grid(bins: list[dict[str, Any]]) -> Any:
     return grid("Calibration", ["probability", "rows", "mean probability", "accuracy"], rows)
 
 
+@reads(without=("label_column", "group_column", "limit", "skip", "clean"))
+def submit(
+    run: Run,
+    file: Annotated[Path, typer.Argument(metavar="TEST", help="Test file of the competition.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Submission file to write.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--form",
+            help="Columns to write: movie-reviews (PhraseId,Sentiment) or imdb (Id,Category).",
+            metavar="NAME",
+        ),
+    ] = "movie-reviews",
+    memory: Annotated[
+        Path | None,
+        typer.Option(
+            "--memory",
+            metavar="TRAIN",
+            help="Give phrases that occur in this training file the labels they have there.",
+        ),
+    ] = None,
+    reading: Reading = NO_READING,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write predictions as a Kaggle submission."""
+    from ..data.sst import SUBMISSIONS, submission
+    from ..data.writers import write_atomically
+
+    if form not in SUBMISSIONS:
+        raise UsageError(f"--form {form}: expected one of {', '.join(SUBMISSIONS)}")
+    refuse_input(out, [file, *([memory] if memory is not None else [])])
+    output = Output("senti.submit/1", as_json=as_json, quiet=quiet)
+    announce(out, output, force=force)
+    table = read(output, file, run=run, unlabelled="keep", **reading)
+    predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
+    chosen = with_memory or predictions
+    named = chosen.labels.decode(chosen.predicted.tolist())
+    data = submission(form, table.ids, named).encode()
+    put_file(out, lambda path: write_atomically(path, data), force=force, keep=True)
+    value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}
+    output.result(
+        value, f"written  {out}: {counted(len(named), 'row')}, {','.join(SUBMISSIONS[form])}", str(out)
+    )
+
+
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
@@ -333,3 +380,12 @@ def register(app: typer.Typer) -> None:
             "senti evaluate runs/gpt valid.csv --memory train.csv",
         ),
     )(evaluate)
+    app.command(
+        "submit",
+        cls=Command,
+        no_args_is_help=True,
+        epilog=examples(
+            "senti submit runs/gpt test.csv -o submission.csv",
+            "senti submit runs/gpt test.csv -o submission.csv --form imdb",
+        ),
+    )(submit)

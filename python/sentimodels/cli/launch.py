@@ -1,9 +1,10 @@
-"""What the commands that train share: settings, what a run calls while it goes, the run, and its summary."""
+"""What the commands that train share: settings, the run or a trial of it, the live display, the summary."""
 
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -12,16 +13,31 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from sentitok.cli.output import bytes_text, counted, lines, number, peak_memory, table
 from sentitok.cli.process import complain
 from sentitok.cli.signals import STOPPED
 
 from .command import Output, UsageError
-from .display import display
+from .summary import said_of
 
 if TYPE_CHECKING:
-    from ..runs.execute import Callbacks
+    from rich.console import Console
 
-__all__ = ["Stopper", "output_of_first", "run", "say_stopped", "trees", "varying_defaults", "watched"]
+    from ..config import RunConfig
+    from ..runs.execute import Callbacks, Recipe
+    from ..runs.tables import Tables
+
+__all__ = [
+    "Stopper",
+    "dry_run_of",
+    "dry_run_of_sweep",
+    "output_of_first",
+    "run",
+    "say_stopped",
+    "trees",
+    "varying_defaults",
+    "watched",
+]
 
 
 # What the shell gives for a process that Ctrl-C ended.
@@ -58,8 +74,8 @@ class Stopper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)
+        for signum, before in self._before.items():
+            signal.signal(signum, before)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGTERM:
@@ -92,7 +108,7 @@ class _Unheard(Output):
 
 def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
     """Returns the output of a command that `torchrun` may have started several times."""
-    from ..runs.processes import is_first
+    from ..training.distributed import is_first
 
     if is_first():
         return Output(schema, as_json=as_json, quiet=quiet)
@@ -127,7 +143,7 @@ def watched(output: Output, stopper: Stopper, replaces: Path | None = None) -> "
         replaces: a folder whose run is renamed, so that another can begin there.
     """
     from ..runs.execute import Callbacks
-    from ..runs.processes import is_first
+    from ..training.distributed import is_first
 
     aside: AbstractContextManager[None] = nullcontext()
     if replaces is not None and is_first():
@@ -193,3 +209,192 @@ def varying_defaults(of_task: str) -> dict[str, str]:
         for section, values in row.settings(of_task).items()
         for name in values
     }
+
+
+Draw = Callable[[dict[str, Any]], None]
+
+# Seconds between two lines of a log, at least.
+_QUIET = 10.0
+
+
+@contextmanager
+def display(output: Output) -> Iterator[Draw]:
+    """Yields a callback that shows how training goes; it does nothing where nobody looks."""
+    if not output.human:
+        yield lambda _: None
+        return
+    if not sys.stderr.isatty():
+        yield logged(complain)
+        return
+    from rich.console import Console
+
+    with drawn(Console(stderr=True)) as draw:
+        yield draw
+
+
+def logged(write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> Draw:
+    """Returns the callback that writes lines: loss, speed and the time left; scores at each evaluation."""
+    written: float | None = None
+
+    def draw(record: dict[str, Any]) -> None:
+        nonlocal written
+        now = clock()
+        if "monitor" in record:
+            write(_scores(record))
+        elif written is None or now - written >= _QUIET:
+            at = f"step {number(record['step'])}/{number(record['total_steps'])}"
+            write(f"{at}: {_loss(record)} {_speed(record)}, {_left(record)} left")
+            written = now
+
+    return draw
+
+
+def _loss(record: dict[str, Any]) -> str:
+    if "reward_mean" in record:  # of answers that were drawn; never without the divergence
+        return f"reward {record['reward_mean']:.3f} kl {record['kl']:.2f} lr {record['lr']:.1e}"
+    return f"loss {record['loss']:.4f} lr {record['lr']:.1e}"
+
+
+def _speed(record: dict[str, Any]) -> str:
+    return f"{number(round(record['tokens'] / max(record['seconds'], 1e-9)))} tok/s"
+
+
+def _left(record: dict[str, Any]) -> str:
+    """Returns the time that the steps to come take at the speed so far; early stopping makes it less."""
+    step = max(record["step"], 1)
+    seconds = round(record["seconds"] * (record["total_steps"] - step) / step)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _scores(record: dict[str, Any]) -> str:
+    """Writes the scores of an evaluation."""
+    names = [name for name in record if name.startswith("val_")]
+    said = ", ".join(f"{said_of(name).removeprefix('validation ')} {record[name]:.4f}" for name in names)
+    return f"step {number(record['step'])}: validation {said}"
+
+
+@contextmanager
+def drawn(console: "Console") -> Iterator[Draw]:
+    """Yields the callback that draws on a console."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    columns = (
+        TextColumn("{task.fields[at]}"),
+        BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4)),
+        TextColumn("{task.fields[loss]}"),
+        TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
+        TimeRemainingColumn(table_column=Column(no_wrap=True, min_width=7)),
+    )
+    with Progress(*columns, console=console, transient=True, expand=True) as bar:
+        task = bar.add_task("train", total=None, at="preparing", loss="")
+        last = ""
+
+        def draw(record: dict[str, Any]) -> None:
+            nonlocal last
+            if "loss" in record:
+                last = _loss(record)
+            if "monitor" in record:
+                bar.console.print(_scores(record), highlight=False)
+            bar.update(
+                task, completed=record["step"], total=record["total_steps"],
+                at=f"step {record['step']}/{record['total_steps']}", loss=f"{last} {_speed(record)}".strip(),
+            )  # fmt: skip
+
+        yield draw
+
+
+# What people call some of what is planned.
+_NAMES = {
+    "seconds": "time", "memory_bytes": "peak memory", "tokens_per_second": "tokens/s",
+    "rows_per_second": "rows/s",
+}  # fmt: skip
+_NEXT = ("next", "the same command without --dry-run")
+
+
+def dry_run_of(output: Output, recipe: "Recipe[Any]", runs: int = 1) -> None:
+    """Tries a run and prints what was seen; of several that differ little, one is tried for all.
+
+    Raises:
+        Exit: with 1, if the model does not fit into memory.
+    """
+    from ..runs.plan import plan
+
+    planned = plan(recipe, output.note)
+    if runs > 1:
+        planned = {"runs": runs, **planned}
+        if "seconds" in planned:
+            planned["seconds"] = round(planned["seconds"] * runs, 1)
+    planned.setdefault("memory_bytes", peak_memory() or 0)
+    fits = planned["fits"]
+    shown = {key: value for key, value in planned.items() if key != "fits"}
+    pairs = [(_NAMES.get(key, key.replace("_", " ")), _said(key, value)) for key, value in shown.items()]
+    if not fits:
+        output.note(
+            f"does not fit: {bytes_text(planned['memory_bytes'])} and more are needed; take a smaller model "
+            "(--preset) or batch (--batch-size), or a device with more memory"
+        )
+    output.result(planned, lines([*pairs, *([_NEXT] if fits else [])]), str(planned.get("parameters", "")))
+    if not fits:
+        raise typer.Exit(1)
+
+
+def dry_run_of_sweep(
+    output: Output, choices: "list[tuple[dict[str, Any], RunConfig]]", tables: "Tables", budget: float | None
+) -> None:
+    """Tries the runs of a sweep: prints a line for each combination, and what all of them take.
+
+    Raises:
+        Exit: with 1, if a model does not fit into memory.
+    """
+    from ..runs.plan import plan_sweep
+
+    planned = plan_sweep(choices, tables, budget)
+    planned["memory_bytes"] = max(
+        peak_memory() or 0, *(one.get("memory_bytes", 0) for one in planned["combinations"])
+    )
+    some = planned["combinations"]
+    keys = list(some[0]["values"])
+    text = table(
+        [*keys, "parameters", "steps", "seconds"],
+        [
+            [
+                *one["values"].values(),
+                *(number(one[key]) if key in one else "-" for key in ("parameters", "steps")),
+                f"{one['seconds']:.1f}" if one["fits"] else "does not fit",
+            ]
+            for one in some
+        ],
+    )
+    if len(some) < planned["runs"]:
+        text += f"\n{counted(len(some), 'combination')} of {number(planned['runs'])}, spread over the grid"
+    pairs = [
+        ("train rows", number(some[0]["train_rows"])), ("valid rows", number(some[0]["valid_rows"])),
+        ("runs", number(planned["runs"])), ("time", _said("seconds", planned["seconds"])),
+        ("peak memory", _said("memory_bytes", planned["memory_bytes"])),
+    ]  # fmt: skip
+    if planned["budget"] is not None:
+        pairs.append(
+            ("budget", f"{_time(planned['budget'])}, about {counted(planned['within_budget'], 'run')}")
+        )
+    pairs.append(_NEXT)
+    output.result(planned, f"{text}\n\n{lines(pairs)}", str(planned["runs"]))
+    if not planned["fits"]:
+        raise typer.Exit(1)
+
+
+def _said(key: str, value: object) -> str:
+    """Writes a value for people."""
+    if key == "memory_bytes" and isinstance(value, int):
+        return bytes_text(value)
+    if key == "seconds" and isinstance(value, (int, float)):
+        return f"about {_time(value)}"
+    return number(value) if isinstance(value, (int, float)) else str(value)
+
+
+def _time(seconds: float) -> str:
+    """Writes seconds in the unit that suits them."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.1f} {unit}"
+    return f"{seconds:.1f} s"

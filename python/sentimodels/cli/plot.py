@@ -133,7 +133,7 @@ def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
 
     Where that differs, or the task, names say it: losses of masked and of next tokens cannot be compared.
     """
-    from ..plots.histories import read_history, task_of, trained_on
+    from ..plots.training import read_history, task_of, trained_on
 
     tasks = {name: task_of(run) for name, run in names.items()}
     sets = {name: trained_on(run) for name, run in names.items()}
@@ -160,8 +160,8 @@ def _named(name: str, task: str | None, data: str | None) -> str:
 
 def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
     """Returns what each run reached, and the file whose rows judged, where all have the same."""
-    from ..plots.histories import trained_on
     from ..plots.reached import read_reached
+    from ..plots.training import trained_on
 
     sets = {trained_on(run) for run in names.values()}
     on = sets.pop() if len(sets) == 1 else None
@@ -169,7 +169,7 @@ def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
 
 
 def _labels(table: "Table") -> dict[str, int]:
-    from .data_stats import label_counts
+    from .data import label_counts
 
     table.labelled()
     return label_counts(table)

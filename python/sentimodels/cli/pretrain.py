@@ -14,8 +14,7 @@ import typer
 from sentitok.cli.output import counted, lines, number, sized, table
 
 from .command import AsJson, Command, Quiet, Traceback, examples
-from .dry_run import dry_run_of
-from .launch import output_of_first, run, trees
+from .launch import dry_run_of, output_of_first, run, trees
 from .options import (
     Assignments,
     ConfigFile,

@@ -4,6 +4,7 @@ Not for reports on a file (`evaluate.py`). A difference counts only outside its 
 rows that judge, which chose nothing; for several seeds over seeds and rows together.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -216,3 +217,27 @@ def _said(gains: dict[str, tuple[float, float]]) -> str:
         word = "beats" if gain > half else "is below" if gain < -half else "is within noise of"
         said.append(f"{word} {name} ({100 * gain:+.1f} ± {100 * half:.1f} points)")
     return ", ".join(said)
+
+
+SCORES = {
+    "reward_mean": "reward, mean", "reward_median": "reward, median", "reward_std": "reward, deviation",
+    "kl": "KL from the base, nats an answer", "distinct_1": "distinct-1", "distinct_2": "distinct-2",
+    "length": "tokens of an answer",
+}  # fmt: skip
+
+
+def score_rows(outcome: Mapping[str, Any]) -> list[list[str]]:
+    """Returns name, value before and value after of each score that there is."""
+    before, after = outcome["before"], outcome["after"]
+    return [
+        [name, f"{before[key]:.3f}", f"{after[key]:.3f}"] for key, name in SCORES.items() if key in before
+    ]
+
+
+def preferred(preferences: Mapping[str, float]) -> str:
+    """Returns how often, and by how much, chosen answers are preferred to rejected ones."""
+    return (
+        f"{100 * preferences['accuracy']:.1f} %, margin {preferences['margin']:.3f} (implicit rewards "
+        f"{preferences['reward_chosen']:.3f} and {preferences['reward_rejected']:.3f}), "
+        f"loss {preferences['loss']:.4f}"
+    )

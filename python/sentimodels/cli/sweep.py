@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
-from .dry_run import dry_run_of_sweep
-from .launch import Stopper, trees, watched
+from .launch import Stopper, dry_run_of_sweep, trees, watched
 from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
 from .train import options, say_group, settled
 

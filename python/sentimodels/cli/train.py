@@ -101,7 +101,7 @@ def train(
     if dry_run:
         from ..runs.execute import recipe_of
         from ..runs.group import runs_of_folds
-        from .dry_run import dry_run_of
+        from .launch import dry_run_of
 
         runs = list(runs_of_folds(resolved).values()) if in_folds else [resolved] * seeds
         rows = None if in_folds else tables
@@ -145,8 +145,8 @@ def settled(
         return resolved, None
     from ..runs.auto import choose, without_architecture
     from ..runs.group import refuse
-    from ..runs.processes import check_alone
     from ..runs.tables import check_files, read_tables
+    from ..training.distributed import check_alone
 
     check_alone("arch auto", "name an architecture: --arch gpt")
     data = without_architecture(*given)

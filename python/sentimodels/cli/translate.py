@@ -1,17 +1,18 @@
 """`senti translate`: train a translation model, translate texts with it, score it with BLEU and chrF.
 
 Three commands of a group, as `senti data` has them, so that no word has to be guessed to be a command or
-a run directory. Not for training (`translate_train.py`) nor for search (`generation/beam.py`).
+a run directory. Training is `recipes/translation.py`, search `generation/beam.py`.
 """
 
 import sys
 from collections.abc import Iterator, Sequence
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentitok.cli.output import json_line, lines, number
+from sentitok.cli.output import json_line, lines, number, sized
 from sentitok.cli.process import to_stdout
 
 from .command import (
@@ -23,21 +24,33 @@ from .command import (
     Output,
     Quiet,
     Traceback,
+    UsageError,
     announce,
     examples,
     put_file,
     refuse_input,
     size,
 )
-from .options import with_options
+from .launch import dry_run_of, output_of_first, run, trees
+from .options import (
+    Assignments,
+    ConfigFile,
+    DryRun,
+    ForceRun,
+    Resumed,
+    parameters,
+    refuse_others,
+    tree_of,
+    unused_options,
+    with_options,
+)
 from .predict import at_once, chunks, lines_of_stdin
 from .tables import Device, Encoding, Format, Header, MaxLineBytes, Separator
-from .translate_train import options, score_lines, train
 
 if TYPE_CHECKING:
     from ..translator import Translation
 
-__all__ = ["register"]
+__all__ = ["options", "register", "score_lines", "train"]
 
 SourceColumn = Annotated[
     str | None,
@@ -215,7 +228,7 @@ def evaluate(
     """
     from ..data.parallel import read_parallel
     from ..data.writers import write_texts
-    from ..recipes.translation_evaluation import evaluate_translation
+    from ..translator import evaluate_translation
 
     output = Output("senti.translate-evaluate/1", as_json=as_json, quiet=quiet)
     refuse_input(out, files)
@@ -240,6 +253,106 @@ def evaluate(
     if out is not None:  # last: where it cannot be written, the scores are there
         texts = [f"{_line(one)}\n" for one in translations]
         put_file(out, lambda path: write_texts(path, texts), force=force, keep=True)
+
+
+# What suits translation, whatever its section says (`runs/families.py`).
+_DEFAULTS = {"optim.lr": 0.001}
+
+
+def train(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILES", help="File of sources and file of targets, or one table."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Run directory to write. [default: runs/ARCH]"),
+    ] = None,
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--valid",
+            metavar="FILE",
+            help="File of validation sources and, given again, of their targets; or one table. [default: a "
+            "share of the training pairs]",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
+    resume: Resumed = None,
+    dry_run: DryRun = False,
+    force: ForceRun = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+    **given: Any,
+) -> None:
+    """Train a translation model on parallel text.
+
+    One tokenizer for both sides is trained, unless --tokenizer or --init gives one. The best step by
+    validation loss is kept, or by BLEU with --monitor bleu. Ctrl-C saves the run; senti translate train
+    --resume DIR continues it.
+    """
+    from ..runs.families import TRANSLATOR, merge
+    from ..runs.start import as_translator
+
+    output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)
+    flags = tree_of({**given, "data__train": files, "data__valid": valid})
+    if resume is not None:
+        refuse_others(flags, out, config, set_, "--force" * force)
+        run(output, "translate train", resume, None, _train_summary)
+        return
+    for note in unused_options(flags):
+        output.note(note)
+    asked = trees(config, set_ or [], flags)
+    resolved = TRANSLATOR.resolve(as_translator(merge(asked)), *asked)
+    if not resolved.data.train:
+        raise UsageError("no training pairs: give a file of sources and one of targets, or one table")
+    if dry_run:
+        from ..runs.execute import recipe_of
+
+        dry_run_of(output, recipe_of(resolved))
+        return
+    run(output, "translate train", out or Path("runs") / resolved.arch, resolved, _train_summary, force=force)
+
+
+def options() -> Iterator[tuple[str, Parameter]]:
+    """Yields the options that the configuration of a translation run has, by key."""
+    from ..config import Seq2SeqConfig, TranslationConfig
+
+    return parameters(TranslationConfig, [Seq2SeqConfig], defaults=_DEFAULTS)
+
+
+def _train_summary(about: dict[str, Any], folder: Path) -> str:
+    """Writes what people want to know of a run."""
+    fit, pairs = about["fit"], about["pairs"]
+    counts = ", ".join(f"{number(n)} {name.replace('_', ' ')}" for name, n in pairs.items() if n)
+    speed = number(round(fit["tokens"] / max(fit["seconds"], 1e-9)))
+    rows = [
+        ("architecture", f"{about['arch']}, {number(about['parameters'])} parameters"),
+        ("vocabulary", f"{number(about['vocabulary'])} tokens"),
+        ("pairs", counts),
+        ("steps", f"{number(fit['steps'])} ({fit['stop']}), best at {number(fit['best_step'])}"),
+        ("speed", f"{speed} tokens/s, padding {100 * fit['padding']:.1f} %"),
+        ("seconds", f"{fit['seconds']:.1f} steps"),
+        *score_lines(about["valid"], "validation "),
+    ]
+    following = f'echo "A sentence." | senti translate text {folder}'
+    return f"{lines(rows)}\n\n{lines([('written', sized(folder)), ('next', following)])}"
+
+
+def score_lines(scores: dict[str, Any], part: str = "") -> list[tuple[str, str]]:
+    """Writes scores, with sacrebleu's signatures."""
+    rows = []
+    if "loss" in scores:
+        said = f"{scores['loss']:.4f} nats a token, perplexity {scores['perplexity']:.2f}"
+        rows.append((f"{part}loss", said))
+    for name, title in (("bleu", "BLEU"), ("chrf", "chrF")):
+        if name in scores:
+            signature = scores.get("signatures", {}).get(name)
+            told = f"  ({signature})" if signature else ""
+            rows.append((f"{part}{title}", f"{scores[name]:.2f}{told}"))
+    return rows
 
 
 def register(app: typer.Typer) -> None:

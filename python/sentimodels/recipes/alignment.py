@@ -13,9 +13,8 @@ from sentitok import Tokenizer
 
 from ..alignment.judge import SAMPLES, compare, judge, samples_of
 from ..alignment.methods import METHODS, Setup
-from ..alignment.reward import load_reward
-from ..alignment.rollout import Drawing
-from ..alignment.sources import sources_of
+from ..alignment.openings import sources_of
+from ..alignment.rollout import Drawing, load_reward
 from ..config import AlignConfig
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
@@ -26,9 +25,9 @@ from ..runs.ensemble import predictor_hash
 from ..runs.execute import Recipe
 from ..runs.families import ALIGNMENT
 from ..runs.language_directory import SOURCES, begin_with, load_language_model
-from ..runs.processes import check_alone
 from ..text.special_tokens import known_end
 from ..training.device import device_of
+from ..training.distributed import check_alone
 from ..training.history import Fit
 
 __all__ = ["AlignmentRecipe"]

@@ -19,22 +19,20 @@ from ..data.split import Units, count_of
 from ..data.table import Table
 from ..errors import ConfigError
 from ..evaluation.calibration import fit_temperature
-from ..evaluation.intervals import intervals
-from ..evaluation.metrics import per_class, scores
+from ..evaluation.metrics import intervals, per_class, scores
 from ..evaluation.predictions import of_logits, text_logits
 from ..models import Fits, architecture, build
-from ..runs.baselines import baselines
-from ..runs.crossfit import CrossFit
 from ..runs.directory import absolutize_paths, begin_run
 from ..runs.execute import Recipe
+from ..runs.judging import CrossFit, baselines
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
-from ..runs.processes import check_alone
 from ..runs.start import encoder_of_start, first_weights
 from ..runs.tables import Tables, check_files, example_of, read_tables
 from ..runs.tasks import settled_task, task_of
 from ..tasks.classification import LabelTask
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, vectors_for
 from ..training.device import use_bfloat16
+from ..training.distributed import check_alone
 from ..training.history import Fit, write_record
 from ..training.state import STATE, load_state
 

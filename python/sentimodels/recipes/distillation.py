@@ -23,11 +23,11 @@ from ..evaluation.predictions import Predictions, Predictor, answer
 from ..predictor import load_predictor
 from ..runs.ensemble import members_of, predictor_hash, read_ensemble
 from ..runs.families import CLASSIFIER, check_there, merge, resolve
-from ..runs.processes import check_alone
 from ..runs.report import records_of
 from ..runs.start import as_base
 from ..runs.tables import Tables, Taught
 from ..tasks.distillation import apart
+from ..training.distributed import check_alone
 from .classification import ClassificationRecipe
 
 __all__ = ["DistillationRecipe", "resolve_distillation", "taught_tables"]

@@ -17,6 +17,7 @@ from ..config import LanguageConfig, MaskedConfig
 from ..errors import ConfigError
 from ..models.language import LanguageModule, build_language_model, language_model_shape
 from ..nn.backbone import set_recompute
+from ..runs.corpus import TOKENS, check_same_corpus, notes_of, rows_in, with_end_of_start
 from ..runs.directory import absolutize_paths
 from ..runs.execute import Recipe
 from ..runs.language_directory import (
@@ -35,7 +36,6 @@ from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
 from ..training.history import FORMULA, Fit, mfu, peak_of, read_records, working_parameters
 from ..training.optimizer import check_possible
-from .corpus import TOKENS, check_same_corpus, notes_of, rows_in, with_end_of_start
 
 __all__ = ["PretrainingRecipe"]
 

@@ -20,11 +20,11 @@ from ..runs.directory import absolutize_paths, check_unchanged, load_weights, me
 from ..runs.execute import Recipe
 from ..runs.language_directory import begin_with, load_tokenizer
 from ..runs.lineage import check_same_rows, record_of
+from ..runs.pairs import read_pairs, training_pairs, validation_pairs
 from ..tasks.seq2seq import Seq2Seq
 from ..text.pairs import end_of, joint_tokenizer
 from ..training.history import Fit
 from ..translator import Translator, build_translation_model, format_of
-from .translation_pairs import read_pairs, training_pairs, validation_pairs
 
 __all__ = ["TranslationRecipe"]
 

@@ -1,9 +1,8 @@
 """`Ensemble`: a weighted mean of several models' probabilities, weights fitted on dev.
 
-Not for training members together. The weights are those of a mixture, fitted by expectation
-maximisation on the log loss of dev, which is convex in them; then one temperature. Or members are
-chosen as well, by greedy forward selection (`evaluation/selection.py`). On disk it is one JSON file
-that names its members, with the hash of each one's manifest; nothing is copied.
+The weights are those of a mixture, fitted by expectation maximisation on the log loss of dev, which is convex
+in them; then one temperature. Or members are chosen as well, by greedy forward selection (`select`). On disk
+it is one JSON file that names its members, with the hash of each one's manifest; nothing is copied.
 """
 
 import hashlib
@@ -20,10 +19,9 @@ from numpy.typing import NDArray
 from ..data.opening import read_small
 from ..data.table import Labels
 from ..data.writers import write_atomically
-from ..errors import CheckpointError, ConfigError
+from ..errors import CheckpointError, ConfigError, DataError
 from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
 from ..evaluation.predictions import Predictor, answer
-from ..evaluation.selection import select
 from .directory import manifest_hash
 from .verify import verify
 
@@ -217,3 +215,79 @@ def read_ensemble(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / FILE}: not an ensemble ({error})") from error
     return value
+
+
+# A mixture of so many parts is fine enough, whatever the number of models.
+_ADDED_AT_MOST = 50
+# In nats; below it a gain is rounding.
+_LEAST_GAIN = 1e-7
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Chosen models.
+
+    Attributes:
+        weights: share of each model, in the order given; most are 0.
+        temperature: of the mixture, fitted on the same rows.
+    """
+
+    weights: tuple[float, ...]
+    temperature: float
+
+    @property
+    def members(self) -> list[int]:
+        """Places of the models with a weight."""
+        return [place for place, weight in enumerate(self.weights) if weight]
+
+    def mix(self, probs: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Returns the mixture's `(n, n_classes)` probabilities; `probs` are those of all models."""
+        chosen = [(self.weights[place], probs[place].astype(np.float64)) for place in self.members]
+        mean = np.sum([weight * one for weight, one in chosen], axis=0)
+        return with_temperature(mean, self.temperature).astype(np.float32)
+
+
+def select(probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64]) -> Selection:
+    """Chooses models, weights and temperature on rows of dev.
+
+    Args:
+        probs: each model's `(n, n_classes)` probabilities of the same rows.
+        truth: `(n,)` class indices.
+
+    Raises:
+        DataError: if there is no model or no row.
+    """
+    if not probs or not len(truth):
+        raise DataError("a mixture is chosen among models, on rows with labels")
+    rows = np.arange(len(truth))
+    # What each model gave the truth; equal models are told apart by their places, the first counts.
+    given = np.stack([np.exp(log_probs(one)[rows, truth]) for one in probs])
+    total, counts, best = np.zeros(len(truth)), np.zeros(len(probs)), np.inf
+    for added in range(1, _ADDED_AT_MOST + 1):
+        losses = -np.log((total + given) / added).mean(axis=1)
+        place = int(losses.argmin())
+        if losses[place] > best - _LEAST_GAIN:
+            break
+        best = float(losses[place])
+        total += given[place]
+        counts[place] += 1
+    weights = tuple((counts / counts.sum()).tolist())
+    plain = Selection(weights, 1.0)
+    return Selection(weights, fit_temperature(log_probs(plain.mix(probs)), truth))
+
+
+def crossed(
+    probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64], first: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Returns probabilities of each half of dev from a mixture whose members the other half chose.
+
+    Args:
+        probs: as `select` takes them.
+        truth: `(n,)` class indices.
+        first: which rows are in the first half, as `Units.halves` says.
+    """
+    out = np.empty_like(probs[0])
+    for half in (first, ~first):
+        chosen = select([one[~half] for one in probs], truth[~half])
+        out[half] = chosen.mix([one[half] for one in probs])
+    return out

@@ -40,9 +40,9 @@ from ..training.history import Fit
 from ..training.optimizer import check_possible
 from ..training.state import STATE
 from ..training.trainer import Record, Trainer
-from .baselines import with_baseline
 from .directory import FIRST, METRICS, HasFingerprint, finish_run, finished, refuse_run
 from .families import CLASSIFIER, family_of
+from .judging import with_baseline
 from .tables import Tables
 
 __all__ = [

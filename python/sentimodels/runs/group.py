@@ -21,11 +21,11 @@ from ..data import Table
 from ..data.opening import read_small
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, TrainingError
-from .baselines import with_baseline
+from ..training.distributed import check_alone
 from .directory import absolutize_paths, begun, finished, refuse_begun
 from .execute import Callbacks, resume, train
 from .families import resolve
-from .processes import check_alone
+from .judging import with_baseline
 from .tables import Tables, check_files, read_tables
 
 __all__ = [

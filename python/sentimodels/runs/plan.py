@@ -19,11 +19,11 @@ import torch
 
 from ..config import RunConfig
 from ..training.device import restored_torch
+from ..training.distributed import check_alone
 from ..training.history import Record
 from ..training.optimizer import OPTIMIZERS
-from ..training.task import counted
+from ..training.trainer import counted
 from .execute import Callbacks, Recipe, assemble, recipe_of
-from .processes import check_alone
 from .tables import Tables
 
 __all__ = ["plan", "plan_sweep"]

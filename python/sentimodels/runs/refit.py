@@ -15,10 +15,10 @@ from ..config import RunConfig
 from ..data.opening import read_small
 from ..data.table import Table
 from ..errors import ConfigError
-from .baselines import with_baseline
 from .directory import FIRST, finished, refuse_begun
 from .execute import Callbacks, Recipe, execute, recipe_of
 from .families import CLASSIFIER
+from .judging import with_baseline
 from .lineage import check_same_rows
 from .tables import Tables, read_tables
 

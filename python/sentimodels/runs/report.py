@@ -15,10 +15,18 @@ from ..data.record import JSON_NAME, TrainingRecord
 from ..data.table import Table
 from ..errors import DataError
 from ..evaluation.calibration import brier, ece, reliability, with_temperature
-from ..evaluation.intervals import N_REPLICATES, intervals
-from ..evaluation.metrics import by_length, confusion, log_loss_rows, majority, per_class, scores, worst
-from ..evaluation.phrase_memory import PhraseMemory
-from ..evaluation.predictions import Predictions, Predictor, predict
+from ..evaluation.metrics import (
+    N_REPLICATES,
+    by_length,
+    confusion,
+    intervals,
+    log_loss_rows,
+    majority,
+    per_class,
+    scores,
+    worst,
+)
+from ..evaluation.predictions import PhraseMemory, Predictions, Predictor, predict
 from .ensemble import members_of
 
 COMPARED = "without case and spacing"

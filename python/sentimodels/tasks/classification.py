@@ -29,7 +29,7 @@ from ..errors import ConfigError
 from ..evaluation.predictions import text_logits
 from ..nn.embedding import Mixing
 from ..training.device import use_bfloat16
-from ..training.task import Evaluation, NotFiniteError, Task
+from ..training.trainer import Evaluation, NotFiniteError, Task
 
 __all__ = [
     "LOSSES",

@@ -18,7 +18,7 @@ from ..config import ClassificationConfig, DistillationConfig, RunConfig, TrainC
 from ..data.encoded import Batch, Encoded
 from ..evaluation.predictions import text_logits
 from ..training.device import use_bfloat16
-from ..training.task import Evaluation, NotFiniteError
+from ..training.trainer import Evaluation, NotFiniteError
 from .classification import Classification, TaskRows, evaluation
 
 __all__ = ["DISTANCES", "Distillation", "apart", "of_rows"]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ..training.task import NotFiniteError
+from ..training.trainer import NotFiniteError
 
 __all__ = ["evaluating", "loss_scores"]
 

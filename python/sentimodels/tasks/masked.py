@@ -23,7 +23,7 @@ from ..nn.cross_entropy import IGNORED
 from ..text.corpus import Corpus
 from ..text.packed import PackedSplit, RowOrder
 from ..text.special_tokens import MaskedTokens
-from ..training.task import Evaluation
+from ..training.trainer import Evaluation
 from .evaluating import evaluating, loss_scores
 
 __all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask", "share_read"]

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from ..config import TrainingPlan
 from ..models.language import CausalModel
 from ..nn.cross_entropy import IGNORED
-from ..text.baselines import bits_per_byte
 from ..text.corpus import Corpus
+from ..text.corpus_stats import bits_per_byte
 from ..text.packed import PackedSplit, RowOrder
-from ..training.task import Evaluation
+from ..training.trainer import Evaluation
 from .evaluating import evaluating, loss_scores
 
 __all__ = ["NextToken", "Rows", "rows_at_once", "rows_of"]

@@ -25,9 +25,8 @@ from ..data.record import ENCODED
 from ..errors import ConfigError, DataError
 from .corpus_stats import FACTS, Count, Facts, too_small
 from .documents import DOCUMENTS, Documents, of_shards, of_texts
-from .packed import PackedSplit, held_out
+from .packed import PackedSplit, TokenWriter, held_out
 from .special_tokens import end_of_document, masked_tokens
-from .token_writer import TokenWriter
 from .vocabulary import as_saved
 
 __all__ = ["Corpus", "is_encoded", "open_corpus", "prepare", "shards_hash"]

@@ -1,25 +1,27 @@
 """`Count`: divides the documents of a corpus between its parts and counts what they hold; `Facts` of it.
 
-Documents come from `documents.py`. One pass finds the rows of both parts, the bytes
-of the validation texts, what gzip makes of them, and how often each token occurs.
+Documents come from `documents.py`. One pass finds the rows of both parts, the bytes of the validation texts,
+what gzip makes of them, and how often each token occurs. `ValidText` and `unigram_loss` give the baselines.
 """
 
 import json
+import math
+import zlib
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..config import LanguageConfig
 from ..data.writers import write_atomically
 from ..errors import DataError
-from .baselines import ValidText, bits_per_byte, unigram_loss
 from .documents import Block
 from .packed import SplitWriter, held_out
 
-__all__ = ["FACTS", "Count", "Facts", "too_small"]
+__all__ = ["FACTS", "Count", "Facts", "ValidText", "bits_per_byte", "too_small", "unigram_loss"]
 
 FACTS = "corpus.json"
 # What makes more documents of a corpus, by its format.
@@ -140,3 +142,45 @@ def too_small(config: LanguageConfig, n_tokens: int) -> DataError:
         f"the training part has {n_tokens:,} tokens, fewer than one row of {config.data.context}: "
         "give a longer corpus, or lower --context"
     )
+
+
+# Level 9 with the header that gzip writes.
+_LEVEL, _GZIP = 9, 31
+
+
+@dataclass
+class ValidText:
+    """The bytes of the validation texts, and how few gzip makes of them, documents a line apart."""
+
+    n_bytes: int = 0
+    _packed: int = 0
+    _packer: "zlib._Compress" = field(default_factory=lambda: zlib.compressobj(_LEVEL, wbits=_GZIP))
+
+    def add(self, text: bytes) -> None:
+        """Adds a document."""
+        self.n_bytes += len(text)
+        self._packed += len(self._packer.compress(text + b"\n"))
+
+    def gzip_bytes(self) -> int:
+        """Ends the text; returns how many bytes gzip makes of it."""
+        self._packed += len(self._packer.flush())
+        return self._packed
+
+
+def unigram_loss(train: NDArray[np.int64], valid: NDArray[np.int64]) -> float:
+    """Returns the cross entropy, summed over tokens, of a unigram model; one is added to each count.
+
+    Both as bits per byte of the validation texts, which are the same whatever the tokenizer is; the text's
+    bytes are counted before it becomes tokens.
+
+    Args:
+        train: how often each id (V,) occurs in training.
+        valid: how often it occurs in what is scored.
+    """
+    log = np.log((train + 1) / (train.sum() + len(train)))
+    return float(-(valid * log).sum())
+
+
+def bits_per_byte(loss: float, n_bytes: int) -> float:
+    """Returns a loss in nats, summed over all tokens, as bits for each byte of the text."""
+    return loss / math.log(2) / max(1, n_bytes)

@@ -3,8 +3,8 @@
 One tokenizer reads both sides, so that names and numbers are the same tokens on both. A batch is so many
 places, padding included. Pairs are sorted by target and source length, equal ones in an order that the
 epoch draws, cut into batches, and the batches shuffled: every epoch has the same number of batches and next
-to no padding. Not for what a model reads of a pair (`generation/encoder_decoder.py`,
-`generation/prompted.py`).
+to no padding. Not for what a model reads of a pair (`generation/pair_formats.py`,
+`generation/pair_formats.py`).
 """
 
 from collections.abc import Sequence

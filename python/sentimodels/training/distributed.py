@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ..errors import ConfigError, DataError
 from .device import device_of
 
-__all__ = ["Distributed", "world_of"]
+__all__ = ["Distributed", "check_alone", "is_first", "n_processes", "world_of"]
 
 # Others wait while the first process evaluates.
 _PATIENCE = timedelta(hours=2)
@@ -216,3 +216,23 @@ class Distributed:
 def world_of(gathered: Mapping[str, Tensor]) -> int:
     """Returns of how many processes `Distributed.gather` put tensors together."""
     return 1 + max((int(name.partition("@")[2]) for name in gathered if "@" in name), default=0)
+
+
+def n_processes() -> int:
+    """Returns how many processes train together; 1 without torchrun."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_first() -> bool:
+    """Whether this is the process that evaluates, writes and prints."""
+    return n_processes() == 1 or os.environ.get("RANK", "0") == "0"
+
+
+def check_alone(what: str, remedy: str = "start it without torchrun") -> None:
+    """Refuses work that several processes cannot share.
+
+    Raises:
+        ConfigError: if there are several.
+    """
+    if n_processes() > 1:
+        raise ConfigError(f"WORLD_SIZE={n_processes()}: {what} needs one process; {remedy}")

@@ -35,8 +35,7 @@ from .distributed import Distributed
 from .history import Fit, Progress
 from .optimizer import EMA
 from .state import STATE, drop_shards, load_state, random_state, restore_random, save_state
-from .task import Cuts, Evaluation, NotFiniteError, Task
-from .trainer import Trainer, _Run
+from .trainer import Cuts, Evaluation, NotFiniteError, Task, Trainer, _Run
 
 __all__ = [
     "Parts",

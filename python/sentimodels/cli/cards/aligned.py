@@ -8,7 +8,7 @@ from typing import Any
 
 from sentitok.cli.output import number
 
-from ..alignment_scores import SCORES, preferred, score_rows
+from ..summary import SCORES, preferred, score_rows
 from .language import USES, model_table, reach, untested
 from .layout import (
     base_section,

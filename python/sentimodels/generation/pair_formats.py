@@ -1,8 +1,8 @@
-"""`Prompted`: how a causal model reads pairs: the source in a prompt, then the target as what follows.
+"""How a model reads pairs: `EncoderDecoder` on two sides; `Prompted`, a causal model, in one row.
 
-A row is the prompt (the source, then an answer marker, as a template says), the target and the end
+A prompted row is the prompt (the source, then an answer marker, as a template says), the target and the end
 marker; the loss is of the target and its end alone. A causal model looks at nothing to come, so padding
-on the right needs no mask. Not for an encoder-decoder (`encoder_decoder.py`).
+on the right needs no mask.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,13 @@ from torch import Tensor
 from sentitok import Tokenizer
 
 from ..models.language import CausalModel
+from ..models.seq2seq import Seq2SeqModel
 from ..nn.cross_entropy import IGNORED
 from ..nn.embedding import Learned
 from ..text.pairs import Pairs, Rows, encode_rows
-from .writers import CausalWriter
+from .writers import CausalWriter, Seq2SeqWriter
 
-__all__ = ["PromptBatch", "Prompted"]
+__all__ = ["EncoderDecoder", "PairBatch", "PromptBatch", "Prompted"]
 
 
 @dataclass(frozen=True)
@@ -116,3 +117,98 @@ class Prompted:
         device = next(model.parameters()).device
         prompts = [torch.from_numpy(sources[row].copy()).to(device) for row in rows.tolist()]
         return CausalWriter(model, prompts, pad_id=self.end_id)
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Some pairs, padded.
+
+    Attributes:
+        input_ids: (B, S), sources with their end.
+        target_ids: (B, T), targets from the start marker on.
+        mask: (B, S), True at tokens of the source; `None`: everywhere.
+        labels: (B, T), the token that follows each of `target_ids`, or `IGNORED`.
+        real: tokens in both.
+    """
+
+    input_ids: Tensor
+    target_ids: Tensor
+    mask: Tensor | None
+    labels: Tensor
+    real: int
+
+    def inputs(self, device: torch.device | str | None = None) -> dict[str, Tensor]:
+        """Returns what the model is called with."""
+        given = {"input_ids": self.input_ids, "target_ids": self.target_ids}
+        if self.mask is not None:
+            given["mask"] = self.mask
+        return given if device is None else {name: value.to(device) for name, value in given.items()}
+
+    def counted(self) -> tuple[int, int]:
+        """Returns how many places hold a token, and how many there are."""
+        return self.real, self.input_ids.numel() + self.target_ids.numel()
+
+
+@dataclass(frozen=True)
+class EncoderDecoder:
+    """See the module.
+
+    The encoder reads a source and the end marker; the decoder reads the marker and the target, and learns
+    each next token and the marker at the end. Not for the module (`models/seq2seq.py`) nor for the loss
+    (`tasks/seq2seq.py`); a causal model reads pairs as `pair_formats.py` says.
+
+    Attributes:
+        end_id: what begins a target and ends a source and a target.
+    """
+
+    end_id: int
+
+    def sources(self, rows: Rows) -> Rows:
+        """Returns sources as they are."""
+        return rows
+
+    def widths(self, pairs: Pairs) -> NDArray[np.int64]:
+        """Returns the places (n, 2) that each side takes."""
+        return np.stack((pairs.sources.lengths + 1, pairs.targets.lengths + 1), 1)
+
+    def batch(self, pairs: Pairs, rows: NDArray[np.int64]) -> PairBatch:
+        """Returns some pairs as a batch."""
+        source, mask = self._padded(pairs.sources, rows)
+        target, there = self._padded(pairs.targets, rows)
+        starts = np.full((len(rows), 1), self.end_id)
+        return PairBatch(
+            input_ids=torch.from_numpy(source),
+            target_ids=torch.from_numpy(np.concatenate((starts, target[:, :-1]), 1)),
+            mask=None if mask.all() else torch.from_numpy(mask),
+            labels=torch.from_numpy(np.where(there, target, IGNORED)),
+            real=int(mask.sum() + there.sum()),
+        )
+
+    def _padded(self, rows: Rows, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Returns texts with their end, padded with more of it, and where they are."""
+        width = int(rows.lengths[chosen].max()) + 1
+        there = np.arange(width) <= rows.lengths[chosen][:, None]
+        return rows.padded(chosen, width, self.end_id), there
+
+    def table(self, model: Seq2SeqModel) -> Tensor:
+        """Returns the table (V, D) that states are compared with."""
+        return model.table()
+
+    def room(self, model: Seq2SeqModel, sources: Rows) -> NDArray[np.int64] | None:
+        """Returns the places of targets, less those that a source is too long by."""
+        if model.n_places is None:
+            return None
+        # A source and its end are read; of a target all but the end.
+        beyond = sources.lengths + 1 - model.n_places
+        return np.where(beyond > 0, 1 - beyond, model.n_places)
+
+    def alike(self, model: Seq2SeqModel) -> bool:  # noqa: ARG002  # 2026-11-23: sources are masked
+        """Returns False: padding is masked."""
+        return False
+
+    def writer(self, model: Seq2SeqModel, sources: Rows, rows: NDArray[np.int64]) -> Seq2SeqWriter:
+        """Returns what writes the targets of some sources."""
+        device = next(model.parameters()).device
+        ids, mask = self._padded(sources, rows)
+        given = None if mask.all() else torch.from_numpy(mask).to(device)
+        return Seq2SeqWriter(model, torch.from_numpy(ids).to(device), given, start_id=self.end_id)

@@ -1,7 +1,6 @@
 """The pairs of a translation run: read, without excluded texts, as ids.
 
-Not for what a batch of them is (`text/pairs.py`), nor for what a model reads of one
-(`generation/encoder_decoder.py`, `generation/prompted.py`).
+`text/pairs.py` makes batches of them, `generation/pair_formats.py` what a model reads.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,9 +16,9 @@ from ..data.exclusion import Exclusion
 from ..data.parallel import ParallelText, read_parallel, split_pairs
 from ..data.record import TrainingRecord
 from ..errors import DataError
-from ..runs.lineage import check_unlearned, record_of
 from ..tasks.seq2seq import PairFormat
 from ..text.pairs import Pairs, Rows, encode_rows
+from .lineage import check_unlearned, record_of
 
 __all__ = ["read_pairs", "training_pairs", "validation_pairs"]
 

@@ -16,14 +16,14 @@ from sentitok.datasets import TokenDataset
 from ..config import CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
 from ..errors import CheckpointError, SentiError
-from ..runs.directory import read_json
-from ..runs.families import LANGUAGE_MODEL
-from ..runs.language_directory import SOURCES, end_of_start, load_tokenizer, tokenizer_of_start
-from ..runs.lineage import own_sources, record_of
 from ..tasks.masked import share_read
 from ..text.corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash
 from ..text.documents import kind_of
 from ..text.special_tokens import masked_tokens
+from .directory import read_json
+from .families import LANGUAGE_MODEL
+from .language_directory import SOURCES, end_of_start, load_tokenizer, tokenizer_of_start
+from .lineage import own_sources, record_of
 
 __all__ = ["TOKENS", "check_same_corpus", "notes_of", "rows_in", "with_end_of_start"]
 
