@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from alignment_runs import CONTEXT, config_of, make, texts, tokenizer, write_lines
 from sentimodels import LanguageModel
 from sentimodels.alignment.judge import compare, distinct_n, judge, warnings
-from sentimodels.alignment.methods import METHODS, Setup
+from sentimodels.alignment.methods import PreferAnswers, Setup
 from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.ppo_loss import kl_divergence
 from sentimodels.alignment.rollout import Drawing, Reward, weights_of
@@ -117,7 +117,7 @@ def test_a_run_whose_judging_was_broken_off_goes_on_with_it(
 
     train(config_of(made, method), tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("sentimodels.recipes.alignment.judge", broken_off)
+        patch.setattr("sentimodels.alignment.methods.judge", broken_off)
         with pytest.raises(KeyboardInterrupt):
             train(config_of(made, method), tmp_path / "run")
     resume(
@@ -136,7 +136,7 @@ def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path) 
     base = load_language_model(made / "base").tokenizer
     # The last token is not read, so an answer of 61 leaves 4 of 64, the first of which begins the text.
     config = config_of(made, "dpo", data={"begin": True}, task={"max_new_tokens": 61})
-    judged = METHODS["dpo"](setup_of(config, notes)).judged
+    judged = PreferAnswers(setup_of(config, notes)).judged
     assert any("prompts that judge are cut to the last 3 tokens: the context has" in note for note in notes)
     prompts = {json.loads(line)["prompt"] for line in (made / "pairs.jsonl").read_text().splitlines()}
     ends = {tuple(base.encode(prompt).ids[-3:]) for prompt in prompts}
@@ -147,7 +147,7 @@ def test_long_prompts_that_judge_keep_their_end_and_their_beginning(made: Path) 
         with pytest.raises(
             ConfigError, match=f"max_new_tokens {n}: .* leaves none for a prompt; lower --max"
         ):
-            METHODS["dpo"](setup_of(config, notes))
+            PreferAnswers(setup_of(config, notes))
 
 
 def test_a_run_is_a_language_model_like_any_other(made: Path, tmp_path: Path) -> None:

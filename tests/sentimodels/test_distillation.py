@@ -17,12 +17,13 @@ from sentimodels import Classifier
 from sentimodels.data import Table, TrainingRecord, read_table
 from sentimodels.data.writers import write_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
-from sentimodels.recipes.distillation import resolve_distillation, taught_tables
+from sentimodels.recipes.distillation import resolve_distillation
 from sentimodels.runs.ensemble import Ensemble
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import check_command, resolve
 from sentimodels.runs.report import evaluate
 from sentimodels.runs.tables import Tables
+from sentimodels.runs.teacher import taught_tables
 from sentimodels.runs.verify import verify
 
 
@@ -34,8 +35,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def one_loss(made: Path, label_weight: float, labels: list[int]) -> float:
     """The loss of a batch of three texts by a fresh student, summed."""
     from sentimodels.models import build
+    from sentimodels.runs.encoded import task_of
     from sentimodels.runs.tables import Taught
-    from sentimodels.runs.tasks import task_of
     from sentimodels.text.encoder import encoder_for
 
     config = student(made, task={"label_weight": label_weight, "temperature": 2.0})
@@ -320,7 +321,8 @@ def test_teachers_of_other_rows_need_the_texts_named(made: Path, tmp_path: Path)
 def test_some_rows_keep_what_the_teacher_answers(made: Path) -> None:
     teacher = str(made / "teacher")
     config = resolve_distillation({"arch": "cnn", "task": {"teacher": teacher}})
-    whole = taught_tables(config, None, None)
+    loaded = Classifier.load(made / "teacher")
+    whole = taught_tables(config, made / "teacher", loaded, None, None)
     assert whole.taught is not None
     some = whole.some(range(0, 20, 5))
     assert some.taught is not None

@@ -8,8 +8,6 @@ import pytest
 from sentimodels.cli import align, pretrain, train, translate
 from sentimodels.cli.options import tree_of
 from sentimodels.config import (
-    ALIGN_TASKS,
-    LANGUAGE_TASKS,
     TASKS,
     AlignDataConfig,
     AlignTrainConfig,
@@ -26,6 +24,7 @@ from sentimodels.config import (
     TranslationConfig,
     TranslationTrainConfig,
     Written,
+    sections_of,
 )
 from sentimodels.errors import ConfigError
 from sentimodels.models import ARCHITECTURES
@@ -38,7 +37,7 @@ OF_TRAIN: Sections = [
 ]  # fmt: skip
 OF_PRETRAIN: Sections = [
     ("", LanguageConfig), ("data.", CorpusConfig), ("optim.", OptimConfig), ("train.", PretrainConfig),
-    *(("task.", one) for one in LANGUAGE_TASKS.values()),
+    *(("task.", one) for one in sections_of("language-model").values()),
 ]  # fmt: skip
 OF_TRANSLATE: Sections = [
     ("", TranslationConfig), ("data.", ParallelConfig), ("optim.", OptimConfig), ("task.", Seq2SeqConfig),
@@ -46,7 +45,7 @@ OF_TRANSLATE: Sections = [
 ]  # fmt: skip
 OF_ALIGN: Sections = [
     ("data.", AlignDataConfig), ("optim.", OptimConfig), ("train.", AlignTrainConfig),
-    *(("task.", one) for one in ALIGN_TASKS.values()),
+    *(("task.", one) for one in sections_of("aligned-model").values()),
 ]  # fmt: skip
 IN_PRETRAIN = {
     "model.attention", "model.positions", "optim.name", "optim.muon_lr", "optim.schedule", "optim.warmup",

@@ -3,6 +3,7 @@
 The run itself is the same for both (`recipes/alignment.py`).
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,17 +17,24 @@ from ..data.exclusion import Exclusion
 from ..data.normalization import fold
 from ..data.table import Table
 from ..errors import ConfigError, DataError
+from ..generation.generate import Limits
 from ..models.language import CausalModel
-from ..runs.language_directory import LoadedModel
+from ..runs.language_directory import LoadedModel, load_language_model
+from ..text.special_tokens import known_end
+from ..training.device import device_of
 from ..training.history import Fit
 from ..training.trainer import Record, Trainer
 from .dpo import Preferences, plan_of
+from .judge import compare, judge, samples_of
 from .openings import Parts, Seen, divide, encode, read_openings
 from .ppo import PPO
 from .preferences import encode_pairs, read_preferences, texts_of
-from .rollout import Drawing, Reward
+from .rollout import Drawing, Reward, load_reward
 
-__all__ = ["METHODS", "Method", "Setup"]
+__all__ = ["FollowReward", "Method", "PreferAnswers", "Setup", "judged", "setup_of"]
+
+# Answers that judge are drawn by a seed of their own, the same before and after.
+_JUDGES = 1 << 40
 
 OnRecord = Callable[[Record], None] | None
 ShouldStop = Callable[[], bool] | None
@@ -108,6 +116,45 @@ class Setup:
                 f"task.max_new_tokens {self.config.task.max_new_tokens}: the model's context is "
                 f"{self.context} tokens, which leaves none for {what}; lower --max-new-tokens"
             )
+
+
+def setup_of(config: AlignConfig, say: Callable[[str], None], rehearsed: int | None = None) -> Setup:
+    """Loads the base, what it is judged by, and a copy that stays as it is.
+
+    Args:
+        config: the alignment.
+        say: told what the user should know.
+        rehearsed: steps of a trial; `None`: a run.
+
+    Raises:
+        SentiError: if the base does not write, or the base or the reward cannot be loaded.
+    """
+    loaded = load_language_model(Path(config.base))
+    policy = loaded.module
+    if not isinstance(policy, CausalModel):
+        raise ConfigError(
+            f"{config.base}: {loaded.config.arch} reads both ways, so it draws no answers; take a gpt, "
+            "linear, mamba or lstm of senti pretrain"
+        )
+    device = device_of(config.train.device)
+    policy.to(device)
+    end = known_end(loaded.tokenizer, loaded.config.data.end, loaded.about)
+    context = loaded.config.data.context if policy.backbone.has_positions else None
+    end_id = None if end is None else loaded.tokenizer.token_to_id(end)
+    ends = frozenset() if end_id is None else frozenset({end_id})
+    limits = Limits(config.task.max_new_tokens, (), ends, context)
+    drawing = Drawing(loaded.tokenizer, limits, int(config.data.begin), max(1, config.train.batch_size))
+    reward = load_reward(config.task, str(device))
+    reference = copy.deepcopy(policy).requires_grad_(False)
+    return Setup(config, loaded, reference, drawing, reward, end, context, say, rehearsed)
+
+
+def judged(setup: Setup, openings: list[list[int]]) -> tuple[dict[str, Any], bytes]:
+    """Compares answers to openings before and after; returns the scores, and all answers as a file."""
+    seed = setup.config.train.seed + _JUDGES
+    before = judge(setup.reference, None, openings, setup.drawing, setup.reward, seed)
+    after = judge(setup.policy, setup.reference, openings, setup.drawing, setup.reward, seed)
+    return compare(before, after, setup.config.task), samples_of(before, after)
 
 
 class Method(Protocol):
@@ -279,7 +326,3 @@ def _apart(parts: Parts, say: Callable[[str], None]) -> Parts:
         are = "pair is left out: its" if n_left_out == 1 else "pairs are left out: their"
         say(f"{n_left_out:,} {are} prompt is one that judges")
     return replace(parts, train=parts.train.take(kept))
-
-
-# By the kind of `[task]`.
-METHODS: dict[str, Callable[[Setup], Method]] = {"ppo": FollowReward, "dpo": PreferAnswers}

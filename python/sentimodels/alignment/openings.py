@@ -4,7 +4,7 @@ Rows that `--exclude` names are left out, and nothing judges that a run behind t
 Pairs of answers are in `preferences.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ..config import AlignConfig, AlignDataConfig
 from ..data.opening import plain_suffix
 from ..data.readers import read_table
 from ..data.table import Table
-from ..errors import ConfigError, DataError
+from ..errors import CheckpointError, ConfigError, DataError
 from ..runs.lineage import record_of, sources_of_start
 from ..runs.report import records_of
 
@@ -48,6 +48,24 @@ def sources_of(config: AlignConfig, tables: dict[str, Table]) -> list[dict[str, 
             "role": role, "source": str(table.source), "sha256": table.sha256, "documents": len(table),
         })  # fmt: skip
     return sources
+
+
+def check_same_sources(sources: list[dict[str, Any]], record: Mapping[str, Any]) -> None:
+    """Refuses sources that are not those a run began with.
+
+    Args:
+        sources: what is read now.
+        record: what the run has written of them.
+
+    Raises:
+        CheckpointError: naming the file.
+    """
+    for source in sources:
+        if source not in record.get("sources", []):
+            raise CheckpointError(
+                f"{source['source']}: has changed since the alignment began; start a new one, with "
+                "another --out"
+            )
 
 
 class Seen:

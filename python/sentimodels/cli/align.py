@@ -164,10 +164,10 @@ def _samples(samples: list[dict[str, Any]]) -> str:
 
 def options() -> Iterator[tuple[str, Parameter]]:
     """Yields the options that the configuration of an alignment has, by key."""
-    from ..config import ALIGN_OPTIM, ALIGN_TASKS, AlignConfig
+    from ..config import ALIGN_OPTIM, AlignConfig, sections_of
 
     defaults = {f"optim.{name}": value for name, value in ALIGN_OPTIM.items()}
-    return parameters(AlignConfig, ALIGN_TASKS.values(), defaults=defaults)
+    return parameters(AlignConfig, sections_of("aligned-model").values(), defaults=defaults)
 
 
 def register(app: typer.Typer) -> None:

@@ -136,11 +136,11 @@ def _shown(valid: dict[str, float]) -> list[str]:
 
 def options() -> Iterator[tuple[str, Parameter]]:
     """Yields the options that a language model's configuration has, by key."""
-    from ..config import LANGUAGE_TASKS, LanguageConfig
+    from ..config import LanguageConfig, sections_of
 
     return parameters(
-        LanguageConfig, LANGUAGE_TASKS.values(), model=("attention", "positions"), flags=_FLAGS,
-        defaults=_DEFAULTS,
+        LanguageConfig, sections_of("language-model").values(), model=("attention", "positions"),
+        flags=_FLAGS, defaults=_DEFAULTS,
     )  # fmt: skip
 
 

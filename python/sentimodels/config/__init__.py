@@ -6,7 +6,6 @@ reads and merges them.
 
 from .align import (
     ALIGN_OPTIM,
-    ALIGN_TASKS,
     AlignConfig,
     AlignDataConfig,
     AlignTrainConfig,
@@ -14,35 +13,31 @@ from .align import (
     JudgedConfig,
     PPOConfig,
 )
-from .data import DataConfig, Long
+from .classifier import (
+    AUTO,
+    ClassificationConfig,
+    DataConfig,
+    DistillationConfig,
+    Long,
+    RunConfig,
+    TaskConfig,
+)
 from .language import (
-    LANGUAGE_TASKS,
     CorpusConfig,
     LanguageConfig,
     MaskedConfig,
     NextTokenConfig,
     PretrainConfig,
 )
-from .run import AUTO, SECTIONS, RunConfig, Written
-from .section import CharNgrams, NgramRange, RowOf, Section, flag
-from .task import (
-    DEFAULT_TASK,
-    TASKS,
-    ClassificationConfig,
-    ClassifierTask,
-    DistillationConfig,
-    TaskConfig,
-    TaskSection,
-)
+from .section import SECTIONS, CharNgrams, NgramRange, RowOf, Section, Written, flag
+from .task import DEFAULT_TASK, TASKS, TaskKind, TaskSection, sections_of
 from .train import SCHEDULES, LoopConfig, OptimConfig, TrainConfig, TrainingPlan
 from .translation import ParallelConfig, Seq2SeqConfig, TranslationConfig, TranslationTrainConfig
 
 __all__ = [
     "ALIGN_OPTIM",
-    "ALIGN_TASKS",
     "AUTO",
     "DEFAULT_TASK",
-    "LANGUAGE_TASKS",
     "SCHEDULES",
     "SECTIONS",
     "TASKS",
@@ -51,7 +46,6 @@ __all__ = [
     "AlignTrainConfig",
     "CharNgrams",
     "ClassificationConfig",
-    "ClassifierTask",
     "CorpusConfig",
     "DPOConfig",
     "DataConfig",
@@ -72,6 +66,7 @@ __all__ = [
     "Section",
     "Seq2SeqConfig",
     "TaskConfig",
+    "TaskKind",
     "TaskSection",
     "TrainConfig",
     "TrainingPlan",
@@ -79,4 +74,5 @@ __all__ = [
     "TranslationTrainConfig",
     "Written",
     "flag",
+    "sections_of",
 ]

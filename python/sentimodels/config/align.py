@@ -4,17 +4,25 @@ Not for pre-training (`language.py`), whose configuration an aligned model keeps
 is, this one how it was aligned. `data` are openings to go on from (`ppo`) or pairs of answers (`dpo`).
 """
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
-from .run import Written
-from .section import Exclude, Header, MaxLineBytes, Section, Separator, TableFormat, TextEncoding, flag
+from .section import (
+    Exclude,
+    Header,
+    MaxLineBytes,
+    Section,
+    Separator,
+    TableFormat,
+    TextEncoding,
+    Written,
+    flag,
+)
 from .train import LoopConfig, OptimConfig
 
 __all__ = [
     "ALIGN_OPTIM",
-    "ALIGN_TASKS",
     "AlignConfig",
     "AlignDataConfig",
     "AlignTrainConfig",
@@ -288,12 +296,6 @@ class AlignTrainConfig(LoopConfig):
         json_schema_extra=flag("--save-every", "N"),
     )
     log_every: int = Field(default=1, ge=1, description="Number of steps between lines of metrics.jsonl.")
-
-
-# By method.
-ALIGN_TASKS: dict[str, type[JudgedConfig]] = {
-    get_args(section.model_fields["kind"].annotation)[0]: section for section in (PPOConfig, DPOConfig)
-}
 
 
 class AlignConfig(Written):

@@ -5,16 +5,25 @@ sections `[model]` and `[optim]` are those of classifiers; a corpus, what is pre
 training goes on have sections of their own here.
 """
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, SerializeAsAny
 
-from .run import Written
-from .section import Exclude, Header, MaxLineBytes, Section, Separator, TextColumn, TextEncoding, flag
+from .section import (
+    Exclude,
+    Header,
+    MaxLineBytes,
+    Section,
+    Separator,
+    TextColumn,
+    TextEncoding,
+    Written,
+    flag,
+)
+from .task import TaskSection
 from .train import LoopConfig, OptimConfig, StartConfig
 
 __all__ = [
-    "LANGUAGE_TASKS",
     "CorpusConfig",
     "LanguageConfig",
     "MaskedConfig",
@@ -95,7 +104,7 @@ class CorpusConfig(Section):
     split_seed: int = Field(default=42, ge=0, lt=1 << 63, description="Random seed of the split into parts.")
 
 
-class NextTokenConfig(Section):
+class NextTokenConfig(TaskSection):
     """Each token from those before it."""
 
     kind: Literal["next-token"] = Field(
@@ -111,7 +120,7 @@ class NextTokenConfig(Section):
     )
 
 
-class MaskedConfig(Section):
+class MaskedConfig(TaskSection):
     """Tokens that were masked, from all around them, as BERT learns."""
 
     kind: Literal["masked"] = Field(
@@ -211,12 +220,9 @@ class PretrainConfig(LoopConfig, StartConfig):
         json_schema_extra=flag("--recompute/--no-recompute"),
     )
 
-
-# By kind of task.
-LANGUAGE_TASKS: dict[str, type[Section]] = {
-    get_args(section.model_fields["kind"].annotation)[0]: section
-    for section in (NextTokenConfig, MaskedConfig)
-}
+    def budget_of(self, stop: str) -> str:
+        """Returns which budget ended a run that went on to its end; of another run why it stopped."""
+        return "tokens" if stop == "epochs" and self.tokens is not None else stop
 
 
 class LanguageConfig(Written):

@@ -1,20 +1,25 @@
-"""`Section`: the base of every configuration: frozen, and an unknown key is an error.
+"""`Section`: the base of every table of a configuration; `Written`: a configuration of several, as TOML.
 
-Not for reading files (`runs/families.py`). Each field of a section carries a description
-with its unit; `senti init` writes them as comments. A field with a `flag` is also an option of the command
-that reads the section (`cli/options.py`). Validators check and never rewrite; what follows from other
-fields is a property. Beside it are the kinds of values that several sections have.
+Sections are frozen, and an unknown key is an error. Each field carries a description with its unit; `senti
+init` writes them as comments. A field with a `flag` is also an option of the command that reads the section
+(`cli/options.py`). Validators check and never rewrite; what follows from other fields is a property. Beside
+them are the kinds of values that several sections have. `runs/families.py` reads and merges files.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
 from pydantic_core import CoreSchema, core_schema
 
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
+
 __all__ = [
+    "SECTIONS",
     "CharNgrams",
     "Exclude",
     "Header",
@@ -26,6 +31,7 @@ __all__ = [
     "TableFormat",
     "TextColumn",
     "TextEncoding",
+    "Written",
     "flag",
 ]
 
@@ -158,3 +164,57 @@ class Section(BaseModel):
     def plain(self) -> dict[str, Any]:
         """Returns the section as values that TOML and JSON know, without unset ones."""
         return self.model_dump(mode="json", exclude_none=True)
+
+
+# In the order of the file.
+SECTIONS = ("data", "model", "task", "optim", "train")
+
+
+class Written(Section):
+    """A configuration of sections, those of `SECTIONS`, with some keys above them."""
+
+    def to_toml(self, *, comments: bool = False) -> str:
+        """Writes the configuration as TOML, with what each key means if asked."""
+        import tomlkit
+
+        made = tomlkit.document()
+        _fill(made, self, self._top(comments=comments), comments)
+        for name in self._sections():
+            section: Section = getattr(self, name)
+            table = tomlkit.table()
+            _fill(table, section, section.model_dump(mode="json"), comments)
+            made.add(tomlkit.nl())
+            made.add(name, table)
+        return tomlkit.dumps(made)
+
+    def tree(self) -> dict[str, Any]:
+        """Returns the configuration as plain values, without unset ones."""
+        sections = {name: getattr(self, name).plain() for name in self._sections()}
+        return self._top() | sections
+
+    def _sections(self) -> list[str]:
+        """Returns those of `SECTIONS` that it has."""
+        return [name for name in SECTIONS if name in type(self).model_fields]
+
+    def _top(self, *, comments: bool = False) -> dict[str, Any]:
+        """Returns the keys above the sections; an unset one only beside comments."""
+        keys = {name: getattr(self, name) for name in type(self).model_fields if name not in SECTIONS}
+        return keys if comments else {name: value for name, value in keys.items() if value}
+
+
+def _fill(table: "TOMLDocument | Table", section: Section, values: Mapping[str, Any], comments: bool) -> None:
+    """Adds the keys of a section; TOML has no null, so an unset key is shown as one that is not there."""
+    from tomlkit import comment, inline_table
+
+    meaning = dict(section.documented())
+    for key, value in values.items():
+        if comments:
+            table.add(comment(meaning.get(key, "")))
+        if isinstance(value, Mapping):
+            inline = inline_table()
+            inline.update(value)
+            table.add(key, inline)
+        elif value is not None:
+            table.add(key, value)
+        elif comments:
+            table.add(comment(f"{key} ="))

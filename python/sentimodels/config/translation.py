@@ -8,8 +8,17 @@ from typing import Literal
 
 from pydantic import Field, SerializeAsAny, field_validator
 
-from .run import Written
-from .section import Exclude, Header, MaxLineBytes, Section, Separator, TableFormat, TextEncoding, flag
+from .section import (
+    Exclude,
+    Header,
+    MaxLineBytes,
+    Section,
+    Separator,
+    TableFormat,
+    TextEncoding,
+    Written,
+    flag,
+)
 from .train import LoopConfig, OptimConfig, TrainingPlan
 
 __all__ = [

@@ -6,13 +6,14 @@ language model's backbone without a map of names. Losses are the tasks' (`tasks/
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ..config import LanguageConfig, MaskedConfig
+from ..config import TASKS, LanguageConfig, MaskedConfig, NextTokenConfig
+from ..config.task import named
 from ..errors import ConfigError
 from ..nn.backbone import Backbone, Cache
 from ..nn.token_heads import MaskedTokenHead, NextSentenceHead, NextTokenHead
@@ -110,27 +111,39 @@ def build_language_model(config: LanguageConfig, vocab_size: int) -> LanguageMod
         ConfigError: if the architecture cannot do the task.
     """
     backbone = build_backbone(config.arch, config.model, Inputs(vocab_size, 0))
-    kind = config.task.kind
-    if kind == "next-token" and not backbone.causal:
+    head = cast("Callable[..., LanguageModule]", named(TASKS[config.task.kind].head))
+    return head(config, backbone, vocab_size)
+
+
+def causal_model(config: LanguageConfig, backbone: Backbone, vocab_size: int) -> CausalModel:
+    """Puts a head that predicts the next token on a backbone; see `build_language_model`."""
+    assert isinstance(config.task, NextTokenConfig)
+    if not backbone.causal:
         raise ConfigError(
             f"{config.arch} reads tokens to come, so it cannot learn to predict them; "
             "take gpt, linear, mamba or lstm, or task masked"
         )
-    if kind == "masked" and backbone.causal:
-        raise ConfigError(f"{config.arch} sees what is before a token only; take bert or encoder")
     with torch.no_grad():
         _start(backbone)
-    if isinstance(config.task, MaskedConfig):
-        second = config.task.next_sentence
-        if second and getattr(backbone, "segments", None) is None:
-            raise ConfigError(f"task.next_sentence: {config.arch} has no segments; take bert")
-        next_sentence = NextSentenceHead(backbone.d_out) if second else None
-        return MaskedModel(backbone, MaskedTokenHead(backbone, vocab_size), next_sentence, config.task.rate)
     try:
         head = NextTokenHead(backbone, vocab_size, tied=config.task.tied)
     except ValueError as error:
         raise ConfigError(f"task.tied: {error}") from None
     return CausalModel(backbone, head)
+
+
+def masked_model(config: LanguageConfig, backbone: Backbone, vocab_size: int) -> MaskedModel:
+    """Puts a head that predicts masked tokens on a backbone; see `build_language_model`."""
+    assert isinstance(config.task, MaskedConfig)
+    if backbone.causal:
+        raise ConfigError(f"{config.arch} sees what is before a token only; take bert or encoder")
+    with torch.no_grad():
+        _start(backbone)
+    second = config.task.next_sentence
+    if second and getattr(backbone, "segments", None) is None:
+        raise ConfigError(f"task.next_sentence: {config.arch} has no segments; take bert")
+    next_sentence = NextSentenceHead(backbone.d_out) if second else None
+    return MaskedModel(backbone, MaskedTokenHead(backbone, vocab_size), next_sentence, config.task.rate)
 
 
 # What draws weights, as such a mode sees it.

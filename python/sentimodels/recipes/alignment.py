@@ -5,35 +5,27 @@ pairs that it is not trained on judge the answers before and after. The run dire
 with `alignment.toml` and `samples.jsonl`; `config.toml` is that of the base, since it says what the model is.
 """
 
-import copy
 from pathlib import Path
 from typing import Any
 
 from sentitok import Tokenizer
 
-from ..alignment.judge import SAMPLES, compare, judge, samples_of
-from ..alignment.methods import METHODS, Setup
-from ..alignment.openings import sources_of
-from ..alignment.rollout import Drawing, load_reward
-from ..config import AlignConfig
+from ..alignment.judge import SAMPLES
+from ..alignment.methods import Method, judged, setup_of
+from ..alignment.openings import check_same_sources, sources_of
+from ..config import TASKS, AlignConfig
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
-from ..generation.generate import Limits
 from ..models.language import CausalModel
 from ..runs.directory import absolutize_paths, read_json, to_json
 from ..runs.ensemble import predictor_hash
 from ..runs.execute import Recipe
 from ..runs.families import ALIGNMENT
-from ..runs.language_directory import SOURCES, begin_with, load_language_model
-from ..text.special_tokens import known_end
-from ..training.device import device_of
+from ..runs.language_directory import SOURCES, begin_with
 from ..training.distributed import check_alone
 from ..training.history import Fit
 
 __all__ = ["AlignmentRecipe"]
-
-# Answers that judge are drawn by a seed of their own, the same before and after.
-_JUDGES = 1 << 40
 
 
 class AlignmentRecipe(Recipe[AlignConfig]):
@@ -80,54 +72,17 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         self.config = config.model_copy(update=hashes)
 
     def build(self) -> CausalModel:
-        """Loads the base, what it is judged by, and a copy that stays as it is.
-
-        Raises:
-            SentiError: if the base does not write, or the base or the reward cannot be loaded.
-        """
-        config = self.config
-        loaded = load_language_model(Path(config.base))
-        policy, self.encoder = loaded.module, loaded.tokenizer
-        if not isinstance(policy, CausalModel):
-            raise ConfigError(
-                f"{config.base}: {loaded.config.arch} reads both ways, so it draws no answers; take a gpt, "
-                "linear, mamba or lstm of senti pretrain"
-            )
-        device = device_of(config.train.device)
-        policy.to(device)
-        end = known_end(loaded.tokenizer, loaded.config.data.end, loaded.about)
-        context = loaded.config.data.context if policy.backbone.has_positions else None
-        end_id = None if end is None else loaded.tokenizer.token_to_id(end)
-        ends = frozenset() if end_id is None else frozenset({end_id})
-        limits = Limits(config.task.max_new_tokens, (), ends, context)
-        drawing = Drawing(loaded.tokenizer, limits, int(config.data.begin), max(1, config.train.batch_size))
-        reward = load_reward(config.task, str(device))
-        reference = copy.deepcopy(policy).requires_grad_(False)
-        self.setup = Setup(
-            config,
-            loaded,
-            reference,
-            drawing,
-            reward,
-            end,
-            context,
-            self.callbacks.on_warning,
-            self.rehearsed,
-        )
-        return policy
+        """Loads the base, what it is judged by, and a copy that stays as it is."""
+        self.setup = setup_of(self.config, self.callbacks.on_warning, self.rehearsed)
+        self.encoder = self.setup.loaded.tokenizer
+        return self.setup.policy
 
     def make_task(self) -> Any:
         """Reads openings or pairs and returns what the policy learns from them."""
-        self.method = METHODS[self.config.task.kind](self.setup)
+        self.method: Method = TASKS[self.config.task.kind].make(self.setup)
         self._sources = sources_of(self.config, self.method.tables)
         if self.resumed:
-            then = read_json(self.out / SOURCES).get("sources", [])
-            for source in self._sources:
-                if source not in then:
-                    raise CheckpointError(
-                        f"{source['source']}: has changed since the alignment began; start a new one, with "
-                        "another --out"
-                    )
+            check_same_sources(self._sources, read_json(self.out / SOURCES))
         return self.method.task
 
     def begin(self) -> None:
@@ -168,11 +123,8 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         if fit.stop in ("stopped", "not finite"):
             return {}
         self.module.eval()
-        setup, judged = self.setup, self.method.judged
-        seed = self.config.train.seed + _JUDGES
-        before = judge(setup.reference, None, judged, setup.drawing, setup.reward, seed)
-        after = judge(setup.policy, setup.reference, judged, setup.drawing, setup.reward, seed)
-        compared = {**self.method.scores(), **compare(before, after, self.config.task)}
-        write_atomically(self.out / SAMPLES, samples_of(before, after))
+        compared, samples = judged(self.setup, self.method.judged)
+        compared = {**self.method.scores(), **compared}
+        write_atomically(self.out / SAMPLES, samples)
         self.warn(*(f"warning: {warning}" for warning in compared["warnings"]))
         return {"alignment": compared}

@@ -31,11 +31,11 @@ from ..text.encoder import encoder_for
 from ..training.device import device_of
 from ..training.optimizer import check_possible
 from ..training.trainer import Record, Trainer
+from .encoded import settled_task, task_of
 from .execute import train
 from .families import CLASSIFIER, merge, resolve
 from .start import encoder_of_start
 from .tables import Tables
-from .tasks import settled_task, task_of
 
 __all__ = [
     "AUTO",

@@ -4,7 +4,7 @@
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
@@ -15,25 +15,87 @@ from sentitok.datasets import TokenDataset
 
 from ..config import CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
-from ..errors import CheckpointError, SentiError
+from ..errors import CheckpointError, ConfigError, SentiError
+from ..models.language import build_language_model, language_model_shape
+from ..nn.backbone import set_recompute
 from ..tasks.masked import share_read
 from ..text.corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash
 from ..text.documents import kind_of
+from ..text.packed import RowOrder
 from ..text.special_tokens import masked_tokens
+from ..training.optimizer import check_possible
 from .directory import read_json
 from .families import LANGUAGE_MODEL
-from .language_directory import SOURCES, end_of_start, load_tokenizer, tokenizer_of_start
-from .lineage import own_sources, record_of
+from .language_directory import SOURCES, begin_language_run, end_of_start, load_tokenizer, tokenizer_of_start
+from .lineage import own_sources, record_of, sources_of_start
+from .start import start_from
 
-__all__ = ["TOKENS", "check_same_corpus", "notes_of", "rows_in", "with_end_of_start"]
+__all__ = ["TOKENS", "begin_on_rows", "check_same_corpus", "first_documents", "notes_of", "with_end_of_start"]
 
 # The folder of a run that holds its rows until it has finished.
 TOKENS, _CLAIM = "tokens", ".rows"
 
+# Documents that a plan reads, at most.
+DOCUMENTS = 100_000
 # Where rows of two halves read a smaller share of the tokens than this, a note says so.
 _MUCH = 0.7
 # What decides which documents of files validate, beside how the files are read.
 _DIVIDING = ("limit", "valid_share", "split_seed")
+
+
+def begin_on_rows(config: LanguageConfig, out: Path, world: int, say: Callable[[str], None]) -> None:
+    """Writes rows and all that is known before training, once nothing can be refused any more.
+
+    Args:
+        config: the run.
+        out: its directory.
+        world: how many processes train.
+        say: called with what the user should know.
+
+    Raises:
+        SentiError: if the model cannot do the task, or the corpus cannot be trained on.
+    """
+    _refuse_impossible(config, world)
+    with rows_in(out):
+        encoder = prepare(config, out / TOKENS, tokenizer_of_start(config), say=say)
+        if config.train.init_from is not None:  # weights that do not fit leave no run behind
+            start_from(build_language_model(config, encoder.vocab_size), config, encoder)
+        corpus = open_corpus(out / TOKENS)
+        RowOrder(config, corpus.train.n_rows).plan(world)  # fewer rows than processes, for one
+        sources = corpus.facts.sources + sources_of_start(config.train.init_from)
+        begin_language_run(out, config, encoder, {"sources": sources})
+
+
+def _refuse_impossible(config: LanguageConfig, world: int) -> None:
+    """Refuses a model that cannot do the task or be trained so, before the corpus is read."""
+    if config.train.parallel == "fsdp":
+        from ..training.fsdp import check_sharded
+
+        check_sharded(config, world)
+    module = language_model_shape(config, 8)
+    check_possible(module, config.optim)
+    if config.train.recompute and not set_recompute(module, True):
+        raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
+
+
+def first_documents(config: LanguageConfig) -> LanguageConfig:
+    """Returns the configuration of a plan, which reads the first documents of a large corpus."""
+    data = config.data
+    if data.limit is not None and data.limit <= DOCUMENTS:
+        return config
+    return config.model_copy(update={"data": data.model_copy(update={"limit": DOCUMENTS})})
+
+
+def planned_of(config: LanguageConfig, corpus: Corpus | None, vocab_size: int) -> dict[str, Any]:
+    """Returns what a plan says of sizes and, once it is read, of how large the corpus is."""
+    about: dict[str, Any] = {"preset": config.preset, "task": config.task.kind}
+    if corpus is not None:
+        documents, tokens = corpus.facts.documents, corpus.facts.tokens
+        about |= {"train_documents": documents[0], "valid_documents": documents[1]}
+        about |= {"vocabulary": vocab_size, "corpus_tokens": tokens[0]}
+    rows = (config.train.batch_size or 1) * config.train.accumulate
+    about["tokens_of_a_step"] = rows * config.data.context
+    return {key: value for key, value in about.items() if value is not None}
 
 
 @contextmanager

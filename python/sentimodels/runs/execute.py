@@ -46,7 +46,6 @@ from .judging import with_baseline
 from .tables import Tables
 
 __all__ = [
-    "RECIPES",
     "Callbacks",
     "Recipe",
     "assemble",
@@ -56,17 +55,6 @@ __all__ = [
     "resume",
     "train",
 ]
-
-# By `task.kind`: the module of `sentimodels.recipes` and the class in it. They are named, not imported: a
-# recipe may need what stands above this package, and a run needs one of them only.
-RECIPES = {
-    **{kind: row.recipe for kind, row in TASKS.items()},
-    "next-token": ("pretraining", "PretrainingRecipe"),
-    "masked": ("pretraining", "PretrainingRecipe"),
-    "seq2seq": ("translation", "TranslationRecipe"),
-    "ppo": ("alignment", "AlignmentRecipe"),
-    "dpo": ("alignment", "AlignmentRecipe"),
-}
 
 Config = TypeVar("Config", bound=RunConfig | LanguageConfig | TranslationConfig | AlignConfig)
 
@@ -178,9 +166,13 @@ class Recipe(ABC, Generic[Config]):
         """Fits some rows at most, for a plan; returns how many, and how many there are."""
         return 0, 0
 
+    def loop(self) -> type[Trainer]:
+        """Returns the class of the loop."""
+        return Trainer
+
     def trainer(self) -> Any:
         """Returns the loop, an object with the method `fit` of `Trainer`."""
-        return Trainer(
+        return self.loop()(
             self.config.optim, self.config.train, distributed=self.processes,
             on_record=self.callbacks.on_record, should_stop=self.callbacks.should_stop,
         )  # fmt: skip
@@ -200,7 +192,8 @@ class Recipe(ABC, Generic[Config]):
 
 def recipe_of(config: Config, **given: Any) -> Recipe[Config]:
     """Returns the recipe of a configuration; `given` are arguments of its class, such as `tables`."""
-    module, name = RECIPES[config.task.kind]
+    # Named, not imported: a recipe may need what stands above this package, and a run needs one of them.
+    module, _, name = TASKS[config.task.kind].recipe.partition(":")
     made: Recipe[Config] = getattr(import_module(f"sentimodels.recipes.{module}"), name)(config, **given)
     return made
 

@@ -9,6 +9,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -16,17 +17,15 @@ from pydantic import ValidationError
 
 from ..config import (
     ALIGN_OPTIM,
-    ALIGN_TASKS,
     AUTO,
-    LANGUAGE_TASKS,
     TASKS,
     AlignConfig,
     LanguageConfig,
     RunConfig,
     Section,
-    Seq2SeqConfig,
     TranslationConfig,
     Written,
+    sections_of,
 )
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError, did_you_mean
@@ -74,10 +73,8 @@ class Family(Generic[_C]):
         name: of the kind, in one word.
         noun: of the kind, in a sentence.
         config: its configuration.
-        commands: the command of `senti` that trains each kind of task.
-        tasks: the section of each kind of task.
         answers: the command of `senti` that runs it.
-        default_task: the kind of task that a configuration has which names none.
+        default_task: the kind of task that a configuration has which names none; `None`: the first one's.
         defaults: settings below those that are given, and the section of the model, or the model itself.
         check: refuses settings that contradict each other.
         file: the file of the configuration in a run directory.
@@ -86,13 +83,21 @@ class Family(Generic[_C]):
     name: str
     noun: str
     config: type[_C]
-    commands: Mapping[str, str]
-    tasks: Mapping[str, type[Section]]
     answers: str
-    default_task: Callable[[Mapping[str, Any]], str]
+    default_task: Callable[[Mapping[str, Any]], str] | None
     defaults: Callable[[Mapping[str, Any], str], tuple[dict[str, Any], type[Section] | Section | None]]
     check: Callable[[_C], None]
     file: str = "config.toml"
+
+    @cached_property
+    def tasks(self) -> Mapping[str, type[Section]]:
+        """The section of each kind of task."""
+        return sections_of(self.name)
+
+    @cached_property
+    def commands(self) -> Mapping[str, str]:
+        """The command of `senti` that trains each kind of task."""
+        return {kind: row.command for kind, row in TASKS.items() if row.family == self.name}
 
     def resolve(self, *trees: Mapping[str, Any], complete: bool = True) -> _C:
         """Merges trees, the last one winning, over the defaults, and checks the result.
@@ -158,7 +163,7 @@ class Family(Generic[_C]):
             raise ConfigError(f'task {task!r}: expected a section, as in [task] with kind = "{first}"')
         kind = task.get("kind")
         if kind is None:
-            return self.default_task(given)
+            return next(iter(self.tasks)) if self.default_task is None else self.default_task(given)
         if not isinstance(kind, str) or kind not in self.tasks:
             for other in FAMILIES:
                 if isinstance(kind, str) and kind in other.commands:
@@ -435,22 +440,20 @@ def _translation_defaults(given: Mapping[str, Any], _: str) -> tuple[dict[str, A
 
 
 CLASSIFIER: Family[RunConfig] = Family(
-    "classifier", "a classifier", RunConfig, {kind: row.command for kind, row in TASKS.items()},
-    {kind: row.config for kind, row in TASKS.items()},
-    "predict", lambda _: next(iter(TASKS)), _classifier_defaults, _check_classifier,
+    "classifier", "a classifier", RunConfig, "predict", None, _classifier_defaults, _check_classifier
 )  # fmt: skip
 LANGUAGE_MODEL: Family[LanguageConfig] = Family(
-    "language-model", "a language model", LanguageConfig, dict.fromkeys(LANGUAGE_TASKS, "pretrain"),
-    LANGUAGE_TASKS, "generate", _language_task, _language_defaults, _check_language_model,
+    "language-model", "a language model", LanguageConfig, "generate", _language_task, _language_defaults,
+    _check_language_model,
 )  # fmt: skip
 TRANSLATOR: Family[TranslationConfig] = Family(
-    "translator", "a translation model", TranslationConfig, {"seq2seq": "translate train"},
-    {"seq2seq": Seq2SeqConfig}, "translate text", lambda _: "seq2seq", _translation_defaults, lambda _: None,
+    "translator", "a translation model", TranslationConfig, "translate text", None, _translation_defaults,
+    lambda _: None,
 )  # fmt: skip
 # A language model; `config.toml` of its run directory is that of its base.
 ALIGNMENT: Family[AlignConfig] = Family(
-    "aligned-model", "an alignment", AlignConfig, dict.fromkeys(ALIGN_TASKS, "align"), ALIGN_TASKS,
-    "generate", lambda _: next(iter(ALIGN_TASKS)), _alignment_defaults, _check_alignment, "alignment.toml",
+    "aligned-model", "an alignment", AlignConfig, "generate", None, _alignment_defaults, _check_alignment,
+    "alignment.toml",
 )  # fmt: skip
 FAMILIES: tuple[Family[Any], ...] = (CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR, ALIGNMENT)
 

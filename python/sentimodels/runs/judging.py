@@ -8,34 +8,150 @@ taken together, since the phrases of a sentence are not independent (the sandwic
 """
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from ..config import RunConfig
-from ..data.split import Units
+from ..data.split import Units, count_of
 from ..data.table import Table
 from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..evaluation.calibration import fit_temperature, softmax
-from ..evaluation.metrics import majority, scores
+from ..evaluation.metrics import intervals, majority, per_class, scores
 from ..evaluation.predictions import Predictions, of_logits, text_logits
 from ..models import Fits, build
-from ..tasks.classification import validation_scores
+from ..tasks.classification import LabelTask, validation_scores
 from ..text.encoder import encoder_for
+from ..training.history import write_record
+from ..training.state import STATE, load_state
 from .directory import CROSSFIT
+from .encoded import EncodedTables
 from .families import resolve
 from .tables import Tables
 
-__all__ = ["CrossFit", "baselines", "gain", "with_baseline"]
+__all__ = ["CrossFit", "baselines", "gain", "judged", "record_fit", "with_baseline"]
+
+# Replicates of the bootstrap intervals of a run's scores, enough for two digits of their ends.
+_REPLICATES = 400
 
 # The share of a normal distribution within so many deviations is 95 %.
 _DEVIATIONS = 1.96
+
+
+def judged(
+    module: nn.Module,
+    texts: EncodedTables,
+    logits: NDArray[np.float32] | None,
+    crossed: "CrossFit | None",
+    *,
+    temperature: float,
+    tfidf: bool,
+    device: torch.device | None = None,
+) -> dict[str, Any]:
+    """Fits the temperature, scores validation and test rows, and compares with baselines.
+
+    Args:
+        module: the trained model.
+        texts: of the run.
+        logits: its answers to the validation texts; `None` without them.
+        crossed: what the halves of dev have chosen.
+        temperature: where no validation labels fit one.
+        tfidf: whether to train TF-IDF as a baseline.
+        device: where it answers the test texts.
+
+    Returns:
+        What `run.json` says of it: temperature, scores of each part, baselines.
+    """
+    tables, about, answered = texts.tables, dict[str, Any](), None
+    if logits is not None and tables.valid is not None:
+        if texts.valid_labels is not None:
+            temperature = about["temperature"] = fit_temperature(logits, texts.valid_labels)
+        about |= _part_scores("valid", tables, tables.valid, logits, temperature)
+    if tables.test is not None and tables.judged_on_test:
+        judging = texts.test()
+        about["cut"] = {**texts.n_cut(), "test": int(judging.cut.sum())}
+        of_test = text_logits(module, judging, device=device)
+        about |= _part_scores("test", tables, tables.test, of_test, temperature)
+        about["judged"], answered = "test", of_logits(tables.labels, of_test, tables.test)
+    elif crossed is not None and crossed.possible and crossed.chosen is not None:
+        assert tables.valid is not None
+        answered = of_logits(tables.labels, crossed.logits(), tables.valid)
+        about["judged"], about["crossed"] = "crossed", scores(answered)
+    if answered is not None:
+        about["baselines"] = baselines(tables, answered, tfidf=tfidf and bool((texts.labels >= 0).all()))
+    return about
+
+
+def record_fit(
+    folder: Path, task: LabelTask, logits: NDArray[np.float32], crossed: "CrossFit | None", seconds: float
+) -> dict[str, Any]:
+    """Records the scores of a module that no step has evaluated; returns the record for a callback.
+
+    Args:
+        folder: the run directory.
+        task: of the run.
+        logits: answers to the validation texts.
+        crossed: the halves of dev.
+        seconds: that the fit took.
+    """
+    if crossed is not None:
+        crossed.update(logits)
+    scored = task.evaluation(logits)
+    record = {"step": 0, "epoch": 0.0, **scored.scores, "monitor": scored.monitor}
+    record |= {"seconds": round(seconds, 3), "tokens": 0}
+    write_record(folder, record)
+    return record | {"total_steps": 0, "padding": 0.0}
+
+
+def _part_scores(
+    part: str, tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float
+) -> dict[str, Any]:
+    """Returns the scores of a part, where it has labels, and how far a student is from its teacher there."""
+    found: dict[str, Any] = {}
+    if table.labels is not None:
+        before = scores(of_logits(tables.labels, logits, table))
+        answered = of_logits(tables.labels, logits, table, temperature)
+        ends = intervals(answered, n_replicates=_REPLICATES)
+        kept = {name: list(ends[name]) for name in ("accuracy", "macro_f1")}
+        found[part] = {
+            **scores(answered), "ece_before": before["ece"], "intervals": kept,
+            "per_class": per_class(answered),
+        }  # fmt: skip
+    answers: NDArray[np.float32] | None = getattr(tables.taught, part, None)
+    if answers is not None:
+        cooled = logits / np.float32(temperature)
+        found["distilled"] = _beside_teacher(tables, part, table, cooled, answers)
+    return found
+
+
+def _beside_teacher(
+    tables: Tables, part: str, table: Table, logits: NDArray[np.float32], answers: NDArray[np.float32]
+) -> dict[str, Any]:
+    """Returns how far a student is from its teacher on a part, and the teacher's scores there.
+
+    Args:
+        tables: the rows.
+        part: what the part is called in `run.json`.
+        table: its rows, all with a label or none.
+        logits: the student's, its temperature in them, `(n, n_classes)`.
+        answers: the teacher's probabilities, `(n, n_classes)`.
+    """
+    from ..tasks.distillation import apart
+
+    about: dict[str, Any] = {"part": part, "rows": len(table), **apart(logits, answers)}
+    if table.labels is not None:
+        truth = tables.labels.encode(table.labels)
+        known = scores(Predictions(tables.labels, answers, truth, table.texts, groups=table.groups))
+        about["teacher"] = {key: known[key] for key in ("accuracy", "macro_f1", "log_loss", "ece")}
+    return about
 
 
 def with_baseline(config: RunConfig, baseline: bool | None) -> RunConfig:
@@ -127,6 +243,32 @@ class CrossFit:
         self.path = None if folder is None else folder / CROSSFIT
         self.best = np.full(2, -np.inf)
         self.chosen: NDArray[np.float32] | None = None
+
+    @classmethod
+    def of(
+        cls, texts: EncodedTables, folder: Path, warn: Callable[[str], None], *, resumed: bool
+    ) -> "CrossFit | None":
+        """Returns the halves of a run's validation rows; `None` where it has none, or test rows judge.
+
+        Args:
+            texts: of the run.
+            folder: its directory.
+            warn: called with what the user should know of a half.
+            resumed: whether the run has begun before.
+        """
+        tables, labels = texts.tables, texts.valid_labels
+        if tables.valid is None or labels is None or tables.judged_on_test:
+            return None
+        crossed = cls(labels, Units.of(tables.valid, 0.5, 2), folder)
+        if crossed.possible and (lacking := crossed.unbalanced()):
+            counts = Counter(tables.labels.decode(labels.tolist()))
+            names = tables.labels.decode(lacking)
+            warn(f"one half of the validation rows has none of the label {count_of(counts, names)}")
+        # A run that is stopped before its first evaluation makes one for its user; it is not part of it.
+        state = folder / STATE
+        if resumed and state.is_file() and load_state(state)[1]["best"] is not None:
+            crossed.load()
+        return crossed
 
     @property
     def possible(self) -> bool:

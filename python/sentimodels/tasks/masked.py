@@ -16,17 +16,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import MaskedConfig, TrainingPlan
+from ..config import LanguageConfig, MaskedConfig, TrainingPlan
 from ..errors import ConfigError
 from ..models.language import MaskedModel
 from ..nn.cross_entropy import IGNORED
 from ..text.corpus import Corpus
 from ..text.packed import PackedSplit, RowOrder
-from ..text.special_tokens import MaskedTokens
+from ..text.special_tokens import MaskedTokens, masked_tokens
 from ..training.trainer import Evaluation
 from .evaluating import evaluating, loss_scores
+from .next_token import LanguageRows
 
-__all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask", "share_read"]
+__all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask", "of_rows", "share_read"]
 
 _Ids = NDArray[np.int64]
 # Of the chosen tokens this share is masked, and this much more replaced by any token; the rest stays.
@@ -290,3 +291,11 @@ class MaskedToken:
                 "val_next_sentence": n_right / n_rows,
             }
         return Evaluation(scores, "val_loss", higher_is_better=False)
+
+
+def of_rows(config: LanguageConfig, rows: LanguageRows) -> MaskedToken:
+    """Returns the task of a run."""
+    assert isinstance(config.task, MaskedConfig)
+    _, tokens = masked_tokens(rows.tokenizer)
+    size = rows.tokenizer.vocab_size
+    return MaskedToken(rows.corpus, rows.order, config.task, tokens, size, bfloat16=rows.bfloat16)

@@ -6,13 +6,16 @@ is that of the whole text, each token once.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..config import TrainingPlan
+from sentitok import Tokenizer
+
+from ..config import LanguageConfig, TrainingPlan
 from ..models.language import CausalModel
 from ..nn.cross_entropy import IGNORED
 from ..text.corpus import Corpus
@@ -21,12 +24,29 @@ from ..text.packed import PackedSplit, RowOrder
 from ..training.trainer import Evaluation
 from .evaluating import evaluating, loss_scores
 
-__all__ = ["NextToken", "Rows", "rows_at_once", "rows_of"]
+__all__ = ["LanguageRows", "NextToken", "Rows", "of_rows", "rows_at_once", "rows_of"]
 
 
 # Tokens that go through the model at once on a CPU: with 2,048 a step of preset tiny takes a tenth longer, in
 # bfloat16 a quarter; with 8,192 it takes as long, and 400 MB more.
 _TOKENS = 4096
+
+
+@dataclass(frozen=True)
+class LanguageRows:
+    """What a task of language models is made of.
+
+    Attributes:
+        corpus: the rows.
+        order: which of them make a batch.
+        tokenizer: what made their ids.
+        bfloat16: whether validation computes in bfloat16.
+    """
+
+    corpus: Corpus
+    order: RowOrder
+    tokenizer: Tokenizer
+    bfloat16: bool
 
 
 class Rows(NamedTuple):
@@ -119,3 +139,8 @@ def _causal(model: nn.Module) -> CausalModel:
     whole = getattr(model, "_orig_mod", model)
     assert isinstance(whole, CausalModel)
     return whole
+
+
+def of_rows(_: LanguageConfig, rows: LanguageRows) -> NextToken:
+    """Returns the task of a run."""
+    return NextToken(rows.corpus, rows.order, bfloat16=rows.bfloat16)

@@ -234,6 +234,24 @@ def load_encoder(folder: Path, config: RunConfig) -> TextEncoder:
     raise CheckpointError(f"{folder}: no tokenizer; expected one of {', '.join(_FILES)}")
 
 
+def word_vectors(config: RunConfig, encoder: TextEncoder) -> tuple[torch.Tensor | None, list[str]]:
+    """Returns the rows of the embedding table that word vectors give, if any do, and what to say of them.
+
+    Raises:
+        ConfigError: if vectors are named that the model cannot use, or needed and not named.
+    """
+    path = config.data.vectors
+    if path is None:
+        if getattr(config.model, "channels", "tuned") != "tuned":
+            raise ConfigError("model.channels static or both need data.vectors, a file of word vectors")
+        return None, []
+    texts = encoder.token_texts
+    if texts is None:
+        raise ConfigError(f"data.vectors: {config.arch} has no token embeddings")
+    vectors, n_found = vectors_for(Path(path), texts)
+    return vectors, [f"{n_found:,} of {len(texts):,} tokens have a vector in {path}"]
+
+
 def vectors_for(path: Path, texts: Sequence[str]) -> tuple[torch.Tensor, int]:
     """Reads word vectors (a line has a word, then its numbers) for the tokens that are words.
 

@@ -10,7 +10,7 @@ call. `training/distributed.py` trains whole copies in each process.
 import math
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -107,6 +107,24 @@ def whole_weights(module: nn.Module, processes: Distributed) -> dict[str, Tensor
         if processes.main:
             weights[name] = together.detach().cpu()
     return weights
+
+
+def gathered(module: nn.Module, processes: Distributed, build: Callable[[], nn.Module]) -> nn.Module:
+    """Returns a module with the weights that lie in all processes; in others than the first the divided one.
+
+    Args:
+        module: the divided module.
+        processes: those that train.
+        build: builds a module of the same shape.
+    """
+    if processes.world == 1:
+        return module
+    weights = whole_weights(module, processes)
+    if not processes.main:
+        return module
+    whole = build().to(processes.device)
+    whole.load_state_dict(weights, strict=False)  # tied weights have one name of several
+    return whole
 
 
 class ShardedTrainer(Trainer):

@@ -6,6 +6,7 @@ processes the first writes, with the tokens of all.
 
 import json
 import re
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -225,3 +226,14 @@ def mfu(parameters: int, tokens_per_second: float, peak: float) -> float:
     MFU.
     """
     return 6 * parameters * tokens_per_second / peak
+
+
+def speed_of(folder: Path, module: nn.Module, processes: Distributed, bfloat16: bool) -> dict[str, Any]:
+    """Returns tokens per second, the median of what a run recorded, and MFU where the peak is known."""
+    key = "tokens_per_second"
+    speeds = [record[key] for record in read_records(folder) if key in record]
+    speed: dict[str, Any] = {key: statistics.median(speeds) if speeds else 0.0}
+    if (peak := peak_of(processes.device, bfloat16)) is not None:
+        each = speed[key] / processes.world
+        speed |= {"mfu": mfu(working_parameters(module), each, peak), "formula": FORMULA, "peak": peak}
+    return speed

@@ -1,0 +1,383 @@
+"""The configuration of a classifier: `RunConfig` = data + model + task + optim + train, written as TOML.
+
+`DataConfig` says what is read, and how texts become ids; `ClassificationConfig` and `DistillationConfig` what
+is learned. The section `[model]` sits in the file of the architecture, `[optim]` and `[train]` in `train.py`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, GetCoreSchemaHandler, SerializeAsAny, field_validator
+from pydantic_core import CoreSchema, core_schema
+
+from .section import (
+    Exclude,
+    Header,
+    MaxLineBytes,
+    RowOf,
+    Section,
+    Separator,
+    TableFormat,
+    TextColumn,
+    TextEncoding,
+    Written,
+    flag,
+)
+from .task import TaskSection, sections_of
+from .train import OptimConfig, TrainConfig
+
+__all__ = [
+    "AUTO",
+    "ClassificationConfig",
+    "DataConfig",
+    "DistillationConfig",
+    "Leaks",
+    "Long",
+    "RunConfig",
+    "TaskConfig",
+]
+
+Long = Literal["truncate", "head-tail", "windows"]
+Leaks = Literal["tell", "drop", "fail"]
+Unlabelled = Literal["error", "drop"]
+Empty = Literal["keep", "drop"]
+
+
+class DataConfig(Section):
+    """What is read, and how texts become ids."""
+
+    train: str = Field(default="", description="File or folder of training texts.")
+    valid: str | None = Field(
+        default=None,
+        description="File of validation texts, which decide when to stop. [default: hold out a share of "
+        "the training rows]",
+        json_schema_extra=flag("--valid", "FILE"),
+    )
+    test: str | None = Field(
+        default=None,
+        description="File of test texts, scored once training has ended.",
+        json_schema_extra=flag("--test", "FILE"),
+    )
+    format: TableFormat = None
+    text_column: TextColumn = None
+    label_column: str | None = Field(
+        default=None,
+        description="Column that holds the labels. [default: guessed if only one column fits]",
+        json_schema_extra=flag("--label-column", "NAME"),
+    )
+    group_column: str | None = Field(
+        default=None,
+        description="Column that names the group of a row, such as a sentence id; groups are never split "
+        "between parts. [default: SentenceId, group or group_id, if there is one]",
+        json_schema_extra=flag("--group-column", "NAME"),
+    )
+    where: str | None = Field(
+        default=None,
+        description="Train only on rows where a column has this value, such as split=train. [default: all "
+        "rows that --valid-where and --test-where do not choose]",
+        json_schema_extra=flag("--where", "COLUMN=VALUE"),
+    )
+    valid_where: str | None = Field(
+        default=None,
+        description="Validate only on rows where a column has this value, such as split=dev; rows of the "
+        "training file if --valid is not given.",
+        json_schema_extra=flag("--valid-where", "COLUMN=VALUE"),
+    )
+    test_where: str | None = Field(
+        default=None,
+        description="Test only on rows where a column has this value, such as split=test; rows of the "
+        "training file if --test is not given.",
+        json_schema_extra=flag("--test-where", "COLUMN=VALUE"),
+    )
+    encoding: TextEncoding = None
+    separator: Separator = None
+    header: Header = None
+    max_line_bytes: MaxLineBytes = None
+    exclude: Exclude = None
+    limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Maximum number of training rows, drawn from the whole file, each label with its share. "
+        "[default: all]",
+        json_schema_extra=flag("--limit", "N"),
+    )
+    skip: int = Field(
+        default=0,
+        ge=0,
+        description="Number of training rows to skip at the beginning of the file.",
+        json_schema_extra=flag("--skip", "N"),
+    )
+    clean: bool = Field(
+        default=False, description="Replace <br /> tags with a space.", json_schema_extra=flag("--clean")
+    )
+    unescape: bool = Field(
+        default=False,
+        description="Undo treebank escapes: -LRB- becomes (, \\/ becomes /.",
+        json_schema_extra=flag("--unescape"),
+    )
+    valid_share: float = Field(
+        default=0.1,
+        ge=0,
+        lt=1,
+        description="Share of the training rows held out for validation if there is no validation file.",
+        json_schema_extra=flag("--valid-share", "SHARE"),
+    )
+    test_share: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="Share of the training rows held out for testing if there is no test file. [default: "
+        "0.1 of 10,000 rows or more; 0 of fewer rows or with a validation file]",
+        json_schema_extra=flag("--test-share", "SHARE"),
+    )
+    folds: int | None = Field(
+        default=None,
+        ge=2,
+        description="Cross-validation: train N runs, each tested on the fold that it leaves out. [default: "
+        "one run, no folds]",
+        json_schema_extra=flag("--folds", "N"),
+    )
+    fold: int | None = Field(
+        default=None, ge=0, description="Index of the fold that this run is tested on, counted from 0."
+    )
+    unlabelled: Unlabelled = Field(
+        default="error",
+        description="What is done with rows without label: they are an error, or left out.",
+        json_schema_extra=flag("--unlabelled", "error|drop"),
+    )
+    empty: Empty = Field(
+        default="keep",
+        description="What is done with rows whose text is empty: they are kept, or left out.",
+        json_schema_extra=flag("--empty", "keep|drop"),
+    )
+    leaks: Leaks = Field(
+        default="tell",
+        description="What to do with training texts that also occur in the validation or test part, ignoring "
+        "case and spacing: tell (report them), drop (remove them from training) or fail (stop).",
+        json_schema_extra=flag("--leaks", "tell|drop|fail"),
+    )
+    split_seed: int = Field(
+        default=42, ge=0, description="Random seed of the split into parts, and of the folds."
+    )
+    tokenizer: str | None = Field(
+        default=None,
+        description="Tokenizer file. [default: build a vocabulary from the training texts]",
+        json_schema_extra=flag("--tokenizer", "FILE"),
+    )
+    vocab_size: int = Field(
+        default=16_000,
+        ge=257,
+        description="Maximum size of the vocabulary built from the training texts, in tokens.",
+    )
+    tokenizer_model: Literal["words", "bpe", "wordpiece", "unigram"] = Field(
+        default="words",
+        description="Vocabulary to build if there is no tokenizer file: words (unknown words are "
+        "composed from character n-grams), or the subwords of bpe, wordpiece or unigram.",
+    )
+    pre_tokenizer: str | None = Field(
+        default=None,
+        description="Pre-tokenizer of a tokenizer trained here. [default: the usual one of its model]",
+    )
+    normalize: bool | None = Field(
+        default=None,
+        description="Read texts that look the same as the same: compose accents, leave out invisible "
+        "characters, read typographic apostrophes, quotes and blanks as those of the keyboard. [default: "
+        "true for a vocabulary built here, false for a tokenizer file]",
+    )
+    lowercase: bool | None = Field(
+        default=None,
+        description="Lowercase the texts. [default: true for a vocabulary built here, false for a "
+        "tokenizer file]",
+    )
+    max_tokens: int = Field(
+        default=256,
+        ge=1,
+        description="Maximum length of a text, in tokens; data.long says how longer texts are cut.",
+        json_schema_extra=flag("--max-len", "N"),
+    )
+    long: Long = Field(
+        default="truncate",
+        description="How to cut texts longer than max_tokens: truncate (keep the beginning), head-tail (keep "
+        "the beginning and the end) or windows (keep all, as several rows).",
+    )
+    stride: int = Field(
+        default=0, ge=0, description="Number of tokens that neighbouring windows share, if long is windows."
+    )
+    vectors: str | None = Field(
+        default=None,
+        description="File of word vectors, in the text format of GloVe, word2vec or fastText, to initialise "
+        "the embeddings with; the model is as wide as they are, unless model.d_model is given.",
+        json_schema_extra=flag("--vectors", "FILE"),
+    )
+
+
+_EXPECTED = "expected none, balanced, or a positive number for each class, as in [1, 2]"
+
+
+class ClassificationConfig(TaskSection):
+    """One of several classes for each text."""
+
+    kind: Literal["classification"] = Field(
+        default="classification",
+        description="Task to train for: classification, or distillation, which senti distill sets.",
+        json_schema_extra=flag("--task", "KIND"),
+    )
+    loss: Annotated[str, RowOf("tasks.classification", "LOSSES", "cross-entropy")] = Field(
+        default="cross-entropy",
+        description="Loss of a row: cross-entropy, or focal, which focal_gamma above 0 means as well.",
+    )
+    label_smoothing: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Label smoothing: share of each label's probability that is spread evenly over all "
+        "classes; 0 for none.",
+    )
+    focal_gamma: float = Field(
+        default=0.0,
+        ge=0,
+        description="Gamma of the focal loss, which weights each row by (1 - p)^gamma; 0 for cross entropy, "
+        "or for 2 where loss is focal.",
+    )
+    focal_alpha: float = Field(
+        default=1.0,
+        gt=0,
+        description="Alpha of the focal loss, a factor on the loss of every row; for one factor per class "
+        "use class_weights.",
+    )
+    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
+        default="none",
+        description="Class weights in the loss: none, balanced (classes count equally) or numbers, in the "
+        "order of the labels (1,2) or by label; the option also takes a file of them (JSON, TOML, CSV).",
+        json_schema_extra=flag("--class-weights", "KIND"),
+    )
+    sampler: Literal["shuffle", "balanced"] = Field(
+        default="shuffle",
+        description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
+        "equally often).",
+    )
+    r_drop: float = Field(
+        default=0.0,
+        ge=0,
+        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
+        "0 for none.",
+    )
+    mixup: float = Field(
+        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
+    )
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _positive(cls, weights: Any) -> Any:
+        return _positive_weights(weights)
+
+
+class DistillationConfig(TaskSection):
+    """The answers of another model, a teacher, for each text."""
+
+    kind: Literal["distillation"] = Field(default="distillation", description="Task to train for.")
+    teacher: str = Field(default="", description="Run directory or ensemble that is the teacher.")
+    teacher_sha256: str | None = Field(
+        default=None, description="SHA-256 of the teacher's manifest; senti distill writes it."
+    )
+    loss: Annotated[str, RowOf("tasks.distillation", "DISTANCES", "kl")] = Field(
+        default="kl",
+        description="Loss against the teacher: kl (divergence of the probabilities at the temperature) or "
+        "logits (mean squared difference of the logits).",
+        json_schema_extra=flag("--loss", "KIND"),
+    )
+    temperature: float = Field(
+        default=2.0,
+        gt=0,
+        le=100,
+        description="Softmax temperature of teacher and student in the kl loss; higher values give unlikely "
+        "labels more weight.",
+        json_schema_extra=flag("--temperature", "T"),
+    )
+    label_weight: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Weight of the true label in the loss, from 0 to 1, on rows that have one; the teacher "
+        "gets the rest.",
+        json_schema_extra=flag("--label-weight", "SHARE"),
+    )
+
+
+def _positive_weights(weights: Any) -> Any:
+    if isinstance(weights, str) and weights not in ("none", "balanced"):
+        try:
+            weights = tuple(float(part) for part in weights.strip().strip("[]()").split(","))
+        except ValueError:
+            raise ValueError(_EXPECTED) from None
+    values = list(weights.values()) if isinstance(weights, Mapping) else weights
+    if isinstance(values, (list, tuple)):
+        good = [isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf for v in values]
+        if not good or not all(good):
+            raise ValueError(f"class_weights {list(values)}: expected one positive number for each class")
+        return weights if isinstance(weights, Mapping) else tuple(weights)
+    if not isinstance(weights, str):
+        raise ValueError(_EXPECTED)
+    return weights
+
+
+class _ByKind:
+    """Reads a section by its `kind`: a union with tags, of the classifier's rows of `TASKS`."""
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        choices = {
+            kind: handler.generate_schema(section) for kind, section in sections_of("classifier").items()
+        }
+        return core_schema.tagged_union_schema(choices, discriminator="kind")
+
+
+TaskConfig = Annotated[TaskSection, _ByKind()]
+
+
+# The architecture that is chosen by the texts.
+AUTO = "auto"
+
+
+class RunConfig(Written):
+    """A run."""
+
+    arch: str = Field(
+        default=AUTO,
+        description="Architecture: one that senti archs lists, auto (the one expected to do best within the "
+        "budget) or hf:PATH (a model folder of Hugging Face transformers).",
+        json_schema_extra=flag("--arch", "NAME"),
+    )
+    preset: str | None = Field(
+        default=None,
+        description="Size of the model, such as nano; settings of [model] override it. [default: that of the "
+        "architecture]",
+        json_schema_extra=flag("--preset", "SIZE"),
+    )
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        description="CPU time for --arch auto, in seconds: it compares architectures by cross-validation and "
+        "trains the best; the option also takes 5m or 2h. [default: 60s]",
+        json_schema_extra=flag("--budget", "TIME"),
+    )
+    estimates: dict[str, float] = Field(
+        default={},
+        description="CPU time in seconds that --arch auto estimated for the architectures it tried; "
+        "senti train writes it.",
+    )
+    accuracies: dict[str, float] = Field(
+        default={},
+        description="Accuracy in cross-validation on the training rows of the architectures that --arch auto "
+        "compared; senti train writes it.",
+    )
+    data: DataConfig
+    model: SerializeAsAny[Section]
+    task: TaskConfig
+    optim: OptimConfig
+    train: TrainConfig
+
+    def _top(self, *, comments: bool = False) -> dict[str, Any]:
+        """Returns the keys above the sections; what arch auto settled only where it did."""
+        top = super()._top(comments=comments)
+        return top if self.estimates else {name: top[name] for name in ("arch", "preset") if name in top}
