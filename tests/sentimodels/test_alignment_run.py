@@ -16,8 +16,9 @@ from sentimodels.alignment.judge import compare, distinct_n, judge, warnings
 from sentimodels.alignment.methods import PreferAnswers, Setup
 from sentimodels.alignment.ppo import PPO
 from sentimodels.alignment.ppo_loss import kl_divergence
-from sentimodels.alignment.rollout import Drawing, Reward, weights_of
+from sentimodels.alignment.rollout import Drawing, Reward
 from sentimodels.config import AlignConfig, PPOConfig
+from sentimodels.config.align import reward_weights
 from sentimodels.data.table import Labels
 from sentimodels.errors import CheckpointError, ConfigError, DataError, TrainingError
 from sentimodels.generation.generate import Limits
@@ -352,12 +353,12 @@ def test_rewards_are_weighted_sums() -> None:
 
 
 def test_rewards_are_read() -> None:
-    assert weights_of("pos") == {"pos": 1.0}
-    assert weights_of("3=1, 4=2,0=-2") == {"3": 1.0, "4": 2.0, "0": -2.0}
-    assert weights_of({"a=b": 3.0}) == {"a=b": 3.0}
+    assert reward_weights("pos") == {"pos": 1.0}
+    assert reward_weights("3=1, 4=2,0=-2") == {"3": 1.0, "4": 2.0, "0": -2.0}
+    assert reward_weights({"a=b": 3.0}) == {"a=b": 3.0}
     for wrong in ("3=x", "3=", "3=nan", {"3": math.inf}, {"3": 0.0}, "3=0"):
         with pytest.raises(ConfigError, match=r"task\.reward"):
-            weights_of(wrong)
+            reward_weights(wrong)
 
 
 def test_diversity() -> None:

@@ -1,4 +1,4 @@
-"""`Preferences`: the task of preferring the chosen answer of a pair; see `training.task.Task`.
+"""`Preferences`: the task of preferring the chosen answer of a pair; see `training.trainer.Task`.
 
 What the reference says of each pair is asked once, before training. Scores are of pairs that are not
 trained on, once training has ended: the loss, how often the chosen answer has the greater implicit reward

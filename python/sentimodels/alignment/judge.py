@@ -19,10 +19,8 @@ from ..models.language import CausalModel
 from .ppo_loss import at_answers, kl_divergence
 from .rollout import Answers, Drawing
 
-__all__ = ["SAMPLES", "Judged", "compare", "distinct_n", "judge", "samples_of", "summary_of", "warnings"]
+__all__ = ["Judged", "compare", "distinct_n", "judge", "samples_of", "summary_of", "warnings"]
 
-# Every answer before and after, with its reward, in a run directory.
-SAMPLES = "samples.jsonl"
 # Half the width of a 95 % interval, in standard errors.
 _Z = 1.96
 # Answers that are read together.

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sentitok import Tokenizer
 
-from ..config import JudgedConfig
+from ..config import JudgedConfig, reward_weights
 from ..errors import ConfigError
 from ..evaluation.predictions import Predictor, answer
 from ..generation.generate import Limits, generate
@@ -178,31 +178,4 @@ def load_reward(task: JudgedConfig, device: str) -> Reward | None:
             f"task.reward: which label of {task.reward_run} is worth something? It has "
             f"{', '.join(predictor.labels.names)}; name one, as in --reward {predictor.labels.names[-1]}"
         )
-    return Reward(predictor, weights_of(task.reward), task.reward_value, task.reward_run)
-
-
-def weights_of(reward: str | Mapping[str, float]) -> dict[str, float]:
-    """Reads `pos` as a label, and `3=1,4=2` as labels with weights.
-
-    Raises:
-        ConfigError: if a weight is no finite number.
-    """
-    if isinstance(reward, str):
-        if "=" not in reward:
-            return {reward: 1.0}
-        weights: dict[str, float] = {}
-        for part in reward.split(","):
-            label, _, number = part.rpartition("=")
-            try:
-                weights[label.strip()] = float(number)
-            except ValueError:
-                raise ConfigError(
-                    f"task.reward {reward!r}: {number.strip()!r} is no weight; write LABEL, or "
-                    "LABEL=WEIGHT,LABEL=WEIGHT, as in 3=1,4=2"
-                ) from None
-        reward = weights
-    wrong = [label for label, weight in reward.items() if not abs(weight) < float("inf")]
-    if wrong or not any(reward.values()):
-        said = f"the weight of {wrong[0]!r} is not finite" if wrong else "no label has a weight but 0"
-        raise ConfigError(f"task.reward: {said}; write LABEL=WEIGHT, as in 3=1,4=2")
-    return dict(reward)
+    return Reward(predictor, reward_weights(task.reward), task.reward_value, task.reward_run)

@@ -100,7 +100,7 @@ def align(
 
 def _samples_in(folder: Path, n: int) -> dict[str, Any]:
     """Returns the first samples of a run, openings with their answers before and after."""
-    from ..alignment.judge import SAMPLES
+    from ..runs.language_directory import SAMPLES
 
     shown: list[dict[str, Any]] = []
     if (folder / SAMPLES).is_file():

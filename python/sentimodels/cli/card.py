@@ -1,11 +1,10 @@
 """`senti card`: a run's model card in Markdown, with the front matter that the Hugging Face Hub reads.
 
-Not for what stands in it (`runs.card`, `runs.language_card`, `alignment.card`) nor for how it reads
-(`cards/`, a file for each kind of run).
+What stands in it is from `runs/card.py`, how it reads from `cards/`.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -44,11 +43,14 @@ def card(
     of the Hugging Face Hub.
     """
     from ..data.writers import write_atomically
+    from ..runs.card import card as facts_of
     from ..runs.directory import MANIFEST
+    from .cards import markdown
 
     output = Output("senti.card/1", as_json=as_json, quiet=quiet)
     check_file(out, force=force)
-    facts, text = _card(run)
+    facts = facts_of(run)
+    text = markdown(facts)
     if out is not None:
         if (out.resolve().parent / MANIFEST).is_file():
             raise UsageError(f"{out}: in a run, whose manifest names every file; write the card elsewhere")
@@ -59,24 +61,6 @@ def card(
         text.rstrip("\n") if out is None else f"written  {out}",
         facts["name"] if out is None else str(out),
     )
-
-
-def _card(run: Path) -> tuple[dict[str, Any], str]:
-    """Returns what a run of any kind recorded, and its card."""
-    from ..alignment.card import alignment_card
-    from ..runs.card import card as classifier_card
-    from ..runs.card import ensemble_card, kind_of, language_card, translation_card
-    from .cards import aligned, classifier, ensemble, language, translator
-
-    facts_of, laid_out = {
-        "aligned-model": (alignment_card, aligned.markdown),
-        "classifier": (classifier_card, classifier.markdown),
-        "ensemble": (ensemble_card, ensemble.markdown),
-        "language-model": (language_card, language.markdown),
-        "translator": (translation_card, translator.markdown),
-    }[kind_of(run)]
-    facts = facts_of(run)
-    return facts, laid_out(facts)
 
 
 def register(app: typer.Typer) -> None:

@@ -12,6 +12,7 @@ from .align import (
     DPOConfig,
     JudgedConfig,
     PPOConfig,
+    reward_weights,
 )
 from .classifier import (
     AUTO,
@@ -74,5 +75,6 @@ __all__ = [
     "TranslationTrainConfig",
     "Written",
     "flag",
+    "reward_weights",
     "sections_of",
 ]

@@ -4,10 +4,12 @@ Not for pre-training (`language.py`), whose configuration an aligned model keeps
 is, this one how it was aligned. `data` are openings to go on from (`ppo`) or pairs of answers (`dpo`).
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
+from ..errors import ConfigError
 from .section import (
     Exclude,
     Header,
@@ -29,6 +31,7 @@ __all__ = [
     "DPOConfig",
     "JudgedConfig",
     "PPOConfig",
+    "reward_weights",
 ]
 
 # What `[optim]` of an alignment has, unless it is set.
@@ -312,3 +315,30 @@ class AlignConfig(Written):
     task: Annotated[SerializeAsAny[PPOConfig | DPOConfig], Field(discriminator="kind")]
     optim: OptimConfig
     train: AlignTrainConfig
+
+
+def reward_weights(reward: str | Mapping[str, float]) -> dict[str, float]:
+    """Reads `pos` as a label, and `3=1,4=2` as labels with weights.
+
+    Raises:
+        ConfigError: if a weight is no finite number.
+    """
+    if isinstance(reward, str):
+        if "=" not in reward:
+            return {reward: 1.0}
+        weights: dict[str, float] = {}
+        for part in reward.split(","):
+            label, _, number = part.rpartition("=")
+            try:
+                weights[label.strip()] = float(number)
+            except ValueError:
+                raise ConfigError(
+                    f"task.reward {reward!r}: {number.strip()!r} is no weight; write LABEL, or "
+                    "LABEL=WEIGHT,LABEL=WEIGHT, as in 3=1,4=2"
+                ) from None
+        reward = weights
+    wrong = [label for label, weight in reward.items() if not abs(weight) < float("inf")]
+    if wrong or not any(reward.values()):
+        said = f"the weight of {wrong[0]!r} is not finite" if wrong else "no label has a weight but 0"
+        raise ConfigError(f"task.reward: {said}; write LABEL=WEIGHT, as in 3=1,4=2")
+    return dict(reward)

@@ -79,7 +79,7 @@ class MaskedModel(nn.Module):
         rate: float = 1.0,
     ) -> None:
         super().__init__()
-        self.shares_read = {"head.": rate, "next_sentence.": 0.0}  # for `training.throughput`
+        self.shares_read = {"head.": rate, "next_sentence.": 0.0}  # for `training.history.working_parameters`
         self.backbone = backbone
         self.head = head
         self.next_sentence = next_sentence

@@ -10,7 +10,6 @@ from typing import Any
 
 from sentitok import Tokenizer
 
-from ..alignment.judge import SAMPLES
 from ..alignment.methods import Method, judged, setup_of
 from ..alignment.openings import check_same_sources, sources_of
 from ..config import TASKS, AlignConfig
@@ -21,7 +20,7 @@ from ..runs.directory import absolutize_paths, read_json, to_json
 from ..runs.ensemble import predictor_hash
 from ..runs.execute import Recipe
 from ..runs.families import ALIGNMENT
-from ..runs.language_directory import SOURCES, begin_with
+from ..runs.language_directory import SAMPLES, SOURCES, begin_with
 from ..training.distributed import check_alone
 from ..training.history import Fit
 

@@ -1,15 +1,24 @@
-"""What a run recorded of itself, as its model card tells it: a function for each kind of run.
+"""What a run recorded of itself, as its model card tells it: one dictionary for runs of every kind.
 
-`cli/cards/` lays it out; `alignment/card.py` knows alignments. Nothing is measured again and nothing is
-typed: data, scores, intervals, limits and hashes are those of the run directory, which is checked against its
-manifest first.
+`cli/cards/` lays it out. Nothing is measured again and nothing is typed: data, scores, intervals, limits and
+hashes are those of the run directory, which is checked against its manifest first.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from ..config import DistillationConfig, LanguageConfig, MaskedConfig, RunConfig, Section
+from ..config import (
+    AlignConfig,
+    DistillationConfig,
+    LanguageConfig,
+    MaskedConfig,
+    RunConfig,
+    Section,
+    TranslationConfig,
+    Written,
+    reward_weights,
+)
 from ..data.record import BASE as BASE_ROLES
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
@@ -17,29 +26,26 @@ from ..evaluation.slices import wilson
 from ..models.language import language_model_shape
 from .directory import WEIGHTS, listed, manifest_hash, read_json
 from .ensemble import FILE, members_of, predictor_hash, read_ensemble, verify_ensemble
-from .families import CLASSIFIER, LANGUAGE_MODEL, SEQ2SEQ, TRANSLATOR, check_there, family_of, resolve
+from .families import (
+    ALIGNMENT,
+    CLASSIFIER,
+    LANGUAGE_MODEL,
+    SEQ2SEQ,
+    TRANSLATOR,
+    check_there,
+    family_of,
+    resolve,
+)
 from .group import is_group
-from .language_directory import SOURCES, load_tokenizer
+from .language_directory import SAMPLES, SOURCES, load_tokenizer
 from .lineage import BASE
 from .pretrained import without_folder
 from .verify import verify
 
-__all__ = [
-    "about_of",
-    "base_of",
-    "card",
-    "differing",
-    "ending",
-    "ensemble_card",
-    "kind_of",
-    "language_card",
-    "model_of",
-    "name_of",
-    "parameters_of",
-    "sources_of",
-    "training_of",
-    "translation_card",
-]
+__all__ = ["ENSEMBLE", "card", "kind_of"]
+
+# The kind of a folder that combines several runs.
+ENSEMBLE = "ensemble"
 
 # Parts that are scored, with the rows that they are.
 _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
@@ -50,31 +56,55 @@ _ELSEWHERE = (
     "arch", "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors",
     "train.init_from", "task.teacher", "task.teacher_sha256",
 )  # fmt: skip
+_LANGUAGE_ELSEWHERE = (
+    "arch", "preset", "task.kind", "data.corpus", "data.train", "data.valid", "data.tokenizer",
+    "train.init_from",
+)  # fmt: skip
+_ALIGNMENT_ELSEWHERE = (
+    "base", "base_sha256", "reward_sha256", "data.train", "data.held_out", "task.kind", "task.reward_run",
+    "task.reward", "task.reward_value",
+)  # fmt: skip
 
 
 def card(folder: Path) -> dict[str, Any]:
-    """Returns what a classifier's run directory says of the model.
+    """Returns what the directory of a run of any kind, or an ensemble's folder, says of the model.
 
     Raises:
         CheckpointError: if it is none, or its files are not those it was written with.
+        ConfigError: if its configuration is not valid.
     """
-    check_there(folder)
-    if members_of(folder) is not None:
-        raise CheckpointError(f"{folder}: an ensemble, not one classifier; senti card {folder} has its runs")
-    config = CLASSIFIER.load(folder)
-    about, record = about_of(folder), TrainingRecord.load(folder)
-    first = about.get("chosen", about)
-    labels = read_json(folder / "labels.json")["labels"]
-    tree = config.tree()
-    # The folder that an `hf:` architecture was read from may be gone; the run has its settings.
-    read = {"model": {"settings": tree["model"]["settings"]}} if "settings" in tree["model"] else {}
+    kind = kind_of(folder)
+    facts = {"kind": kind, "name": folder.resolve().name}
+    if kind == ENSEMBLE:
+        return facts | _of_ensemble(folder)
+    config = family_of(folder).load(folder)
+    about = about_of(folder)
+    own, usual, elsewhere = _FACTS[kind](folder, config, about)
     return {
-        "kind": "classifier",
-        "name": folder.resolve().name,
+        **facts,
+        **own,
+        "training": training_of(about, config.train.seed),
+        "settings": differing(config.tree(), usual.tree(), elsewhere),
+        **ending(folder, about),
+    }
+
+
+# What a run of one kind alone says; the configuration that its settings are compared with; and the settings
+# that a card leaves out.
+_Facts = tuple[dict[str, Any], Written, Collection[str]]
+
+
+def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) -> _Facts:
+    record, first, model = TrainingRecord.load(folder), about.get("chosen", about), config.model.plain()
+    # The folder that an `hf:` architecture was read from may be gone; the run has its settings.
+    read = {"model": {"settings": model["settings"]}} if "settings" in model else {}
+    own = {
         "arch": without_folder(config.arch),
         "example": about.get("example", "great fun"),
         "parameters": about["parameters"],
-        "labels": {label: about.get("labels", {}).get(label) for label in labels},
+        "labels": {
+            label: about.get("labels", {}).get(label) for label in read_json(folder / "labels.json")["labels"]
+        },
         "data": [
             {
                 "role": source.role, "file": PurePath(source.source).name, "format": source.format,
@@ -82,7 +112,7 @@ def card(folder: Path) -> dict[str, Any]:
             }
             for source in record.sources
         ],
-        "texts": {key: tree["data"].get(key) for key in _TEXTS},
+        "texts": {key: config.data.plain().get(key) for key in _TEXTS},
         "scores": {
             **{part: _scores(first, part) for part in _PARTS if part in first and part != "test"},
             **({"test": _scores(about, "test")} if "test" in about else {}),
@@ -96,10 +126,94 @@ def card(folder: Path) -> dict[str, Any]:
             "ece_before": first.get("valid", {}).get("ece_before"),
             "ece": first.get("valid", {}).get("ece"),
         },
-        "training": training_of(about, config.train.seed),
-        "settings": differing(tree, resolve({"arch": config.arch, **read}).tree(), _ELSEWHERE),
-        **ending(folder, about),
     }  # fmt: skip
+    return own, resolve({"arch": config.arch, **read}), _ELSEWHERE
+
+
+def _of_language_model(folder: Path, config: LanguageConfig, about: Mapping[str, Any]) -> _Facts:
+    task, sources = config.task, sources_of(folder)
+    own = {
+        **model_of(config, folder, about),
+        "mask_rate": task.rate if isinstance(task, MaskedConfig) else None,
+        "imported": about.get("imported"),
+        "base": base_of(config.train.init_from, None, any(one["role"] == BASE for one in sources)),
+        "data": sources,
+        "corpus": corpus_of(about),
+        "scores": dict(about.get("valid", {})),
+        # Baselines are bits per byte of the text, which masked models have not.
+        "baselines": about.get("baselines", {}) if "bits_per_byte" in about.get("valid", {}) else {},
+    }
+    same = {"arch": config.arch, "task": {"kind": task.kind}, "data": {"context": config.data.context}}
+    return own, LANGUAGE_MODEL.resolve({**same, **_preset(config)}), _LANGUAGE_ELSEWHERE
+
+
+def _of_translator(folder: Path, config: TranslationConfig, about: Mapping[str, Any]) -> _Facts:
+    record, task, model = TrainingRecord.load(folder), config.task, config.model
+    learned = getattr(model, "positions", None) == "learned"
+    of_base = any(one.role.startswith(BASE_ROLES) for one in record.sources)
+    own = {
+        "arch": config.arch,
+        "preset": config.preset,
+        "parameters": parameters_of(about),
+        "vocabulary": about.get("vocabulary") or load_tokenizer(folder).vocab_size,
+        "sizes": sizes_of(model),
+        "prompt": None if config.arch == SEQ2SEQ else task.prompt,
+        "reads": getattr(model, "max_len", None) if learned else None,
+        "max_tokens": config.data.max_tokens,
+        "base": base_of(config.train.init_from, None, of_base),
+        "data": [
+            {
+                "role": one.role, "file": ", ".join(map(name_of, one.source.split(", "))),
+                "rows": one.rows, "sha256": one.sha256,
+            }
+            for one in record.sources
+        ],
+        "pairs": about.get("pairs", {}),
+        "valid_given": bool(config.data.valid),
+        "scores": dict(about.get("valid", {})),
+        "search": {
+            key: getattr(task, key) for key in ("beam", "norm", "alpha", "length_ratio", "length_extra")
+        },
+    }  # fmt: skip
+    return own, TRANSLATOR.resolve({"arch": config.arch, **_preset(config)}), _LANGUAGE_ELSEWHERE
+
+
+def _of_alignment(folder: Path, config: AlignConfig, about: Mapping[str, Any]) -> _Facts:
+    task, sources, reward = config.task, sources_of(folder), None
+    if task.reward_run is not None:
+        reward = {
+            "name": name_of(task.reward_run),
+            "sha256": config.reward_sha256,
+            "weights": reward_weights(task.reward) if task.reward is not None else {},
+            "value": task.reward_value,
+        }
+    own = {
+        **model_of(LANGUAGE_MODEL.load(folder), folder, about),
+        "method": task.kind,
+        "base": base_of(config.base, config.base_sha256, any(one["role"] == BASE for one in sources)),
+        "reward": reward,
+        "data": sources,
+        "opening_tokens": config.data.opening_tokens if task.kind == "ppo" else None,
+        "max_new_tokens": task.max_new_tokens,
+        "max_kl": task.max_kl,
+        "alignment": about.get("alignment"),
+        "samples": SAMPLES if (folder / SAMPLES).is_file() else None,
+    }
+    usual = ALIGNMENT.resolve({"task": {"kind": task.kind}}, complete=False)
+    return own, usual, _ALIGNMENT_ELSEWHERE
+
+
+# By the name of the family (`families.py`).
+_FACTS: dict[str, Callable[[Path, Any, Mapping[str, Any]], _Facts]] = {
+    CLASSIFIER.name: _of_classifier,
+    LANGUAGE_MODEL.name: _of_language_model,
+    TRANSLATOR.name: _of_translator,
+    ALIGNMENT.name: _of_alignment,
+}
+
+
+def _preset(config: LanguageConfig | TranslationConfig) -> dict[str, str]:
+    return {} if config.preset is None else {"preset": config.preset}
 
 
 def _taught(config: RunConfig, about: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -131,7 +245,7 @@ def kind_of(folder: Path) -> str:
     """
     check_there(folder)
     if (folder / FILE).is_file():
-        return "ensemble"
+        return ENSEMBLE
     if is_group(folder):
         raise CheckpointError(f"{folder}: a group of runs; name one of them, such as {_first(folder)}")
     return family_of(folder).name
@@ -211,7 +325,12 @@ def differing(
         elsewhere: keys that are left out, as the card tells them elsewhere or not at all.
     """
     defaults = dict(_flat(usual))
-    return {key: value for key, value in _flat(tree) if key not in elsewhere and value != defaults.get(key)}
+    tables = tuple(f"{key}." for key in elsewhere)
+    return {
+        key: value
+        for key, value in _flat(tree)
+        if value != defaults.get(key) and key not in elsewhere and not key.startswith(tables)
+    }
 
 
 def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -224,42 +343,6 @@ def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]
 
 # The settings that say how large a model is, where an architecture has them.
 _SIZES = ("d_model", "n_layers", "n_decoder_layers", "n_heads", "d_hidden", "d_head", "d_state", "d_ff")
-# Keys that name files of the machine that trained, and what a card says elsewhere.
-_LANGUAGE_ELSEWHERE = (
-    "arch", "preset", "task.kind", "data.corpus", "data.train", "data.valid", "data.tokenizer",
-    "train.init_from",
-)  # fmt: skip
-
-
-def language_card(folder: Path) -> dict[str, Any]:
-    """Returns what the run directory of a language model says of it.
-
-    Raises:
-        CheckpointError: if it is none, or its files are not those it was written with.
-        ConfigError: if it is another kind of run.
-    """
-    config = LANGUAGE_MODEL.load(folder)
-    about = about_of(folder)
-    task, data = config.task, config.data
-    sources = sources_of(folder)
-    same = {"arch": config.arch, "task": {"kind": task.kind}, "data": {"context": data.context}}
-    usual = LANGUAGE_MODEL.resolve({**same, **({"preset": config.preset} if config.preset else {})})
-    return {
-        "kind": "language-model",
-        "name": folder.resolve().name,
-        **model_of(config, folder, about),
-        "mask_rate": task.rate if isinstance(task, MaskedConfig) else None,
-        "imported": about.get("imported"),
-        "base": base_of(config.train.init_from, None, any(one["role"] == BASE for one in sources)),
-        "data": sources,
-        "corpus": corpus_of(about),
-        "scores": dict(about.get("valid", {})),
-        # Baselines are bits per byte of the text, which masked models have not.
-        "baselines": about.get("baselines", {}) if "bits_per_byte" in about.get("valid", {}) else {},
-        "training": training_of(about, config.train.seed),
-        "settings": differing(config.tree(), usual.tree(), _LANGUAGE_ELSEWHERE),
-        **ending(folder, about),
-    }
 
 
 def model_of(config: LanguageConfig, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,55 +394,10 @@ def sources_of(folder: Path) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def translation_card(folder: Path) -> dict[str, Any]:
-    """Returns what the run directory of a translation model says of it.
-
-    Raises:
-        CheckpointError: if it is none, or its files are not those it was written with.
-        ConfigError: if it is another kind of run.
-    """
-    config = TRANSLATOR.load(folder)
-    about, record = about_of(folder), TrainingRecord.load(folder)
-    task, model = config.task, config.model
-    learned = getattr(model, "positions", None) == "learned"
-    usual = TRANSLATOR.resolve({"arch": config.arch, **({"preset": config.preset} if config.preset else {})})
-    return {
-        "kind": "translator",
-        "name": folder.resolve().name,
-        "arch": config.arch,
-        "preset": config.preset,
-        "parameters": parameters_of(about),
-        "vocabulary": about.get("vocabulary") or load_tokenizer(folder).vocab_size,
-        "sizes": sizes_of(model),
-        "prompt": None if config.arch == SEQ2SEQ else task.prompt,
-        "reads": getattr(model, "max_len", None) if learned else None,
-        "max_tokens": config.data.max_tokens,
-        "base": base_of(
-            config.train.init_from, None, any(one.role.startswith(BASE_ROLES) for one in record.sources)
-        ),
-        "data": [
-            {
-                "role": one.role, "file": ", ".join(map(name_of, one.source.split(", "))),
-                "rows": one.rows, "sha256": one.sha256,
-            }
-            for one in record.sources
-        ],
-        "pairs": about.get("pairs", {}),
-        "valid_given": bool(config.data.valid),
-        "scores": dict(about.get("valid", {})),
-        "search": {
-            key: getattr(task, key) for key in ("beam", "norm", "alpha", "length_ratio", "length_extra")
-        },
-        "training": training_of(about, config.train.seed),
-        "settings": differing(config.tree(), usual.tree(), _LANGUAGE_ELSEWHERE),
-        **ending(folder, about),
-    }  # fmt: skip
-
-
 _OF_A_RUN = ("arch", "parameters", "labels", "scores", "refitted", "judged", "data", "files")
 
 
-def ensemble_card(folder: Path) -> dict[str, Any]:
+def _of_ensemble(folder: Path) -> dict[str, Any]:
     """Returns what an ensemble's folder says of the predictor.
 
     It records members, weights, the temperature and the hash of the rows that chose them, and no scores:
@@ -368,13 +406,15 @@ def ensemble_card(folder: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: if its file is damaged, or a run is gone or not the one it was made of.
     """
-    check_there(folder)
     value = read_ensemble(folder)
     if wrong := verify_ensemble(folder):
         raise CheckpointError(f"{folder}: not as it was written, so a card would be wrong: {wrong[0]}")
     members = []
     for one in value["members"]:
-        facts = card(folder / one["run"])
+        run = folder / one["run"]
+        if members_of(run) is not None:
+            raise CheckpointError(f"{run}: an ensemble, not one classifier; name its runs")
+        facts = card(run)
         members.append(
             {
                 "name": PurePath(one["run"]).name,
@@ -387,8 +427,6 @@ def ensemble_card(folder: Path) -> dict[str, Any]:
         raise CheckpointError(f"{folder}: an ensemble of no runs; make it anew: senti ensemble")
     chosen_on = value.get("dev_sha256")
     return {
-        "kind": "ensemble",
-        "name": folder.resolve().name,
         "labels": list(value.get("labels", members[0]["labels"])),
         "parameters": sum(one["parameters"] for one in members),
         "temperature": float(value["temperature"]),

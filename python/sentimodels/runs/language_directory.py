@@ -43,6 +43,7 @@ from .directory import (
 from .families import LANGUAGE_MODEL, TRANSLATOR, Family, check_command, family_of, read_toml
 
 __all__ = [
+    "SAMPLES",
     "SOURCES",
     "TOKENIZER",
     "LoadedModel",
@@ -58,6 +59,8 @@ __all__ = [
 
 TOKENIZER = "tokenizer.json"
 SOURCES = "training_data.json"
+# Of an alignment: every answer before and after, with its reward.
+SAMPLES = "samples.jsonl"
 _Config = TypeVar("_Config", bound=Written)
 _Module = TypeVar("_Module", bound=nn.Module)
 

@@ -80,7 +80,7 @@ class TaskRows:
 
 
 class LabelTask(Task, Protocol):
-    """What a task of `config.TASKS` has beyond `training.task.Task`."""
+    """What a task of `config.TASKS` has beyond `training.trainer.Task`."""
 
     def check(self, model: nn.Module) -> None:
         """Refuses a model that the settings do not suit."""
@@ -93,7 +93,7 @@ class LabelTask(Task, Protocol):
 
 
 class Classification:
-    """The task of telling classes apart; see `training.task.Task`.
+    """The task of telling classes apart; see `training.trainer.Task`.
 
     Args:
         config: `[task]`.

@@ -69,7 +69,7 @@ def apart(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> dict[str
 
 
 class Distillation:
-    """The task of answering as a teacher does; see `training.task.Task`.
+    """The task of answering as a teacher does; see `training.trainer.Task`.
 
     Args:
         config: `[task]`.

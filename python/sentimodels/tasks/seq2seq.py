@@ -1,4 +1,4 @@
-"""`Seq2Seq`: a target for each source; see `training.task.Task`.
+"""`Seq2Seq`: a target for each source; see `training.trainer.Task`.
 
 Cross entropy of each token of the targets and of their end, smoothed in training alone (Szegedy et al.
 2016): validation loss and perplexity are of the plain one. The same for an encoder-decoder and for a

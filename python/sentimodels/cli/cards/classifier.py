@@ -1,6 +1,6 @@
-"""The card of a classifier: what `sentimodels.runs.card` found, in Markdown.
+"""The cards of classifiers and ensembles of them, from the facts of `sentimodels.runs.card`.
 
-Not for ensembles (`ensemble.py`), nor for what cards of all kinds share (`layout.py`).
+An ensemble records no scores, so none are told but those of the runs alone.
 """
 
 from typing import Any
@@ -9,9 +9,9 @@ from sentitok.cli.output import number
 
 from ...models import architecture
 from ..summary import JUDGED, beside_teacher, verdict
-from .layout import document, front_matter, stopped, table, unrecorded
+from .layout import Parts, python, shell, stopped, table, unrecorded
 
-__all__ = ["HEADS", "markdown", "score_rows"]
+__all__ = ["HEADS", "ensemble_parts", "parts", "score_rows"]
 
 # What becomes of a text longer than the run reads, by `data.long`.
 _LONG = {
@@ -24,17 +24,18 @@ PARTS = {"test": "test", "crossed": "valid, crossed", "valid": "valid"}
 HEADS = {"accuracy": "accuracy", "macro_f1": "macro F1", "log_loss": "log loss", "ece": "ECE"}
 
 
-def markdown(facts: dict[str, Any]) -> str:
-    """Returns the card."""
+def parts(facts: dict[str, Any]) -> Parts:
+    """Returns what the card says."""
     labels = ", ".join(f"`{label}`" for label in facts["labels"])
     files_read = [
         [one["role"], one["file"], one["format"], number(one["rows"]), f"`{one['sha256']}`"]
         for one in facts["data"]
     ]
     counts = [[label, "-" if n is None else number(n)] for label, n in facts["labels"].items()]
-    return document(
-        facts,
-        front=_front_matter(facts),
+    return Parts(
+        tag="text-classification",
+        tags=[facts["arch"]],
+        result=_result(facts),
         opening=f"A text classifier (`{facts['arch']}`, {number(facts['parameters'])} parameters) with the "
         f"labels {labels}, trained by {_trained(facts['taught'])}.",
         uses=[f'```\necho "{facts["example"]}" | senti predict {facts["name"]}\n```'],
@@ -55,22 +56,21 @@ def _trained(taught: dict[str, Any] | None) -> str:
     return f"`senti distill` on the answers of `{taught['teacher']}` (SHA-256 `{taught['sha256']}`)"
 
 
-def _front_matter(facts: dict[str, Any]) -> str:
-    result = None
+def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
     part = next((part for part in PARTS if part in facts["scores"]), None)
-    if part is not None:
-        scores = facts["scores"][part]
-        file = next((one for one in facts["data"] if one["role"] == part), facts["data"][0])
-        metrics = [
-            {"type": kind, "name": HEADS[key], "value": round(scores[key], 6)}
-            for kind, key in (("accuracy", "accuracy"), ("f1", "macro_f1"))
-        ]
-        result = {
-            "task": {"type": "text-classification"},
-            "dataset": {"name": f"{file['file']}, {PARTS[part]}", "type": file["format"], "split": part},
-            "metrics": metrics,
-        }
-    return front_matter("text-classification", [facts["arch"]], facts["name"], result)
+    if part is None:
+        return None
+    scores = facts["scores"][part]
+    file = next((one for one in facts["data"] if one["role"] == part), facts["data"][0])
+    metrics = [
+        {"type": kind, "name": HEADS[key], "value": round(scores[key], 6)}
+        for kind, key in (("accuracy", "accuracy"), ("f1", "macro_f1"))
+    ]
+    return {
+        "task": {"type": "text-classification"},
+        "dataset": {"name": f"{file['file']}, {PARTS[part]}", "type": file["format"], "split": part},
+        "metrics": metrics,
+    }
 
 
 def _score_table(facts: dict[str, Any]) -> str:
@@ -146,5 +146,83 @@ def _limits(facts: dict[str, Any]) -> list[str]:
     return [
         *limits,
         *stopped(facts),
+        unrecorded("the language", "who wrote and who labelled the texts"),
+    ]
+
+
+def ensemble_parts(facts: dict[str, Any]) -> Parts:
+    """Returns what the card says."""
+    name, members = facts["name"], facts["members"]
+    labels = ", ".join(f"`{label}`" for label in facts["labels"])
+    runs = [
+        [one["name"], one["arch"], number(one["parameters"]), f"{one['weight']:.4f}",
+         f"`{one['manifest_sha256']}`"]
+        for one in members
+    ]  # fmt: skip
+    sources = [
+        [one["name"], source["role"], source["file"], number(source["rows"]), f"`{source['sha256']}`"]
+        for one in members
+        for source in one["data"]
+    ]
+    return Parts(
+        tag="text-classification",
+        tags=sorted({one["arch"] for one in members}),
+        opening=f"An ensemble of {len(members)} text classifiers ({number(facts['parameters'])} parameters "
+        f"in all) with the labels {labels}, made by `senti ensemble`. It answers with the weighted mean of "
+        f"their probabilities, at the temperature {facts['temperature']:.3f}.",
+        uses=[
+            shell(name, 'echo "great fun" | senti predict {name}'),
+            python(
+                name,
+                "from pathlib import Path",
+                "",
+                "from sentimodels.predictor import load_predictor",
+                "",
+                "model = load_predictor(Path({name}))",
+                'print(model.labels.names, model.predict_proba(["great fun"]))',
+            ),
+        ],
+        sections={
+            "Runs": [
+                table(["run", "architecture", "parameters", "weight", "SHA-256 of the manifest"], runs)
+            ],
+            "Data": [
+                table(["run", "role", "file", "rows", "SHA-256"], sources), _chosen_on(facts["chosen_on"])
+            ],
+            "Scores": [_scores_of_runs(members)],
+        },
+        limits=_limits_of_ensemble(facts),
+        ending=[
+            "## Files",
+            f"SHA-256 of `ensemble.json`: `{facts['ensemble_sha256']}`. It names the folders of the runs, "
+            f"which are handed on with it. `senti verify {name}` compares all files with their hashes.",
+        ],
+    )  # fmt: skip
+
+
+def _chosen_on(rows: dict[str, Any]) -> str:
+    if rows["sha256"] is None:
+        return "Which rows chose the weights is not recorded."
+    names = f" (`{'`, `'.join(rows['files'])}` above)" if rows["files"] else ", which is none of those above"
+    return f"Weights and temperature were chosen on rows of the file with SHA-256 `{rows['sha256']}`{names}."
+
+
+def _scores_of_runs(members: list[dict[str, Any]]) -> str:
+    rows = [[one["name"], *row] for one in members for row in score_rows(one)]
+    said = "The ensemble records no scores of its own."
+    if not rows:
+        return said
+    return f"{said} Each run alone, in brackets 95 % intervals:\n\n" + table(
+        ["run", "rows", "number", *HEADS.values()], rows
+    )
+
+
+def _limits_of_ensemble(facts: dict[str, Any]) -> list[str]:
+    return [
+        f"Every text gets one of the {len(facts['labels'])} labels, also where none fits.",
+        "How accurate the ensemble is was not recorded: `senti evaluate` measures it, on rows that chose "
+        "neither its weights nor a run.",
+        "A text is read by every run, so an answer costs what all of them cost.",
+        "The limits of each run are those of its own card.",
         unrecorded("the language", "who wrote and who labelled the texts"),
     ]

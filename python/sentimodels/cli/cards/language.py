@@ -1,16 +1,17 @@
-"""The card of a language model in Markdown, from the facts of `sentimodels.runs.card`.
+"""The cards of language models, pre-trained and aligned, from the facts of `sentimodels.runs.card`.
 
-Not for aligned models (`aligned.py`), which take from here what a language model is and how it is used.
+Divergence and distinct n-grams stand beside every reward, as a reward can be had by texts that nobody would
+want.
 """
 
 from typing import Any
 
 from sentitok.cli.output import number
 
+from ..summary import SCORES, preferred, score_rows
 from .layout import (
+    Parts,
     base_section,
-    document,
-    front_matter,
     python,
     shell,
     sizes,
@@ -20,7 +21,7 @@ from .layout import (
     unrecorded,
 )
 
-__all__ = ["USES", "markdown", "model_table", "reach", "untested"]
+__all__ = ["USES", "aligned_parts", "model_table", "parts", "reach", "untested"]
 
 _TAGS = {"next-token": "text-generation", "masked": "fill-mask"}
 _TASKS = {
@@ -46,13 +47,14 @@ USES = {
 }
 
 
-def markdown(facts: dict[str, Any]) -> str:
-    """Returns the card."""
+def parts(facts: dict[str, Any]) -> Parts:
+    """Returns what the card says."""
     name, task = facts["name"], facts["task"]
     command = 'senti generate {name} "It was"' if task == "next-token" else "senti train FILE --init {name}"
-    return document(
-        facts,
-        front=front_matter(_TAGS[task], [facts["arch"], task], name, _result(facts)),
+    return Parts(
+        tag=_TAGS[task],
+        tags=[facts["arch"], task],
+        result=_result(facts),
         opening=f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
         f"{_TASKS[task]}, {_made(facts)}.",
         uses=[shell(name, command), python(name, *USES[task])],
@@ -208,3 +210,134 @@ def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
             if key in scores
         ],
     }  # fmt: skip
+
+
+_METHODS = {
+    "ppo": "follows a reward (proximal policy optimization)",
+    "dpo": "follows preferences between answers (direct preference optimization)",
+}
+_ROLES = {
+    "base": "what the base learned from",
+    "reward": "what the reward's run learned from",
+    "train": "what it was aligned on",
+    "judge": "what judged it, and was not trained on",
+}
+
+
+def aligned_parts(facts: dict[str, Any]) -> Parts:
+    """Returns what the card says."""
+    name = facts["name"]
+    return Parts(
+        tag="text-generation",
+        tags=[facts["arch"], facts["method"]],
+        result=_result_of_alignment(facts),
+        opening=f"A language model (`{facts['arch']}`, {number(facts['parameters'])} parameters) that "
+        f"{_METHODS[facts['method']]}, made of `{facts['base']['name']}` by `senti align`.",
+        uses=[shell(name, 'senti generate {name} "It was"'), python(name, *USES["next-token"])],
+        sections={
+            "Model": [
+                model_table(facts),
+                *base_section(facts["base"]),
+                *_reward(facts["reward"], facts["method"]),
+            ],
+            "Data": [source_table(facts["data"], "documents"), _roles(facts)],
+            "Scores": _scores_of_alignment(facts),
+        },
+        limits=_limits_of_alignment(facts),
+    )  # fmt: skip
+
+
+def _reward(reward: dict[str, Any] | None, method: str) -> list[str]:
+    if reward is None:
+        return []
+    hashed = "" if reward["sha256"] is None else f" (SHA-256 `{reward['sha256']}`)"
+    weights = reward["weights"]
+    if len(weights) == 1 and set(weights.values()) == {1.0}:
+        (label,) = weights
+        worth = f"the {reward['value']} of its label `{label}`"
+    else:
+        told = ", ".join(f"{weight:g} for `{label}`" for label, weight in weights.items())
+        worth = f"the sum of the {reward['value']} of its labels, by weights: {told}"
+    said = f"The reward of a text is what the classifier `{reward['name']}`{hashed} says: {worth}."
+    if method == "dpo":
+        said += " It only judges: nothing was learned from it."
+    return ["## Reward", said]
+
+
+def _roles(facts: dict[str, Any]) -> str:
+    there = {one["role"] for one in facts["data"]}
+    return "; ".join(f"`{role}`: {said}" for role, said in _ROLES.items() if role in there) + "."
+
+
+def _scores_of_alignment(facts: dict[str, Any]) -> list[str]:
+    outcome = facts["alignment"]
+    if outcome is None:
+        return ["The run records no scores: it was stopped, it failed, or its judging was broken off."]
+    aligned_parts = [
+        f"Answers to {number(outcome['openings'])} openings that were not trained on, drawn before and after "
+        f"by the same seed, at most {number(facts['max_new_tokens'])} tokens long:",
+        table(["", "before", "after"], score_rows(outcome)),
+    ]
+    said = []
+    if "gain" in outcome:
+        low, high = outcome["interval"]
+        said.append(
+            f"The reward changed by {outcome['gain']:.3f} (95 % interval {low:.3f} to {high:.3f}), and is "
+            f"greater for {number(outcome['better'])} of the {number(outcome['openings'])} openings."
+        )
+    if "preferences" in outcome:
+        said.append(
+            f"Of {number(outcome['pairs'])} pairs that were not trained on, the chosen answer is preferred "
+            f"in {preferred(outcome['preferences'])}."
+        )
+    said += [f"Warning: {warning}." for warning in outcome["warnings"]]
+    if facts["samples"] is not None:
+        said.append(f"All these answers are in `{facts['samples']}`.")
+    return [*aligned_parts, " ".join(said)] if said else aligned_parts
+
+
+def _limits_of_alignment(facts: dict[str, Any]) -> list[str]:
+    limits = [reach(facts)]
+    if facts["method"] == "ppo":
+        limits.append(
+            "The reward is what one classifier answers: texts that it likes need not be good, true or "
+            "varied. The divergence from the base and distinct n-grams tell what a reward cost."
+        )
+    else:
+        limits.append("It knows no preferences but those of its pairs; whose they are is not recorded.")
+    if facts["alignment"] is not None:
+        limits.append(
+            "It was judged once, on its last weights; nothing was chosen on what judges. Other openings may "
+            "give other rewards."
+        )
+        if "gain" not in facts["alignment"]:
+            limits.append("No reward of its answers is recorded, before or after.")
+    return [
+        *limits,
+        "How well it predicts texts (perplexity, bits per byte) was not measured after it was aligned: "
+        "`LanguageModel.score` tells.",
+        *stopped(facts),
+        untested(),
+        unrecorded("the language", "who wrote the texts, the openings or the pairs"),
+    ]
+
+
+def _result_of_alignment(facts: dict[str, Any]) -> dict[str, Any] | None:
+    outcome = facts["alignment"]
+    file = next((one for one in facts["data"] if one["role"] == "judge"), None)
+    if outcome is None or file is None:
+        return None
+    after = outcome["after"]
+    metrics = [
+        {"type": key, "name": SCORES[key], "value": round(after[key], 6)}
+        for key in ("reward_mean", "kl", "distinct_2")
+        if key in after
+    ]
+    if "preferences" in outcome:
+        accuracy = round(outcome["preferences"]["accuracy"], 6)
+        metrics.append({"type": "accuracy", "name": "chosen answers preferred", "value": accuracy})
+    return {
+        "task": {"type": "text-generation"},
+        "dataset": {"name": f"{file['file']}, judge", "type": "text", "split": "judge"},
+        "metrics": metrics,
+    }

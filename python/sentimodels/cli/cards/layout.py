@@ -7,12 +7,13 @@ huggingface_hub would bring a client for the network.
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sentitok.cli.output import bytes_text, number
 
 __all__ = [
-    "base_section", "cell", "document", "front_matter", "python", "shell", "sizes", "source_table", "stopped",
+    "Parts", "base_section", "cell", "document", "python", "shell", "sizes", "source_table", "stopped",
     "table", "unrecorded",
 ]  # fmt: skip
 
@@ -64,33 +65,41 @@ def cell(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def document(
-    facts: Mapping[str, Any],
-    *,
-    front: str,
-    opening: str,
-    uses: Sequence[str],
-    sections: Mapping[str, Sequence[str]],
-    limits: Sequence[str],
-    ending: Sequence[str] | None = None,
-) -> str:
-    """Returns the card of a model of any kind.
+@dataclass(frozen=True)
+class Parts:
+    """What a card of one kind says; `document` lays it out.
 
-    Args:
-        facts: what its run recorded.
-        front: the front matter.
+    Attributes:
+        tag: the task, as the Hub calls it.
+        tags: words to find the model by.
         opening: what the model is, in a sentence.
         uses: blocks that load and use it.
         sections: paragraphs by the title of their section, in order.
         limits: the sentences of the list of limits.
-        ending: what follows that list; without it how the run was trained, and its files.
+        result: its scores, as an entry of `model-index`; `None`: there are none.
+        ending: what follows the limits; `None`: how the run was trained, and its files.
     """
-    parts = [front, f"# {facts['name']}", opening, *uses]
-    for title, paragraphs in {**sections, "Limits": [bullets(limits)]}.items():
-        parts += [f"## {title}", *paragraphs]
+
+    tag: str
+    tags: Sequence[str]
+    opening: str
+    uses: Sequence[str]
+    sections: Mapping[str, Sequence[str]]
+    limits: Sequence[str]
+    result: Mapping[str, Any] | None = None
+    ending: Sequence[str] | None = None
+
+
+def document(facts: Mapping[str, Any], parts: Parts) -> str:
+    """Returns the card of a model of any kind: what its run recorded, and what its kind says of that."""
+    front = front_matter(parts.tag, parts.tags, facts["name"], parts.result)
+    said = [front, f"# {facts['name']}", parts.opening, *parts.uses]
+    for title, paragraphs in {**parts.sections, "Limits": [bullets(parts.limits)]}.items():
+        said += [f"## {title}", *paragraphs]
+    ending = parts.ending
     if ending is None:
         ending = ["## Training", training(facts), *files(facts)]
-    return "\n\n".join([*parts, *ending]) + "\n"
+    return "\n\n".join([*said, *ending]) + "\n"
 
 
 def bullets(sentences: Iterable[str]) -> str:

@@ -6,10 +6,9 @@ from typing import Any
 from sentitok.cli.output import number
 
 from .layout import (
+    Parts,
     base_section,
     cell,
-    document,
-    front_matter,
     python,
     shell,
     sizes,
@@ -19,7 +18,7 @@ from .layout import (
     unrecorded,
 )
 
-__all__ = ["markdown"]
+__all__ = ["parts"]
 
 _SCORES = {"bleu": "BLEU", "chrf": "chrF"}
 # How a model is loaded and used.
@@ -32,13 +31,14 @@ _USE = (
 )
 
 
-def markdown(facts: dict[str, Any]) -> str:
-    """Returns the card."""
+def parts(facts: dict[str, Any]) -> Parts:
+    """Returns what the card says."""
     name = facts["name"]
     size = "" if facts["parameters"] is None else f", {number(facts['parameters'])} parameters"
-    return document(
-        facts,
-        front=front_matter("translation", [facts["arch"]], name, _result(facts)),
+    return Parts(
+        tag="translation",
+        tags=[facts["arch"]],
+        result=_result(facts),
         opening=f"A translation model (`{facts['arch']}`{size}): {_kind(facts)}, trained by "
         "`senti translate train`.",
         uses=[shell(name, 'echo "A sentence." | senti translate text {name}'), python(name, *_USE)],
