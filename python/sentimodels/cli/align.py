@@ -14,8 +14,8 @@ import typer
 
 from sentitok.cli.output import lines, number, sized, table
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples
-from .launch import dry_run_of, run, trees
+from .command import AsJson, Output, Quiet, Traceback, add
+from .launch import run, trees
 from .options import (
     Assignments,
     ConfigFile,
@@ -87,14 +87,9 @@ def align(
         return
     flags = tree_of({"base": base, **given, "data__train": file})
     resolved = ALIGNMENT.resolve(*trees(config, set_ or [], flags))
-    if dry_run:
-        from ..runs.execute import recipe_of
-
-        dry_run_of(output, recipe_of(resolved))
-        return
     run(
         output, "align", out or Path("runs") / resolved.task.kind, resolved, summary, force=force,
-        more=lambda folder: _samples_in(folder, samples),
+        dry_run=dry_run, more=lambda folder: _samples_in(folder, samples),
     )  # fmt: skip
 
 
@@ -172,13 +167,11 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "align",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti align runs/base openings.txt --reward-run runs/reviews --reward pos --out runs/ppo",
-            "senti align runs/base pairs.jsonl --method dpo --beta 0.2 --out runs/dpo",
-            "senti align --resume runs/ppo",
-        ),
-    )(with_options(align, options()))
+        with_options(align, options()),
+        "senti align runs/base openings.txt --reward-run runs/reviews --reward pos --out runs/ppo",
+        "senti align runs/base pairs.jsonl --method dpo --beta 0.2 --out runs/dpo",
+        "senti align --resume runs/ppo",
+    )

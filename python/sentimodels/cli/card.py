@@ -10,14 +10,13 @@ import typer
 
 from .command import (
     AsJson,
-    Command,
     Force,
     Output,
     Quiet,
     Traceback,
     UsageError,
+    add,
     check_file,
-    examples,
     put_file,
 )
 
@@ -65,11 +64,11 @@ def card(
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "card",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti card runs/first", "senti card runs/first -o README.md", "senti card runs/first --json"
-        ),
-    )(card)
+        card,
+        "senti card runs/first",
+        "senti card runs/first -o README.md",
+        "senti card runs/first --json",
+    )

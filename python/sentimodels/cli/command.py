@@ -5,10 +5,10 @@ commands use. Exit codes are those of `sentitok`: 0 done; 1 it ran and the answe
 is no, or the work failed; 2 wrong call, file or configuration; 130 Ctrl-C.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,6 +39,7 @@ __all__ = [
     "Traceback",
     "UsageError",
     "Write",
+    "add",
     "announce",
     "check_file",
     "examples",
@@ -92,3 +93,18 @@ class Command(_Command):
         if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in _OF_THE_EXTRA:
             return f'it needs {error.name}; install the extra: pip install "sentitok[models]"'
         return str(error) if isinstance(error, SentiError) and str(error) else super().line(error)
+
+
+def add(
+    app: typer.Typer, name: str, function: Callable[..., Any], *lines: str, runs_alone: bool = False
+) -> None:
+    """Adds a command.
+
+    Args:
+        app: `senti`, or a group of its commands.
+        name: what is typed.
+        function: what runs.
+        lines: examples for its help.
+        runs_alone: whether it runs without arguments; else it shows its help then.
+    """
+    app.command(name, cls=Command, no_args_is_help=not runs_alone, epilog=examples(*lines))(function)

@@ -11,7 +11,7 @@ import typer
 
 from sentitok.cli.output import counted
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Output, Quiet, Traceback, UsageError, add
 from .evaluate import SCORES, EvenIfTrained, Seed, answers
 from .tables import (
     NO_READING,
@@ -162,11 +162,10 @@ def _difference_grid(differences: list[dict[str, Any]]) -> Any:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
-    app.command(
+    add(
+        app,
         "compare",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti compare runs/lstm runs/gpt --data valid.csv", "senti compare lstm.npz gpt.npz --json"
-        ),
-    )(compare)
+        compare,
+        "senti compare runs/lstm runs/gpt --data valid.csv",
+        "senti compare lstm.npz gpt.npz --json",
+    )

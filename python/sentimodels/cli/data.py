@@ -15,15 +15,14 @@ from sentitok.cli.output import counted, lines, number
 from .command import (
     AnswerIsNoError,
     AsJson,
-    Command,
     Force,
     Group,
     Output,
     Quiet,
     Traceback,
     UsageError,
+    add,
     check_file,
-    examples,
     put,
     put_file,
     refuse_input,
@@ -498,56 +497,46 @@ def register(app: typer.Typer) -> None:
         rich_markup_mode=app.rich_markup_mode,
         help="Check, describe and split labelled files.",
     )
-    group.command(
+    add(
+        group,
         "check",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti data check train.csv valid.csv", "senti data check train.csv valid.csv --no-near --json"
-        ),
-    )(check)
-    group.command(
+        check,
+        "senti data check train.csv valid.csv",
+        "senti data check train.csv valid.csv --no-near --json",
+    )
+    add(
+        group,
         "stats",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti data stats train.csv valid.csv --plots figures",
-            "senti data stats train.csv --tokenizer tokenizer.json --max-tokens 64",
-        ),
-    )(stats)
-    group.command(
+        stats,
+        "senti data stats train.csv valid.csv --plots figures",
+        "senti data stats train.csv --tokenizer tokenizer.json --max-tokens 64",
+    )
+    add(
+        group,
         "split",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti data split reviews.csv -o parts",
-            "senti data split reviews.csv -o parts --by hash --shares 0.7,0.2,0.1",
-        ),
-    )(split)
-    group.command(
+        split,
+        "senti data split reviews.csv -o parts",
+        "senti data split reviews.csv -o parts --by hash --shares 0.7,0.2,0.1",
+    )
+    add(
+        group,
         "sst",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti data sst trees.txt -o sentences.csv", "senti data sst trees.txt -o phrases.tsv --phrases"
-        ),
-    )(sst)
-    group.command(
+        sst,
+        "senti data sst trees.txt -o sentences.csv",
+        "senti data sst trees.txt -o phrases.tsv --phrases",
+    )
+    add(
+        group,
         "hashes",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti data hashes valid.csv -o held-out.txt",
-            "senti data hashes valid.csv test.csv -o held-out.txt --quiet",
-        ),
-    )(hashes)
-    group.command(
+        hashes,
+        "senti data hashes valid.csv -o held-out.txt",
+        "senti data hashes valid.csv test.csv -o held-out.txt --quiet",
+    )
+    add(
+        group,
         "dump",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti data dump phrases.tsv -o sentences.txt",
-            "senti data dump reviews.csv -o sentences.txt --group-column id",
-        ),
-    )(dump)
+        dump,
+        "senti data dump phrases.tsv -o sentences.txt",
+        "senti data dump reviews.csv -o sentences.txt --group-column id",
+    )
     app.add_typer(group, name="data")

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, examples
-from .launch import dry_run_of, output_of_first, run, trees, varying_defaults
+from .command import AsJson, Quiet, Traceback, add
+from .launch import output_of_first, run, trees, varying_defaults
 from .options import (
     MODEL,
     Assignments,
@@ -88,13 +88,16 @@ def distill(
         return
     flags = tree_of({**given, "arch": arch, "task__teacher": teacher, "data__train": data})
     resolved = resolve_distillation(*trees(config, set_ or [], flags))
-    if dry_run:
-        from ..runs.execute import recipe_of
-
-        dry_run_of(output, recipe_of(resolved))
-        return
     name = resolved.arch.rstrip("/").replace(":", "-").split("/")[-1]
-    run(output, "distill", out or Path("runs") / f"{name}-distilled", resolved, summary, force=force)
+    run(
+        output,
+        "distill",
+        out or Path("runs") / f"{name}-distilled",
+        resolved,
+        summary,
+        force=force,
+        dry_run=dry_run,
+    )
 
 
 def options() -> Iterator[tuple[str, Parameter]]:
@@ -108,13 +111,11 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "distill",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti distill runs/gpt --arch lstm --out runs/student",
-            "senti distill runs/gpt --arch lstm --data texts.txt --format lines --out runs/unlabelled",
-            "senti distill --resume runs/student",
-        ),
-    )(with_options(distill, options()))
+        with_options(distill, options()),
+        "senti distill runs/gpt --arch lstm --out runs/student",
+        "senti distill runs/gpt --arch lstm --data texts.txt --format lines --out runs/unlabelled",
+        "senti distill --resume runs/student",
+    )

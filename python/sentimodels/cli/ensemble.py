@@ -12,7 +12,7 @@ import typer
 
 from sentitok.cli.output import counted
 
-from .command import AsJson, Command, Force, Output, Quiet, Traceback, UsageError, examples, put
+from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put
 from .errors import note_cut
 from .evaluate import EvenIfTrained
 from .tables import (
@@ -206,12 +206,10 @@ def _lines(listed: list[dict[str, Any]]) -> list[list[str]]:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "ensemble",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti ensemble runs/lstm runs/gpt --dev valid.csv -o runs/both",
-            "senti ensemble runs/lstm runs/gpt --dev valid.csv --select -o runs/best --json",
-        ),
-    )(ensemble)
+        ensemble,
+        "senti ensemble runs/lstm runs/gpt --dev valid.csv -o runs/both",
+        "senti ensemble runs/lstm runs/gpt --dev valid.csv --select -o runs/best --json",
+    )

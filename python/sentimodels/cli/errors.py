@@ -14,14 +14,13 @@ from sentitok.cli.output import counted, number
 
 from .command import (
     AsJson,
-    Command,
     Force,
     Output,
     Quiet,
     Traceback,
     UsageError,
+    add,
     announce,
-    examples,
     put_file,
     refuse_input,
 )
@@ -213,11 +212,10 @@ def _slice_grid(parts: list[dict[str, Any]], accuracy: float) -> Any:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "errors",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti errors runs/gpt valid.csv --top 5", "senti errors runs/gpt valid.csv --true 1 --json"
-        ),
-    )(errors)
+        errors,
+        "senti errors runs/gpt valid.csv --top 5",
+        "senti errors runs/gpt valid.csv --true 1 --json",
+    )

@@ -14,15 +14,14 @@ from sentitok.cli.output import counted, number
 
 from .command import (
     AsJson,
-    Command,
     Force,
     Output,
     Quiet,
     Traceback,
     UsageError,
     Write,
+    add,
     announce,
-    examples,
     put,
     put_file,
     refuse_input,
@@ -370,22 +369,18 @@ def submit(
 
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
-    app.command(
+    add(
+        app,
         "evaluate",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti evaluate runs/gpt valid.csv",
-            "senti evaluate runs/gpt valid.csv --json -o gpt.npz",
-            "senti evaluate runs/gpt valid.csv --memory train.csv",
-        ),
-    )(evaluate)
-    app.command(
+        evaluate,
+        "senti evaluate runs/gpt valid.csv",
+        "senti evaluate runs/gpt valid.csv --json -o gpt.npz",
+        "senti evaluate runs/gpt valid.csv --memory train.csv",
+    )
+    add(
+        app,
         "submit",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti submit runs/gpt test.csv -o submission.csv",
-            "senti submit runs/gpt test.csv -o submission.csv --form imdb",
-        ),
-    )(submit)
+        submit,
+        "senti submit runs/gpt test.csv -o submission.csv",
+        "senti submit runs/gpt test.csv -o submission.csv --form imdb",
+    )

@@ -14,7 +14,7 @@ import typer
 
 from sentitok.cli.process import stdin
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Output, Quiet, Traceback, UsageError, add
 from .tables import Device, grid, on_screen, page, shortened
 
 if TYPE_CHECKING:
@@ -238,13 +238,11 @@ def _style(strength: float) -> str:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "explain",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            'senti explain runs/first "great fun, but too long"',
-            'senti explain runs/first "great fun" --method leave-one-out',
-            'echo "great fun" | senti explain runs/first --json',
-        ),
-    )(explain)
+        explain,
+        'senti explain runs/first "great fun, but too long"',
+        'senti explain runs/first "great fun" --method leave-one-out',
+        'echo "great fun" | senti explain runs/first --json',
+    )

@@ -20,14 +20,13 @@ from sentitok.cli.output import counted, json_line, number
 from sentitok.cli.process import complain, to_stdout
 
 from .command import (
-    Command,
     Force,
     JsonLines,
     Output,
     Traceback,
     UsageError,
+    add,
     announce,
-    examples,
     put_file,
     refuse_input,
     size,
@@ -374,13 +373,11 @@ def _unescaped(text: str) -> str:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "generate",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            'senti generate runs/base "It was a dark" --temperature 0.8 --top-p 0.9',
-            'senti generate runs/base "It was a dark" --n 3 --seed 1 -o texts.jsonl',
-            r'echo "Q: why?" | senti generate runs/base --stop "\n" --quiet',
-        ),
-    )(generate)
+        generate,
+        'senti generate runs/base "It was a dark" --temperature 0.8 --top-p 0.9',
+        'senti generate runs/base "It was a dark" --n 3 --seed 1 -o texts.jsonl',
+        r'echo "Q: why?" | senti generate runs/base --stop "\n" --quiet',
+    )

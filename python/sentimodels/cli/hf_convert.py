@@ -11,7 +11,7 @@ import typer
 
 from sentitok.cli.output import bytes_text, counted, lines, number
 
-from .command import AsJson, Command, Force, Output, Quiet, Traceback, UsageError, examples, put
+from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put
 from .tables import TextColumn, read
 
 _FORMATS = ("transformers", "onnx")
@@ -196,19 +196,18 @@ def import_(
 
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
-    app.command(
+    add(
+        app,
         "export",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti export runs/base --to transformers -o gpt2",
-            "senti export runs/base -o gpt2-again --json",
-            "senti export runs/first --onnx -o first.onnx",
-        ),
-    )(export)
-    app.command(
+        export,
+        "senti export runs/base --to transformers -o gpt2",
+        "senti export runs/base -o gpt2-again --json",
+        "senti export runs/first --onnx -o first.onnx",
+    )
+    add(
+        app,
         "import",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples("senti import gpt2 -o runs/gpt2", "senti import gpt2 -o runs/again --quiet"),
-    )(import_)
+        import_,
+        "senti import gpt2 -o runs/gpt2",
+        "senti import gpt2 -o runs/again --quiet",
+    )

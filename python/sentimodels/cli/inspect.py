@@ -13,14 +13,13 @@ from sentitok.cli.output import counted, lines, number, table
 from .command import (
     AnswerIsNoError,
     AsJson,
-    Command,
     Force,
     Output,
     Quiet,
     Traceback,
     UsageError,
+    add,
     check_file,
-    examples,
     put_file,
 )
 from .options import of_architectures, of_presets
@@ -178,21 +177,21 @@ def verify(
 
 def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
-    app.command("archs", cls=Command, epilog=examples("senti archs", "senti archs --json"))(archs)
-    app.command(
+    add(app, "archs", archs, "senti archs", "senti archs --json", runs_alone=True)
+    add(
+        app,
         "init",
-        cls=Command,
-        epilog=examples(
-            "senti init --arch lstm -o run.toml",
-            "senti init --arch gpt --preset nano --task next-token -o lm.toml",
-            "senti init --task ppo -o align.toml",
-        ),
-    )(init)
-    app.command(
+        init,
+        "senti init --arch lstm -o run.toml",
+        "senti init --arch gpt --preset nano --task next-token -o lm.toml",
+        "senti init --task ppo -o align.toml",
+        runs_alone=True,
+    )
+    add(
+        app,
         "verify",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti verify runs/first", "senti verify runs/first --data", "senti verify runs/first --json"
-        ),
-    )(verify)
+        verify,
+        "senti verify runs/first",
+        "senti verify runs/first --data",
+        "senti verify runs/first --json",
+    )

@@ -162,10 +162,11 @@ def run(
     page: Callable[[dict[str, Any], Path], str],
     *,
     force: bool = False,
+    dry_run: bool = False,
     more: Callable[[Path], dict[str, Any]] = lambda _: {},
     **given: Any,
 ) -> None:
-    """Trains a run, or resumes one, and prints its summary.
+    """Trains a run, resumes one or tries one, and prints its summary.
 
     Args:
         output: of the command.
@@ -174,11 +175,16 @@ def run(
         config: the run, or `None` to resume the one in the folder.
         page: writes the summary, of what the command prints as JSON and the folder.
         force: whether a run in the folder is renamed.
+        dry_run: whether to take some steps alone, and say what was seen.
         more: returns what is printed besides `run.json`, of the folder.
         given: further arguments of `runs.train.train`.
     """
-    from ..runs.execute import resume, train
+    from ..runs.execute import recipe_of, resume, train
     from ..runs.families import check_command
+
+    if dry_run:
+        dry_run_of(output, recipe_of(config))
+        return
 
     stopper = Stopper()
     with watched(output, stopper, folder if force else None) as callbacks:

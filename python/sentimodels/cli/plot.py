@@ -13,14 +13,13 @@ import typer
 from ..plots import KINDS
 from .command import (
     AsJson,
-    Command,
     Force,
     Output,
     Quiet,
     Traceback,
     UsageError,
+    add,
     announce,
-    examples,
     put_file,
 )
 from .compare import Data, predictions_of
@@ -190,13 +189,11 @@ def _name(source: Path, sources: list[Path]) -> str:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "plot",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti plot runs/lstm runs/gpt -o curves.png",
-            "senti plot runs/lstm runs/gpt --kind confusion --data valid.csv -o confusion.png",
-            "senti plot train.csv valid.csv --kind lengths -o lengths.svg",
-        ),
-    )(plot)
+        plot,
+        "senti plot runs/lstm runs/gpt -o curves.png",
+        "senti plot runs/lstm runs/gpt --kind confusion --data valid.csv -o confusion.png",
+        "senti plot train.csv valid.csv --kind lengths -o lengths.svg",
+    )

@@ -19,15 +19,14 @@ from sentitok.cli.output import Progress, counted, json_line
 from sentitok.cli.process import stdin, to_stdout
 
 from .command import (
-    Command,
     Force,
     JsonLines,
     Output,
     Quiet,
     Traceback,
     UsageError,
+    add,
     announce,
-    examples,
     put_file,
     refuse_input,
     size,
@@ -362,13 +361,11 @@ def _separated(rows: list[list[str]], form: str) -> str:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "predict",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            'echo "great fun" | senti predict runs/first',
-            "senti predict runs/first reviews.csv -o answers.csv",
-            'echo "great fun" | senti predict runs/first --json --top-k 1 --threshold 0.8',
-        ),
-    )(predict)
+        predict,
+        'echo "great fun" | senti predict runs/first',
+        "senti predict runs/first reviews.csv -o answers.csv",
+        'echo "great fun" | senti predict runs/first --json --top-k 1 --threshold 0.8',
+    )

@@ -13,8 +13,8 @@ import typer
 
 from sentitok.cli.output import counted, lines, number, sized, table
 
-from .command import AsJson, Command, Quiet, Traceback, examples
-from .launch import dry_run_of, output_of_first, run, trees
+from .command import AsJson, Quiet, Traceback, add
+from .launch import output_of_first, run, trees
 from .options import (
     Assignments,
     ConfigFile,
@@ -81,12 +81,15 @@ def pretrain(
     for note in unused_options(flags):
         output.note(note)
     resolved = LANGUAGE_MODEL.resolve(*as_grown(*trees(config, set_ or [], flags)))
-    if dry_run:
-        from ..runs.execute import recipe_of
-
-        dry_run_of(output, recipe_of(resolved))
-        return
-    run(output, "pretrain", out or Path("runs") / f"lm-{resolved.arch}", resolved, summary, force=force)
+    run(
+        output,
+        "pretrain",
+        out or Path("runs") / f"lm-{resolved.arch}",
+        resolved,
+        summary,
+        force=force,
+        dry_run=dry_run,
+    )
 
 
 def summary(about: dict[str, Any], folder: Path) -> str:
@@ -146,13 +149,11 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "pretrain",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti pretrain books.txt --preset nano --steps 200 --out runs/lm",
-            "senti pretrain books.txt --format paragraphs --arch bert --next-sentence --epochs 1 -o runs/mlm",
-            "senti pretrain --resume runs/lm",
-        ),
-    )(with_options(pretrain, options()))
+        with_options(pretrain, options()),
+        "senti pretrain books.txt --preset nano --steps 200 --out runs/lm",
+        "senti pretrain books.txt --format paragraphs --arch bert --next-sentence --epochs 1 -o runs/mlm",
+        "senti pretrain --resume runs/lm",
+    )

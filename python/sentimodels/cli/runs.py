@@ -11,7 +11,7 @@ import typer
 
 from sentitok.cli.output import counted, number
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .command import AsJson, Output, Quiet, Traceback, add
 from .tables import grid, page, shown
 
 
@@ -151,4 +151,4 @@ def _folds(some: list[dict[str, Any]]) -> Any:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command("runs", cls=Command, epilog=examples("senti runs runs", "senti runs runs --json"))(runs)
+    add(app, "runs", runs, "senti runs runs", "senti runs runs --json", runs_alone=True)

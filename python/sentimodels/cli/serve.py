@@ -11,7 +11,7 @@ import typer
 
 from sentitok.cli.serve import Host, MaxBytes, Port, ServerThreads, Timeout, limits_of, run_server
 
-from .command import AsJson, Command, Output, Quiet, Traceback, examples
+from .command import AsJson, Output, Quiet, Traceback, add
 from .tables import Device
 
 if TYPE_CHECKING:
@@ -60,9 +60,4 @@ def serve(
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
-        "serve",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples("senti serve runs/gpt", "senti serve runs/gpt runs/lstm --port 8100"),
-    )(serve)
+    add(app, "serve", serve, "senti serve runs/gpt", "senti serve runs/gpt runs/lstm --port 8100")

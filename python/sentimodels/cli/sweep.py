@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Output, Quiet, Traceback, UsageError, add
 from .launch import Stopper, dry_run_of_sweep, trees, watched
 from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
 from .train import options, say_group, settled
@@ -106,13 +106,11 @@ def _options() -> list[tuple[str, Parameter]]:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "sweep",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --set model.word_ngrams=1,2",
-            "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
-            "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --dry-run",
-        ),
-    )(with_options(sweep, _options()))
+        with_options(sweep, _options()),
+        "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --set model.word_ngrams=1,2",
+        "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
+        "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --dry-run",
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Output, Quiet, Traceback, UsageError, examples
+from .command import AsJson, Output, Quiet, Traceback, UsageError, add
 from .launch import Stopper, output_of_first, run, say_stopped, trees, varying_defaults, watched
 from .options import (
     MODEL,
@@ -222,13 +222,11 @@ def options() -> Iterator[tuple[str, Parameter]]:
 
 def register(app: typer.Typer) -> None:
     """Adds the command of this file."""
-    app.command(
+    add(
+        app,
         "train",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti train reviews.csv --out runs/first",
-            "senti train reviews.csv --budget 5m --folds 5 --out runs/folds",
-            "senti train reviews.csv --arch gpt --preset nano --epochs 1 --out runs/gpt",
-        ),
-    )(with_options(train, options()))
+        with_options(train, options()),
+        "senti train reviews.csv --out runs/first",
+        "senti train reviews.csv --budget 5m --folds 5 --out runs/folds",
+        "senti train reviews.csv --arch gpt --preset nano --epochs 1 --out runs/gpt",
+    )

@@ -17,7 +17,6 @@ from sentitok.cli.process import to_stdout
 
 from .command import (
     AsJson,
-    Command,
     Force,
     Group,
     JsonLines,
@@ -25,13 +24,13 @@ from .command import (
     Quiet,
     Traceback,
     UsageError,
+    add,
     announce,
-    examples,
     put_file,
     refuse_input,
     size,
 )
-from .launch import dry_run_of, output_of_first, run, trees
+from .launch import output_of_first, run, trees
 from .options import (
     Assignments,
     ConfigFile,
@@ -308,12 +307,15 @@ def train(
     resolved = TRANSLATOR.resolve(as_translator(merge(asked)), *asked)
     if not resolved.data.train:
         raise UsageError("no training pairs: give a file of sources and one of targets, or one table")
-    if dry_run:
-        from ..runs.execute import recipe_of
-
-        dry_run_of(output, recipe_of(resolved))
-        return
-    run(output, "translate train", out or Path("runs") / resolved.arch, resolved, _train_summary, force=force)
+    run(
+        output,
+        "translate train",
+        out or Path("runs") / resolved.arch,
+        resolved,
+        _train_summary,
+        force=force,
+        dry_run=dry_run,
+    )
 
 
 def options() -> Iterator[tuple[str, Parameter]]:
@@ -363,31 +365,25 @@ def register(app: typer.Typer) -> None:
         rich_markup_mode=app.rich_markup_mode,
         help="Train translation models, translate, and score translations.",
     )
-    group.command(
+    add(
+        group,
         "train",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti translate train train.en train.de --valid valid.en --valid valid.de -o runs/en-de",
-            "senti translate train pairs.csv --source-column en --target-column de --epochs 1 -o runs/table",
-        ),
-    )(with_options(train, options()))
-    group.command(
+        with_options(train, options()),
+        "senti translate train train.en train.de --valid valid.en --valid valid.de -o runs/en-de",
+        "senti translate train pairs.csv --source-column en --target-column de --epochs 1 -o runs/table",
+    )
+    add(
+        group,
         "text",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            'echo "a man runs" | senti translate text runs/en-de',
-            "senti translate text runs/en-de valid.en --beam 4 --n-best 2 --json",
-        ),
-    )(text)
-    group.command(
+        text,
+        'echo "a man runs" | senti translate text runs/en-de',
+        "senti translate text runs/en-de valid.en --beam 4 --n-best 2 --json",
+    )
+    add(
+        group,
         "evaluate",
-        cls=Command,
-        no_args_is_help=True,
-        epilog=examples(
-            "senti translate evaluate runs/en-de test.en test.de",
-            "senti translate evaluate runs/en-de test.en test.de --beam 1 --json",
-        ),
-    )(evaluate)
+        evaluate,
+        "senti translate evaluate runs/en-de test.en test.de",
+        "senti translate evaluate runs/en-de test.en test.de --beam 1 --json",
+    )
     app.add_typer(group, name="translate")
