@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from sentimodels.tasks.evaluating import evaluating, loss_scores
+from sentimodels.tasks.next_token import evaluating, loss_scores
 from sentimodels.training.trainer import NotFiniteError
 
 

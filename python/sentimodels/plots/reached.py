@@ -16,8 +16,7 @@ from sentitok.figures.canvas import POINTS_APART, grid, legend, plain, point_sty
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
 from ..evaluation.slices import wilson
-from . import AS_USUAL, Asked
-from .names import said
+from . import AS_USUAL, Asked, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

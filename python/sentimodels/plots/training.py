@@ -16,8 +16,7 @@ from sentitok.figures.canvas import grid, legend, line_style, plain, title
 
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError
-from . import AS_USUAL, Asked
-from .names import said
+from . import AS_USUAL, Asked, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

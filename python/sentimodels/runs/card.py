@@ -1,6 +1,6 @@
 """What a run recorded of itself, as its model card tells it: one dictionary for runs of every kind.
 
-`cli/cards/` lays it out. Nothing is measured again and nothing is typed: data, scores, intervals, limits and
+`cli/card/` lays it out. Nothing is measured again and nothing is typed: data, scores, intervals, limits and
 hashes are those of the run directory, which is checked against its manifest first.
 """
 

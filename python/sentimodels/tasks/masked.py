@@ -24,8 +24,7 @@ from ..text.corpus import Corpus
 from ..text.packed import PackedSplit, RowOrder
 from ..text.special_tokens import MaskedTokens, masked_tokens
 from ..training.trainer import Evaluation
-from .evaluating import evaluating, loss_scores
-from .next_token import LanguageRows
+from .next_token import LanguageRows, evaluating, loss_scores
 
 __all__ = ["MaskedRows", "MaskedToken", "check_halves", "mask", "of_rows", "share_read"]
 

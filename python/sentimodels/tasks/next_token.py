@@ -5,7 +5,9 @@ and the one that follows; of a validation row only tokens that no row before it 
 is that of the whole text, each token once.
 """
 
+import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,10 +23,18 @@ from ..nn.cross_entropy import IGNORED
 from ..text.corpus import Corpus
 from ..text.corpus_stats import bits_per_byte
 from ..text.packed import PackedSplit, RowOrder
-from ..training.trainer import Evaluation
-from .evaluating import evaluating, loss_scores
+from ..training.trainer import Evaluation, NotFiniteError
 
-__all__ = ["LanguageRows", "NextToken", "Rows", "of_rows", "rows_at_once", "rows_of"]
+__all__ = [
+    "LanguageRows",
+    "NextToken",
+    "Rows",
+    "evaluating",
+    "loss_scores",
+    "of_rows",
+    "rows_at_once",
+    "rows_of",
+]
 
 
 # Tokens that go through the model at once on a CPU: with 2,048 a step of preset tiny takes a tenth longer, in
@@ -144,3 +154,33 @@ def _causal(model: nn.Module) -> CausalModel:
 def of_rows(_: LanguageConfig, rows: LanguageRows) -> NextToken:
     """Returns the task of a run."""
     return NextToken(rows.corpus, rows.order, bfloat16=rows.bfloat16)
+
+
+@contextmanager
+def evaluating(model: nn.Module, *, bfloat16: bool) -> Iterator[None]:
+    """A block in which a model is in evaluation mode and no gradients are kept.
+
+    Args:
+        model: it is in its former mode again after the block.
+        bfloat16: whether the block computes in bfloat16.
+    """
+    kind = next(model.parameters()).device.type
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), torch.autocast(kind, torch.bfloat16, enabled=bfloat16):
+            yield
+    finally:
+        model.train(was_training)
+
+
+def loss_scores(loss: float, n_tokens: int) -> dict[str, float]:
+    """Returns the loss of a token, in nats, and the perplexity, of a loss summed over tokens.
+
+    Raises:
+        NotFiniteError: if it is not finite.
+    """
+    if not math.isfinite(loss):
+        raise NotFiniteError(f"the validation loss is {loss}")
+    mean = loss / max(1, n_tokens)
+    return {"val_loss": mean, "val_perplexity": math.exp(min(mean, 700.0))}

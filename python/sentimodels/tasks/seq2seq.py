@@ -19,7 +19,7 @@ from ..nn.cross_entropy import IGNORED, summed_cross_entropy
 from ..text.pairs import Pairs, Rows, plan
 from ..training.device import use_bfloat16
 from ..training.trainer import Evaluation
-from .evaluating import evaluating, loss_scores
+from .next_token import evaluating, loss_scores
 
 __all__ = ["PairFormat", "Seq2Seq"]
 

@@ -1,14 +1,17 @@
 """`senti card`: a run's model card in Markdown, with the front matter that the Hugging Face Hub reads.
 
-What stands in it is from `runs/card.py`, how it reads from `cards/`.
+Facts (`sentimodels.runs.card`) become sentences and tables here, by one template (`layout.py`); a file for
+each family says what its kinds tell. What no run records (licence, language, where texts come from) is named
+as missing, not made up.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .command import (
+from ..command import (
     AsJson,
     Force,
     Output,
@@ -19,8 +22,28 @@ from .command import (
     check_file,
     put_file,
 )
+from .classifier import ensemble_parts
+from .classifier import parts as classifier_parts
+from .language import aligned_parts
+from .language import parts as language_parts
+from .layout import Parts, document
+from .translator import parts as translator_parts
 
-__all__ = ["register"]
+__all__ = ["KINDS", "markdown", "register"]
+
+# By the kind that `runs.card` names.
+KINDS: dict[str, Callable[[dict[str, Any]], Parts]] = {
+    "aligned-model": aligned_parts,
+    "classifier": classifier_parts,
+    "ensemble": ensemble_parts,
+    "language-model": language_parts,
+    "translator": translator_parts,
+}
+
+
+def markdown(facts: dict[str, Any]) -> str:
+    """Returns the card of a model of any kind."""
+    return document(facts, KINDS[facts["kind"]](facts))
 
 
 def card(
@@ -41,10 +64,9 @@ def card(
     the card is from the run directory, whose files are checked first. It is Markdown, with the front matter
     of the Hugging Face Hub.
     """
-    from ..data.writers import write_atomically
-    from ..runs.card import card as facts_of
-    from ..runs.directory import MANIFEST
-    from .cards import markdown
+    from ...data.writers import write_atomically
+    from ...runs.card import card as facts_of
+    from ...runs.directory import MANIFEST
 
     output = Output("senti.card/1", as_json=as_json, quiet=quiet)
     check_file(out, force=force)

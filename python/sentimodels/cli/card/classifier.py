@@ -7,7 +7,6 @@ from typing import Any
 
 from sentitok.cli.output import number
 
-from ...models import architecture
 from ..summary import JUDGED, beside_teacher, verdict
 from .layout import Parts, python, shell, stopped, table, unrecorded
 
@@ -112,6 +111,8 @@ def _verdict(facts: dict[str, Any]) -> list[str]:
 
 
 def _limits(facts: dict[str, Any]) -> list[str]:
+    from ...models import architecture
+
     texts, calibration = facts["texts"], facts["calibration"]
     counts = {label: n for label, n in facts["labels"].items() if n is not None}
     limits = [f"Every text gets one of the {len(facts['labels'])} labels, also where none fits."]
