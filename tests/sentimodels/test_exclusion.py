@@ -17,8 +17,7 @@ from sentimodels.data.normalization import letters, text_hash
 from sentimodels.data.sst import submission, with_rebuilt_labels
 from sentimodels.data.writers import write_table
 from sentimodels.errors import DataError
-from sentimodels.runs.config import read_toml
-from sentimodels.runs.families import resolve
+from sentimodels.runs.families import read_toml, resolve
 from sentimodels.runs.tables import Tables
 
 HELD = [f"The judges of part {n} alone have read this long sentence." for n in range(30)]

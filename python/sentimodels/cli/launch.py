@@ -177,7 +177,7 @@ def run(
         force: whether a run in the folder is renamed.
         dry_run: whether to take some steps alone, and say what was seen.
         more: returns what is printed besides `run.json`, of the folder.
-        given: further arguments of `runs.train.train`.
+        given: further arguments of `runs.execute.train`.
     """
     from ..runs.execute import recipe_of, resume, train
     from ..runs.families import check_command

@@ -12,7 +12,7 @@ from torch import nn
 
 from sentitok import Tokenizer
 
-from ..config import TASKS, LanguageConfig
+from ..config import LanguageConfig
 from ..models.language import LanguageModule, build_language_model, language_model_shape
 from ..nn.backbone import set_recompute
 from ..runs.corpus import (
@@ -23,15 +23,14 @@ from ..runs.corpus import (
     first_documents,
     notes_of,
     planned_of,
+    task_of,
     with_end_of_start,
 )
 from ..runs.directory import absolutize_paths
 from ..runs.execute import Recipe
 from ..runs.language_directory import load_tokenizer, tokenizer_of_start
 from ..runs.start import start_from
-from ..tasks.next_token import LanguageRows
 from ..text.corpus import open_corpus
-from ..text.packed import RowOrder
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
 from ..training.history import Fit, speed_of
@@ -100,9 +99,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
     def make_task(self) -> Any:
         """Returns the task of the rows."""
         bfloat16 = use_bfloat16(self.config.train, self.processes.device)
-        order = RowOrder(self.config, self.corpus.train.n_rows)
-        rows = LanguageRows(self.corpus, order, self.encoder, bfloat16)
-        return TASKS[self.config.task.kind].make(self.config, rows)
+        return task_of(self.config, self.corpus, self.encoder, bfloat16=bfloat16)
 
     def init_weights(self) -> None:
         """Puts in the weights of `train.init_from`."""

@@ -13,12 +13,13 @@ from typing import Any
 from sentitok import Tokenizer
 from sentitok.datasets import TokenDataset
 
-from ..config import CorpusConfig, LanguageConfig
+from ..config import TASKS, CorpusConfig, LanguageConfig
 from ..data.record import JSON_NAME
 from ..errors import CheckpointError, ConfigError, SentiError
 from ..models.language import build_language_model, language_model_shape
 from ..nn.backbone import set_recompute
 from ..tasks.masked import share_read
+from ..tasks.next_token import LanguageRows
 from ..text.corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash
 from ..text.documents import kind_of
 from ..text.packed import RowOrder
@@ -30,7 +31,17 @@ from .language_directory import SOURCES, begin_language_run, end_of_start, load_
 from .lineage import own_sources, record_of, sources_of_start
 from .start import start_from
 
-__all__ = ["TOKENS", "begin_on_rows", "check_same_corpus", "first_documents", "notes_of", "with_end_of_start"]
+__all__ = [
+    "DOCUMENTS",
+    "TOKENS",
+    "begin_on_rows",
+    "check_same_corpus",
+    "first_documents",
+    "notes_of",
+    "planned_of",
+    "task_of",
+    "with_end_of_start",
+]
 
 # The folder of a run that holds its rows until it has finished.
 TOKENS, _CLAIM = "tokens", ".rows"
@@ -61,9 +72,25 @@ def begin_on_rows(config: LanguageConfig, out: Path, world: int, say: Callable[[
         if config.train.init_from is not None:  # weights that do not fit leave no run behind
             start_from(build_language_model(config, encoder.vocab_size), config, encoder)
         corpus = open_corpus(out / TOKENS)
-        RowOrder(config, corpus.train.n_rows).plan(world)  # fewer rows than processes, for one
+        task_of(config, corpus, encoder, bfloat16=False).plan(world)  # fewer rows than processes, for one
         sources = corpus.facts.sources + sources_of_start(config.train.init_from)
         begin_language_run(out, config, encoder, {"sources": sources})
+
+
+def task_of(config: LanguageConfig, corpus: Corpus, tokenizer: Tokenizer, *, bfloat16: bool) -> Any:
+    """Returns the task of a run.
+
+    Args:
+        config: the run.
+        corpus: its rows.
+        tokenizer: what encoded them.
+        bfloat16: whether validation computes in bfloat16.
+
+    Raises:
+        ConfigError: if the rows do not allow the task.
+    """
+    rows = LanguageRows(corpus, RowOrder(config, corpus.train.n_rows), tokenizer, bfloat16)
+    return TASKS[config.task.kind].make(config, rows)
 
 
 def _refuse_impossible(config: LanguageConfig, world: int) -> None:
