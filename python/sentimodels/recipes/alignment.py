@@ -28,16 +28,9 @@ __all__ = ["AlignmentRecipe"]
 
 
 class AlignmentRecipe(Recipe[AlignConfig]):
-    """See the module.
-
-    Args:
-        config: the alignment.
-    """
+    """See the module."""
 
     encoder: Tokenizer
-
-    def __init__(self, config: AlignConfig) -> None:
-        self.config = config
 
     @property
     def arch(self) -> str:

@@ -13,7 +13,7 @@ from torch import nn
 from sentitok import Tokenizer
 
 from ..config import LanguageConfig
-from ..models.language import LanguageModule, build_language_model, language_model_shape
+from ..models.language import LanguageModule, build_language_model
 from ..nn.backbone import set_recompute
 from ..runs.corpus import (
     DOCUMENTS,
@@ -28,7 +28,7 @@ from ..runs.corpus import (
 )
 from ..runs.directory import absolutize_paths
 from ..runs.execute import Recipe
-from ..runs.language_directory import load_tokenizer, tokenizer_of_start
+from ..runs.language_directory import load_tokenizer, shape_of
 from ..runs.start import start_from
 from ..text.corpus import open_corpus
 from ..training.device import use_bfloat16
@@ -40,16 +40,9 @@ __all__ = ["PretrainingRecipe"]
 
 
 class PretrainingRecipe(Recipe[LanguageConfig]):
-    """See the module.
-
-    Args:
-        config: the run.
-    """
+    """See the module."""
 
     encoder: Tokenizer
-
-    def __init__(self, config: LanguageConfig) -> None:
-        self.config = config
 
     @property
     def _fsdp(self) -> Any:
@@ -69,10 +62,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
 
     def shape(self) -> nn.Module:
         """Returns the module without values."""
-        config, known = self.config, self.config.data.tokenizer
-        tokenizer = tokenizer_of_start(config) if known is None else Tokenizer.from_file(known)
-        size = config.data.vocab_size if tokenizer is None else tokenizer.vocab_size
-        return language_model_shape(config, size)
+        return shape_of(self.config)
 
     def prepare(self) -> None:
         """Has the first process write the rows and begin the run; all open them."""
@@ -116,9 +106,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
 
     def planned(self) -> dict[str, Any]:
         """Returns sizes and, once it is read, how large the corpus is."""
-        if not hasattr(self, "corpus"):  # of a shape
-            return planned_of(self.config, None, 0)
-        return planned_of(self.config, self.corpus, self.encoder.vocab_size)
+        return planned_of(self.config, getattr(self, "corpus", None), getattr(self, "encoder", None))
 
     def loop(self) -> type[Trainer]:
         """Returns the class of the loop; with FSDP that of a divided model."""

@@ -30,16 +30,9 @@ __all__ = ["TranslationRecipe"]
 
 
 class TranslationRecipe(Recipe[TranslationConfig]):
-    """See the module.
-
-    Args:
-        config: the run.
-    """
+    """See the module."""
 
     encoder: Tokenizer
-
-    def __init__(self, config: TranslationConfig) -> None:
-        self.config = config
 
     def check(self) -> None:
         """Refuses a score whose extra is not installed, before minutes are spent on training."""

@@ -113,13 +113,13 @@ def first_documents(config: LanguageConfig) -> LanguageConfig:
     return config.model_copy(update={"data": data.model_copy(update={"limit": DOCUMENTS})})
 
 
-def planned_of(config: LanguageConfig, corpus: Corpus | None, vocab_size: int) -> dict[str, Any]:
+def planned_of(config: LanguageConfig, corpus: Corpus | None, tokenizer: Tokenizer | None) -> dict[str, Any]:
     """Returns what a plan says of sizes and, once it is read, of how large the corpus is."""
     about: dict[str, Any] = {"preset": config.preset, "task": config.task.kind}
-    if corpus is not None:
+    if corpus is not None and tokenizer is not None:
         documents, tokens = corpus.facts.documents, corpus.facts.tokens
         about |= {"train_documents": documents[0], "valid_documents": documents[1]}
-        about |= {"vocabulary": vocab_size, "corpus_tokens": tokens[0]}
+        about |= {"vocabulary": tokenizer.vocab_size, "corpus_tokens": tokens[0]}
     rows = (config.train.batch_size or 1) * config.train.accumulate
     about["tokens_of_a_step"] = rows * config.data.context
     return {key: value for key, value in about.items() if value is not None}

@@ -88,6 +88,9 @@ class Recipe(ABC, Generic[Config]):
 
     `execute` sets the attributes and calls the methods, in the order in which they stand here.
 
+    Args:
+        config: the run.
+
     Attributes:
         config: the configuration; `prepare` may settle more of it.
         out: the run directory.
@@ -109,6 +112,9 @@ class Recipe(ABC, Generic[Config]):
     encoder: HasFingerprint
     module: nn.Module
     task: Any
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
     def warn(self, *warnings: str) -> None:
         """Tells the user each of these sentences."""

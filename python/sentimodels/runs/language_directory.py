@@ -27,7 +27,7 @@ from sentitok import SentitokError, Tokenizer
 from ..config import LanguageConfig, Written
 from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
-from ..models.language import LanguageModule, build_language_model
+from ..models.language import LanguageModule, build_language_model, language_model_shape
 from ..text.special_tokens import known_end, special_ids
 from .directory import (
     MANIFEST,
@@ -54,6 +54,7 @@ __all__ = [
     "load_language_model",
     "load_tokenizer",
     "load_unfinished",
+    "shape_of",
     "tokenizer_of_start",
 ]
 
@@ -145,6 +146,13 @@ def tokenizer_of_start(config: LanguageConfig) -> Tokenizer | None:
             "--tokenizer FILE, or leave out --init"
         )
     return load_tokenizer(Path(start))
+
+
+def shape_of(config: LanguageConfig) -> LanguageModule:
+    """Returns the module of a run without values, before its corpus is read."""
+    known = config.data.tokenizer
+    tokenizer = tokenizer_of_start(config) if known is None else Tokenizer.from_file(known)
+    return language_model_shape(config, config.data.vocab_size if tokenizer is None else tokenizer.vocab_size)
 
 
 def end_of_start(config: LanguageConfig, tokenizer: Tokenizer) -> str | None:
