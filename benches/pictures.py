@@ -105,7 +105,7 @@ def page(folder: Path, target: Path) -> list[str]:
 def accuracy(_: Path, target: Path) -> list[str]:
     """Rows of the Kaggle phrases, as measured last; CPU seconds of one core."""
     from sentimodels.plots import Asked, drawing, save
-    from sentimodels.plots.reached import Reached
+    from sentimodels.plots.runs import Reached
 
     rows: dict[str, list[dict[str, Any]]] = {}
     for result in measured():

@@ -38,10 +38,10 @@ from train_one import by_group, elsewhere, scored
 from sentimodels.classifier import Classifier
 from sentimodels.data import Table, TrainingRecord
 from sentimodels.data.sst import submission
-from sentimodels.data.writers import write_atomically
 from sentimodels.evaluation.predictions import Predictions, predict
 from sentimodels.runs.directory import finished
 from sentitok import Tokenizer
+from sentitok.atomic import write as write_atomically
 
 # Upper ends of the bins of the histogram of lengths, in tokens.
 # Accuracy that pre-training must be worth, and the CPU seconds it may take.

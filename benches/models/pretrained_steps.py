@@ -34,11 +34,11 @@ from sentimodels.config import RunConfig
 from sentimodels.data import Table
 from sentimodels.data.normalization import fold
 from sentimodels.data.table import sentences
-from sentimodels.data.writers import write_atomically
 from sentimodels.runs.directory import finished, read_json
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
 from sentimodels.runs.start import as_base
 from sentimodels.runs.tables import Tables
+from sentitok.atomic import write as write_atomically
 
 
 class Bench:

@@ -25,8 +25,8 @@ from .data.record import TrainingRecord
 from .errors import ConfigError, DataError
 from .evaluation.translation import check_scorable, translation_scores
 from .generation.beam import BeamOptions, Hypothesis, beam_search
+from .generation.generate import decoded
 from .generation.pair_formats import EncoderDecoder, Prompted
-from .generation.streaming import decoded
 from .models.language import build_language_model
 from .models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from .runs.families import LANGUAGE_MODEL, SEQ2SEQ, TRANSLATOR

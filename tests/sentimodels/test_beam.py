@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oracles.beam import all_texts, greedy
 from sentimodels.generation.beam import BeamOptions, beam_search, length_norm
-from sentimodels.generation.writers import Seq2SeqWriter
+from sentimodels.generation.pair_formats import Seq2SeqWriter
 from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.text.vocabulary import Inputs
 

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.generation.decoding import Decoding
-from sentimodels.generation.generate import Limits, Piece, generate
+from sentimodels.generation.generate import Limits, Piece, StopStrings, TextStream, generate
+from sentimodels.generation.generate import decoded as text_of_ids
 from sentimodels.generation.sampling import Draws, Sampling
-from sentimodels.generation.streaming import StopStrings, TextStream
-from sentimodels.generation.streaming import decoded as text_of_ids
 from sentimodels.models import ARCHITECTURES, build_backbone
 from sentimodels.models.language import CausalModel
 from sentimodels.nn.backbone import Cache

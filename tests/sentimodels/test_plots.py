@@ -15,9 +15,19 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.evaluation.predictions import Predictions
 from sentimodels.plots import KINDS, Asked, drawing, save
 from sentimodels.plots.answers import calibration, confusion_matrices, rows_of
-from sentimodels.plots.reached import Reached, accuracy, read_reached
+from sentimodels.plots.runs import (
+    History,
+    Reached,
+    accuracy,
+    curves,
+    rates,
+    read_history,
+    read_reached,
+    series,
+    smooth,
+    trained_on,
+)
 from sentimodels.plots.texts import label_histogram, length_histogram
-from sentimodels.plots.training import History, curves, rates, read_history, series, smooth, trained_on
 from sentitok.figures import canvas
 
 

@@ -11,7 +11,7 @@ from parallel_numbers import number_pairs, small_translation, write_pairs, write
 from sentimodels.config import ParallelConfig
 from sentimodels.errors import ConfigError, DataError
 from sentimodels.generation.beam import BeamOptions, beam_search
-from sentimodels.generation.writers import CausalWriter
+from sentimodels.generation.pair_formats import CausalWriter
 from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.execute import Callbacks, recipe_of, train

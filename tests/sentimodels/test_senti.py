@@ -63,7 +63,7 @@ SLOW_TO_IMPORT = (
     "pandas", "sklearn", "scipy", "matplotlib", "tomlkit", "rich", "pyarrow", "tokenizers", "transformers",
     "sympy", "networkx", "tensorboard", "wandb", "torch._dynamo", "torch._inductor", "torch.onnx",
     "torch.utils.tensorboard", "sentimodels.training.trainer", "sentimodels.runs.execute",
-    "sentimodels.plots.answers", "sentimodels.plots.training", "sentitok.figures",
+    "sentimodels.plots.answers", "sentimodels.plots.runs", "sentitok.figures",
     "sentimodels.evaluation.metrics",
 )  # fmt: skip
 NAME_MODULES = """

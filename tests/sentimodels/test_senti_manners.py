@@ -17,13 +17,13 @@ from language_runs import language_run
 from senti_in_process import senti
 from sentimodels.cli.app import COMMANDS, build
 from sentimodels.data import read_table
-from sentimodels.data.writers import write_atomically
 from sentimodels.errors import CheckpointError, DataError, SentiError
 from sentimodels.predictor import load_predictor
 from sentimodels.runs.directory import load_run
 from sentimodels.runs.families import read_toml
 from sentimodels.runs.verify import verify
 from sentimodels.training.history import write_record
+from sentitok.atomic import write as write_atomically
 
 posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and limits of POSIX")
 

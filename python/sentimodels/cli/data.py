@@ -286,8 +286,9 @@ def hashes(
     The file holds no text. A text is known by its letters and digits, whatever its case, accents, spacing and
     punctuation; texts of fewer than 20 letters have no hash.
     """
+    from sentitok.atomic import write as write_atomically
+
     from ..data.exclusion import hash_file_of
-    from ..data.writers import write_atomically
 
     output = Output("senti.data.hashes/1", as_json=as_json, quiet=quiet)
     refuse_input(out, files)
@@ -319,9 +320,10 @@ def dump(
 
     Line ends and tabs inside a phrase become spaces.
     """
+    from sentitok.atomic import write as write_atomically
+
     from ..data.opening import whole_characters
     from ..data.table import sentences
-    from ..data.writers import write_atomically
 
     output = Output("senti.data.dump/1", as_json=as_json, quiet=quiet)
     refuse_input(out, [file])

@@ -178,8 +178,10 @@ def _place(table: "Table", row: int) -> dict[str, int | None]:
 
 def _write(path: Path, errors: list[dict[str, Any]]) -> None:
     """Writes errors in the format of the suffix, with their whole texts."""
+    from sentitok.atomic import write as write_atomically
+
     from ..data.row_buffer import as_text
-    from ..data.writers import separated_rows, write_atomically
+    from ..data.writers import separated_rows
 
     names = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
     records = [{name: one[name] for name in names} for one in errors]

@@ -204,7 +204,9 @@ def _files(
 
 
 def _draw(folder: Path, name: str, predictions: "Predictions") -> list[Path]:
-    from ..data.writers import separated_rows, write_atomically
+    from sentitok.atomic import write as write_atomically
+
+    from ..data.writers import separated_rows
     from ..evaluation.metrics import confusion
     from ..plots import Asked, drawing, save
     from ..plots.answers import rows_of
@@ -347,8 +349,9 @@ def submit(
     traceback: Traceback = False,
 ) -> None:
     """Write predictions as a Kaggle submission."""
+    from sentitok.atomic import write as write_atomically
+
     from ..data.sst import SUBMISSIONS, submission
-    from ..data.writers import write_atomically
 
     if form not in SUBMISSIONS:
         raise UsageError(f"--form {form}: expected one of {', '.join(SUBMISSIONS)}")

@@ -104,7 +104,7 @@ def init(
 
     The file is TOML; comments say what each key means.
     """
-    from ..data.writers import write_atomically
+    from sentitok.atomic import write as write_atomically
 
     output = Output("senti.init/1", as_json=as_json, quiet=quiet)
     check_file(out, force=force)

@@ -132,7 +132,7 @@ def _courses(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
 
     Where that differs, or the task, names say it: losses of masked and of next tokens cannot be compared.
     """
-    from ..plots.training import read_history, task_of, trained_on
+    from ..plots.runs import read_history, task_of, trained_on
 
     tasks = {name: task_of(run) for name, run in names.items()}
     sets = {name: trained_on(run) for name, run in names.items()}
@@ -159,8 +159,7 @@ def _named(name: str, task: str | None, data: str | None) -> str:
 
 def _reached(names: Mapping[str, Path]) -> tuple[dict[str, Any], str | None]:
     """Returns what each run reached, and the file whose rows judged, where all have the same."""
-    from ..plots.reached import read_reached
-    from ..plots.training import trained_on
+    from ..plots.runs import read_reached, trained_on
 
     sets = {trained_on(run) for run in names.values()}
     on = sets.pop() if len(sets) == 1 else None

@@ -17,11 +17,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from sentitok.atomic import write as write_atomically
+
 from ..errors import CheckpointError
 from .normalization import among, fold, text_hashes
 from .opening import read_small
 from .table import Table
-from .writers import write_atomically
 
 JSON_NAME = "training_data.json"
 TEXTS_NAME = "training_texts.npz"

@@ -18,7 +18,7 @@ from ..errors import DataError
 from .opening import whole_characters
 from .table import Table
 
-__all__ = ["separated_rows", "write_atomically", "write_table", "write_texts"]
+__all__ = ["separated_rows", "write_table", "write_texts"]
 
 # What may not stand in a cell of TSV without quotes around it.
 _SPECIAL_OF_CSV = re.compile(r"[\r\n]")

@@ -19,10 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from sentitok.atomic import write as write_atomically
+
 from ..data.encoded import Encoded, batches
 from ..data.normalization import fold
 from ..data.table import Labels, Table
-from ..data.writers import write_atomically
 from ..errors import DataError
 from .calibration import softmax
 

@@ -20,7 +20,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .writers import Writer
+from .pair_formats import Writer
 
 __all__ = ["BeamOptions", "Hypothesis", "LengthNorm", "beam_search", "length_norm"]
 

@@ -61,12 +61,12 @@ KINDS: dict[str, Kind] = {
     "curves": Kind(
         "losses and scores of runs as they were trained: macro-F1 of classifiers, perplexity and bits per "
         "byte of language models, BLEU of translation models, reward and divergence of aligned models",
-        "course", "training:curves", _COURSE,
+        "course", "runs:curves", _COURSE,
     ),
-    "rates": Kind("learning rates of runs", "course", "training:rates", _COURSE),
+    "rates": Kind("learning rates of runs", "course", "runs:rates", _COURSE),
     "accuracy": Kind(
         "accuracy of classifiers against their parameters or seconds of training", "reached",
-        "reached:accuracy", ("parameters", "seconds"),
+        "runs:accuracy", ("parameters", "seconds"),
     ),
     "confusion": Kind(
         "confusion matrices side by side (needs --data or .npz files)",

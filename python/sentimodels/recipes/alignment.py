@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sentitok import Tokenizer
+from sentitok.atomic import write as write_atomically
 
 from ..alignment.methods import Method, judged, setup_of
 from ..alignment.openings import check_same_sources, sources_of
 from ..config import TASKS, AlignConfig
-from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..models.language import CausalModel
 from ..runs.directory import absolutize_paths, read_json, to_json

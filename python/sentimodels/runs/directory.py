@@ -36,11 +36,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
+from sentitok.atomic import write as write_atomically
+
 from ..config import RunConfig, Written
 from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..data.table import Labels
-from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder

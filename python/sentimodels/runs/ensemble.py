@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sentitok.atomic import write as write_atomically
+
 from ..data.opening import read_small
 from ..data.table import Labels
-from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, DataError
 from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
 from ..evaluation.predictions import Predictor, answer

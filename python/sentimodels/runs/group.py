@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from sentitok.atomic import write as write_atomically
+
 from ..config import RunConfig
 from ..data import Table
 from ..data.opening import read_small
-from ..data.writers import write_atomically
 from ..errors import CheckpointError, TrainingError
 from ..training.distributed import check_alone
 from .directory import absolutize_paths, begun, finished, refuse_begun

@@ -19,10 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from sentitok.atomic import write as write_atomically
+
 from ..config import RunConfig
 from ..data.split import Units, count_of
 from ..data.table import Table
-from ..data.writers import write_atomically
 from ..errors import CheckpointError
 from ..evaluation.calibration import fit_temperature, softmax
 from ..evaluation.metrics import intervals, majority, per_class, scores

@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 from torch import nn
 
 from sentitok import SentitokError, Tokenizer
+from sentitok.atomic import write as write_atomically
 
 from ..config import LanguageConfig, Written
-from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError
 from ..models.language import LanguageModule, build_language_model, language_model_shape
 from ..text.special_tokens import known_end, special_ids

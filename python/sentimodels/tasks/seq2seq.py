@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..config import Seq2SeqConfig, TrainingPlan, TranslationTrainConfig
-from ..generation.writers import Writer
+from ..generation.pair_formats import Writer
 from ..nn.cross_entropy import IGNORED, summed_cross_entropy
 from ..text.pairs import Pairs, Rows, plan
 from ..training.device import use_bfloat16

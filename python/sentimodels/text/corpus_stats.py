@@ -15,8 +15,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sentitok.atomic import write as write_atomically
+
 from ..config import LanguageConfig
-from ..data.writers import write_atomically
 from ..errors import DataError
 from .documents import Block
 from .packed import SplitWriter, held_out

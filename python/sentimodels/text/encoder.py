@@ -16,12 +16,12 @@ import numpy as np
 import torch
 
 from sentitok import Tokenizer, train_bpe, train_unigram, train_wordpiece
+from sentitok.atomic import write as write_atomically
 
 from ..config import DataConfig, RunConfig
 from ..data.encoded import Encoded, encode_texts
 from ..data.normalization import prepared
 from ..data.opening import open_text
-from ..data.writers import write_atomically
 from ..errors import CheckpointError, ConfigError, DataError
 from .hashed_ngrams import HashedNgrams
 from .ngrams import NgramIndex

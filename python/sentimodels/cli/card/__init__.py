@@ -64,7 +64,8 @@ def card(
     the card is from the run directory, whose files are checked first. It is Markdown, with the front matter
     of the Hugging Face Hub.
     """
-    from ...data.writers import write_atomically
+    from sentitok.atomic import write as write_atomically
+
     from ...runs.card import card as facts_of
     from ...runs.directory import MANIFEST
 

@@ -23,8 +23,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sentitok.atomic import write as write_atomically
+
 from ...classifier import Classifier
-from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError, ExportError
 from ...runs.directory import manifest_hash, to_json, versions
 from .graph import portable, refuse

@@ -21,9 +21,9 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from sentitok import SentitokError, Tokenizer
+from sentitok.atomic import write as write_atomically
 
 from ...data.opening import read_small
-from ...data.writers import write_atomically
 from ...errors import CheckpointError, ConfigError
 from ...models.language import build_language_model, language_model_shape
 from ...runs.directory import finish_run, to_json
