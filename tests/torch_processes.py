@@ -20,7 +20,12 @@ from typing import Any
 __all__ = ["SENTI", "Forked", "Pair", "run_pair"]
 
 # What a run imports, for the most part.
-_IMPORTED = ["sentimodels.cli.app", "sentimodels.runs.execute", "torch.distributed.checkpoint", "torch._dynamo"]
+_IMPORTED = [
+    "sentimodels.cli.app",
+    "sentimodels.runs.execute",
+    "torch.distributed.checkpoint",
+    "torch._dynamo",
+]
 # The command.
 SENTI = "from sentimodels.cli import main\nmain()"
 

@@ -40,13 +40,9 @@ class ClassificationRecipe(Recipe[RunConfig]):
     encoder: TextEncoder
 
     def __init__(
-        self,
-        config: RunConfig,
-        *,
-        tables: Tables | None = None,
-        temperature: float = 1.0,
+        self, config: RunConfig, *, tables: Tables | None = None, temperature: float = 1.0,
         chosen: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.config, self._read, self._temperature, self._chosen = config, tables, temperature, chosen
         self._fit_seconds = 0.0
 
@@ -89,9 +85,8 @@ class ClassificationRecipe(Recipe[RunConfig]):
         """Builds the module of the architecture."""
         vectors, notes = word_vectors(self.config, self.encoder)
         self.warn(*notes)
-        return build(
-            self.config.arch, self.config.model, self.encoder.inputs(len(self.tables.labels), vectors)
-        )
+        inputs = self.encoder.inputs(len(self.tables.labels), vectors)
+        return build(self.config.arch, self.config.model, inputs)
 
     def make_task(self) -> LabelTask:
         """Returns the task; without test rows the halves of dev judge each other's choice."""
@@ -147,8 +142,8 @@ class ClassificationRecipe(Recipe[RunConfig]):
             if not fit.steps:
                 record = record_fit(self.out, self.task, logits, self._crossed, self._fit_seconds)
                 self.callbacks.on_record(record)
-        done = fit.stop not in ("stopped", "not finite")
         return judged(
             self.module, self._texts, logits, self._crossed, temperature=self._temperature, device=device,
-            tfidf=train.baseline and self.config.arch != "tfidf" and done,
+            tfidf=train.baseline
+            and self.config.arch != "tfidf" and fit.stop not in ("stopped", "not finite"),
         )  # fmt: skip
