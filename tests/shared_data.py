@@ -12,6 +12,7 @@ import sysconfig
 import zipfile
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -41,11 +42,11 @@ def text(*parts: str) -> str:
     return data.decode("utf-8")
 
 
-def imdb() -> list[str]:
-    """The 40,000 film reviews."""
+def imdb(step: int = 1) -> list[str]:
+    """The 40,000 film reviews, or one of so many."""
     csv.field_size_limit(1 << 30)
     with lzma.open(folder() / "imdb" / "imdb_40k.csv.xz", "rt", encoding="utf-8", newline="") as file:
-        return [row["text"] for row in csv.DictReader(file)]
+        return [row["text"] for row in islice(csv.DictReader(file), 0, None, step)]
 
 
 def declarations() -> list[str]:
@@ -55,30 +56,30 @@ def declarations() -> list[str]:
         return [archive.read(name).decode("utf-8") for name in names]
 
 
-def python_code() -> list[str]:
-    """The files of Python's standard library, without its tests."""
+def python_code(step: int = 1) -> list[str]:
+    """The files of Python's standard library without its tests, or one of so many."""
     root = Path(sysconfig.get_paths()["stdlib"])
     paths = (path for path in root.rglob("*.py") if not {"site-packages", "test"} & set(path.parts))
-    return [path.read_text("utf-8", errors="replace") for path in sorted(paths)]
+    return [path.read_text("utf-8", errors="replace") for path in sorted(paths)[::step]]
 
 
 def collections(*, whole: bool = False) -> Iterable[tuple[str, list[str]]]:
     """The texts of the data sets, as (name, documents): all 89 MB, or every 64th document."""
-    return _whole() if whole else _sample()
+    return _every(1) if whole else _sample()
 
 
 @cache
 def _sample() -> list[tuple[str, list[str]]]:
-    return [(name, documents[::_STEP]) for name, documents in _whole()]
+    return [*_every(_STEP)]
 
 
-def _whole() -> Iterator[tuple[str, list[str]]]:
-    """Yields the collections one by one, so that one is in memory at a time."""
+def _every(step: int) -> Iterator[tuple[str, list[str]]]:
+    """Yields each step-th document of the collections, one by one: one is in memory at a time."""
     for path in sorted((folder() / "corpora").glob("*.xz")):
-        yield path.name, text("corpora", path.name).splitlines(keepends=True)
+        yield path.name, text("corpora", path.name).splitlines(keepends=True)[::step]
     for name in ("mixed_input.txt", "small_input.txt"):
-        yield name, text("tokenizer-conformance", name).splitlines(keepends=True)
-    yield "zh-news", text("zh-news", "peoples-daily-1998-01.txt.xz").splitlines(keepends=True)
-    yield "udhr", declarations()
-    yield "python", python_code()
-    yield "imdb", imdb()
+        yield name, text("tokenizer-conformance", name).splitlines(keepends=True)[::step]
+    yield "zh-news", text("zh-news", "peoples-daily-1998-01.txt.xz").splitlines(keepends=True)[::step]
+    yield "udhr", declarations()[::step]
+    yield "python", python_code(step)
+    yield "imdb", imdb(step)

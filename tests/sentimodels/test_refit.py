@@ -48,7 +48,7 @@ def test_the_second_run_has_train_and_valid_and_the_test_rows_judge_it(reviews: 
         resume(run)
 
 
-@pytest.mark.parametrize("stop", [5, 45, 70])
+@pytest.mark.parametrize("stop", [5, 45, pytest.param(70, marks=pytest.mark.slow)])
 def test_a_stopped_refit_goes_on_to_the_same_weights(stop: int, reviews: Path, tmp_path: Path) -> None:
     """Stopped while it chooses, and while it is trained again: 42 steps the first, then up to 45."""
     config = asked("cnn", reviews, test_share=0.2)

@@ -97,8 +97,16 @@ RESUMED: list[tuple[str, dict[str, dict[str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("arch", "options"), RESUMED, ids=[f"{a}-{i}" for i, (a, _) in enumerate(RESUMED)])
-@pytest.mark.parametrize("at", [1, 7, 11])
+# Where it stops: by default at each of the steps once or more, not each run at each of them.
+STOPS = [
+    pytest.param(*resumed, at, id=f"{resumed[0]}-{number}-{at}", marks=() if here else pytest.mark.slow)
+    for number, resumed in enumerate(RESUMED)
+    for place, at in enumerate((1, 7, 11))
+    for here in (number == 0 or place == number % 3,)
+]
+
+
+@pytest.mark.parametrize(("arch", "options", "at"), STOPS)
 def test_a_stopped_run_ends_as_if_it_had_not_been(
     arch: str, options: dict[str, dict[str, Any]], at: int, encoder: TextEncoder, tmp_path: Path
 ) -> None:

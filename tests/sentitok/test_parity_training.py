@@ -81,10 +81,10 @@ CORPORA = [
 
 
 #: Characters of a text by default; the whole texts are a larger run of the same.
-SOME = 300_000
+SOME = 200_000
 
 
-def documents_of(name: str) -> str:
+def documents_of(name: str, step: int = 1) -> str:
     """One text of a data set; of the slowest a part."""
     match name:
         case "zh-news":
@@ -92,9 +92,9 @@ def documents_of(name: str) -> str:
         case "declarations":
             return "\n".join(shared_data.declarations())
         case "python":
-            return "\n".join(shared_data.python_code())[:4_000_000]
+            return "\n".join(shared_data.python_code(step))[:4_000_000]
         case "imdb":
-            return "\n".join(shared_data.imdb())
+            return "\n".join(shared_data.imdb(step))
         case _:
             return shared_data.text("corpora", name)
 
@@ -117,7 +117,7 @@ def check(text: str, folder: Path, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(CORPORA)), ids=CORPORA)
 def test_files_are_those_of_tokenizers(number: int, name: str, tmp_path: Path) -> None:
-    check(documents_of(name)[:SOME], tmp_path, OPTIONS[number % len(OPTIONS)])
+    check(documents_of(name, 16)[:SOME], tmp_path, OPTIONS[number % len(OPTIONS)])
 
 
 @pytest.mark.slow
