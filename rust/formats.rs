@@ -1,8 +1,8 @@
-//! Tokenizers on disk: what a file is, reading it, writing it.
+//! Tokenizers on disk: recognises, reads and writes their files.
 //!
-//! A file is known by its content, never by its name. Each format is a module
-//! that turns bytes into the parts of a tokenizer and back; this one finds
-//! files, names them in errors and writes them whole or not at all.
+//! The content of a file decides its format, never the name. Each format is a module that converts
+//! bytes to the parts of a tokenizer and back. This file finds the files, names them in errors, and
+//! writes all of them or none.
 
 pub mod bert_vocab;
 mod container;
@@ -40,32 +40,32 @@ use crate::text::{self, spelling::did_you_mean};
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 use crate::vocab::TokenId;
 
-/// The largest file read; the largest known tokenizer has 40 MB.
+/// The largest file that is read. The largest known tokenizer has 40 MB.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// A format that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The file of Hugging Face's tokenizers.
+    /// tokenizer.json of Hugging Face.
     TokenizerJson,
-    /// A directory of it with tokenizer_config.json and special_tokens_map.json.
+    /// A directory with tokenizer.json, tokenizer_config.json and special_tokens_map.json.
     HuggingFace,
-    /// Ranks.
+    /// The ranks of tiktoken.
     Tiktoken,
-    /// Mistral's file of ranks, pattern and special tokens.
+    /// Mistral's file with ranks, pattern and special tokens.
     Tekken,
     /// A directory with vocab.json and merges.txt.
     Gpt2,
     /// The model file of SentencePiece.
     SentencePiece,
-    /// WordPiece's tokens, a line each.
+    /// The tokens of WordPiece, one per line.
     BertVocab,
-    /// Our own file.
+    /// The file format of sentitok.
     Sentitok,
 }
 
 impl Format {
-    /// The formats by name.
+    /// The formats with their names.
     pub const NAMES: [(&'static str, Self); 8] = [
         ("tokenizer.json", Self::TokenizerJson),
         ("huggingface", Self::HuggingFace),
@@ -77,14 +77,14 @@ impl Format {
         ("sentitok", Self::Sentitok),
     ];
 
-    /// The format that a path to write to means.
+    /// The format for a path to write to, by its suffix or name.
     ///
     /// # Errors
-    /// [`Error::Option`] for a suffix that means none.
+    /// [`Error::Option`] for a suffix that no format has.
     pub fn of_path(path: &Path) -> Result<Self> {
         match path.extension().and_then(|suffix| suffix.to_str()) {
             _ if path.is_dir() => Ok(Self::HuggingFace),
-            // As Mistral names its files: tekken.json, tekken_240911.json.
+            // Mistral names its files tekken.json or, for example, tekken_240911.json.
             Some("json") if path.file_stem().is_some_and(|name| name.as_encoded_bytes().starts_with(b"tekken")) => Ok(Self::Tekken),
             Some("json") => Ok(Self::TokenizerJson),
             Some("tiktoken") => Ok(Self::Tiktoken),
@@ -121,14 +121,13 @@ impl FromStr for Format {
     }
 }
 
-/// What [`Tokenizer::save`] did.
+/// The result of [`Tokenizer::save`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Saved {
     /// The files written.
     pub files: Vec<PathBuf>,
-    /// What the format has no place for, in sentences; ids of plain text are
-    /// the same all the same.
+    /// What the format cannot store, in sentences. The ids of plain text are the same in any case.
     pub left_out: Vec<String>,
 }
 
@@ -136,8 +135,8 @@ impl Tokenizer {
     /// Reads a tokenizer from a file, or from a directory of a model.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] with the file
-    /// and the place in it, or naming what the file is when it is something else.
+    /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] with the file and the position in
+    /// it, or with the kind of the file if it is not a tokenizer.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -146,7 +145,7 @@ impl Tokenizer {
         if let Some(error) = missing_vocabulary(path) {
             return Err(error);
         }
-        // What begins like nothing known is not read to its end: it may have none.
+        // Stops at an unknown beginning, because the input may be endless.
         let bytes = read_while(path, |start| FileKind::of(start) != FileKind::Unknown)?;
         memory::check_room(bytes.len(), OF_READING)?;
         from_bytes(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
@@ -161,8 +160,8 @@ impl Tokenizer {
         from_bytes(bytes).and_then(Self::new)
     }
 
-    /// Reads a file of ranks, which needs the pattern and the special tokens;
-    /// [`tiktoken::pre_tokenizer`] makes a pattern into a pre-tokenizer.
+    /// Reads a file of ranks. The file lacks the pattern and the special tokens;
+    /// [`tiktoken::pre_tokenizer`] converts a pattern to a pre-tokenizer.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Format`].
@@ -190,7 +189,7 @@ impl Tokenizer {
         gpt2::read(vocab_json, merges_txt).and_then(Self::new).map_err(|error| in_file(error, vocab))
     }
 
-    /// Reads vocab.txt of BERT; `lowercase` says whether text is lowered first.
+    /// Reads BERT's vocab.txt. `lowercase` says whether text is lowered first.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Format`].
@@ -217,18 +216,19 @@ impl Tokenizer {
         sentencepiece_tokenizer::read(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
     }
 
-    /// All of a tokenizer in bytes that equal tokenizers have in common.
+    /// The whole tokenizer in bytes. Equal tokenizers have equal bytes.
     ///
     /// # Errors
-    /// [`Error::NotRepresentable`] for tokens of characters that are not UTF-8.
+    /// [`Error::NotRepresentable`] if a token of characters is not UTF-8.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.model().vocab().check_room()?;
         container::write(self, self.call_defaults())
     }
 
-    /// SHA-256 of [`Tokenizer::to_bytes`] without [`Tokenizer::call_defaults`], in hexadecimal: of all
-    /// that decides ids and text. What a format cannot say, such as sums in
-    /// 64 bits in SentencePiece's, changes it: docs/formats.md names the parts.
+    /// SHA-256 of [`Tokenizer::to_bytes`] without [`Tokenizer::call_defaults`], in hexadecimal. It
+    /// covers everything that decides ids and text. A conversion to a format that cannot store a
+    /// part, such as sums in 64 bits in SentencePiece's, changes it; docs/formats.md lists these
+    /// parts.
     ///
     /// # Errors
     /// As [`Tokenizer::to_bytes`].
@@ -237,18 +237,17 @@ impl Tokenizer {
         Ok(hex(&Sha256::digest(container::write(self, &CallDefaults::default())?)))
     }
 
-    /// Writes a tokenizer; without a format the path decides. Directories are
-    /// made as needed.
+    /// Writes a tokenizer. Without a format the path decides. Creates directories as needed.
     ///
     /// # Errors
-    /// [`Error::NotRepresentable`] when the format would change ids;
+    /// [`Error::NotRepresentable`] if the format would change ids;
     /// [`Error::Io`], [`Error::Option`].
     pub fn save(&self, path: impl AsRef<Path>, format: Option<Format>) -> Result<Saved> {
         let path = path.as_ref();
         let format = format.map_or_else(|| Format::of_path(path), Ok)?;
         self.model().vocab().check_room()?;
         let mut left_out = Vec::new();
-        // Everything is made before the first file is touched.
+        // Builds the contents of all files before it writes the first one.
         let files: Vec<(PathBuf, Vec<u8>)> = match format {
             Format::TokenizerJson => {
                 left_out = tokenizer_json::differences(self);
@@ -312,7 +311,7 @@ impl Tokenizer {
     }
 }
 
-/// What is said of a name such as `cl100k_base` where no file has it.
+/// The error for a name such as `cl100k_base` that is not a file.
 fn missing_vocabulary(path: &Path) -> Option<Error> {
     let name = path.file_name()?.to_str()?;
     let is_file = Format::of_path(path).is_ok_and(|format| format != Format::HuggingFace);
@@ -352,13 +351,13 @@ fn from_bytes(bytes: &[u8]) -> Result<Parts> {
     }
 }
 
-/// The names under which the two files of GPT-2 go.
+/// The names of the two files of GPT-2.
 const GPT2_FILES: [(&str, &str); 2] = [("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe")];
 
-/// The names under which a SentencePiece model or a file of ranks goes.
+/// The names of a SentencePiece model or a file of ranks.
 const MODEL_FILES: [&str; 4] = ["tokenizer.model", "spiece.model", "tiktoken.model", "qwen.tiktoken"];
 
-/// The files that say all of a tokenizer; the first that is there is read.
+/// The files that contain a whole tokenizer. The first one found is read.
 const WHOLE_FILES: [&str; 2] = ["tokenizer.json", "tekken.json"];
 
 fn from_directory(dir: &Path) -> Result<Tokenizer> {
@@ -371,7 +370,7 @@ fn from_directory(dir: &Path) -> Result<Tokenizer> {
             return Tokenizer::from_gpt2(vocab, merges);
         }
     }
-    // What is inside decides: `tokenizer.model` may also be a file of ranks.
+    // Decided by content, because `tokenizer.model` may also be a file of ranks.
     if let Some(file) = MODEL_FILES.map(|name| dir.join(name)).into_iter().find(|file| file.is_file()) {
         return Tokenizer::from_file(file);
     }
@@ -389,8 +388,8 @@ fn from_directory(dir: &Path) -> Result<Tokenizer> {
     ))
 }
 
-/// The text of a file, which is UTF-8 without a byte order mark: tokenizers and transformers refuse the mark
-/// in JSON, and make it a part of the first token of merges.txt and vocab.txt.
+/// The text of a file, which must be UTF-8 without a byte order mark: tokenizers and transformers
+/// refuse the mark in JSON, and read it as a part of the first token of merges.txt and vocab.txt.
 fn utf8(bytes: &[u8]) -> Result<&str> {
     if bytes.starts_with(UTF8_MARK) {
         return Err(Error::format(
@@ -407,11 +406,11 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
         .map_err(|error| Error::format("tokenizer", format!("not UTF-8 at byte {}", error.valid_up_to())))
 }
 
-/// What some editors write in front of UTF-8.
+/// The byte order mark that some editors write before UTF-8.
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The encoding of a text in units of two or four bytes, by its mark or by its first two characters, if
-/// they are ASCII.
+/// The encoding of a text in units of two or four bytes, recognised by its byte order mark or by
+/// two leading ASCII characters.
 fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     Some(match *bytes {
         [0xFF, 0xFE, 0, 0, ..] => "UTF-32 (little-endian)",
@@ -424,7 +423,7 @@ fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Puts the file's name before the place in it.
+/// Adds the name of the file to an error.
 fn in_file(error: Error, path: &Path) -> Error {
     let name = |what: String| format!("{}: {what}", path.display());
     match error {

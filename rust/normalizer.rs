@@ -1,8 +1,15 @@
-//! `Normalizer`: what a text becomes before it is split.
+//! `Normalizer`: rewrites a text before it is split.
 //!
-//! The set is closed: a new step is a variant here and an arm in
-//! [`Normalizer::normalize`]. Every step reports its edits, so offsets always
-//! lead back to the original text.
+//! To add a step, add a variant and an arm in `Normalizer::step`. A step reads the old text in order and
+//! writes the new one to a [`Rewrite`], so that offsets lead back to the original text:
+//!
+//! | Type | What it is |
+//! |---|---|
+//! | [`Rewrite`] | Trait: the output of a step, which copies, replaces and inserts. |
+//! | [`Aligned`] | A `Rewrite` that keeps the new text and its edits. |
+//! | `Plain` | A `Rewrite` that keeps the new text only, for callers that need no spans. |
+//! | [`Alignment`] | A cursor over the edits of an `Aligned`: maps ranges of the new text to the old one. |
+//! | `Rewritten` | The result for either caller: unchanged, a `String`, or an `Aligned`. |
 
 pub mod alignment;
 pub(crate) mod bert;
@@ -44,28 +51,28 @@ use crate::text::pattern::StepBudget;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum Normalizer {
-    /// Puts `prepend` before every text that is not empty.
+    /// Inserts `prepend` before every text that is not empty.
     Prepend {
-        /// What is put there.
+        /// The inserted string.
         prepend: String,
     },
     /// Replaces each occurrence of `pattern`, a literal string, by `content`.
     Replace {
-        /// What is looked for; not empty.
+        /// The string to replace; not empty.
         pattern: String,
-        /// What takes its place.
+        /// The replacement.
         content: String,
     },
     /// Replaces each match of a pattern by `content`.
     ReplaceMatches {
-        /// What is looked for.
+        /// The pattern to replace.
         pattern: Matches,
-        /// What takes its place.
+        /// The replacement, a literal string.
         content: String,
     },
-    /// What SentencePiece does.
+    /// The normalizer of a SentencePiece model, as SentencePiece applies it.
     SentencePiece(Box<SentencePiece>),
-    /// The rules of a SentencePiece file, as Hugging Face reads them.
+    /// The rules of a SentencePiece file, as Hugging Face applies them.
     Precompiled(Precompiled),
     /// BERT's clean-up, as Hugging Face does it.
     Bert(Bert),
@@ -77,16 +84,16 @@ pub enum Normalizer {
     /// Unicode's normal form D: decomposed.
     #[serde(deserialize_with = "no_fields")]
     Nfd,
-    /// Unicode's normal form KC: compatible characters made alike, composed.
+    /// Unicode's normal form KC: compatibility forms replaced, composed.
     #[serde(deserialize_with = "no_fields")]
     Nfkc,
-    /// Unicode's normal form KD: compatible characters made alike, decomposed.
+    /// Unicode's normal form KD: compatibility forms replaced, decomposed.
     #[serde(deserialize_with = "no_fields")]
     Nfkd,
     /// Lower case, character by character.
     #[serde(deserialize_with = "no_fields")]
     Lowercase,
-    /// Drops marks; those that are part of a letter stay.
+    /// Drops combining marks. Precomposed letters (`é`, U+00E9) stay.
     #[serde(deserialize_with = "no_fields")]
     StripAccents,
     /// Drops white space at the ends.
@@ -99,7 +106,7 @@ pub enum Normalizer {
     /// Drops control characters and makes odd spaces plain, as Moses does.
     #[serde(deserialize_with = "no_fields")]
     Nmt,
-    /// The steps one after the other.
+    /// Several steps in order.
     Sequence {
         /// The steps.
         #[serde(deserialize_with = "steps")]
@@ -113,7 +120,7 @@ const MAX_PATTERNS: usize = 16;
 const MAX_STEPS: usize = 64;
 
 impl Normalizer {
-    /// Steps one after the other.
+    /// A sequence of steps.
     ///
     /// # Errors
     /// [`crate::Error::Format`] for more than 64 steps, or more than 16 patterns
@@ -166,8 +173,8 @@ impl Normalizer {
         self.normalize_within(text, Growth::of_aligned(text.len())?)
     }
 
-    /// As [`Normalizer::normalize`], of a part of a text, which may become `times` as long: if
-    /// all parts do, so does the text.
+    /// Normalizes a part of a text, which may become `times` as long. If all parts keep to that bound, so
+    /// does the text.
     ///
     /// # Errors
     /// As [`Normalizer::normalize`].
@@ -235,7 +242,7 @@ impl Normalizer {
         }
     }
 
-    /// Whether a text gets a mark of a space in front.
+    /// Whether a space mark (`▁`) is inserted before a text.
     pub fn puts_space_in_front(&self) -> bool {
         match self {
             Self::SentencePiece(whole) => {
@@ -247,8 +254,7 @@ impl Normalizer {
         }
     }
 
-    /// Whether a space is written behind the word before it, not in front of the
-    /// next one.
+    /// Whether space marks end words (`word▁`) instead of beginning them (`▁word`).
     pub fn puts_space_behind(&self) -> bool {
         match self {
             Self::SentencePiece(whole) => whole.options().treat_whitespace_as_suffix,
@@ -257,11 +263,11 @@ impl Normalizer {
         }
     }
 
-    /// One step, written to `out`, its patterns within `budget`; `false`, with `out` to be thrown away, when
-    /// it changes nothing.
+    /// Writes the result of one step to `out`. Returns `false` if the step changes nothing; the caller then
+    /// discards `out`.
     ///
     /// # Errors
-    /// [`crate::Error::Pattern`] for a text that a pattern is too much work on.
+    /// [`crate::Error::Pattern`] if a pattern needs more than `budget` on this text.
     fn step<R: Rewrite>(&self, text: &str, budget: &StepBudget, out: &mut R) -> Result<bool> {
         Ok(match self {
             Self::Prepend { prepend } => {
@@ -286,13 +292,13 @@ impl Normalizer {
             Self::StripAccents => chars::strip_accents(text, out),
             Self::Strip { left, right } => chars::strip(text, *left, *right, out),
             Self::Nmt => chars::nmt(text, out),
-            // Sequences are taken apart before; one inside another comes here never.
+            // `for_each_step` has flattened sequences.
             Self::Sequence { .. } => false,
         })
     }
 }
 
-/// Reads steps one by one, so that too many patterns are never made.
+/// Deserializes steps one by one, so that reading stops at the first pattern too many.
 fn steps<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<Vec<Normalizer>, D::Error> {
@@ -327,7 +333,7 @@ fn steps<'de, D: serde::Deserializer<'de>>(
     deserializer.deserialize_seq(Steps)
 }
 
-/// Reads the rest of a variant without data, where serde would let any field pass.
+/// Deserializes a variant without data and refuses any field, which serde alone would ignore.
 pub(crate) fn no_fields<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<(), D::Error> {
@@ -337,7 +343,7 @@ pub(crate) fn no_fields<'de, D: serde::Deserializer<'de>>(
     NoFields::deserialize(deserializer).map(|NoFields {}| ())
 }
 
-/// End of the run from `at` of ASCII.
+/// The end of the ASCII run that begins at `at`.
 #[inline]
 fn ascii_end(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(u8::is_ascii) {

@@ -1,12 +1,15 @@
-//! `PreTokenizer`: byte ranges of the pieces that no merge may cross.
+//! `PreTokenizer`: cuts a text into *pieces* (pre-tokens).
 //!
-//! One file per family, each a function from the start of a piece to its end,
-//! so that a vectorised one can take its place. No regular expression runs for
-//! a published pattern. [`oracle`] follows each pattern literally and is the
-//! specification; whether pieces are then seen as bytes is the model's affair.
+//! A piece is a byte range of the text, for example a word with the space before it. The model
+//! encodes each piece on its own, so no merge crosses the boundary of a piece. The *tokens* are the
+//! units of the vocabulary into which the model divides a piece.
 //!
-//! Time is linear in the text for every variant; with a custom pattern
-//! ([`PreTokenizer::Regex`]) it is, or the split ends in an error.
+//! Each family of patterns has a file with two rules: a scalar rule, from the start of a piece to
+//! its end, and a vector rule for a window of 64 bytes. Published patterns never run as regular
+//! expressions. [`oracle`] is the reference implementation, which follows each pattern literally.
+//!
+//! Every variant takes linear time. A custom pattern ([`PreTokenizer::Regex`]) that would need more
+//! ends in an error.
 
 mod bert;
 mod blanks;
@@ -54,10 +57,10 @@ use crate::text::SPACE_MARK;
 use crate::text::pattern::StepBudget;
 use crate::text::unicode::flag::LETTER;
 
-/// Bytes of a text from which on windows are quicker than characters.
+/// From this length in bytes, windows are faster than the scalar rule.
 const WINDOW_PAYS: usize = 32;
 
-/// Where a text is split.
+/// How a text is cut into pieces.
 ///
 /// ```
 /// use sentitok::PreTokenizer;
@@ -69,17 +72,18 @@ const WINDOW_PAYS: usize = 32;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum PreTokenizer {
-    /// No split: a text is one piece.
+    /// No split: the whole text is one piece. (For byte-level BPE, which cuts a text into words,
+    /// use `Gpt2`; for bytes spelled as characters, `ByteLevel`.)
     #[serde(deserialize_with = "no_fields")]
     Bytes,
     /// GPT-2, r50k, p50k.
     Gpt2 {
-        /// Whether a section that does not begin with U+0020 gets one in front.
+        /// Whether a space is inserted before a section that does not begin with U+0020.
         add_prefix_space: bool,
     },
     /// cl100k, Llama-3, Qwen.
     Cl100k {
-        /// How many digits a piece has at most.
+        /// The maximum number of digits in a piece.
         digits: Digits,
         /// Whether white space at the end of a text stays together, as in tiktoken 0.14.
         possessive: bool,
@@ -96,79 +100,80 @@ pub enum PreTokenizer {
     /// `\S+`; white space is dropped.
     #[serde(deserialize_with = "no_fields")]
     WhitespaceSplit,
-    /// White space is dropped, punctuation stands alone.
+    /// White space is dropped; each punctuation character is a piece.
     #[serde(deserialize_with = "no_fields")]
     Bert,
-    /// As [`PreTokenizer::Bert`], with the punctuation of Unicode 16, for Google's mode.
+    /// As [`PreTokenizer::Bert`], with the punctuation of Unicode 16, as in Google's code.
     #[serde(deserialize_with = "no_fields")]
     GoogleBert,
     /// Spaces become U+2581.
     Metaspace {
-        /// Which sections get one in front.
+        /// Which sections get a mark inserted before them.
         prepend: Prepend,
-        /// Whether a piece starts at each.
+        /// Whether a piece starts at each mark.
         split: bool,
     },
-    /// White space is dropped; each word between gets a U+2581 in front, and a
-    /// piece starts at each: `WhitespaceSplit`, then `Metaspace` (T5, XLNet).
+    /// White space is dropped, U+2581 is inserted before each word, and a piece starts at each:
+    /// `WhitespaceSplit`, then `Metaspace` (T5, XLNet).
     #[serde(deserialize_with = "no_fields")]
     MetaspaceWords,
-    /// As [`PreTokenizer::Metaspace`], with a mark that the file chooses.
+    /// As [`PreTokenizer::Metaspace`], with a mark that the file defines.
     Marked(Marked),
     /// A custom pattern.
     Regex(SplitPattern),
     /// Delimiters, and what becomes of them.
     Split(Split),
-    /// Pieces of so many characters.
+    /// Pieces with a fixed number of characters.
     FixedLength {
-        /// How many; the last piece may have fewer.
+        /// The number of characters; the last piece may have fewer.
         length: NonZeroUsize,
     },
-    /// Pieces of one script, as tokenizers knows them; kana count as Han.
+    /// Pieces of one script, as in Hugging Face; kana count as Han.
     #[serde(deserialize_with = "no_fields")]
     UnicodeScripts,
-    /// No split; a section that does not begin with U+0020 gets one in front.
+    /// No split. A space is inserted before a section that does not begin with U+0020.
     #[serde(deserialize_with = "no_fields")]
     PrefixSpace,
-    /// Bytes as characters, for models whose tokens are so spelled.
+    /// Rewrites bytes as characters, for models whose tokens are spelled that way.
     ByteLevel {
-        /// Whether a section that does not begin with U+0020 gets one in front.
+        /// Whether a space is inserted before a section that does not begin with U+0020.
         add_prefix_space: bool,
-        /// Whether GPT-2's pieces are cut; one piece otherwise.
+        /// Whether the text is cut into GPT-2's pieces; otherwise it is one piece.
         use_regex: bool,
     },
-    /// Splitters that see each byte as a character of its own.
+    /// Splitters that see each byte as a separate character.
     #[serde(deserialize_with = "sequence::read_byte_spelled")]
     ByteSpelled {
-        /// The splitters; none of them rewrites text.
+        /// The splitters. None of them rewrites text.
         steps: Vec<PreTokenizer>,
     },
-    /// Splitters one after the other, each cutting the pieces of the one before.
+    /// Several splitters in order, each of which cuts the pieces of the previous one.
     #[serde(deserialize_with = "sequence::read")]
     Sequence {
-        /// The splitters; none but the first rewrites text.
+        /// The splitters. Only the first may rewrite text.
         steps: Vec<PreTokenizer>,
     },
-    /// What cuts, and what rewrites and cuts each piece by itself.
+    /// A splitter, and another that rewrites and cuts each of its pieces separately.
     #[serde(deserialize_with = "sequence::read_within")]
     Within {
-        /// What cuts; it does not rewrite text.
+        /// The splitter for the text; it does not rewrite.
         outer: Box<PreTokenizer>,
-        /// What rewrites and cuts each piece.
+        /// The splitter that rewrites and cuts each piece.
         inner: Box<PreTokenizer>,
     },
 }
 
 impl PreTokenizer {
-    /// Splitters one after the other; of one step, that step.
+    /// Several splitters in order. A single step is returned as it is.
     ///
     /// # Errors
-    /// [`Error::Format`] for a second step that rewrites text, or too many steps.
+    /// [`Error::Format`] for an unsupported combination of steps that rewrite text, or too many
+    /// steps.
     pub fn sequence(steps: Vec<Self>) -> Result<Self> {
         sequence::joined(steps)
     }
 
-    /// Splitters that see each byte as a character of its own.
+    /// Splitters that see each byte as a separate character.
     ///
     /// # Errors
     /// [`Error::Format`] for a step that rewrites text, or too many steps.
@@ -176,12 +181,12 @@ impl PreTokenizer {
         sequence::byte_spelled(steps)
     }
 
-    /// Calls `f` with each stretch of a section that is rewritten by itself, whether it
-    /// begins where the text does, and what rewrites and cuts it: for all but
-    /// [`PreTokenizer::Within`] the whole section and this.
+    /// Calls `f` with each stretch of a section that is rewritten separately, whether the stretch
+    /// begins where the text does, and the pre-tokenizer that rewrites and cuts it. For all
+    /// variants but [`PreTokenizer::Within`] that is the whole section and `self`.
     ///
-    /// `begins` tells of a place of the section whether its origin is the start of the
-    /// text; it is asked in order, and not again behind a place where it is not.
+    /// `begins` says whether an offset of the section comes from the start of the text. It is
+    /// called with rising offsets, and no more after it has returned `false`.
     ///
     /// # Errors
     /// As [`PreTokenizer::for_each_piece`].
@@ -205,11 +210,11 @@ impl PreTokenizer {
         }
     }
 
-    /// Rewrites a section of text before it is split; `None` when nothing changes.
+    /// Rewrites a section of text before it is split; `None` if nothing changes.
     ///
-    /// A section is what lies between two added tokens; `at_start` tells that
-    /// its first character comes from the start of the text. A `String` is the text alone, an
-    /// [`Aligned`] keeps the alignment.
+    /// A section is the text between two added tokens; `at_start` says that its first character
+    /// comes from the start of the text. The type `R` decides whether the alignment is kept:
+    /// [`Aligned`] keeps it.
     pub fn rewrite<R: Rewrite + Default>(&self, section: &str, at_start: bool) -> Option<R> {
         match self {
             Self::Gpt2 { add_prefix_space: true } | Self::PrefixSpace
@@ -231,36 +236,36 @@ impl PreTokenizer {
         }
     }
 
-    /// The text of [`PreTokenizer::rewrite`] alone.
+    /// [`PreTokenizer::rewrite`] without the alignment.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is no memory for it.
+    /// [`Error::Memory`] if memory runs out.
     pub(crate) fn rewrite_text(&self, section: &str, at_start: bool) -> Result<Option<String>> {
         self.rewrite(section, at_start).map(Plain::checked).transpose()
     }
 
-    /// The text of [`PreTokenizer::rewrite`] with the alignment.
+    /// [`PreTokenizer::rewrite`] with the alignment.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is no memory for it.
+    /// [`Error::Memory`] if memory runs out.
     pub(crate) fn rewrite_aligned(&self, section: &str, at_start: bool) -> Result<Option<Aligned>> {
         self.rewrite(section, at_start).map(Aligned::checked).transpose()
     }
 
     /// Calls `f` with the range of each piece, in order.
     ///
-    /// `text` is what [`PreTokenizer::rewrite`] made of it. Pieces are not
-    /// empty and do not overlap; white space may lie between them.
+    /// `text` is a section after [`PreTokenizer::rewrite`]. Pieces are not empty and do not
+    /// overlap; white space between them may be in no piece.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Pattern`] when a text takes a user's pattern
-    /// more steps than its length allows.
+    /// What `f` returns; [`Error::Pattern`] when a custom pattern needs more steps than the length
+    /// of the text allows.
     #[inline]
     pub fn for_each_piece(&self, text: &str, f: impl FnMut(Range<usize>) -> Result<()>) -> Result<()> {
         self.walk(text, f)
     }
 
-    /// [`PreTokenizer::for_each_piece`] for an `f` with reasons of its own to end the walk.
+    /// [`PreTokenizer::for_each_piece`] for an `f` with any type of error.
     #[inline]
     pub(crate) fn walk<E: From<Error>>(
         &self,
@@ -270,7 +275,7 @@ impl PreTokenizer {
         self.walk_within(text, &StepBudget::of(text.len()), f)
     }
 
-    /// [`PreTokenizer::walk`] with what patterns may still do on the whole text.
+    /// [`PreTokenizer::walk`] with a budget for patterns that the whole text shares.
     #[inline]
     fn walk_within<E: From<Error>>(
         &self,
@@ -278,8 +283,8 @@ impl PreTokenizer {
         budget: &StepBudget,
         mut f: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
-        // A short text would not fill a window, which is less work than to run a pattern; a very
-        // long one fills no `u32`.
+        // A short text does not fill a window, so the scalar rule is faster, except for patterns. In
+        // a very long text, offsets exceed the `u32` of a chunk.
         let least = if self.runs_patterns() { 1 } else { WINDOW_PAYS };
         if !(least..=u32::MAX as usize).contains(&text.len()) {
             return self.walk_by_character(text, budget, f);
@@ -325,7 +330,7 @@ impl PreTokenizer {
             Self::ByteSpelled { steps } => byte_spelled::walk(steps, text, budget, &mut f),
             Self::Regex(pattern) => pattern.walk(text, budget, f),
             Self::Split(split) => split.walk(text, budget, f),
-            // Not the pieces of the rewritten text, which is made stretch by stretch.
+            // Cuts without rewriting. `for_each_stretch` handles stretches that are rewritten.
             Self::Within { outer, .. } => {
                 sequence::walk(std::slice::from_ref(&**outer), text, 0, budget, &mut f)
             }
@@ -343,7 +348,7 @@ impl PreTokenizer {
     }
 }
 
-/// Pieces that follow each other without gaps.
+/// Calls `f` with pieces that follow each other without gaps.
 #[inline(always)]
 fn tile<E>(
     text: &str,
@@ -361,7 +366,7 @@ fn tile<E>(
     Ok(())
 }
 
-/// Pieces with white space between them, in none of them.
+/// Calls `f` with pieces that are separated by white space, which is in no piece.
 #[inline(always)]
 fn between_blanks<E>(
     text: &str,

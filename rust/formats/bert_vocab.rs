@@ -1,9 +1,8 @@
-//! vocab.txt, the file of BERT: a token a line, the line's number its id.
+//! vocab.txt, the file of BERT: one token per line; the line number is the id.
 //!
-//! The file holds nothing else, so reading takes what BERT is: its clean-up,
-//! its special tokens by name, `[CLS] text [SEP]`. Lines are read as
-//! tokenizers 0.23 reads them: white space at their end is not a part of a token,
-//! and of a token that stands twice the last line counts.
+//! The file contains nothing else, so the reader assumes the conventions of BERT: its clean-up, its
+//! special tokens by name, `[CLS] text [SEP]`. Lines are read as in tokenizers 0.23: white space at
+//! the end of a line is not a part of the token, and if a token occurs twice the last line counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,20 +23,20 @@ use crate::vocab::{TokenId, Vocab};
 const NAME: &str = "vocab.txt";
 const CLS: &str = "[CLS]";
 const SEP: &str = "[SEP]";
-/// BERT's special tokens; those that a file holds are special.
+/// BERT's special tokens. Those that occur in a file are special.
 const SPECIALS: [&str; 5] = ["[UNK]", SEP, "[PAD]", CLS, "[MASK]"];
 
-/// Whose clean-up goes before the model.
+/// Which clean-up precedes the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CleanUp {
-    /// That of Hugging Face, through which most models are served.
+    /// Hugging Face's, through which most models are served.
     #[default]
     HuggingFace,
-    /// That of Google's own code.
+    /// Google's.
     Google,
 }
 
-/// What the file and BERT's conventions make.
+/// What the file and BERT's conventions define.
 #[non_exhaustive]
 pub struct BertVocab {
     /// The tokens.
@@ -46,24 +45,24 @@ pub struct BertVocab {
     pub options: WordPieceOptions,
     /// The clean-up and the split.
     pub pipeline: Pipeline,
-    /// The special tokens that the file holds.
+    /// The special tokens that occur in the file.
     pub added: Vec<AddedToken>,
-    /// `[CLS] text [SEP]`, if the file holds both.
+    /// `[CLS] text [SEP]`, if both occur in the file.
     pub template: Template,
-    /// Words apart, their pieces together.
+    /// Joins the pieces of a word, and puts spaces between words.
     pub decoder: Decoder,
 }
 
 /// Reads a file.
 ///
 /// # Errors
-/// [`Error::Format`] when it holds no token, or as [`Vocab::from_pairs`].
+/// [`Error::Format`] for a file without a token, or as [`Vocab::from_pairs`].
 pub fn read(text: &str, lowercase: bool, clean_up: CleanUp) -> Result<BertVocab> {
     let mut last: HashMap<&str, TokenId> = HashMap::new();
     for (line, number) in text.lines().zip(0..) {
         last.insert(line.trim_end(), number);
     }
-    // A blank line has a number, but no word is empty.
+    // A blank line counts as a line, but no word is empty.
     last.remove("");
     if last.is_empty() {
         return Err(Error::format(NAME, "it holds no token; expected one on each line"));
@@ -96,11 +95,11 @@ fn template(cls: TokenId, sep: TokenId) -> Template {
     Template { single, pair, ..Template::default() }
 }
 
-/// Writes the tokens of `vocab` and, where they are not among them, `added`.
+/// Writes the tokens of `vocab`, and the tokens of `added` that are not in it.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] for tokens that would come back otherwise: not
-/// UTF-8, with a line break, or with white space at the end.
+/// [`Error::NotRepresentable`] for tokens that would be read differently: not UTF-8, with a line
+/// break, or with white space at the end.
 pub fn write(vocab: &Vocab, added: &[AddedToken]) -> Result<Vec<u8>> {
     let refuse = |id: TokenId, reason: &str| {
         Err(Error::NotRepresentable { format: NAME, reason: format!("token {id} {reason}") })
@@ -143,19 +142,19 @@ impl BertVocab {
     }
 }
 
-/// A file, and what comes back otherwise, in sentences.
+/// A file, and the list of what it cannot store, in sentences.
 #[non_exhaustive]
 pub struct Written {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What the format has no place for.
+    /// What the format cannot store.
     pub left_out: Vec<String>,
 }
 
 /// Writes a tokenizer.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] if readers of BERT's files would get different ids.
+/// [`Error::NotRepresentable`] if other readers of vocab.txt would get different ids.
 pub fn write_tokenizer(tokenizer: &Tokenizer) -> Result<Written> {
     let refuse = |reason: String| Err(Error::NotRepresentable { format: NAME, reason });
     let Model::WordPiece(model) = &**tokenizer.model() else {
@@ -188,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_comes_back() {
+    fn vocab_txt_round_trips() {
         let text = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n\n##a\né\n#\n";
         let read_back = read(text, true, CleanUp::default()).unwrap();
         assert_eq!(read_back.vocab.len(), 7);
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_as_tokenizers_does() {
+    fn lines_are_read_as_in_hugging_face() {
         for (text, expected) in [
             ("a\r\nb \r\n", vec![("a", 0), ("b", 1)]),
             ("a\nb\na", vec![("b", 1), ("a", 2)]),
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_lost_is_refused() {
+    fn tokens_that_would_be_lost_are_refused() {
         for (token, expected) in
             [(&b"a\nb"[..], "has a line break"), (b"a ", "ends in white space"), (b"\xFF", "is not UTF-8")]
         {

@@ -1,9 +1,9 @@
-//! Our own file: everything a tokenizer is, in deterministic bytes.
+//! The file format of sentitok: a whole tokenizer in deterministic bytes.
 //!
-//! A header line, then tokenizer.json without line breaks. The header holds
-//! what tokenizer.json has no words for: rank order, the exact pre-tokenizer
-//! (of hand-written splitters, and options of patterns) and decoder. Equal
-//! tokenizers have equal bytes, so their SHA-256, without what a file asks of calls, is the fingerprint.
+//! A header line, then tokenizer.json without line breaks. The header contains what tokenizer.json
+//! cannot express: rank order, the exact pre-tokenizer (hand-written splitters, options of
+//! patterns) and the exact decoder. Equal tokenizers have equal bytes, so the SHA-256 of these
+//! bytes, without defaults for calls, is the fingerprint.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 use crate::tokenizer::decoder::Decoder;
 use crate::tokenizer::{CallDefaults, Parts, Tokenizer};
 
-/// How the file begins.
+/// The first bytes of the file.
 pub(super) const MAGIC: &str = "#sentitok-tokenizer ";
 const VERSION: &str = "1";
 
@@ -34,7 +34,7 @@ struct WrittenHeader {
     decoder: Decoder,
 }
 
-/// The bytes of a tokenizer that asks of calls what `defaults` says.
+/// The bytes of a tokenizer with these defaults for calls.
 pub(super) fn write(tokenizer: &Tokenizer, defaults: &CallDefaults) -> Result<Vec<u8>> {
     let model = tokenizer.model();
     let header = WrittenHeader {

@@ -1,9 +1,9 @@
 //! vocab.json and merges.txt, the two files of GPT-2.
 //!
-//! They hold neither special tokens nor the split pattern. Reading takes
-//! GPT-2's splitter, and `<|endoftext|>` as special where it is in the
-//! vocabulary; what would come back otherwise is refused or reported. Other models
-//! have files of the same names; those that show they are not GPT-2's are refused.
+//! They contain neither special tokens nor the split pattern. The reader assumes GPT-2's splitter,
+//! and that `<|endoftext|>` is special if it is in the vocabulary. The writer refuses or reports
+//! what would be read differently. Other models have files with the same names; they are refused if
+//! their tokens show it.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ const END_OF_WORD: &str = "</w>";
 /// Reads both files.
 ///
 /// # Errors
-/// [`Error::Format`] naming the file and the line or token at fault.
+/// [`Error::Format`], which names the file and the line or token at fault.
 pub fn read(vocab_json: &str, merges_txt: &str) -> Result<Parts> {
     let place = Place::default();
     place.set("vocab.json");
@@ -71,11 +71,12 @@ pub fn read(vocab_json: &str, merges_txt: &str) -> Result<Parts> {
     })
 }
 
-/// Refuses files of other models, by their tokens.
+/// Refuses files of other models, recognised by their tokens.
 ///
-/// GPT-1 and CLIP mark the last symbol of a word: `a</w>` is a symbol there. GPT-2 may have such a token
-/// only as the result of a merge, as of a text of HTML. And GPT-2 has a token for each byte; without that
-/// of the space, as in a vocabulary of plain words, spaces would vanish.
+/// GPT-1 and CLIP mark the last symbol of a word, so `a</w>` is an initial symbol there. In GPT-2
+/// such a token can only be the result of a merge, for example from HTML. GPT-2 also has a token
+/// for each byte; without that of the space, as in a vocabulary of plain words, spaces would
+/// vanish.
 fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], vocab: &Vocab) -> Result<()> {
     let ends_word = |token: &str| token.len() > END_OF_WORD.len() && token.ends_with(END_OF_WORD);
     let mut ends: HashSet<&str> =
@@ -83,7 +84,7 @@ fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], voca
     for (left, right) in merges.iter().filter(|(_, right)| right.ends_with('>')) {
         ends.remove(format!("{left}{right}").as_str());
     }
-    // Of many the same one is named each time.
+    // The minimum makes the report the same each time.
     if let Some(token) = ends.into_iter().min() {
         return Err(Error::format(
             "vocab.json",
@@ -108,14 +109,14 @@ fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], voca
     Ok(())
 }
 
-/// Both files, and what they could not hold.
+/// Both files, and the list of what they cannot store.
 #[non_exhaustive]
 pub struct Written {
     /// vocab.json.
     pub vocab_json: Vec<u8>,
     /// merges.txt.
     pub merges_txt: Vec<u8>,
-    /// What comes back otherwise, in sentences.
+    /// What is read differently, in sentences.
     pub left_out: Vec<String>,
 }
 
@@ -128,7 +129,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
     let model = tokenizer.model().bpe_for(NAME)?;
     let options = model.options();
     let plain = BpeOptions {
-        // They do nothing where every byte is a token.
+        // These options do nothing if every byte is a token.
         fuse_unk: options.fuse_unk,
         byte_fallback: options.byte_fallback,
         ..BpeOptions::default()

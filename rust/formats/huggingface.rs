@@ -1,9 +1,8 @@
-//! The files beside tokenizer.json in a model's directory:
-//! tokenizer_config.json and special_tokens_map.json.
+//! The files next to tokenizer.json in the directory of a model: tokenizer_config.json and
+//! special_tokens_map.json.
 //!
-//! They name special tokens by what they do. A tokenizer here knows no such
-//! roles, so the usual texts of the field decide; a token of another text is
-//! an additional special token.
+//! They assign roles to special tokens. Our tokenizers do not store roles, so the role follows from
+//! the usual text of a token; a token with an unusual text is an additional special token.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::encoding::Side;
 
-/// What transformers writes where there is no limit: int(1e30).
+/// What transformers writes for "no limit": int(1e30).
 const NO_LIMIT: u128 = 1_000_000_000_000_000_019_884_624_838_656;
 
-/// Roles in the order of transformers, with the texts that have them.
+/// Roles in the order of transformers, with the usual texts of each.
 const ROLES: [(&str, &[&str]); 7] = [
     (
         "bos_token",
@@ -43,7 +42,7 @@ fn specials(tokenizer: &Tokenizer) -> impl Iterator<Item = &str> {
     tokenizer.added_tokens().iter().filter(|token| token.special).map(|token| token.content.as_str())
 }
 
-/// What special tokens are for, as transformers calls it, with their texts.
+/// The roles of special tokens, as transformers names them, with their texts.
 pub fn roles(tokenizer: &Tokenizer) -> Vec<(&'static str, &str)> {
     let text_of = |(role, texts): (_, &[&str])| {
         let of_model = tokenizer.model().unk_token().filter(|_| role == "unk_token");
@@ -73,8 +72,8 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<[Vec<u8>; 2]> {
             Some(Side::Left) => "left",
             Some(Side::Right) | None => "right",
         },
-        // The class of every version of transformers; version 5 writes a name
-        // that version 4 and llama.cpp cannot load.
+        // All versions of transformers know this class. Version 5 writes a name that version 4 and
+        // llama.cpp cannot load.
         tokenizer_class: "PreTrainedTokenizerFast",
     };
     Ok([pretty(&config)?, pretty(&roles)?])

@@ -1,4 +1,4 @@
-//! What a file is, by how it begins: never by its name.
+//! Recognises the kind of a file by its first bytes, never by its name.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,12 +8,12 @@ use super::reading::START_BYTES;
 use super::{UTF8_MARK, container, sentencepiece, tekken};
 use crate::error::{Error, Result};
 
-/// What the bytes of a file are, by how they begin.
+/// The kind of a file, as far as its first bytes show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Our own file.
+    /// The file format of sentitok.
     Sentitok,
-    /// A JSON object with a model, as far as its beginning tells.
+    /// A JSON object with a model.
     TokenizerJson,
     /// A JSON object with ranks and a pattern.
     Tekken,
@@ -21,21 +21,21 @@ pub enum FileKind {
     VocabJson,
     /// Lines of two tokens.
     MergesTxt,
-    /// Ranks.
+    /// The ranks of tiktoken.
     Tiktoken,
     /// Counted pieces.
     Counts,
     /// A SentencePiece model.
     SentencePiece,
-    /// WordPiece's tokens, a line each.
+    /// The tokens of WordPiece, one per line.
     VocabTxt,
     /// None of these.
     Unknown,
 }
 
 impl FileKind {
-    /// Looks at the beginning of a file; `None` of what is none, such as a directory or a pipe,
-    /// whose bytes could not be read again.
+    /// Reads the beginning of a file. `None` for a path that is not a regular file, such as a
+    /// directory or a pipe, whose bytes could not be read again.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -65,7 +65,7 @@ impl FileKind {
         }
     }
 
-    /// Looks at the bytes of a file, behind a byte order mark.
+    /// The kind of these bytes, ignoring a byte order mark.
     pub fn of(bytes: &[u8]) -> Self {
         let bytes = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
         let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -108,7 +108,7 @@ impl FileKind {
     }
 }
 
-/// Whether an object's first value is a number, as that of no tokenizer.json is.
+/// Whether the first value of an object is a number, as in vocab.json but in no tokenizer.json.
 fn is_flat_vocab(bytes: &[u8]) -> bool {
     let inside = bytes.trim_ascii_start().get(1..).unwrap_or_default();
     let mut keys = serde_json::Deserializer::from_slice(inside).into_iter::<String>();

@@ -1,9 +1,8 @@
-//! Protocol buffers, as far as one message of SentencePiece needs them.
+//! Protocol buffers, as far as SentencePiece's one message type needs them.
 //!
-//! A message is the list of its fields as they stand in the file, so that what
-//! is not known is kept and written again. No schema, no groups, no recursion:
-//! a nested message is bytes until it is read. Nothing is allocated by what a
-//! length claims; it is checked against the bytes that are there.
+//! A message is the list of its fields in file order, so unknown fields are kept and written again.
+//! No schema, groups or recursion: a nested message is a byte string until it is read. Lengths are
+//! checked against the remaining bytes before memory is allocated.
 
 use crate::error::{Error, Result};
 
@@ -20,7 +19,7 @@ pub enum Value {
     Bytes(Vec<u8>),
 }
 
-/// A value that is still in its file.
+/// A value that borrows from its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Borrowed<'a> {
     /// A number of variable length.
@@ -34,7 +33,7 @@ pub enum Borrowed<'a> {
 }
 
 impl Borrowed<'_> {
-    /// The value by itself.
+    /// Copies the value.
     pub fn to_value(self) -> Value {
         match self {
             Self::Varint(number) => Value::Varint(number),
@@ -50,7 +49,7 @@ impl Borrowed<'_> {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// What the message is, for errors.
+    /// The name of the message in errors.
     what: &'a str,
 }
 
@@ -60,10 +59,10 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0, what }
     }
 
-    /// The next field: its number and value; `None` at the end.
+    /// The number and value of the next field; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Format`] with the place, for what is not a field.
+    /// [`Error::Format`] with the position, for bytes that are not a field.
     #[allow(
         clippy::should_implement_trait,
         reason = "2026-11: an iterator could not borrow and fail so plainly"
@@ -120,7 +119,7 @@ impl<'a> Reader<'a> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.take(1)?[0];
-            // Bits beyond 64 are cut off, as everywhere.
+            // Bits beyond 64 are dropped, as in other implementations.
             number |= u64::from(byte & 0x7F) << shift;
             if byte < 0x80 {
                 return Ok(number);
@@ -159,7 +158,7 @@ impl Message {
         out
     }
 
-    /// Whether there is no field.
+    /// Whether the message has no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -169,7 +168,7 @@ impl Message {
         self.fields.iter().rfind(|(other, _)| *other == number).map(|(_, value)| value)
     }
 
-    /// The last number of a field.
+    /// The last value of a field, if it is a varint.
     pub fn varint(&self, number: u32) -> Option<u64> {
         match self.get(number) {
             Some(Value::Varint(value)) => Some(*value),
@@ -177,7 +176,7 @@ impl Message {
         }
     }
 
-    /// The last bytes of a field.
+    /// The last value of a field, if it is bytes.
     pub fn bytes(&self, number: u32) -> Option<&[u8]> {
         match self.get(number) {
             Some(Value::Bytes(value)) => Some(value),
@@ -185,19 +184,19 @@ impl Message {
         }
     }
 
-    /// Sets a field that stands once, in the order of numbers.
+    /// Sets a field that occurs once; keeps fields in the order of numbers.
     pub fn set(&mut self, number: u32, value: Value) {
         self.fields.retain(|(other, _)| *other != number);
         let at = self.fields.partition_point(|(other, _)| *other < number);
         self.fields.insert(at, (number, value));
     }
 
-    /// Sets a field of a number.
+    /// Sets a field to a varint.
     pub fn set_varint(&mut self, number: u32, value: u64) {
         self.set(number, Value::Varint(value));
     }
 
-    /// Sets a field of bytes.
+    /// Sets a field to bytes.
     pub fn set_bytes(&mut self, number: u32, value: impl Into<Vec<u8>>) {
         self.set(number, Value::Bytes(value.into()));
     }
@@ -256,12 +255,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(fields in fields()) {
+        fn messages_round_trip(fields in fields()) {
             let message = Message { fields };
             let bytes = message.to_bytes();
             prop_assert_eq!(&Message::read(&bytes, "test").unwrap(), &message);
             for end in 0..bytes.len() {
-                // A message cut off is an error, or ends between two fields.
+                // A truncated message is an error, unless the cut is between two fields.
                 if let Ok(part) = Message::read(&bytes[..end], "test") {
                     prop_assert_eq!(&part.fields[..], &message.fields[..part.fields.len()]);
                 }
@@ -269,7 +268,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             if let Ok(message) = Message::read(&bytes, "test") {
                 prop_assert!(message.fields.len() <= bytes.len());
             }
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_messages() {
+    fn invalid_messages_are_refused() {
         for (name, bytes, expected) in [
             ("number 0", &[0x00, 0x00][..], "0 is not the number of a field"),
             ("group", &[0x0B], "has type 3"),
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_counts() {
+    fn last_value_of_a_field_counts() {
         let mut message =
             Message { fields: vec![(3, Value::Varint(1)), (5, Value::Varint(2)), (3, Value::Varint(4))] };
         assert_eq!(message.varint(3), Some(4));

@@ -8,19 +8,18 @@ use super::MAX_FILE_BYTES;
 use crate::error::{Error, Result};
 use crate::memory::{self, OF_READING};
 
-/// Reads a file of at most [`MAX_FILE_BYTES`], and checks that there is room for its tables.
+/// Reads a file of at most [`MAX_FILE_BYTES`], and checks that its tables fit into memory.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let bytes = read_while(path, |_| true)?;
     memory::check_room(bytes.len(), OF_READING)?;
     Ok(bytes)
 }
 
-/// How many bytes are looked at before the rest is read.
+/// How many bytes are read before the format is decided.
 pub(super) const START_BYTES: u64 = 1 << 20;
 
-/// Reads a file that is not larger than any tokenizer, or the start of it if
-/// that is not `wanted`. What is read is limited, whatever the file says of
-/// its size: a device or a pipe says nothing.
+/// Reads a file of at most [`MAX_FILE_BYTES`], or only its start if that is not `wanted`. The
+/// number of bytes read is limited in any case, because a device or a pipe reports no size.
 pub(super) fn read_while(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
     let io = |error| Error::io(path, error);
     let mut file = fs::File::open(path).map_err(io)?;
@@ -30,7 +29,7 @@ pub(super) fn read_while(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> Result<
         return Ok(bytes);
     }
     let rest = file.metadata().map_err(io)?.len().clamp(START_BYTES, MAX_FILE_BYTES) - START_BYTES;
-    // One byte more, so that reading finds the end without growing.
+    // Room for one byte more, so that the read at the end of the file does not grow the buffer.
     bytes.try_reserve_exact(rest as usize + 1).map_err(|error| io(error.into()))?;
     file.take(MAX_FILE_BYTES + 1 - START_BYTES).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {

@@ -1,11 +1,10 @@
-//! SentencePiece's `.model`: pieces with scores and kinds, and how text was
-//! normalized and cut in training.
+//! SentencePiece's `.model`: pieces with scores and kinds, and how text was normalized and cut in
+//! training.
 //!
-//! A file is refused where SentencePiece 0.2.3 refuses it, or where what it
-//! says could not be done here. Fields that change no id (the settings of
-//! training) are kept as they are and written again, so a file that is read
-//! and written is the same bytes. Nothing here trains or encodes: see
-//! [`crate::models::unigram`] and [`crate::models::bpe`].
+//! A file is refused if SentencePiece 0.2.3 refuses it, or if this crate does not support it.
+//! Fields that change no id (the settings of training) are kept and written again, so that reading
+//! and writing a file gives the same bytes. Encoding is in [`crate::models::unigram`] and
+//! [`crate::models::bpe`].
 
 mod parts;
 
@@ -19,10 +18,10 @@ use crate::vocab::TokenId;
 
 /// The format's name in messages.
 const NAME: &str = "SentencePiece model";
-/// The most pieces read; the largest known file has 262,144.
+/// The maximum number of pieces. The largest known file has 262,144.
 const MAX_PIECES: usize = 1 << 22;
 
-/// Numbers of the fields of a model.
+/// The numbers of the fields of a model.
 mod field {
     pub(super) const PIECES: u32 = 1;
     pub(super) const TRAINER: u32 = 2;
@@ -30,14 +29,14 @@ mod field {
     pub(super) const DENORMALIZER: u32 = 5;
 }
 
-/// Numbers of the fields of a piece.
+/// The numbers of the fields of a piece.
 mod piece_field {
     pub(super) const PIECE: u32 = 1;
     pub(super) const SCORE: u32 = 2;
     pub(super) const TYPE: u32 = 3;
 }
 
-/// Numbers of the fields of the trainer's settings that matter to a text.
+/// The numbers of those fields of the trainer's settings that affect text.
 mod trainer_field {
     pub(super) const MODEL_TYPE: u32 = 3;
     pub(super) const VOCAB_SIZE: u32 = 4;
@@ -46,12 +45,12 @@ mod trainer_field {
     pub(super) const UNK_ID: u32 = 40;
     pub(super) const UNK_PIECE: u32 = 45;
     pub(super) const UNK_SURFACE: u32 = 44;
-    /// The unknown piece, then those of begin, end and padding, with the names that represent none.
+    /// The unknown piece and the pieces of begin, end and padding: field numbers and default texts.
     pub(super) const SPECIAL_PIECES: [(u32, &str); 4] =
         [(45, "<unk>"), (46, "<s>"), (47, "</s>"), (48, "<pad>")];
 }
 
-/// Numbers of the fields of a normalizer.
+/// The numbers of the fields of a normalizer.
 mod normalizer_field {
     pub(super) const NAME: u32 = 1;
     pub(super) const CHARSMAP: u32 = 2;
@@ -63,11 +62,11 @@ mod normalizer_field {
 /// A piece of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpPiece {
-    /// Its text, spaces as `▁`.
+    /// The text, with spaces as `▁`.
     pub piece: String,
     /// Its score.
     pub score: f32,
-    /// What it is.
+    /// The kind.
     pub kind: PieceKind,
 }
 
@@ -81,7 +80,7 @@ pub enum ModelType {
 }
 
 impl ModelType {
-    /// What people call it.
+    /// The common name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unigram => "unigram",
@@ -97,7 +96,7 @@ pub struct SpModel {
     model_type: ModelType,
     trainer: Message,
     normalizer: Message,
-    /// The fields after those, as they are.
+    /// The remaining fields, unchanged.
     rest: Vec<u8>,
 }
 
@@ -108,7 +107,7 @@ fn error(reason: impl Into<String>) -> Error {
 /// Reads a file.
 ///
 /// # Errors
-/// [`Error::Format`] with the byte or the piece where something is wrong.
+/// [`Error::Format`] with the byte or the piece at fault.
 pub fn read(bytes: &[u8]) -> Result<SpModel> {
     let mut model = SpModel {
         pieces: Vec::new(),
@@ -117,7 +116,7 @@ pub fn read(bytes: &[u8]) -> Result<SpModel> {
         normalizer: Message::default(),
         rest: Vec::new(),
     };
-    // A nested message that stands twice is the two joined.
+    // A nested message that occurs twice is the concatenation of both.
     let (mut trainer, mut normalizer, mut denormalizer) = (Vec::new(), Vec::new(), Vec::new());
     let mut reader = Reader::new(bytes, NAME);
     while let Some((number, value)) = reader.next()? {
@@ -156,7 +155,7 @@ pub fn read(bytes: &[u8]) -> Result<SpModel> {
     Ok(model)
 }
 
-/// Whether bytes begin as a model does: with a piece that begins with its text.
+/// Whether bytes begin as a model does: with a piece whose first field is its text.
 pub(super) fn is_model(bytes: &[u8]) -> bool {
     let first_field = |bytes| Reader::new(bytes, NAME).next().ok().flatten();
     let Some((field::PIECES, Borrowed::Bytes(piece))) = first_field(bytes) else { return false };
@@ -199,7 +198,7 @@ fn byte_of(piece: &str) -> Option<u8> {
 }
 
 impl SpModel {
-    /// A model for writing: the pieces, and how text is normalized.
+    /// A model for writing, from its pieces and the way text is normalized.
     ///
     /// # Errors
     /// As [`read`].
@@ -216,7 +215,7 @@ impl SpModel {
         set(trainer_field::VOCAB_SIZE, pieces.len() as u64);
         set(trainer_field::WHITESPACE_AS_SUFFIX, options.treat_whitespace_as_suffix.into());
         set(trainer_field::BYTE_FALLBACK, byte_fallback.into());
-        // Of the special ids, -1 says that there is none.
+        // -1 means that there is no such special piece.
         let id = |kind, names: &[&str]| {
             let is =
                 |piece: &SpPiece| piece.kind == kind && (names.is_empty() || names.contains(&&*piece.piece));
@@ -272,7 +271,7 @@ impl SpModel {
         &self.pieces
     }
 
-    /// How it cuts text.
+    /// How the model cuts text.
     pub fn model_type(&self) -> ModelType {
         self.model_type
     }
@@ -282,7 +281,7 @@ impl SpModel {
         self.trainer.varint(trainer_field::BYTE_FALLBACK).unwrap_or(0) != 0
     }
 
-    /// The settings of training, by the numbers of their fields.
+    /// The settings of training, by field number.
     pub fn trainer_spec(&self) -> &Message {
         &self.trainer
     }
@@ -293,7 +292,8 @@ impl SpModel {
         String::from_utf8_lossy(name).into_owned()
     }
 
-    /// The pieces that it calls unknown, begin, end and padding, whether they are there or not.
+    /// The texts of the unknown piece and the pieces of begin, end and padding; they need not
+    /// exist.
     pub fn special_pieces(&self) -> [String; 4] {
         trainer_field::SPECIAL_PIECES.map(|(number, otherwise)| {
             let name = self.trainer.bytes(number).unwrap_or(otherwise.as_bytes());
@@ -306,7 +306,7 @@ impl SpModel {
         self.pieces.iter().position(|piece| piece.kind == PieceKind::Unknown).map(|id| id as TokenId)
     }
 
-    /// What SentencePiece checks, and that scores are numbers.
+    /// Checks what SentencePiece checks, and that scores are numbers.
     fn check(&self) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.pieces.len());
         let mut found = [false; 256];
@@ -320,7 +320,8 @@ impl SpModel {
                 }
                 _ => {}
             }
-            // SentencePiece's trie of Unigram pieces ends them at a NUL; its table of BPE does not.
+            // In SentencePiece, the trie of Unigram pieces ends a piece at a NUL; the table of BPE
+            // does not.
             if piece.contains('\0') && self.model_type == ModelType::Unigram {
                 return wrong("holds a NUL");
             }

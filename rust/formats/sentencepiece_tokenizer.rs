@@ -1,8 +1,8 @@
-//! A SentencePiece file as a tokenizer, and a tokenizer as such a file.
+//! Converts a SentencePiece file to a tokenizer and back.
 //!
-//! The file's own layout is in `sentencepiece`. A tokenizer is written only if
-//! SentencePiece would give its ids; what it sums in 32 bits and we in 64 is
-//! said, as near ties may fall otherwise.
+//! `sentencepiece` handles the layout of the file. A tokenizer is written only if SentencePiece
+//! would give the same ids. SentencePiece adds scores in 32 bits and this crate in 64, so near ties
+//! may be decided differently; that is reported, not refused.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ const NAME: &str = "SentencePiece .model";
 /// Reads a tokenizer.
 ///
 /// # Errors
-/// [`Error::Format`] for what SentencePiece refuses, or what is not supported.
+/// [`Error::Format`] for a file that SentencePiece refuses, or a feature that is not supported.
 pub fn read(bytes: &[u8]) -> Result<Parts> {
     parts(&read_file(bytes)?)
 }
 
-/// The parts that a file describes.
+/// The parts of the tokenizer that a file describes.
 pub(super) fn parts(file: &SpModel) -> Result<Parts> {
     let model = match file.model_type() {
         ModelType::Unigram => Model::Unigram(file.unigram()?),
@@ -45,7 +45,7 @@ pub(super) fn parts(file: &SpModel) -> Result<Parts> {
     })
 }
 
-/// The model of a BPE file.
+/// The model for a BPE file.
 fn bpe(file: &SpModel) -> Result<Bpe> {
     let of_kind = |kind: PieceKind| -> Vec<TokenId> {
         let pieces = file.pieces().iter().zip(0..);
@@ -66,19 +66,19 @@ fn bpe(file: &SpModel) -> Result<Bpe> {
     Bpe::new(file.vocab()?, MergeOrder::Scores(scores), options)
 }
 
-/// A file, and what comes back otherwise, in sentences.
+/// A file, and the list of what it cannot store, in sentences.
 #[non_exhaustive]
 pub struct Written {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What the format has no place for.
+    /// What the format cannot store.
     pub left_out: Vec<String>,
 }
 
 /// Writes a tokenizer.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] naming what SentencePiece has no equal for.
+/// [`Error::NotRepresentable`], which names what SentencePiece cannot represent.
 pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
     let mut left_out = Vec::new();
     let (pieces, model_type, byte_fallback) = match &**tokenizer.model() {
@@ -108,7 +108,8 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
             )
         }
     };
-    // After the models: what no option of training mends is said first.
+    // After the model, because a fault of the model cannot be mended by options and is reported
+    // first.
     let options = normalizer_of(tokenizer)?;
     if tokenizer.model().dropout().is_some() {
         left_out.push("dropout is left out; SentencePiece takes it with each call".into());
@@ -124,7 +125,7 @@ fn refuse<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::NotRepresentable { format: NAME, reason: reason.into() })
 }
 
-/// How SentencePiece would see the text that this tokenizer sees.
+/// The normalizer with which SentencePiece sees the same text as this tokenizer.
 fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
     let pipeline = tokenizer.pipeline();
     let Some(Normalizer::SentencePiece(normalizer)) = &pipeline.normalizer else {
@@ -132,7 +133,7 @@ fn normalizer_of(tokenizer: &Tokenizer) -> Result<SentencePieceOptions> {
     };
     match &pipeline.pre_tokenizer {
         PreTokenizer::Bytes => {}
-        // Sums begin again at each `▁`, which is not a difference if no piece continues over one.
+        // Here sums restart at each `▁`. That makes no difference if no piece continues across one.
         PreTokenizer::Metaspace { prepend: Prepend::Never, split: true } => {
             let inner =
                 |bytes: &[u8]| memchr::memmem::rfind(bytes, &SPACE_MARK_BYTES).is_some_and(|at| at > 0);
@@ -159,7 +160,7 @@ fn unigram_pieces(
 ) -> Result<Vec<SpPiece>> {
     check_places(tokenizer)?;
     name_pieces(tokenizer, |id| kind(tokenizer, model, id), left_out);
-    // A list of pieces without kinds, that of a tokenizer.json.
+    // True for a tokenizer.json, whose list of pieces has no kinds.
     let is_found = |id: TokenId| model.fallback_byte(id).is_some() && model.kind(id) == PieceKind::Normal;
     if model.vocab().iter().any(|(id, _)| is_found(id)) {
         left_out.push(
@@ -177,15 +178,15 @@ fn unigram_pieces(
     Ok(pieces)
 }
 
-/// Names the added tokens that are pieces like others there: as control pieces no
-/// text would become them any more.
+/// Reports the added tokens that become normal pieces in the file. (As control pieces, no text
+/// would be encoded as them.)
 fn name_pieces(tokenizer: &Tokenizer, kind: impl Fn(TokenId) -> PieceKind, left_out: &mut Vec<String>) {
     for token in tokenizer.added_tokens().iter().filter(|token| kind(token.id) == PieceKind::Normal) {
         left_out.push(format!("{:?} (id {}) is a piece there, no added token", token.content, token.id));
     }
 }
 
-/// Refuses ids that the places of pieces in a file cannot be.
+/// Refuses ids that cannot be indices of pieces in a file.
 fn check_places(tokenizer: &Tokenizer) -> Result<()> {
     let vocab = tokenizer.model().vocab();
     if let Some(token) = tokenizer.added_tokens().iter().find(|token| vocab.bytes(token.id).is_none()) {
@@ -232,7 +233,7 @@ fn bpe_pieces(
     Ok(pieces)
 }
 
-/// What a piece is: as the model knows, or as the tokenizer uses it.
+/// The kind of a piece, from the model or from its use in the tokenizer.
 fn kind(tokenizer: &Tokenizer, model: &Unigram, id: TokenId) -> PieceKind {
     if model.unk_id() == Some(id) {
         PieceKind::Unknown

@@ -1,8 +1,7 @@
-//! From BPE trained in SentencePiece's manner to a tokenizer: the one that
-//! SentencePiece's file of the same pieces describes.
+//! Converts BPE trained in SentencePiece's manner to a tokenizer, by way of SentencePiece's file.
 //!
-//! So what is trained here and what is read after it was saved are one and the
-//! same. What such a file cannot say is refused before anything is trained.
+//! So a trained tokenizer equals the one that is read after it was saved. Options that such a file
+//! cannot store are refused before training begins.
 
 use super::sentencepiece::{ModelType, SpModel, SpPiece};
 use super::sentencepiece_tokenizer::parts;
@@ -21,8 +20,8 @@ impl Tokenizer {
     /// Trains BPE in SentencePiece's manner on counted pieces.
     ///
     /// # Errors
-    /// As [`SentencePieceBpeTrainer::train`]; [`Error::Option`] for counts that
-    /// SentencePiece would not have, see [`Tokenizer::check_sentencepiece_bpe`].
+    /// As [`SentencePieceBpeTrainer::train`]; [`Error::Option`] for counts from a pipeline that
+    /// SentencePiece does not have, see [`Tokenizer::check_sentencepiece_bpe`].
     pub fn train_sentencepiece_bpe(
         trainer: &SentencePieceBpeTrainer,
         counts: &WordCounts,
@@ -33,8 +32,8 @@ impl Tokenizer {
         Self::from_sentencepiece_bpe(trainer, counts.pipeline(), &trained)
     }
 
-    /// Makes a tokenizer of what a Unigram `trainer` gave in SentencePiece's manner; `None` where
-    /// its file could not say how text is normalized and cut.
+    /// The tokenizer for the result of a Unigram `trainer` in SentencePiece's manner; `None` if its
+    /// file cannot store how text is normalized and cut.
     ///
     /// # Errors
     /// As [`SpModel::new`].
@@ -48,7 +47,7 @@ impl Tokenizer {
         Self::new(parts(&file)?).map(Some)
     }
 
-    /// Makes a tokenizer of what `trainer` gave.
+    /// The tokenizer for the result of `trainer`.
     ///
     /// # Errors
     /// As [`Tokenizer::check_sentencepiece_bpe`].
@@ -62,11 +61,11 @@ impl Tokenizer {
         Self::new(parts(&file)?)
     }
 
-    /// Refuses what SentencePiece's file cannot say: a text that is normalized
-    /// or cut in another way, or no token for what is unknown.
+    /// Refuses what SentencePiece's file cannot store: a text that is normalized or cut in another
+    /// way, or a missing unknown token.
     ///
     /// # Errors
-    /// [`Error::Option`] naming it.
+    /// [`Error::Option`], which names it.
     pub fn check_sentencepiece_bpe(
         trainer: &SentencePieceBpeTrainer,
         pipeline: &Pipeline,
@@ -118,7 +117,7 @@ fn file(
     SpModel::new(pieces.collect(), model_type, byte_fallback, options.rules_name(), options)
 }
 
-/// How text is normalized, if a file can say that, and how it is cut.
+/// The normalizer, if a file can store it together with the pre-tokenizer.
 fn options_in_a_file<'a>(pieces: &PieceOptions, pipeline: &'a Pipeline) -> Option<&'a SentencePieceOptions> {
     let is_unknown_named = pieces.special_tokens.iter().any(|token| token.1 == PieceKind::Unknown);
     pieces.normalizer_of(pipeline).filter(|_| is_unknown_named)

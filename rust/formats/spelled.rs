@@ -1,7 +1,5 @@
-//! Tokens as files spell them: bytes as GPT-2's characters, or as text.
-//!
-//! The border between strings in files and bytes in the crate, both ways. Fast,
-//! because a file has hundreds of thousands of them.
+//! Converts tokens between the strings in files and the bytes in the crate. Files spell bytes as
+//! GPT-2's characters, or as text. Optimised, because a file has hundreds of thousands of tokens.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +13,7 @@ use crate::parallel;
 use crate::text::byte_level;
 use crate::vocab::{TokenId, Vocab};
 
-/// Merges that one thread looks up; fewer are not worth two.
+/// The fewest merges for which another thread pays off.
 const PARALLEL_MERGES: usize = 1 << 14;
 
 /// The byte of each character below U+0144, or [`NO_BYTE`].
@@ -27,11 +25,11 @@ static BYTES: LazyLock<[u16; 0x144]> = LazyLock::new(|| {
 });
 const NO_BYTE: u16 = 256;
 
-/// Appends the bytes a token's spelling represents, or its text if it represents none; whether it
-/// represents bytes.
+/// Appends the bytes that a spelling represents, or else its text. Returns whether it represents
+/// bytes.
 fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) -> bool {
     let text = spelling.as_bytes();
-    // Visible ASCII represents itself, in either spelling.
+    // Printable ASCII represents itself in both spellings.
     if unit == Unit::Chars || text.iter().all(u8::is_ascii_graphic) {
         out.extend_from_slice(text);
         return true;
@@ -59,7 +57,7 @@ fn push_token(spelling: &str, unit: Unit, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The id of a token as a file spells it; what spells no bytes is none.
+/// The id of a token as a file spells it; `None` if the spelling represents no bytes.
 pub(super) fn id_of(vocab: &Vocab, spelling: &str, unit: Unit) -> Option<TokenId> {
     match unit {
         Unit::Bytes => vocab.id(&byte_level::to_bytes(spelling)?),
@@ -67,9 +65,9 @@ pub(super) fn id_of(vocab: &Vocab, spelling: &str, unit: Unit) -> Option<TokenId
     }
 }
 
-/// The vocabulary of spelled tokens; of a token that is there twice, the last
-/// counts, as for every JSON reader that fills a map. A token that spells no bytes, such as `ş` in a
-/// vocabulary of bytes, has an id that no text becomes.
+/// The vocabulary of spelled tokens. If a token occurs twice, the last one counts, as in any JSON
+/// reader that fills a map. A token that spells no bytes, such as `ş` in a vocabulary of bytes,
+/// keeps its id, but no text is encoded as it.
 pub(super) fn vocab(spelled: &[(Cow<'_, str>, TokenId)], unit: Unit, place: &str) -> Result<Vocab> {
     let (mut slab, mut ends) = (memory::reserved(spelled.len() * 8)?, memory::reserved(spelled.len())?);
     let (mut unreachable, mut texts) = (Vec::new(), HashSet::new());
@@ -101,7 +99,8 @@ pub(super) fn vocab(spelled: &[(Cow<'_, str>, TokenId)], unit: Unit, place: &str
     })
 }
 
-/// Merges of spelled tokens as ids; those of tokens that no text becomes never happen, and are left out.
+/// The merges of spelled tokens as ids. Leaves out merges of tokens that no text is encoded as,
+/// because they never apply.
 pub(super) fn merges<T: AsRef<str> + Sync>(
     spelled: &[(T, T)],
     vocab: &Vocab,
@@ -137,7 +136,7 @@ pub(super) fn merges<T: AsRef<str> + Sync>(
     Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.concat())
 }
 
-/// How the files spell a token of bytes; `None` if they cannot.
+/// The spelling in files of a token of bytes; `None` if it has none.
 pub(super) fn spell(bytes: &[u8], unit: Unit) -> Option<Cow<'_, str>> {
     match unit {
         Unit::Bytes => Some(match std::str::from_utf8(bytes) {
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_and_bytes() {
+    fn spellings_round_trip() {
         for (spelling, expected) in [
             ("film", &b"film"[..]),
             ("Ġfilm", b" film"),

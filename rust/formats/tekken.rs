@@ -1,7 +1,7 @@
 //! `tekken.json` of Mistral: ranks, pattern and special tokens in one file.
 //!
-//! The first `default_num_special_tokens` ids are special tokens; those that the file does not name are
-//! `<SPECIAL_i>`. The token of rank r has the id r plus their number. Ranks from
+//! The first `default_num_special_tokens` ids are special tokens; unnamed ones are called
+//! `<SPECIAL_i>`. The token of rank r has the id r plus their number. Entries with ranks from
 //! `default_vocab_size - default_num_special_tokens` on are in the file but not in the tokenizer.
 //!
 //! Source: mistral-common 1.13, `tokens/tokenizers/tekken.py`.
@@ -32,13 +32,13 @@ use crate::vocab::{TokenId, Vocab};
 /// The format's name in messages.
 const NAME: &str = "tekken.json";
 
-/// The most special tokens; Mistral's files have 1,000.
+/// The maximum number of special tokens. Mistral's files have 1,000.
 const MAX_SPECIALS: usize = 100_000;
 
-/// The version written. It names a chat format of mistral-common, which changes no id of a text.
+/// The version that is written. It names a chat format of mistral-common and does not affect ids.
 const VERSION: &str = "v3";
 
-/// The last version whose files may leave out `special_tokens`, and what those then are.
+/// The last version whose files may omit `special_tokens`, and the tokens that are then assumed.
 const LAST_WITHOUT_SPECIALS: u32 = 7;
 #[rustfmt::skip]
 const UNNAMED_SPECIALS: [&str; 20] = [
@@ -47,8 +47,8 @@ const UNNAMED_SPECIALS: [&str; 20] = [
     "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]",
 ];
 
-/// Whether a JSON object, or the beginning of one, is a tekken.json: by the first of its keys that
-/// only one of tekken.json and tokenizer.json has.
+/// Whether a JSON object, or the beginning of one, is a tekken.json. Decided by the first key that
+/// occurs in only one of tekken.json and tokenizer.json.
 pub(super) fn is_tekken(bytes: &[u8]) -> bool {
     struct Keys<'a>(&'a mut bool);
     impl<'de> Visitor<'de> for Keys<'_> {
@@ -73,12 +73,12 @@ pub(super) fn is_tekken(bytes: &[u8]) -> bool {
         }
     }
     let mut is_tekken = false;
-    // Stops at the deciding key or at the end of the bytes; either is an error of the reader.
+    // Stops with an error at the deciding key or at the end of the bytes, so the result is ignored.
     drop(serde_json::Deserializer::from_slice(bytes).deserialize_map(Keys(&mut is_tekken)));
     is_tekken
 }
 
-/// What a file holds, as far as it decides ids.
+/// The parts of a file that decide ids.
 #[derive(Default)]
 struct File<'a> {
     config: Option<Value>,
@@ -94,7 +94,7 @@ struct Entry<'a> {
     token_bytes: Cow<'a, str>,
 }
 
-/// Reads the object; keeps the place that is being read, for errors.
+/// Deserializes the object and tracks the position for errors.
 struct FileSeed<'p>(&'p Place);
 
 impl<'de> Visitor<'de> for FileSeed<'_> {
@@ -153,7 +153,7 @@ impl<'de> Visitor<'de> for EntriesSeed<'_> {
 
 /// Reads a file.
 ///
-/// # Errors
+/// [`Error::Format`], which names the wrong field.
 /// [`Error::Format`] with the field at fault.
 pub(super) fn read(text: &str) -> Result<Parts> {
     let place = Place::default();
@@ -241,7 +241,7 @@ fn ranks(entries: &[Entry<'_>], first: usize) -> Result<Vocab> {
     Ok(vocab)
 }
 
-/// The special tokens of a file, which come in the order of ranks.
+/// The special tokens that a file names; they must be in order of rank.
 fn named_specials(list: &Node<'_>) -> Result<Vec<String>> {
     let name = |(at, token): (usize, Node<'_>)| {
         let rank = token.require("rank")?;
@@ -301,7 +301,7 @@ struct WrittenSpecial<'a> {
     is_control: bool,
 }
 
-/// The file, and what it has no place for.
+/// A file, and the list of what it cannot store.
 pub(super) struct Written {
     pub(super) bytes: Vec<u8>,
     pub(super) left_out: Vec<String>,

@@ -1,8 +1,8 @@
-//! `.tiktoken`: a line a token, its bytes in base64 and its rank.
+//! `.tiktoken`: one token per line, its bytes in base64 and its rank.
 //!
-//! The file holds no pattern and no special tokens; these live in code. It
-//! means rank order, so a tokenizer with a list of merges is written only where
-//! both orders are proven to be the same.
+//! The file has no pattern and no special tokens; users of tiktoken define these in code. It
+//! implies rank order, so a tokenizer with a list of merges is written only if both orders provably
+//! give the same ids.
 
 use std::ops::Range;
 
@@ -26,18 +26,17 @@ use crate::vocab::{TokenId, Vocab};
 /// The format's name in messages.
 const NAME: &str = ".tiktoken";
 
-/// Bytes of a file that are parsed by one thread; less is not worth two.
+/// The fewest bytes of a file for which another thread pays off.
 const PARALLEL_BYTES: usize = 1 << 18;
 
-/// The pre-tokenizer that a name or a pattern means. A pattern with
-/// look-around, as tiktoken's have, runs with a step limit.
+/// The pre-tokenizer for a name or a pattern. A pattern with look-around, as tiktoken's have, runs
+/// with a step limit.
 ///
 /// # Errors
-/// [`Error::Option`] for a misspelt name; [`Error::Pattern`] for a pattern that
-/// does not compile.
+/// [`Error::Option`] for a misspelt name; [`Error::Pattern`] for a pattern that does not compile.
 pub fn pre_tokenizer(name_or_pattern: &str) -> Result<PreTokenizer> {
     let named = PreTokenizer::from_name(name_or_pattern);
-    // `cl100k_base` would be a pattern too, one that finds itself and nothing else.
+    // `cl100k_base` is a valid pattern, too, but it would only match itself.
     let looks_like_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if named.is_ok() || name_or_pattern.bytes().all(looks_like_a_name) {
         return named;
@@ -45,7 +44,8 @@ pub fn pre_tokenizer(name_or_pattern: &str) -> Result<PreTokenizer> {
     of_pattern(name_or_pattern)
 }
 
-/// The pre-tokenizer of a pattern as tiktoken reads it; one with look-around runs with a step limit.
+/// The pre-tokenizer for a pattern as tiktoken reads it. A pattern with look-around runs with a
+/// step limit.
 ///
 /// # Errors
 /// [`Error::Pattern`] for a pattern that does not compile.
@@ -59,8 +59,8 @@ pub(super) fn of_pattern(pattern: &str) -> Result<PreTokenizer> {
 /// Reads a file of ranks.
 ///
 /// # Errors
-/// [`Error::Format`] with the line at fault, for a byte without a token, or for
-/// a special token whose id or text is a token's.
+/// [`Error::Format`] with the line at fault, for a byte without a token, or for a special token
+/// whose id or text is also that of a token.
 pub fn read(
     bytes: &[u8],
     pre_tokenizer: PreTokenizer,
@@ -69,7 +69,7 @@ pub fn read(
     if let Some(encoding) = wide_encoding(bytes) {
         return Err(Error::format(NAME, format!("the file is {encoding}; save it as UTF-8")));
     }
-    // tiktoken ignores a byte order mark, as its base64 ignores what is none.
+    // tiktoken ignores a byte order mark, because its base64 decoder skips invalid characters.
     let bytes = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
     let parsed = parallel::in_chunks(bytes.len(), PARALLEL_BYTES, |range| parse_lines(bytes, range));
     let parsed = parsed.into_iter().collect::<std::result::Result<Vec<_>, _>>();
@@ -113,7 +113,7 @@ struct Lines {
     entries: Vec<(Range<usize>, TokenId)>,
 }
 
-/// Parses the lines that begin in `range`; an error comes with the line's start.
+/// Parses the lines that begin in `range`. An error has the start of its line.
 fn parse_lines(bytes: &[u8], range: Range<usize>) -> std::result::Result<Lines, (usize, String)> {
     let mut lines = Lines::default();
     lines.slab.reserve(range.len() / 2);
@@ -150,7 +150,7 @@ fn parse_line(line: &[u8], slab: &mut Vec<u8>) -> std::result::Result<TokenId, S
     rank.filter(|&rank| rank < TokenId::MAX).ok_or_else(|| format!("the rank is too large; {}", found()))
 }
 
-/// Refuses ranks by which some text has no ids.
+/// Refuses ranks that do not cover all bytes, because some texts would have no ids.
 pub(super) fn has_all_bytes(vocab: &Vocab, place: &str) -> Result<()> {
     match missing_byte(vocab) {
         Some(byte) => Err(Error::format(
@@ -168,7 +168,7 @@ fn missing_byte(vocab: &Vocab) -> Option<u8> {
 /// Writes the ranks of a tokenizer.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] saying why ranks alone would give different ids.
+/// [`Error::NotRepresentable`], which says why ranks alone would give different ids.
 pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     let vocab = ranks(tokenizer, NAME)?;
     let mut text = String::with_capacity(vocab.len() * 16);
@@ -181,8 +181,8 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// The tokens that are not added ones, if the order of their ids gives this tokenizer's ids when it is
-/// that of ranks; `format` is named in the error where it does not.
+/// The tokens without the added ones, if their order of ids, taken as ranks, gives the ids of this
+/// tokenizer. Errors name `format`.
 ///
 /// # Errors
 /// [`Error::NotRepresentable`].
@@ -212,7 +212,7 @@ pub(super) fn ranks(tokenizer: &Tokenizer, format: &'static str) -> Result<Vocab
         return refuse(format!("the byte 0x{byte:02X} is not a token; all 256 must be"));
     }
     let into_added = model.pairs().iter().filter(|(_, _, merged)| is_added(merged.id));
-    // The table has no order; of many the same one is reported each time.
+    // The table is unordered; the minimum makes the report the same each time.
     if let Some((left, right, merged)) = into_added.min_by_key(|&(left, right, _)| (left, right)) {
         return refuse(format!(
             "ids {left} and {right} merge into the added token {}, which stands outside the ranks",
@@ -227,12 +227,12 @@ pub(super) fn ranks(tokenizer: &Tokenizer, format: &'static str) -> Result<Vocab
     Ok(vocab)
 }
 
-/// Proves that a list of merges gives the ids that ranks give, or says why not.
+/// Proves that a list of merges gives the same ids as ranks, or says why not.
 ///
-/// By rank, a token comes only from its last merge ([`Bpe::last_merges`]). If
-/// the list holds all these, and results in ascending order of ids, then at
-/// each step the listed pair of lowest rank is the pair that ranks choose: any
-/// other pair of that result, or of a lower one, is not there to be merged.
+/// By rank, a token is only made by its last merge ([`Bpe::last_merges`]). If the list contains all
+/// of these, and their results are in ascending order of ids, then at each step the listed pair
+/// with the lowest rank is the pair that ranks choose: no other pair with the same or a lower
+/// result is present at that time.
 fn check_list(model: &Bpe, merges: &[(TokenId, TokenId)], vocab: &Vocab) -> std::result::Result<(), String> {
     let by_rank = Bpe::new(vocab.clone(), MergeOrder::Ranks, BpeOptions::default())
         .map_err(|error| error.to_string())?;
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_read_once_wherever_the_file_is_cut() {
+    fn lines_are_parsed_once_for_any_cut_of_the_file() {
         let file = b"IQ== 0\n\nIiI= 1\r\nIw== 2";
         let whole = tokens(file, 0..file.len());
         assert_eq!(whole, [(b"!".to_vec(), 0), (b"\"\"".to_vec(), 1), (b"#".to_vec(), 2)]);

@@ -1,9 +1,9 @@
 //! tokenizer.json, the file of Hugging Face's `tokenizers` 0.23.
 //!
-//! Read as that library reads it, written as that library writes it, byte for
-//! byte. What this crate does not run is refused by its path and name; nothing
-//! is read half. Truncation and padding are arguments of calls here: those of the
-//! file are kept for callers that ask for them, and written again.
+//! Files are read as that library reads them and written as it writes them, byte for byte. A
+//! feature that this crate does not support is refused by its path and name; no file is read in
+//! part. Truncation and padding are arguments of calls in this crate: the settings in the file are
+//! kept for callers that ask for them, and written again.
 
 mod added;
 mod decoders;
@@ -45,7 +45,7 @@ use crate::vocab::TokenId;
 /// The format's name in messages.
 pub(super) const NAME: &str = "tokenizer.json";
 
-/// What a header says about a file that the file itself has no words for.
+/// The header of a sentitok file: what tokenizer.json cannot express.
 pub(super) struct Header {
     pub(super) model: ModelExtras,
     pub(super) unit: Unit,
@@ -65,7 +65,7 @@ pub fn read(text: &str) -> Result<Parts> {
 /// Writes a tokenizer.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] naming what tokenizers has no equal for.
+/// [`Error::NotRepresentable`], which names what tokenizers cannot represent.
 pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     let document = write::document(tokenizer, tokenizer.call_defaults(), Reader::HuggingFace)?;
     let mut out = Vec::new();
@@ -73,13 +73,13 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Appends what [`read_with`] reads beside a header.
+/// Appends the JSON that [`read_with`] reads after a header.
 pub(super) fn write_compact(tokenizer: &Tokenizer, defaults: &CallDefaults, out: &mut Vec<u8>) -> Result<()> {
     let document = write::document(tokenizer, defaults, Reader::Sentitok)?;
     serde_json::to_writer(Written(out), &document).map_err(unwritten)
 }
 
-/// Writes JSON into memory; a refusal is an error of the kind `OutOfMemory`.
+/// Writes JSON into memory. A failed allocation is an error of the kind `OutOfMemory`.
 struct Written<'a>(&'a mut Vec<u8>);
 
 impl std::io::Write for Written<'_> {
@@ -93,12 +93,12 @@ impl std::io::Write for Written<'_> {
     }
 }
 
-/// What hinders writing: that there is no memory, or a bug of ours.
+/// Why JSON could not be written: memory ran out, or a bug of this crate.
 fn unwritten(error: serde_json::Error) -> Error {
     if error.is_io() { memory::missing::<u8>(1) } else { Error::Internal(error.to_string()) }
 }
 
-/// Reads a tokenizer; a header goes before what the file says.
+/// Reads a tokenizer. A header takes precedence over the file.
 pub(super) fn read_with(text: &str, header: Option<Header>) -> Result<Parts> {
     let place = Place::default();
     place.set("$");
@@ -110,7 +110,7 @@ pub(super) fn read_with(text: &str, header: Option<Header>) -> Result<Parts> {
     document.into_parts(header)
 }
 
-/// The file: its small parts as values, the model as it is.
+/// The file: its small parts as parsed values, the model as raw JSON.
 #[derive(Default)]
 struct Document<'a> {
     parts: Vec<(&'static str, Value)>,
@@ -169,7 +169,7 @@ impl<'de> Visitor<'de> for DocumentSeed<'_> {
 }
 
 impl Document<'_> {
-    /// A part that is there and not null; of two the last counts.
+    /// A part that is present and not null. Of duplicates the last counts.
     fn part(&self, key: &str) -> Option<Node<'_>> {
         let (key, value) = self.parts.iter().rfind(|(known, _)| *known == key)?;
         Some(Node::top(key, value)).filter(|node| !node.is_null())
@@ -244,7 +244,7 @@ impl Document<'_> {
         }
     }
 
-    /// What the file asks of calls; of two the last counts.
+    /// A default for calls from the file. Of duplicates the last counts.
     fn call_default<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         let Some((key, value)) = self.parts.iter().rfind(|(known, _)| *known == key) else { return Ok(None) };
         Option::deserialize(value).map_err(|error| {

@@ -1,13 +1,11 @@
-//! Whether two tokenizers give the same ids.
-//!
-//! The proof behind a conversion: both encode the same documents, differing
-//! ones are counted and the first is kept whole.
+//! Checks whether two tokenizers give the same ids, for example after a conversion: both encode the
+//! same documents. Counts the documents with different ids and keeps the first.
 
 use crate::error::Result;
 use crate::tokenizer::{EncodeOptions, Input, Tokenizer};
 use crate::vocab::TokenId;
 
-/// What a comparison found so far.
+/// The result of a comparison so far.
 ///
 /// ```
 /// use sentitok::{EncodeOptions, Tokenizer, formats::verify::Report};
@@ -24,7 +22,7 @@ use crate::vocab::TokenId;
 pub struct Report {
     /// Documents compared.
     pub documents: u64,
-    /// Ids that the first tokenizer gave.
+    /// Ids from the first tokenizer.
     pub tokens: u64,
     /// Documents with different ids.
     pub differing: u64,
@@ -47,7 +45,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The place of the first id that differs.
+    /// The index of the first id that differs.
     pub fn at(&self) -> usize {
         self.left.iter().zip(&self.right).take_while(|(left, right)| left == right).count()
     }

@@ -1,8 +1,7 @@
 //! `Aligned`: a rewritten text, and where each of its bytes comes from in the original.
 //!
-//! Kept as the list of edits between stretches copied unchanged, so its size
-//! follows what changed. The only place that knows how offsets survive a
-//! rewrite.
+//! Only the edits are kept, not the stretches copied between them, so the size of an alignment follows
+//! what changed. All mapping of offsets through a rewrite is in this file.
 
 use std::ops::Range;
 
@@ -10,8 +9,8 @@ use super::growth::Growth;
 use super::rewrite::Rewrite;
 use crate::error::Result;
 
-/// A stretch of the new text that does not equal its source. Places are those
-/// of texts of at most 4 GiB: a step may make an edit of each byte.
+/// A stretch of the new text that replaces a stretch of the old one (its source).
+/// Offsets have 32 bits, because a step may make one edit of each byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Edit {
     /// Where it starts in the new text, and its length there.
@@ -34,8 +33,8 @@ impl Edit {
     }
 }
 
-/// Appends an edit. Deletions at one place become one edit, so that there are at most two edits for each
-/// byte of the new text, however many steps made it.
+/// Appends an edit. Joins deletions at the same offset, so that there are at most two edits for each
+/// byte of the new text after any number of steps.
 #[inline]
 fn append(edits: &mut Vec<Edit>, edit: Edit, growth: &mut Growth) {
     match edits.last_mut() {
@@ -46,8 +45,8 @@ fn append(edits: &mut Vec<Edit>, edit: Edit, growth: &mut Growth) {
     }
 }
 
-/// A place as edits keep it. Longer texts are refused before one is looked up.
-fn place(at: usize) -> u32 {
+/// An offset or length as edits store it. [`Growth::of_aligned`] has refused longer texts.
+fn narrow(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
@@ -57,7 +56,7 @@ pub struct Aligned {
     /// The new text.
     pub text: String,
     edits: Vec<Edit>,
-    /// How much of the old text is used up.
+    /// How many bytes of the old text have been copied or replaced.
     read: usize,
     growth: Growth,
 }
@@ -101,14 +100,14 @@ impl Aligned {
         Self { growth, ..Self::default() }
     }
 
-    /// Empties the text, whose memory the next one takes; that may grow without bound.
+    /// Empties the text and removes the bound on its growth; keeps its memory for the next text.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.edits.clear();
         (self.read, self.growth) = (0, Growth::default());
     }
 
-    /// As [`Aligned::checked`], borrowed.
+    /// The text, borrowed, if it is within the bound and memory sufficed.
     ///
     /// # Errors
     /// As [`Aligned::checked`].
@@ -117,36 +116,47 @@ impl Aligned {
         Ok(&self.text)
     }
 
-    /// The text, if all of it found room.
+    /// The text, if it is within the bound and memory sufficed.
     ///
     /// # Errors
-    /// [`crate::Error::Encode`] past the bound, [`crate::Error::Memory`] where there is none.
+    /// [`crate::Error::Encode`] past the bound, [`crate::Error::Memory`] if memory ran out.
     pub(crate) fn checked(self) -> Result<Self> {
         self.growth.check(&self.text)?;
         Ok(self)
     }
 
-    /// Notes that the next `old_len` bytes become the `len` that are written next.
+    /// Records that the next `old_len` bytes of the old text become the next `len` bytes written.
     fn push_edit(&mut self, old_len: usize, len: usize) {
-        let (at, from, from_len) = (place(self.text.len()), place(self.read), place(old_len));
+        let (at, from, from_len) = (narrow(self.text.len()), narrow(self.read), narrow(old_len));
         self.read += old_len;
-        append(&mut self.edits, Edit { at, len: place(len), from, from_len }, &mut self.growth);
+        append(&mut self.edits, Edit { at, len: narrow(len), from, from_len }, &mut self.growth);
     }
 
-    /// The stretch of the old text from which `range` of the new text came.
+    /// The range of the old text from which `range` of the new text came.
     ///
-    /// An edit cut in two belongs to both parts as a whole.
+    /// A range that touches part of an edit gets the whole source of the edit.
     pub fn to_original(&self, range: Range<usize>) -> Range<usize> {
         self.alignment().to_original(range)
     }
 
-    /// The alignment, for many places that are asked for mostly in order.
+    /// The alignment, for looking up many ranges, mostly in order.
     pub fn alignment(&self) -> Alignment<'_> {
-        Alignment { edits: &self.edits, n: 0 }
+        Alignment { edits: &self.edits, n_before: 0 }
     }
 
-    /// The alignment of `next`, made from this text, back to this one's old text.
-    /// Both lists of edits are gone through once.
+    /// Composes two rewrites: `self` made this text from the old one, and `next` made another from this
+    /// text. The result has the text of `next` and leads back to the old text.
+    ///
+    /// Each edit of `next` takes over the sources of all edits of `self` that it overlaps; the parts of
+    /// those that it leaves, and all edits in text that `next` copied, stay and only move:
+    ///
+    /// ```text
+    /// old     a b c d e f       self: "bc" became "XYZ"
+    /// middle  a X Y Z d e f     next: "Zd" becomes "-"
+    /// new     a X Y - e f       composed: "XY" comes from "bc", "-" from "bcd"
+    /// ```
+    ///
+    /// Linear: reads both lists of edits, which are sorted, once.
     pub fn then(self, next: Aligned) -> Aligned {
         if self.edits.is_empty() {
             return Aligned { read: self.read, ..next };
@@ -158,57 +168,56 @@ impl Aligned {
         let mut edits = Vec::new();
         let mut growth = next.growth;
         growth.make_room_for_edits(&mut edits, self.edits.len().max(next.edits.len()));
-        // Both lists are sorted. An edit of `self` that `next` copied moves along;
-        // of one that `next` touched what it copied does, with the whole source.
-        let mut mine = self.edits.iter().copied();
-        let mut earlier = mine.next();
-        // By how much what follows moves; a step back is one around 32 bits.
+        let mut earlier_edits = self.edits.iter().copied();
+        let mut earlier = earlier_edits.next();
+        // How far `next` moves what follows its last edit. Negative shifts wrap around.
         let mut shift: u32 = 0;
-        // How many edits of `self` start before the end and at the start of one of `next`.
-        let (mut n_before, mut n_to) = (0, 0);
+        // How many edits of `self` start at or before the start of the edit of `next`, and before its end.
+        let (mut n_by_start, mut n_by_end) = (0, 0);
         for edit in &next.edits {
             let end = edit.source_end();
-            n_to = self.n_from(n_to.max(n_before), |held| held.at <= edit.from);
-            let mut joined = Edit { from: boundary(&self.edits, n_to, edit.from, false), ..*edit };
-            let mut from_end = joined.from;
+            n_by_start = self.count_edits(n_by_start.max(n_by_end), |earlier| earlier.at <= edit.from);
+            let mut composed = Edit { from: boundary(&self.edits, n_by_start, edit.from, false), ..*edit };
+            let mut composed_end = composed.from;
             if edit.from_len > 0 {
-                n_before = self.n_from(n_to.max(n_before), |held| held.at < end);
-                from_end = boundary(&self.edits, n_before, end, true);
+                n_by_end = self.count_edits(n_by_start.max(n_by_end), |earlier| earlier.at < end);
+                composed_end = boundary(&self.edits, n_by_end, end, true);
             }
-            while let Some(held) = earlier.filter(|held| held.at < end) {
-                if held.end() <= edit.from {
-                    append(&mut edits, moved(held, shift), &mut growth);
+            while let Some(overlapped) = earlier.filter(|earlier| earlier.at < end) {
+                if overlapped.end() <= edit.from {
+                    append(&mut edits, moved(overlapped, shift), &mut growth);
                 } else {
-                    joined.from = joined.from.min(held.from);
-                    from_end = from_end.max(held.source_end());
-                    if held.at < edit.from {
-                        let left = Edit { len: edit.from - held.at, ..held };
+                    composed.from = composed.from.min(overlapped.from);
+                    composed_end = composed_end.max(overlapped.source_end());
+                    if overlapped.at < edit.from {
+                        let left = Edit { len: edit.from - overlapped.at, ..overlapped };
                         append(&mut edits, moved(left, shift), &mut growth);
                     }
-                    if held.end() > end {
-                        earlier = Some(Edit { at: end, len: held.end() - end, ..held });
+                    if overlapped.end() > end {
+                        earlier = Some(Edit { at: end, len: overlapped.end() - end, ..overlapped });
                         break;
                     }
                 }
-                earlier = mine.next();
+                earlier = earlier_edits.next();
             }
-            joined.from_len = from_end.saturating_sub(joined.from);
-            append(&mut edits, joined, &mut growth);
+            composed.from_len = composed_end.saturating_sub(composed.from);
+            append(&mut edits, composed, &mut growth);
             shift = shift.wrapping_add(edit.len).wrapping_sub(edit.from_len);
         }
-        for edit in earlier.into_iter().chain(mine) {
+        for edit in earlier.into_iter().chain(earlier_edits) {
             append(&mut edits, moved(edit, shift), &mut growth);
         }
         Aligned { text: next.text, edits, read: self.read, growth }
     }
 
-    /// How many edits come before the first that is not `before`, of which `n` are known.
-    fn n_from(&self, n: usize, before: impl Fn(&Edit) -> bool) -> usize {
-        n + self.edits[n..].iter().take_while(|edit| before(edit)).count()
+    /// How many edits at the front of the list satisfy `is_before`, given that the first `n` do.
+    fn count_edits(&self, n: usize, is_before: impl Fn(&Edit) -> bool) -> usize {
+        n + self.edits[n..].iter().take_while(|edit| is_before(edit)).count()
     }
 }
 
-/// Where `at` lies in the old text; `n` edits start before it (an end), or before or at it (a start).
+/// The offset in the old text of `at`, the start or the end of a range of the new one. `n` edits start
+/// before `at`, or for a start, before or at it.
 #[inline]
 fn boundary(edits: &[Edit], n: usize, at: u32, is_end: bool) -> u32 {
     let Some(edit) = n.checked_sub(1).and_then(|last| edits.get(last)) else { return at };
@@ -222,51 +231,49 @@ fn boundary(edits: &[Edit], n: usize, at: u32, is_end: bool) -> u32 {
     }
 }
 
-/// Where the places of a rewritten text come from in the old one.
+/// Maps ranges of a rewritten text to the old one. Remembers where the last lookup was.
 #[derive(Clone, Copy)]
 pub struct Alignment<'a> {
     edits: &'a [Edit],
-    /// How many edits came before the last place that was asked for: where the next
-    /// search begins.
-    n: usize,
+    /// How many edits are before the offset last looked up. The next search begins there.
+    n_before: usize,
 }
 
-/// Edits that are gone through one by one; of more, by halves.
-const FEW: usize = 8;
+/// A lookup tries this many edits in order before it searches the rest by bisection.
+const MAX_LINEAR: usize = 8;
 
 impl Alignment<'_> {
-    /// As [`Aligned::to_original`].
+    /// The same as [`Aligned::to_original`]; fast for ranges in order.
     #[inline]
     pub fn to_original(&mut self, range: Range<usize>) -> Range<usize> {
         if self.edits.is_empty() {
             return range;
         }
-        let (start, end) = (place(range.start), place(range.end));
+        let (start, end) = (narrow(range.start), narrow(range.end));
         self.seek(|edit| edit.at <= start);
-        let from = boundary(self.edits, self.n, start, false) as usize;
+        let from = boundary(self.edits, self.n_before, start, false) as usize;
         if range.is_empty() {
             return from..from;
         }
         // An edit that starts at `start` starts before `end`.
         self.seek(|edit| edit.at < end);
-        from..(boundary(self.edits, self.n, end, true) as usize).max(from)
+        from..(boundary(self.edits, self.n_before, end, true) as usize).max(from)
     }
 
-    /// Goes to where all edits before are before a place, and none after. Places are
-    /// mostly asked for in order.
+    /// Sets `n_before` to the number of edits for which `is_before` holds. They are a prefix of the list.
     #[inline]
     fn seek(&mut self, is_before: impl Fn(&Edit) -> bool) {
-        if self.n.checked_sub(1).is_some_and(|last| !is_before(&self.edits[last])) {
-            self.n = self.edits[..self.n].partition_point(is_before);
+        if self.n_before.checked_sub(1).is_some_and(|last| !is_before(&self.edits[last])) {
+            self.n_before = self.edits[..self.n_before].partition_point(is_before);
             return;
         }
-        for _ in 0..FEW {
-            if self.edits.get(self.n).is_none_or(|edit| !is_before(edit)) {
+        for _ in 0..MAX_LINEAR {
+            if self.edits.get(self.n_before).is_none_or(|edit| !is_before(edit)) {
                 return;
             }
-            self.n += 1;
+            self.n_before += 1;
         }
-        self.n += self.edits[self.n..].partition_point(is_before);
+        self.n_before += self.edits[self.n_before..].partition_point(is_before);
     }
 }
 
@@ -276,8 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// A text made of `text` by steps: copy so many characters, or put others in
-    /// their place.
+    /// Rewrites `text` by steps; each copies `n` characters or replaces them by its content.
     fn edited(text: &str, steps: &[(bool, usize, String)]) -> Aligned {
         let mut aligned = Aligned::default();
         let mut at = 0;
@@ -297,8 +303,18 @@ mod tests {
         prop::collection::vec((any::<bool>(), 0..4_usize, "[xé中]{0,3}"), 0..8)
     }
 
+    /// The example in the documentation of [`Aligned::then`].
     #[test]
-    fn what_goes_step_after_step_is_one_edit() {
+    fn then_composes_overlapping_edits() {
+        let first = edited("abcdef", &[(true, 1, String::new()), (false, 2, "XYZ".into())]);
+        let next = edited(&first.text, &[(true, 3, String::new()), (false, 2, "-".into())]);
+        let both = first.then(next);
+        assert_eq!(both.text, "aXY-ef");
+        assert_eq!([0..1, 1..3, 3..4, 4..6].map(|range| both.to_original(range)), [0..1, 1..3, 1..4, 4..6]);
+    }
+
+    #[test]
+    fn then_joins_deletions_of_many_steps() {
         let mut whole: Option<Aligned> = None;
         let text = "ab".repeat(50);
         for _ in 0..20 {
@@ -322,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn two_steps_lead_back_as_one_after_the_other(
+        fn then_maps_as_both_steps_in_sequence(
             text in "[aß語]{0,12}", first in steps(), second in steps(),
         ) {
             let first = edited(&text, &first);
@@ -335,7 +351,7 @@ mod tests {
                 let found = both.to_original(at..at + c.len_utf8());
                 prop_assert!(text.is_char_boundary(found.start) && text.is_char_boundary(found.end));
                 prop_assert!(last.start <= found.start && last.end <= found.end.max(last.end));
-                // What was put in came from nowhere; inside an edit it came from there.
+                // Inserted text has an empty source; inside an edit it may get the source of the edit.
                 if !between.is_empty() {
                     prop_assert_eq!(&found, &first.to_original(between));
                 }

@@ -1,12 +1,13 @@
-//! BERT's clean-up: as tokenizers 0.23 does it, and as Google's own code does.
+//! BERT's clean-up, both as tokenizers 0.23 does it and as Google's code does.
 //!
-//! Both drop control characters, put spaces around Chinese characters, strip
-//! accents and lower, but from tables of different ages and in another order,
-//! so that words differ (`ΟΔΟΣ` is `οδοσ` here and `οδος` there). One walk does
-//! all steps, from one table per choice of steps; plain ASCII is copied in bulk.
-//! Source of the second: Devlin et al. 2019, `tokenization.py`, by its
-//! documentation; its Unicode is frozen at 16.0. Linear in the text, except for
-//! the sorting of marks on one letter.
+//! Both drop control characters, put spaces around Chinese characters, strip accents and lower
+//! case, but from tables of different ages and in a different order, so results differ (`ΟΔΟΣ`
+//! becomes `οδοσ` with Hugging Face and `οδος` with Google). A single pass does all steps, with one
+//! table for each combination of steps; plain ASCII is copied in bulk. Linear in the text, except
+//! for sorting the marks on one letter.
+//!
+//! Source of Google's: Devlin et al. 2019, `tokenization.py`, from its documentation; its Unicode
+//! is frozen at 16.0.
 
 mod raw_words;
 mod sigma;
@@ -27,13 +28,13 @@ use super::rewrite::Rewrite;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bert {
-    /// Whether control characters go and white space becomes spaces.
+    /// Whether control characters are dropped and white space becomes spaces.
     pub clean_text: bool,
     /// Whether Chinese characters get a space on both sides.
     pub handle_chinese_chars: bool,
-    /// Whether accents go; `None` is as `lowercase`.
+    /// Whether accents are dropped; `None` means the same as `lowercase`.
     pub strip_accents: Option<bool>,
-    /// Whether letters are lowered.
+    /// Whether letters become lower case.
     pub lowercase: bool,
 }
 
@@ -44,7 +45,7 @@ impl Default for Bert {
 }
 
 impl Bert {
-    /// The table of this choice of steps, made when first asked for.
+    /// The table for these options, built on first use.
     pub(super) fn table(self) -> &'static CleaningTable {
         CleaningTable::of(
             Family::HuggingFace,
@@ -62,7 +63,7 @@ impl Bert {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoogleBert {
-    /// Whether letters are lowered and accents go.
+    /// Whether letters become lower case and accents are dropped.
     pub lowercase: bool,
 }
 
@@ -73,7 +74,7 @@ impl GoogleBert {
     }
 }
 
-/// Writes a text cleaned up; `false` if it is so already.
+/// Writes the cleaned text; returns `false` if it is clean already.
 pub(crate) fn rewrite<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R) -> bool {
     let bytes = text.as_bytes();
     let (mut copied, mut at) = (0, 0);
@@ -101,7 +102,7 @@ pub(crate) fn rewrite<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R
         copied = at;
     }
     let rest = &text[copied..];
-    // Asked only where nothing else changed: one more look at all the text.
+    // Scans the text once more, so only if nothing else changed.
     changed = changed || table.steps.lower && rest.bytes().any(|byte| byte.is_ascii_uppercase());
     if changed {
         copy(table, rest, out);
@@ -109,9 +110,9 @@ pub(crate) fn rewrite<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R
     changed
 }
 
-/// Writes the word that a text without blanks becomes instead of `out`; `false`,
-/// and what is written means nothing, where that may be more than a word, or depends on
-/// more than a character: [`rewrite`] does it then.
+/// Writes the word that a text without blanks becomes over `out`. Returns `false`, with `out`
+/// undefined, if the result may be more than one word or depends on more than single characters;
+/// the caller then uses [`rewrite`].
 pub(crate) fn rewrite_word(table: &CleaningTable, text: &str, out: &mut String) -> bool {
     out.clear();
     for c in text.chars() {
@@ -143,7 +144,7 @@ fn copy<R: Rewrite>(table: &CleaningTable, text: &str, out: &mut R) {
     }
 }
 
-/// Writes what becomes of the character at `at`, alone.
+/// Writes what the character at `at` becomes on its own.
 fn rewrite_char<R: Rewrite>(table: &CleaningTable, text: &str, at: usize, c: char, out: &mut R) {
     let entry = table.entry(c);
     let len = c.len_utf8();
@@ -169,7 +170,7 @@ fn rewrite_char<R: Rewrite>(table: &CleaningTable, text: &str, at: usize, c: cha
     }
 }
 
-/// Writes the stretch of marks that begins at `at`; returns its end.
+/// Writes the stretch of marks that begins at `start`; returns its end.
 fn rewrite_marks<R: Rewrite>(table: &CleaningTable, text: &str, start: usize, out: &mut R) -> usize {
     let facts = table.facts;
     let begins_with_mark = |c| facts.parts(c).next().is_some_and(|(_, class)| class != 0);
@@ -178,7 +179,7 @@ fn rewrite_marks<R: Rewrite>(table: &CleaningTable, text: &str, start: usize, ou
     for c in text[start..].chars() {
         let entry = table.entry(c);
         if !entry.is_dropped() && !entry.is_lost_mark() {
-            // A stretch may begin with a letter that has marks of its own.
+            // A stretch may begin with a letter that decomposes into a base and marks.
             if !entry.orders_marks() || end > start && !begins_with_mark(c) {
                 break;
             }
@@ -208,14 +209,14 @@ fn rewrite_marks<R: Rewrite>(table: &CleaningTable, text: &str, start: usize, ou
     end
 }
 
-/// End of the run from `at` of printable ASCII.
+/// The end of the run of printable ASCII that begins at `at`.
 #[inline]
 fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let every = |byte: u8| u64::from_ne_bytes([byte; 8]);
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let eight = u64::from_le_bytes(*eight);
-        // In seven bits no sum carries into the next byte.
+        // With seven bits per byte, no sum carries into the next byte.
         let low = eight & !HIGH;
         let others = (eight | (low + every(1)) | !(low + every(0x80 - 0x20))) & HIGH;
         if others != 0 {

@@ -1,7 +1,7 @@
 //! Steps that look at one character at a time, as tokenizers 0.23 does them.
 //!
-//! None of them normalizes: `StripAccents` drops marks that stand alone, and
-//! lower case of a character never depends on its neighbours.
+//! No step here normalizes first: `StripAccents` drops only separate marks, and lower case ignores
+//! neighbours.
 
 use super::ascii_end;
 use super::frozen::{LOWER, MARKS};
@@ -56,8 +56,8 @@ pub(super) fn strip<R: Rewrite>(text: &str, left: bool, right: bool, out: &mut R
     true
 }
 
-/// Drops most control characters and makes others, and odd spaces, a space:
-/// what machine translation does before NFKC.
+/// Drops most control characters, and replaces the rest and unusual spaces by a space: the clean-up
+/// of machine translation (Moses) before NFKC.
 pub(super) fn nmt<R: Rewrite>(text: &str, out: &mut R) -> bool {
     each(text, out, |c| match c as u32 {
         0x01..=0x08 | 0x0B | 0x0E..=0x1F | 0x7F | 0x8F | 0x9F => Some(""),

@@ -1,11 +1,10 @@
 //! `Charsmap`: the rewriting rules of a SentencePiece file.
 //!
-//! A little-endian count of bytes, a double array (Darts-clone: units of 32
-//! bits), then replacements that end in NUL; a rule's value is where its
-//! replacement starts. Every index is checked when the map is made, so that a
-//! search needs no trust in the file. Nothing is allocated by what a header
-//! claims. How rules are applied to a text is `sentencepiece`'s and
-//! `precompiled`'s affair; `published` makes the rules that have a name.
+//! The format: a little-endian count of bytes, a double array (Darts-clone: units of 32 bits), then
+//! replacements that each end in NUL. The value of a rule is the offset of its replacement.
+//! [`Charsmap::new`] checks every index, so that a search can trust the units, and allocates
+//! nothing on the word of the header. `sentencepiece` and `precompiled` apply the rules to a text;
+//! `published` builds the rule sets that have a name.
 
 mod double_array;
 mod published;
@@ -21,29 +20,29 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
 
-/// Units come in blocks, so that a base plus any byte stays inside one.
+/// The number of units must be a multiple of this, so that a base XOR any byte stays inside.
 const BLOCK: usize = 256;
 /// The longest replacement in bytes; that of NFKC is 33.
 const MAX_REPLACEMENT: usize = 1024;
-/// A unit that no byte leads to: the bit of a value is set.
+/// A unit that no byte leads to: the bit that marks a value is set.
 const NO_UNIT: u32 = 1 << 31;
 
-/// Rules that put a string instead of another.
+/// Rules that each replace one string by another.
 #[derive(Clone, Default)]
 pub struct Charsmap {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    /// The file's bytes, by which two maps are equal.
+    /// The bytes of the file. Two maps are equal if these are.
     bytes: Vec<u8>,
     units: Vec<u32>,
     replacements: String,
-    /// Which ASCII bytes, one after the other, no rule touches.
+    /// The result of [`Charsmap::inert`].
     inert: AsciiSet,
-    /// A bit for each of the first 65,536 characters: see [`Charsmap::may_begin`].
+    /// One bit for each of the first 65,536 characters: see [`Charsmap::may_begin`].
     beginnings: Vec<u64>,
-    /// See [`Charsmap::inner`]; found when it is asked for.
+    /// See [`Charsmap::inner`]; computed on first use.
     inner: OnceLock<AsciiSet>,
 }
 
@@ -77,11 +76,11 @@ fn has_value(unit: u32) -> bool {
 }
 
 impl Charsmap {
-    /// Reads and checks a map; no bytes are a map without rules.
+    /// Reads and checks a map. Empty input is a map without rules.
     ///
     /// # Errors
-    /// [`Error::Format`] for a size beyond the end, a unit that leads outside,
-    /// or a replacement that is not text with a NUL after it.
+    /// [`Error::Format`] for a size beyond the end, a unit that leads outside, or a replacement
+    /// that is not UTF-8 text ended by NUL.
     pub fn new(bytes: Vec<u8>) -> Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::default());
@@ -112,10 +111,10 @@ impl Charsmap {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Reads rules from base64, as files of Hugging Face hold them.
+    /// Reads rules from base64, as Hugging Face's files store them.
     ///
     /// # Errors
-    /// As [`Charsmap::new`], and for what is not base64.
+    /// As [`Charsmap::new`], and for invalid base64.
     pub fn from_base64(text: &str) -> Result<Self> {
         let bytes = STANDARD
             .decode(text)
@@ -123,23 +122,23 @@ impl Charsmap {
         Self::new(bytes)
     }
 
-    /// The bytes it was made of.
+    /// The bytes the map was read from.
     pub fn bytes(&self) -> &[u8] {
         &self.inner.bytes
     }
 
-    /// Whether there is no rule.
+    /// Whether the map has no rules.
     pub fn is_empty(&self) -> bool {
         self.inner.units.is_empty()
     }
 
-    /// The rule for the longest string that `text` begins with: its length and
-    /// replacement.
+    /// The rule with the longest string that is a prefix of `text`: the length of the string and
+    /// its replacement.
     #[inline]
     pub fn longest(&self, text: &[u8]) -> Option<(usize, &str)> {
         let mut longest = None;
         self.inner.search(text, |len, value| {
-            // Half a character is not a match, whatever the file says.
+            // A rule must not match half a character, whatever the file says.
             if text.get(len).is_none_or(|byte| byte & 0xC0 != 0x80) {
                 longest = Some((len, value));
             }
@@ -148,8 +147,7 @@ impl Charsmap {
         longest.map(|(len, value)| (len, self.inner.replacement(value)))
     }
 
-    /// The replacement of the shortest such rule, where a NUL ends the text,
-    /// as Hugging Face looks it up.
+    /// The replacement of the shortest such rule, as Hugging Face looks it up: a NUL ends the text.
     pub fn shortest(&self, text: &[u8]) -> Option<&str> {
         let mut shortest = None;
         let end = memchr::memchr(0, text).unwrap_or(text.len());
@@ -160,17 +158,17 @@ impl Charsmap {
         shortest.map(|value| self.inner.replacement(value))
     }
 
-    /// The ASCII bytes that no rule touches while another ASCII byte follows.
+    /// The ASCII bytes that no rule changes while another ASCII byte follows.
     pub(super) fn inert(&self) -> &AsciiSet {
         &self.inner.inert
     }
 
-    /// The bytes that rules have behind their first.
+    /// The bytes that occur in rules after the first byte.
     pub(super) fn inner(&self) -> &AsciiSet {
         self.inner.inner.get_or_init(|| self.inner.find_inner())
     }
 
-    /// Whether a rule may begin with the character; certain when it is `false`.
+    /// Whether a rule may begin with the character. `false` is certain; `true` may be wrong.
     #[inline]
     pub(super) fn may_begin(&self, c: char) -> bool {
         let point = c as usize;
@@ -181,8 +179,7 @@ impl Charsmap {
     }
 }
 
-/// Checks that no walk leaves the units or the replacements: `Err` says where
-/// one would.
+/// Checks that no search can leave the units or the replacements. `Err` says where one would.
 fn check(units: &[u32], replacements: &str) -> std::result::Result<(), String> {
     let Some(&root) = units.first() else { return Err("the trie is empty".into()) };
     let is_inside = |base: usize| base < units.len();
@@ -210,8 +207,8 @@ fn check(units: &[u32], replacements: &str) -> std::result::Result<(), String> {
 }
 
 impl Inner {
-    /// Calls `found` with the length and value of each rule that `text` begins
-    /// with, shortest first, until it returns `false`.
+    /// Calls `found` with the length and value of each rule whose string is a prefix of `text`,
+    /// shortest first, until it returns `false`.
     #[inline]
     fn search(&self, text: &[u8], mut found: impl FnMut(usize, u32) -> bool) {
         let Some(&root) = self.units.first() else { return };
@@ -232,19 +229,19 @@ impl Inner {
         }
     }
 
-    /// The replacement at a checked place.
+    /// The replacement at a checked offset.
     fn replacement(&self, value: u32) -> &str {
         let rest = self.replacements.get(value as usize..).unwrap_or_default();
         &rest[..memchr::memchr(0, rest.as_bytes()).unwrap_or(rest.len())]
     }
 
-    /// The place of the unit a byte leads to.
+    /// The index of the unit to which `byte` leads from `base`.
     fn child(&self, base: usize, byte: u8) -> Option<usize> {
         let place = base ^ usize::from(byte);
         self.units.get(place).filter(|unit| label(**unit) == u32::from(byte)).map(|_| place)
     }
 
-    /// Whether no rule is the byte alone, or it with an ASCII byte after it.
+    /// Whether no rule is this byte alone, or this byte followed by ASCII.
     fn is_inert(&self, byte: u8) -> bool {
         let root = self.units.first().copied().map_or(0, offset);
         let Some(place) = self.child(root, byte) else { return true };
@@ -252,7 +249,7 @@ impl Inner {
         !has_value(unit) && (0..128).all(|next| self.child(place ^ offset(unit), next).is_none())
     }
 
-    /// The bytes that lead on from any unit to which a byte leads.
+    /// The bytes that lead on from any unit that is itself reached by a byte.
     fn find_inner(&self) -> AsciiSet {
         let mut inner = [false; 256];
         let mut is_seen = vec![false; self.units.len()];
@@ -260,7 +257,7 @@ impl Inner {
             for byte in 0..=u8::MAX {
                 let Some(place) = self.child(base, byte) else { continue };
                 found(byte);
-                // Units may share what follows, and a file's may go round in a ring.
+                // Units may share suffixes, and those of a file may form a cycle.
                 let next = place ^ offset(self.units[place]);
                 if is_seen.get(next) == Some(&false) {
                     is_seen[next] = true;
@@ -278,8 +275,7 @@ impl Inner {
         inner
     }
 
-    /// A bit for each character of up to three bytes: whether a rule begins
-    /// with it.
+    /// One bit for each character of up to three bytes: whether a rule begins with it.
     fn find_beginnings(&self) -> Vec<u64> {
         let mut bits = vec![0u64; (1 << 16) / 64];
         for (at, word) in bits.iter_mut().enumerate() {
@@ -313,7 +309,7 @@ impl fmt::Debug for Charsmap {
     }
 }
 
-/// In files it stands as base64.
+/// Serialized as base64.
 impl Serialize for Charsmap {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_str(&STANDARD.encode(self.bytes()))

@@ -1,11 +1,10 @@
 //! The four Unicode normal forms as tokenizers 0.23 makes them.
 //!
-//! Text that is in the form already is copied; only stretches around a
-//! character that may change go through [`NormalFormRun`]. Such a stretch begins at a
-//! character that no earlier one can reach and ends before the next, so
-//! stretches are independent (UAX #15, section 9). Which characters those are
-//! follows from the reference's own tables. Each of them begins a stretch; if nothing
-//! joins it, it becomes its image in the tables.
+//! Most text is already in the form and is copied. Only stretches around a character that may
+//! change go through [`NormalFormRun`]. A stretch begins at a character that no earlier one can
+//! affect and ends before the next such character, so stretches are independent (UAX #15, section
+//! 9). These characters are computed from the tables of tokenizers. A character that begins a
+//! stretch and composes with nothing becomes its image in the tables.
 
 use std::sync::LazyLock;
 
@@ -15,12 +14,11 @@ use super::normal_form_run::NormalFormRun;
 use super::point_map::PointMap;
 use super::rewrite::Rewrite;
 
-/// What [`Form::active`] knows of a character; nothing of those that stay as they are.
-/// It may change, or be changed by those before it.
+/// Flag of [`Form::active`]: the character may change, or characters before it may change it.
 const ACTIVE: u32 = 1;
-/// It goes together with none before it.
+/// Flag: the character never composes with one before it.
 const FIRST: u32 = 2;
-/// Alone it becomes the image that the tables have of it.
+/// Flag: alone, the character becomes its image in the tables.
 const IMAGE: u32 = 4;
 
 /// A normal form.
@@ -41,7 +39,7 @@ impl Form {
         matches!(self, Self::Nfkc | Self::Nfkd)
     }
 
-    /// What is known of each character: a sum of the numbers above.
+    /// The flags of each character; 0 for characters that always stay as they are.
     fn active(self) -> &'static PointMap {
         static ACTIVE: [LazyLock<PointMap>; 4] = [
             LazyLock::new(|| Form::Nfc.find_active()),
@@ -60,8 +58,8 @@ impl Form {
         PointMap::combined(&maps, |point| char::from_u32(point).map_or(0, kind))
     }
 
-    /// A sum of [`ACTIVE`], [`FIRST`] and [`IMAGE`], where `is_second` tells what may be the
-    /// second of a pair that composes.
+    /// The flags of a character. `is_second` says which characters may be the second of a composing
+    /// pair.
     fn kind(self, c: char, is_second: impl Fn(char) -> bool) -> u32 {
         let mut alone = NormalFormRun::default();
         self.rearrange(&mut alone, std::iter::once(c));
@@ -75,18 +73,18 @@ impl Form {
         ACTIVE | if is_joined { 0 } else { FIRST } | if is_image { IMAGE } else { 0 }
     }
 
-    /// What the tables have instead of a character.
+    /// The image of a character in the tables.
     fn image(self, c: char) -> Option<&'static str> {
         let compatible = if self.is_compatible() { COMPATIBLE.get(c) } else { None };
         compatible.or_else(|| CANONICAL.get(c))
     }
 
-    /// The decomposition of a character in full, with combining classes.
+    /// The full decomposition of a character, with combining classes.
     fn parts(self, c: char) -> impl Iterator<Item = (char, u8)> {
         parts(c, self.image(c))
     }
 
-    /// Makes a stretch of these characters, in this form.
+    /// Brings a stretch of characters into this form.
     fn rearrange(self, run: &mut NormalFormRun, stretch: impl Iterator<Item = char>) {
         run.clear();
         stretch.for_each(|c| run.push(c, self.parts(c)));
@@ -96,7 +94,7 @@ impl Form {
         }
     }
 
-    /// Writes a text in this form; `false` if it is so already.
+    /// Writes the text in this form; returns `false` if it is already in it.
     pub(super) fn rewrite<R: Rewrite>(self, text: &str, out: &mut R) -> bool {
         let bytes = text.as_bytes();
         let first_long = ascii_end(bytes, 0);
@@ -125,7 +123,7 @@ impl Form {
                 at = ascii_end(bytes, next);
                 continue;
             }
-            // What is not yet copied is not active: its last character begins the stretch.
+            // The text not yet copied ends in an inactive character, which begins the stretch.
             let joins = self.composes() && kind & FIRST == 0;
             let before = if joins { text[copied..at].chars().next_back() } else { None };
             let start = at - before.map_or(0, char::len_utf8);
@@ -144,7 +142,7 @@ impl Form {
     }
 }
 
-/// The characters of a decomposition with their classes, or the one character.
+/// The characters of `image` with their classes, or `c` itself if there is no image.
 pub(super) fn parts(c: char, image: Option<&'static str>) -> impl Iterator<Item = (char, u8)> {
     let (alone, n) = match (image, jamo(c)) {
         (Some(_), _) => ([c; 3], 0),
@@ -160,14 +158,15 @@ mod tests {
     use super::super::{Aligned, growth::Growth};
     use super::*;
 
-    /// A text in one stretch: the definition of what stretches are cut for.
+    /// Reference implementation: rewrites the text as a single stretch.
     fn whole<R: Rewrite>(form: Form, text: &str, out: &mut R) {
         let mut run = NormalFormRun::default();
         form.rearrange(&mut run, text.chars());
         run.write(text, out, |c, image| image.push(c));
     }
 
-    /// Characters that change, that go together with others, and those that do neither.
+    /// Characters that change, characters that compose with neighbours, and characters that do
+    /// neither.
     const SIGNS: [char; 24] = [
         'a',
         'A',
@@ -196,7 +195,7 @@ mod tests {
     ];
 
     #[test]
-    fn stretches_are_what_the_whole_is() {
+    fn stretches_equal_the_whole_text() {
         for form in [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd] {
             let n = SIGNS.len();
             for triple in 0..n * n * n {

@@ -1,9 +1,9 @@
-//! Decompositions, combining classes and case as the reference has them.
+//! Decompositions, combining classes and case from the tables of tokenizers 0.23.
 //!
-//! tokenizers 0.23 normalizes by a table of Unicode 9, lowers by that of its
-//! compiler and drops marks by others; a crate of today's Unicode would change
-//! ids. `scripts/normalizer_tables.py` asks the reference itself and writes
-//! `tables.rs`; here the lists become maps when first used.
+//! tokenizers 0.23 decomposes by a table of Unicode 9, lowers by the table of its compiler, and
+//! drops marks by yet another table; a crate with today's Unicode would change ids.
+//! `scripts/normalizer_tables.py` reads the values from tokenizers itself and writes `tables.rs`.
+//! This file turns the lists into maps on first use.
 
 #[rustfmt::skip]
 mod tables;
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use super::point_map::PointMap;
 
-/// What `StripAccents` drops: first and last of each run.
+/// The marks that `StripAccents` drops: first and last of each run.
 pub(super) static MARKS: LazyLock<PointMap> = LazyLock::new(|| PointMap::from_set(&tables::MARKS));
 
 /// Combining classes.
@@ -23,22 +23,23 @@ pub(super) static CLASSES: LazyLock<PointMap> =
 pub(super) static CANONICAL: LazyLock<Images> =
     LazyLock::new(|| Images::new(&tables::CANONICAL, tables::CANONICAL_TEXT));
 
-/// Compatible decompositions where they are not the canonical.
+/// Compatibility decompositions that differ from the canonical ones.
 pub(super) static COMPATIBLE: LazyLock<Images> =
     LazyLock::new(|| Images::new(&tables::COMPATIBLE, tables::COMPATIBLE_TEXT));
 
 /// Lower case, character by character.
 pub(super) static LOWER: LazyLock<Images> = LazyLock::new(|| Images::new(&tables::LOWER, tables::LOWER_TEXT));
 
-/// What some characters become.
+/// What some characters become (a decomposition, or lower case).
 pub(super) struct Images {
-    /// Where an image starts, above its length in the low byte; 0 is none.
+    /// The offset of an image in `text`, shifted above its length in the low byte; 0 for no image.
     map: PointMap,
     text: &'static str,
 }
 
 impl Images {
-    /// Code points with the lengths of their images, which `text` holds in order.
+    /// Builds images from code points with the lengths of their images; `text` holds the images in
+    /// order.
     pub(super) fn new(points: &[(u32, u8)], text: &'static str) -> Self {
         let mut start = 0;
         let map = PointMap::from_points(points.iter().map(|&(point, len)| {
@@ -49,7 +50,7 @@ impl Images {
         Self { map, text }
     }
 
-    /// The image of a character that changes.
+    /// The image of a character; `None` if the character stays as it is.
     #[inline]
     pub(super) fn get(&self, c: char) -> Option<&'static str> {
         let image = self.map.get(c as u32);
@@ -57,7 +58,7 @@ impl Images {
         if image == 0 { None } else { self.text.get(start..start + (image & 0xFF) as usize) }
     }
 
-    /// The map inside, to be combined with others.
+    /// The underlying map, to combine with other maps.
     pub(super) fn map(&self) -> &PointMap {
         &self.map
     }
@@ -75,12 +76,12 @@ const SYLLABLES: (u32, u32) = (0xAC00, 11_172);
 const L: u32 = 0x1100;
 const V: u32 = 0x1161;
 const T: u32 = 0x11A7;
-/// How many leading, vowel and trailing jamo there are, "none" being one of the last.
+/// How many leading, vowel and trailing jamo there are. The last number counts "no trailing jamo".
 const N_L: u32 = 19;
 const N_V: u32 = 21;
 const N_T: u32 = 28;
 
-/// The jamo of a Hangul syllable and how many they are (Unicode, section 3.12).
+/// The jamo of a Hangul syllable, and their number (Unicode, section 3.12).
 #[inline]
 pub(super) fn jamo(c: char) -> Option<([char; 3], usize)> {
     let at = (c as u32).wrapping_sub(SYLLABLES.0);
@@ -93,7 +94,7 @@ pub(super) fn jamo(c: char) -> Option<([char; 3], usize)> {
     Some((jamo, if trailing == 0 { 2 } else { 3 }))
 }
 
-/// What two characters compose.
+/// The composition of two characters.
 pub(super) fn compose(first: char, second: char) -> Option<char> {
     let (a, b) = (first as u32, second as u32);
     let (leading, vowel) = (a.wrapping_sub(L), b.wrapping_sub(V));
@@ -108,7 +109,7 @@ pub(super) fn compose(first: char, second: char) -> Option<char> {
     char::from_u32(tables::COMPOSITES[at].2)
 }
 
-/// Every character that may be the second of a pair that composes.
+/// Every character that can be the second of a composing pair.
 pub(super) fn seconds() -> Vec<u32> {
     let mut seconds: Vec<u32> = tables::COMPOSITES.iter().map(|&(_, second, _)| second).collect();
     seconds.extend((V..V + N_V).chain(T + 1..T + N_T));

@@ -1,42 +1,41 @@
-//! How far a normalizer may make a text grow, and how much of it all steps may read.
+//! How much a normalizer may lengthen a text, and how much of it all steps may read.
 //!
-//! A file names the steps, and twenty that double a text make a megabyte of each
-//! byte. What a text becomes is therefore bounded by its own length after each
-//! step, and so is the sum of what the steps read; memory is asked for, never
-//! assumed. The greatest growth of a known normalizer is that of NFKD, 11 times
-//! (U+FDFA), and with each blank of it written as `▁`, 13 times; the longest known
+//! A file defines the steps, and twenty steps that each double a text would turn a byte into a
+//! megabyte. Therefore the length after each step is bounded by the original length, and so is the
+//! sum of what the steps read; memory is always requested fallibly. Among known normalizers NFKD
+//! grows most, 11 times (U+FDFA), or 13 times with each space written as `▁`. The longest known
 //! list has seven steps.
 
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// How many times a text may become longer.
+/// A text may become this many times as long.
 const TIMES: usize = 16;
-/// What is allowed on top, so that a mark may be put before a short text. A text
-/// of two bytes may stand between two added tokens, thousands of times.
+/// Bytes allowed in addition, so that a mark may be inserted before a short text. It is small
+/// because a text of two bytes may occur thousands of times between added tokens.
 const EXTRA: usize = 64;
-/// How many times its bytes the steps may read a text, all together.
+/// All steps together may read this many times the bytes of the text.
 const TIMES_READ: usize = 128;
-/// What is allowed on top of that.
+/// Bytes that the steps may read in addition.
 const EXTRA_READ: usize = 1 << 10;
 
-/// What a text of some length may become, and what may still be read of it.
+/// The bound on the length of a text, and on what steps may still read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
     original: usize,
     bytes: usize,
     /// Bytes that steps may still read.
     to_read: usize,
-    /// Why something was left out.
+    /// Why the text is incomplete, if it is.
     stopped: Option<Stopped>,
 }
 
-/// Why a text is not whole.
+/// Why a text is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stopped {
-    /// It would be longer than it may become.
+    /// It would exceed the bound.
     Bound,
-    /// There was no memory.
+    /// Memory ran out.
     Memory,
 }
 
@@ -58,8 +57,8 @@ impl Growth {
         }
     }
 
-    /// The bound for a part of a text, which may become `times` as long, and nothing on
-    /// top: of parts within theirs the text is within its own.
+    /// The bound for a part of a text: `times` its length, with nothing in addition. If all parts
+    /// keep to theirs, the text keeps to its own.
     pub(super) fn of_part(original: usize, times: usize) -> Self {
         Self {
             original,
@@ -69,7 +68,7 @@ impl Growth {
         }
     }
 
-    /// The bound for a text whose places are kept in 32 bits.
+    /// The bound for a text with an alignment, whose offsets have 32 bits.
     pub(super) fn of_aligned(original: usize) -> Result<Self> {
         let limit = u32::MAX as usize;
         if original > limit {
@@ -82,7 +81,7 @@ impl Growth {
         Ok(Self { bytes: growth.bytes.min(limit), ..growth })
     }
 
-    /// Takes note that another step reads `len` bytes.
+    /// Counts `len` bytes that another step reads.
     pub(super) fn read(&mut self, len: usize) -> Result<()> {
         let left = self.to_read.checked_sub(len);
         self.to_read = left.ok_or_else(|| {
@@ -95,7 +94,7 @@ impl Growth {
         Ok(())
     }
 
-    /// Appends `more` to `text`, or leaves it out where there is no room.
+    /// Appends `more` to `text`, or drops it if the bound or memory does not allow it.
     #[inline]
     pub(super) fn push(&mut self, text: &mut String, more: &str) {
         if more.len() <= text.capacity() - text.len() || self.make_room(text, more.len()) {
@@ -103,14 +102,14 @@ impl Growth {
         }
     }
 
-    /// Makes room for what `more` bytes may become, if there is any.
+    /// Reserves memory for the result of `more` bytes, as far as possible.
     pub(super) fn reserve(&self, text: &mut String, more: usize) {
-        // Memory that is missing is missed where it is written to.
+        // A failed reservation shows up when text is written.
         let _ = text.try_reserve(more.min(self.bytes.saturating_sub(text.len())));
     }
 
-    /// Makes room for `more` bytes, at first for about as many as the text has; `false` past
-    /// the bound.
+    /// Reserves memory for `more` bytes; a first reservation is about as long as the text. Returns
+    /// `false` past the bound.
     #[cold]
     fn make_room(&mut self, text: &mut String, more: usize) -> bool {
         let fits = text.len().checked_add(more).is_some_and(|len| len <= self.bytes);
@@ -124,8 +123,8 @@ impl Growth {
         self.stopped.is_none()
     }
 
-    /// Appends an edit, or leaves it out where there is no memory: there are
-    /// at most two for each byte of the text.
+    /// Appends an edit, or drops it if memory runs out. There are at most two edits for each byte
+    /// of the text.
     #[inline]
     pub(super) fn push_edit<T>(&mut self, edits: &mut Vec<T>, edit: T) {
         if edits.len() < edits.capacity() || self.make_room_for_edits(edits, 1) {
@@ -133,7 +132,7 @@ impl Growth {
         }
     }
 
-    /// Makes room for `more` edits; `false` where there is no memory.
+    /// Reserves memory for `more` edits; returns `false` if memory runs out.
     #[cold]
     pub(super) fn make_room_for_edits<T>(&mut self, edits: &mut Vec<T>, more: usize) -> bool {
         if self.stopped.is_none() && edits.try_reserve(more).is_err() {
@@ -142,15 +141,15 @@ impl Growth {
         self.stopped.is_none()
     }
 
-    /// Takes note that there was no memory for something.
+    /// Records that memory ran out.
     pub(super) fn give_up(&mut self) {
         self.stopped.get_or_insert(Stopped::Memory);
     }
 
-    /// Whether all of it is there and within the bound.
+    /// Checks that the text is complete and within the bound.
     ///
     /// # Errors
-    /// [`Error::Encode`] past the bound, [`Error::Memory`] where there was no memory.
+    /// [`Error::Encode`] past the bound, [`Error::Memory`] if memory ran out.
     pub(super) fn check(&self, text: &str) -> Result<()> {
         match self.stopped {
             None if text.len() <= self.bytes => Ok(()),
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refused_memory_and_the_bound_are_different_errors() {
+    fn memory_and_bound_give_different_errors() {
         let mut growth = Growth::of(1);
         let mut text = String::new();
         growth.push(&mut text, &"a".repeat(TIMES + EXTRA + 1));

@@ -1,12 +1,11 @@
-//! Replaces a literal string wherever it stands, as Hugging Face's `Replace` does with a string.
-//!
-//! Not for patterns: see [`super::Matches`].
+//! Replaces a literal string, as Hugging Face's `Replace` does with a string. [`super::Matches`]
+//! replaces patterns.
 
 use super::Rewrite;
 use crate::text::SPACE_MARK_STR;
 use crate::text::simd::{Level, Room};
 
-/// Replaces every occurrence of `pattern`; `false` when there is none.
+/// Replaces every occurrence of `pattern`; returns `false` if there is none.
 pub(super) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {
     match pattern.as_bytes() {
         [] => false,
@@ -16,7 +15,7 @@ pub(super) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out:
     }
 }
 
-/// Replaces `pattern` at these places.
+/// Replaces `pattern` at these offsets.
 fn at_each<R: Rewrite>(
     places: impl Iterator<Item = usize>,
     text: &str,
@@ -24,7 +23,7 @@ fn at_each<R: Rewrite>(
     content: &str,
     out: &mut R,
 ) -> bool {
-    // One byte for another leaves every boundary where it is.
+    // Replacing one byte by one byte moves no boundary.
     let substitutes = pattern.len() == 1 && content.len() == 1;
     let mut end = 0;
     for at in places {
@@ -43,8 +42,9 @@ fn at_each<R: Rewrite>(
     true
 }
 
-/// Writes the words of ASCII that a text begins with, and `▁` for the single spaces between them; returns how
-/// many bytes it took, none where the text begins otherwise, and whether spaces were among them.
+/// Copies the ASCII words at the start of `text` and writes `▁` for the single spaces between them.
+/// Returns how many bytes it read (0 if `text` begins with something else) and whether there were
+/// spaces.
 pub(crate) fn spell_words<R: Rewrite>(text: &[u8], room: &mut Room, out: &mut R) -> (usize, bool) {
     let (read, written) = Level::best().spell_spaces(text, room);
     match crate::text::from_utf8(&room[..written]) {
@@ -57,7 +57,7 @@ pub(crate) fn spell_words<R: Rewrite>(text: &[u8], room: &mut Room, out: &mut R)
     }
 }
 
-/// Writes each space as `▁`: those between words of ASCII many at a time, the others one by one.
+/// Writes each space as `▁`; in runs of ASCII words, many at a time.
 pub(crate) fn spell_spaces<R: Rewrite>(text: &str, out: &mut R) -> bool {
     let bytes = text.as_bytes();
     let mut room: Room = [0; size_of::<Room>()];
@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_occurrence_is_replaced(
+        fn replace_finds_every_occurrence(
             words in prop::collection::vec("[a-z.]{1,9}| {1,3}|[\n\té▁中]|[!-~]{40,90}", 0..90),
             pattern in " |a|b |  |é|",
             content in "▁|x|| |ab",

@@ -1,7 +1,8 @@
 //! `Matches`: a pattern whose matches are replaced, as Hugging Face's `Replace`
 //! does with a regular expression.
 //!
-//! The linear engine of `pattern` runs it, or the other one where it needs look-around.
+//! Runs on the linear engine of `pattern`, or on its backtracking engine if the pattern needs
+//! look-around.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::Rewrite;
 use crate::error::{Error, Result};
 use crate::text::pattern::{Pattern, StepBudget};
 
-/// A compiled pattern; equal to another when the pattern is.
+/// A compiled pattern. Two are equal if their patterns are equal strings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Matches {
@@ -49,16 +50,16 @@ impl Matches {
         Ok(Self { pattern })
     }
 
-    /// The pattern as it was given.
+    /// The pattern string.
     pub fn pattern(&self) -> &str {
         self.pattern.source()
     }
 
-    /// Replaces every match by `content`, which is put where one of nothing is; `false`
-    /// when there is none. In an empty text nothing is looked for.
+    /// Replaces every match by `content`; an empty match inserts it. Returns `false` if nothing
+    /// matches. An empty text never matches.
     ///
     /// # Errors
-    /// [`Error::Pattern`] for a text that is too much work.
+    /// [`Error::Pattern`] if the pattern needs too many steps on this text.
     pub(super) fn replace<R: Rewrite>(
         &self,
         text: &str,
@@ -90,7 +91,7 @@ mod tests {
     use crate::normalizer::Aligned;
 
     #[test]
-    fn matches_are_replaced_and_lead_back() {
+    fn replace_matches_keeps_alignment() {
         for (pattern, content, text, expected) in [
             (" {2,}", " ", "a  b   c d", Some("a b c d")),
             (" {2,}", "▁", "a b", None),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_does_not_compile_is_refused() {
+    fn invalid_pattern_is_refused() {
         assert!(matches!(Matches::new("("), Err(Error::Pattern { .. })));
     }
 }

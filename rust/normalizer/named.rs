@@ -1,6 +1,4 @@
-//! Names of normalizers, for options and messages.
-//!
-//! Files spell every step out; a name is for people.
+//! Names of normalizers, for options and messages. Files write every step in full instead.
 
 use super::{Bert, Charsmap, GoogleBert, Normalizer, SentencePiece, SentencePieceOptions};
 use crate::error::{Error, Result};
@@ -10,7 +8,7 @@ const fn bert(lowercase: bool) -> Normalizer {
     Normalizer::Bert(Bert { clean_text: true, handle_chinese_chars: true, strip_accents: None, lowercase })
 }
 
-/// Every normalizer that has a name.
+/// All named normalizers.
 static NAMED: [(&str, Normalizer); 12] = [
     ("hf-bert", bert(true)),
     ("hf-bert-cased", bert(false)),
@@ -26,7 +24,8 @@ static NAMED: [(&str, Normalizer); 12] = [
     ("nmt", Normalizer::Nmt),
 ];
 
-/// SentencePiece's: the name of its rules, and whether spaces at the ends and beside others go.
+/// Names with SentencePiece's rules: the normalizer, the rules, and whether extra spaces are
+/// removed.
 const SENTENCE_PIECE: [(&str, &str, bool); 6] = [
     ("sentencepiece", "identity", false),
     ("sentencepiece-collapse", "identity", true),
@@ -44,15 +43,15 @@ fn sentence_piece(rules: &str, remove_extra_whitespaces: bool) -> Result<Normali
 }
 
 impl Normalizer {
-    /// Names that [`Normalizer::from_name`] knows.
+    /// The names that [`Normalizer::from_name`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMED.iter().map(|(name, _)| *name).chain(SENTENCE_PIECE.map(|known| known.0))
     }
 
-    /// The normalizer of a name, or of several with `+` between, in order.
+    /// The normalizer with this name, or a sequence for several names joined by `+`.
     ///
     /// # Errors
-    /// [`Error::Option`] listing the names if there is none.
+    /// [`Error::Option`], which lists the names, for an unknown name.
     pub fn from_name(names: &str) -> Result<Self> {
         let mut steps = names.split('+').map(step).collect::<Result<Vec<_>>>()?;
         match (steps.pop(), steps.is_empty()) {
@@ -64,8 +63,8 @@ impl Normalizer {
         }
     }
 
-    /// The name, if it has one; that of a sequence of named steps has a `+`
-    /// between each two.
+    /// The name of this normalizer, if it has one. A sequence of named steps joins their names with
+    /// `+`.
     pub fn name(&self) -> Option<String> {
         if let Self::Sequence { normalizers } = self {
             let names: Option<Vec<String>> = normalizers.iter().map(Self::name).collect();
@@ -100,7 +99,7 @@ fn step(name: &str) -> Result<Normalizer> {
     })
 }
 
-/// What is said of a name that SentencePiece gives its rules.
+/// The advice for a name that is not ours but SentencePiece's.
 fn of_sentencepiece(name: &str) -> Option<String> {
     let by_rules = |(_, rules, collapses): &&(&str, &str, bool)| *rules == name && *collapses;
     SENTENCE_PIECE
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_inverse() {
+    fn names_round_trip() {
         for name in Normalizer::names().chain(["nfkc+lowercase", "strip+nfd+strip-accents"]) {
             assert_eq!(Normalizer::from_name(name).unwrap().name().as_deref(), Some(name));
         }

@@ -1,26 +1,27 @@
-//! `NormalFormRun`: a run of characters brought into a Unicode normal form (UAX #15), with where each came from.
+//! `NormalFormRun`: brings a run of characters into a Unicode normal form (UAX #15) and records
+//! where each came from.
 //!
-//! Decomposes, sorts marks and composes. Results take the characters of the run in order, a composite as many
-//! as went into it, whichever those are, and its span is that of the first: so does the reference, tokenizers
-//! 0.23. `ᄒ ᅡ ᆫ` become `한`, whose span is that of `ᄒ`; the other two become nothing. Linear except for the
-//! sorting of marks between two starters.
+//! Decomposes, sorts marks and composes. As in tokenizers 0.23, spans follow order, not identity:
+//! results take the source characters of the run in order, a composite takes as many as went into
+//! it, and its span is that of the first. `ᄒ ᅡ ᆫ` become `한` with the span of `ᄒ`; the other two
+//! become nothing. Linear except for sorting the marks between two starters.
 
 use super::rewrite::Rewrite;
 use crate::memory::{self, MakeRoom};
 
-/// The bytes that a character becomes, at most: three characters.
+/// The most bytes that a character may become: three characters.
 const MOST_IMAGE: usize = 12;
-/// Marks that are sorted in their place.
+/// Up to this many marks are sorted without reserving memory first.
 const FEW: usize = 1 << 10;
 
 struct Item {
     c: char,
     class: u8,
-    /// How many characters of the run it takes.
+    /// How many source characters it takes.
     takes: usize,
 }
 
-/// The buffers of one run after the other.
+/// The buffers of a run, reused for the next one.
 #[derive(Default)]
 pub(super) struct NormalFormRun {
     items: Vec<Item>,
@@ -28,15 +29,15 @@ pub(super) struct NormalFormRun {
     sources: Vec<(usize, bool)>,
     /// The sum of these lengths.
     source_len: usize,
-    /// What becomes of the run, and where the image of each of its characters ends.
+    /// The result of the run, and where the image of each of its characters ends.
     images: String,
     ends: Vec<usize>,
-    /// Whether there was no memory for some of it.
+    /// Whether memory ran out.
     is_short: bool,
 }
 
 impl NormalFormRun {
-    /// Begins another run.
+    /// Starts a new run.
     pub(super) fn clear(&mut self) {
         self.items.clear();
         self.sources.clear();
@@ -44,7 +45,7 @@ impl NormalFormRun {
         self.is_short = false;
     }
 
-    /// Takes the next character, with its parts and their combining classes.
+    /// Adds the next character, with its decomposition and the combining classes.
     pub(super) fn push(&mut self, c: char, parts: impl Iterator<Item = (char, u8)>) {
         self.push_source(c, true);
         let first = self.items.len();
@@ -56,7 +57,7 @@ impl NormalFormRun {
         }
     }
 
-    /// Takes the next character, which is left out.
+    /// Adds the next character, which becomes nothing.
     pub(super) fn skip(&mut self, c: char) {
         self.push_source(c, false);
     }
@@ -66,20 +67,20 @@ impl NormalFormRun {
         self.source_len += c.len_utf8();
     }
 
-    /// The bytes of the characters taken so far.
+    /// How many bytes the characters added so far have.
     pub(super) fn source_len(&self) -> usize {
         self.source_len
     }
 
-    /// Whether the results are these characters.
+    /// Whether the result equals these characters.
     pub(super) fn is(&self, chars: impl Iterator<Item = char>) -> bool {
         self.items.iter().map(|item| item.c).eq(chars)
     }
 
-    /// Puts marks in order of their classes.
+    /// Sorts marks by combining class.
     pub(super) fn sort(&mut self) {
         for marks in self.items.split_mut(|item| item.class == 0) {
-            // What sorting takes is asked for first.
+            // A stable sort allocates, so its memory is requested first.
             if marks.len() > FEW && memory::reserved::<Item>(marks.len()).is_err() {
                 self.is_short = true;
                 return;
@@ -88,7 +89,7 @@ impl NormalFormRun {
         }
     }
 
-    /// Joins what composes, after [`NormalFormRun::sort`].
+    /// Composes characters; call it after [`NormalFormRun::sort`].
     pub(super) fn compose(&mut self, compose: impl Fn(char, char) -> Option<char>) {
         let mut kept = 0;
         let mut starter: Option<usize> = None;
@@ -114,7 +115,7 @@ impl NormalFormRun {
         self.items.truncate(kept);
     }
 
-    /// Writes the run, whose source is `text`; `image` appends what becomes of a character.
+    /// Writes the run, whose source is `text`; `image` appends the result for a character.
     pub(super) fn write<R: Rewrite>(
         &mut self,
         text: &str,
@@ -134,7 +135,7 @@ impl NormalFormRun {
         for item in &*items {
             let source = if item.takes == 0 { taken.saturating_sub(1) } else { taken };
             taken += item.takes;
-            // The images of the sources before this one end here.
+            // The images that belong to sources before this one end here.
             ends.resize(source.max(ends.len()), images.len());
             image(item.c, images);
         }
@@ -163,7 +164,7 @@ mod tests {
     use crate::normalizer::Aligned;
     use crate::normalizer::frozen::{class, compose, jamo};
 
-    /// What a run becomes, and the source of each character of it.
+    /// The result for a text, and the source of each of its characters.
     fn normal_form(text: &str, composes: bool) -> (String, Vec<String>) {
         let mut run = NormalFormRun::default();
         for c in text.chars() {
@@ -184,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn results_take_the_sources_in_order() {
+    fn results_take_sources_in_order() {
         for (text, composes, expected, sources) in [
             ("a\u{301}", true, "á", &["a"][..]),
             ("a\u{301}", false, "a\u{301}", &["a", "\u{301}"]),
-            // The cedilla, class 202, comes before the acute, class 230, and takes the place of it.
+            // The cedilla (class 202) is sorted before the acute (class 230) and takes its source.
             ("a\u{301}\u{327}", false, "a\u{327}\u{301}", &["a", "\u{301}", "\u{327}"]),
             ("a\u{301}\u{327}", true, "á\u{327}", &["a", "\u{327}"]),
             ("ᄒ\u{1161}\u{11AB}", true, "한", &["ᄒ"]),
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_becomes_nothing() {
+    fn skipped_characters_become_nothing() {
         let mut run = NormalFormRun::default();
         run.push('a', std::iter::once(('a', 0)));
         run.skip('\u{200B}');

@@ -1,8 +1,7 @@
 //! `PointMap`: a number for each code point, in two stages.
 //!
-//! Made at run time from the frozen lists in the files of tables, which
-//! are short to check in but slow to search. Equal blocks are kept once, so the
-//! large scripts that share a value cost nothing.
+//! Built at run time from the lists in `tables.rs`, which are short to check in but slow to search.
+//! Equal blocks are stored once, so large scripts with a single value cost almost nothing.
 
 use std::collections::HashMap;
 
@@ -10,7 +9,7 @@ const SHIFT: u32 = 7;
 const BLOCK: usize = 1 << SHIFT;
 const N_BLOCKS: usize = 0x11_0000 >> SHIFT;
 
-/// A total map from code points to numbers; 0 where nothing was said.
+/// A total map from code points to numbers; 0 by default.
 pub(super) struct PointMap {
     blocks: Box<[u16; N_BLOCKS]>,
     values: Vec<u32>,
@@ -48,8 +47,8 @@ impl PointMap {
         Self::from_runs(runs.iter().map(|&(first, last)| (first, last, 1)))
     }
 
-    /// A map that is a function of others: `value` is asked for one block of
-    /// those in which they agree.
+    /// A map whose `value` depends only on the values of `maps`. It is computed for one block of code
+    /// points for each combination of their blocks.
     pub(super) fn combined(maps: &[&Self], value: impl Fn(u32) -> u32) -> Self {
         let mut map = Self::blank();
         let mut seen = HashMap::from([([0; BLOCK], 0)]);
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_found_again() {
+    fn runs_round_trip() {
         let runs = [(0, 0, 9), (5, 700, 1), (701, 701, 2), (0x3_0000, 0x10_FFFF, 3)];
         let map = PointMap::from_runs(runs);
         let both = PointMap::combined(&[&map], |point| map.get(point) * 2);

@@ -1,10 +1,9 @@
 //! `Precompiled`: the rules of a SentencePiece file as Hugging Face reads them.
 //!
-//! By grapheme, not by longest match: a grapheme of less than six bytes that
-//! begins with what a rule replaces is replaced whole by the *shortest* such
-//! rule, so marks after it may vanish; else each of its characters is, by
-//! itself. Graphemes are those of the Unicode version that tokenizers 0.23.3
-//! is built with ([`crate::text::unicode::graphemes`]).
+//! Hugging Face goes by grapheme, not by longest match. If a grapheme of less than six bytes begins
+//! with the string of a rule, the *shortest* such rule replaces the whole grapheme, so marks after
+//! it may vanish. Otherwise each character of the grapheme is looked up alone. Graphemes follow the
+//! Unicode version that tokenizers 0.23.3 is built with ([`crate::text::unicode::graphemes`]).
 
 use std::ops::RangeInclusive;
 
@@ -14,11 +13,11 @@ use super::Rewrite;
 use super::charsmap::Charsmap;
 use crate::text::unicode::graphemes::Graphemes;
 
-/// Graphemes of this many bytes and more are not looked up whole.
+/// Graphemes with at least this many bytes are looked up only by character.
 const LONG_GRAPHEME: usize = 6;
-/// The ASCII characters that are seen, and the space; hardly a file has rules for them.
+/// Printable ASCII, with the space. Few files have rules for it.
 const PRINTED: RangeInclusive<u8> = b' '..=b'~';
-/// So many bytes are compared at once.
+/// How many bytes are compared at once.
 const AT_ONCE: usize = 32;
 
 /// The rules of a SentencePiece file as Hugging Face reads them.
@@ -48,7 +47,7 @@ impl Precompiled {
                 at = run_end;
                 continue;
             }
-            // ASCII characters are graphemes of their own, except for CR LF.
+            // Each ASCII character is a grapheme, except that CR LF is one.
             let end = stretch_end(text, at);
             if end - at == 1 {
                 changed |= self.grapheme(&text[at..end], out);
@@ -86,13 +85,13 @@ impl Precompiled {
         changed
     }
 
-    /// The end of the ideographs at `at`, where a grapheme begins, that no rule touches and that are graphemes
-    /// of their own.
+    /// The end of the run of ideographs at `at` that no rule changes and that are each a grapheme.
+    /// A grapheme must begin at `at`.
     fn inert_ideographs_end(&self, text: &str, at: usize) -> usize {
         let (mut end, mut last) = (at, at);
         for c in text[at..].chars() {
             if !is_ideograph(c) || self.charsmap.may_begin(c) {
-                // A mark belongs to the last one.
+                // If a mark follows, it belongs to the last ideograph.
                 return if is_plain(c) { end } else { last };
             }
             (last, end) = (end, end + c.len_utf8());
@@ -100,13 +99,13 @@ impl Precompiled {
         end
     }
 
-    /// The end of the ASCII text at `at` that no rule touches.
+    /// The end of the ASCII text at `at` that no rule changes.
     fn inert_end(&self, bytes: &[u8], at: usize) -> usize {
         let inert = self.charsmap.inert();
         let is_inert = |byte: u8| inert[usize::from(byte)] && byte != b'\r';
         let mut run = at;
         if PRINTED.fold(true, |all, byte| all & inert[usize::from(byte)]) {
-            // Many at once, which one comparison of bounds allows.
+            // Compares many bytes at once with the bounds of the printable range.
             while let Some(bytes) = bytes.get(run..).and_then(<[u8]>::first_chunk::<AT_ONCE>)
                 && bytes.iter().fold(true, |all, byte| all & PRINTED.contains(byte))
             {
@@ -115,13 +114,13 @@ impl Precompiled {
         }
         let end =
             bytes[run..].iter().position(|&byte| !is_inert(byte)).map_or(bytes.len(), |rest| run + rest);
-        // A mark may follow that belongs to the last character.
+        // The next character may be a mark that belongs to the last ASCII character.
         if bytes.get(end).is_some_and(|byte| *byte >= 128) { end.saturating_sub(1).max(at) } else { end }
     }
 }
 
-/// Whether a character is a grapheme of its own unless a mark follows it or a prefix is in front, and so next to
-/// another such character, except for CR LF: ASCII and the ideographs from U+4E00 to U+9FFF.
+/// Whether a character next to another such character is always a grapheme, unless a mark follows
+/// or a prefix precedes it. True for ASCII (except CR LF) and the ideographs from U+4E00 to U+9FFF.
 fn is_plain(c: char) -> bool {
     c.is_ascii() || is_ideograph(c)
 }
@@ -130,7 +129,7 @@ fn is_ideograph(c: char) -> bool {
     ('\u{4E00}'..='\u{9FFF}').contains(&c)
 }
 
-/// The end of a stretch that ends where a grapheme does: between two plain characters.
+/// The end of a stretch that ends at a grapheme boundary: between two plain characters.
 fn stretch_end(text: &str, at: usize) -> usize {
     let mut before = None;
     for (n, c) in text[at..].char_indices() {
@@ -151,7 +150,7 @@ mod tests {
     use super::*;
     use crate::normalizer::Normalizer;
 
-    /// Every grapheme looked up, then every character.
+    /// Reference implementation: looks up every grapheme, then every character.
     fn by_grapheme(charsmap: &Charsmap, text: &str) -> String {
         let mut out = String::new();
         for grapheme in Graphemes::of(text) {
@@ -171,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shortcuts_change_nothing(
+        fn fast_paths_equal_the_reference_implementation(
             text in "([ab \r\n]|[一字\u{9FFF}語]{1,3}|[，。ＡﬁÅ豈가]|[\u{301}\u{200D}\u{FE0F}\u{600}\u{0E33}👨ᄀ]){0,30}"
         ) {
             for name in ["nmt_nfkc", "nfkc"] {

@@ -1,30 +1,29 @@
-//! `Rewrite`: where a rewritten text goes, step by step through the old one, and
-//! `Plain`, which keeps no alignment.
+//! `Rewrite`: the output of a normalization step, and `Plain`, which keeps no alignment.
 
 use super::growth::Growth;
 use crate::error::Result;
 
-/// Where a rewritten text goes, step by step through the old one.
+/// The output of a normalization step, which reads the old text in order and copies, replaces and inserts.
 ///
-/// A rewriter is written once against this; whether it keeps the alignment is
-/// the choice of the caller: [`Aligned`](super::Aligned) does, `Plain` does not.
+/// Each step is written once against this trait; the caller decides whether the alignment is kept:
+/// [`Aligned`](super::Aligned) keeps it, `Plain` does not.
 pub trait Rewrite {
-    /// Whether it is kept which bytes of the old text each byte comes from.
+    /// Whether the alignment with the old text is kept.
     const KEEPS_ALIGNMENT: bool = true;
 
-    /// Takes the next `unchanged.len()` bytes of the old text over.
+    /// Copies `unchanged`, the next bytes of the old text.
     fn copy(&mut self, unchanged: &str);
 
-    /// Puts `content` instead of the next `old_len` bytes of the old text.
+    /// Replaces the next `old_len` bytes of the old text by `content`.
     fn replace(&mut self, old_len: usize, content: &str);
 
-    /// Puts `content` before the next byte of the old text.
+    /// Inserts `content` before the next byte of the old text.
     fn insert(&mut self, content: &str) {
         self.replace(0, content);
     }
 
-    /// Puts `content` instead of a match, and lets it come from the last character, as
-    /// tokenizers does.
+    /// Replaces a match by `content`, which gets the span of the last character of the match, as in
+    /// Hugging Face.
     fn replace_match(&mut self, found: &str, content: &str) {
         let last = found.char_indices().next_back().map_or(0, |(at, _)| at);
         if Self::KEEPS_ALIGNMENT && last > 0 && !content.is_empty() {
@@ -35,26 +34,26 @@ pub trait Rewrite {
         }
     }
 
-    /// Puts `content`, one character, instead of one of the same length.
+    /// Replaces a character by `content`, one character of the same length.
     fn substitute(&mut self, content: &str) {
-        // Every boundary stays where it is, as in a copy.
+        // All boundaries stay, as in a copy.
         self.copy(content);
     }
 
-    /// As [`Rewrite::copy`], with ASCII letters in lower case.
+    /// Copies `unchanged` with ASCII letters in lower case.
     fn copy_lowering_ascii(&mut self, unchanged: &str);
 
     /// Replaces the next `old_len` bytes by `content` between two spaces.
     fn replace_padded(&mut self, old_len: usize, content: &str);
 
-    /// Makes room for `len` bytes.
+    /// Reserves memory for `len` bytes.
     fn reserve(&mut self, len: usize);
 
-    /// Takes note that there was no memory to make what comes next.
+    /// Records that memory ran out, so that the text is incomplete.
     fn give_up(&mut self);
 }
 
-/// A text built from an old one that may grow so far, without the alignment.
+/// A rewritten text of bounded length, without its alignment.
 #[derive(Default)]
 pub(crate) struct Plain {
     text: String,
@@ -69,7 +68,7 @@ impl Plain {
     /// The text.
     ///
     /// # Errors
-    /// [`crate::Error::Encode`] past the bound, [`crate::Error::Memory`] where there is none.
+    /// [`crate::Error::Encode`] past the bound, [`crate::Error::Memory`] if memory ran out.
     pub(crate) fn checked(self) -> Result<String> {
         self.growth.check(&self.text)?;
         Ok(self.text)

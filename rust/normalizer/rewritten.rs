@@ -1,9 +1,9 @@
-//! `Rewritten`: a text as a step left or changed it, with the alignment where it is wanted.
+//! `Rewritten`: the result of a step, with the alignment if the caller needs spans.
 
 use super::{Aligned, Alignment};
 use crate::error::Result;
 
-/// A text as a step rewrote it, with the alignment if spans are wanted.
+/// The result of a step, with the alignment if the caller needs spans.
 pub(crate) enum Rewritten {
     Unchanged,
     Plain(String),
@@ -11,7 +11,7 @@ pub(crate) enum Rewritten {
 }
 
 impl Rewritten {
-    /// Takes what the step gives: an `Aligned` for spans, else text alone.
+    /// Runs the form of the step that the caller needs: `aligned` for spans, else `plain`.
     ///
     /// # Errors
     /// That of the step.
@@ -32,7 +32,7 @@ impl Rewritten {
         }
     }
 
-    /// The new text, if there is one.
+    /// The new text, if the step changed anything.
     pub(crate) fn into_changed(self) -> Option<String> {
         match self {
             Self::Unchanged => None,
@@ -47,8 +47,9 @@ impl Rewritten {
             Self::Unchanged | Self::Plain(_) => None,
         }
     }
-    /// Where a place comes from, if the alignment was wanted.
-    pub(crate) fn origin(&self, place: usize) -> usize {
-        self.alignment().map_or(place, |mut alignment| alignment.to_original(place..place + 1).start)
+
+    /// The offset in the original of the byte at `at`; `at` itself without an alignment.
+    pub(crate) fn origin(&self, at: usize) -> usize {
+        self.alignment().map_or(at, |mut alignment| alignment.to_original(at..at + 1).start)
     }
 }

@@ -1,11 +1,10 @@
-//! `SentencePiece`: a text as SentencePiece 0.2 sees it.
+//! `SentencePiece`: normalizes a text as SentencePiece 0.2 does. (`precompiled` applies the same
+//! rules as Hugging Face does.)
 //!
-//! Rules are applied from left to right, the longest match first, symbols of
-//! the user's before all; then spaces at the ends and beside others go, one is
-//! put in front, and each is written as `▁`, as far as the file asks for it.
-//! One pass; ASCII text that no rule touches is copied in runs.
-//!
-//! Not the reading of the same rules by Hugging Face: that is `precompiled`.
+//! Applies rules from left to right, longest match first; user-defined symbols take precedence.
+//! Then, as the options say, it removes spaces at the ends and repeated spaces, inserts a space
+//! before the text, and writes each space as `▁`. All in one pass; ASCII text that no rule touches
+//! is copied in runs.
 
 mod pass;
 
@@ -23,20 +22,20 @@ use crate::text::simd::{Level, Room};
 use crate::text::trie::Trie;
 use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
-/// What a normalizer does, as its file has it.
+/// The options of a normalizer, as a SentencePiece file stores them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SentencePieceOptions {
     /// The rules.
     pub charsmap: Charsmap,
-    /// Whether a space is put before a text.
+    /// Whether a space is inserted before a text.
     pub add_dummy_prefix: bool,
-    /// Whether spaces at the ends of a text and beside others go.
+    /// Whether spaces at the ends of a text and repeated spaces are removed.
     pub remove_extra_whitespaces: bool,
     /// Whether a space is written as `▁`.
     pub escape_whitespaces: bool,
-    /// Whether the space is put after the text, not before.
+    /// Whether the space is inserted after the text instead of before it.
     pub treat_whitespace_as_suffix: bool,
     /// Strings to which no rule applies.
     pub user_defined: Vec<String>,
@@ -56,12 +55,12 @@ impl Default for SentencePieceOptions {
 }
 
 impl SentencePieceOptions {
-    /// What a space is written as.
+    /// What is written for a space.
     fn mark(&self) -> &'static str {
         if self.escape_whitespaces { SPACE_MARK_STR } else { " " }
     }
 
-    /// The name of the rules, as files have it.
+    /// The name of the rules, as files store it.
     pub fn rules_name(&self) -> &'static str {
         self.charsmap.name().unwrap_or("user_defined")
     }
@@ -74,16 +73,16 @@ pub struct SentencePiece {
     options: SentencePieceOptions,
     /// The user-defined pieces.
     symbols: Arc<Trie>,
-    /// Which bytes one of them begins with.
+    /// The bytes that a user-defined piece may begin with.
     begins_symbol: AsciiSet,
-    /// Bytes that stay what they are while ASCII follows, spaces excepted.
+    /// Bytes, except spaces, that are copied while ASCII follows.
     plain: AsciiSet,
-    /// Whether no rule touches a space between such bytes.
+    /// Whether no rule changes a space between plain bytes.
     spaces_are_plain: bool,
-    /// Whether all of ASCII that is printed is such, and a space is written as `▁`.
+    /// Whether all printable ASCII is plain and a space is written as `▁`.
     words_are_plain: bool,
-    /// Whether a text it gets begins where the whole does, and ends there: else it gets
-    /// parts, cut before a space that stands behind a letter.
+    /// Whether the texts it gets begin where the whole text does, and end where it does. Otherwise
+    /// they are parts, cut before a space that follows a letter.
     begins: bool,
     ends: bool,
 }
@@ -92,7 +91,7 @@ impl SentencePiece {
     /// A normalizer with these options.
     ///
     /// # Errors
-    /// [`Error::Format`] for too many user-defined strings for memory.
+    /// [`Error::Format`] if user-defined strings do not fit into memory.
     pub fn new(options: SentencePieceOptions) -> Result<Self> {
         let strings = options.user_defined.iter().filter(|text| !text.is_empty());
         let symbols = Trie::new(strings.clone().map(|text| (text.as_bytes(), 0)).collect())?;
@@ -117,8 +116,8 @@ impl SentencePiece {
         })
     }
 
-    /// This one for parts of a text, each but the first cut off before a space, behind
-    /// one of [`SentencePiece::copied_by_themselves`].
+    /// The normalizer for a part of a text. All parts but the first begin with a space, and the
+    /// byte before it is one of [`SentencePiece::always_copied`].
     pub(super) fn part(&self, begins: bool, ends: bool) -> Self {
         Self { begins, ends, ..self.clone() }
     }
@@ -128,14 +127,14 @@ impl SentencePiece {
         self.spaces_are_plain
     }
 
-    /// What a space is written as.
+    /// What is written for a space.
     pub(super) fn mark(&self) -> &'static str {
         self.options.mark()
     }
 
-    /// The bytes that are copied as they are if ASCII follows, whatever stands before
-    /// them: no rule, and no user-defined string, begins with one or continues one.
-    pub(super) fn copied_by_themselves(&self) -> AsciiSet {
+    /// The bytes that are copied whenever ASCII follows, whatever precedes them. No rule and no
+    /// user-defined string contains one after its first byte.
+    pub(super) fn always_copied(&self) -> AsciiSet {
         let inner = self.options.charsmap.inner();
         let mut copied = std::array::from_fn(|byte| self.plain[byte] && !inner[byte]);
         let strings = self.options.user_defined.iter().filter_map(|text| text.as_bytes().get(1..));
@@ -143,13 +142,12 @@ impl SentencePiece {
         copied
     }
 
-    /// What it does.
+    /// The options.
     pub fn options(&self) -> &SentencePieceOptions {
         &self.options
     }
 
-    /// The normalized form of bytes: each that is not UTF-8 becomes U+FFFD, to
-    /// which no rule applies.
+    /// Normalizes bytes. Each byte that is not UTF-8 becomes U+FFFD, to which no rule applies.
     ///
     /// # Errors
     /// As [`super::Normalizer::normalize`].
@@ -185,7 +183,7 @@ impl SentencePiece {
         if text.is_empty() {
             return false;
         }
-        // A space is a mark of three bytes; in English every sixth byte is one.
+        // A space becomes a mark of three bytes; in English about every sixth byte is a space.
         out.reserve(text.len() + text.len() / 2);
         let begin = if self.begins { Pass::new } else { Pass::inside };
         let mut pass = begin(&self.options, out);
@@ -221,7 +219,7 @@ impl SentencePiece {
             }
             pass.copy(&text[at..run_end]);
             at = run_end;
-            // One space between two words stays whatever follows them.
+            // A single space between two words stays, whatever follows the second word.
             if self.spaces_are_plain && text.as_bytes().get(at) == Some(&b' ') && is_plain(at + 1) {
                 pass.out.replace(1, pass.mark);
                 at += 1;
@@ -229,7 +227,7 @@ impl SentencePiece {
         }
     }
 
-    /// The end of the text at `at` that is copied as it is, without spaces.
+    /// The end of the text at `at` that is copied, without spaces.
     fn run_end(&self, text: &str, at: usize) -> usize {
         let bytes = text.as_bytes();
         let mut end = at;
@@ -240,7 +238,7 @@ impl SentencePiece {
             }
             match bytes.get(ascii_end) {
                 Some(128..) if !self.options.charsmap.is_empty() => {
-                    // The character before may go together with what follows.
+                    // The last character may combine with what follows.
                     if ascii_end > end {
                         return (ascii_end - 1).max(at);
                     }
@@ -260,7 +258,7 @@ impl SentencePiece {
         }
     }
 
-    /// Normalizes what `text` begins with; returns its length.
+    /// Normalizes the first rule, symbol or character of `text`; returns its length.
     fn feed_one<R: Rewrite>(&self, text: &str, pass: &mut Pass<'_, R>) -> usize {
         let bytes = text.as_bytes();
         if self.begins_symbol[usize::from(bytes[0])]

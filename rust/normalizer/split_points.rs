@@ -1,51 +1,49 @@
-//! What steps do around a split point: a single blank between words of ASCII letters and
-//! digits, where a text is cut in two that are normalized apart.
+//! Decides whether normalization steps allow cutting a text at a split point, so that both parts
+//! can be normalized separately. A split point is a single blank between words of ASCII letters and
+//! digits.
 //!
-//! The right part begins with the blank. On each side of it stand [`Surroundings::reach`]
-//! letters or digits; what steps do to them is put one in the place of another, but
-//! for the outermost: a step that looks beyond a character may take one on each side.
-//! A step allows the cut if what it makes of the text is what it makes of the left part
-//! and of the right one, one after the other; if it does so only without what it does at
-//! the ends of a text, the parts get it without that. Each rule is proved where it
-//! stands. What nothing is known of allows no cut.
+//! The right part begins with the blank. At least [`Surroundings::reach`] letters or digits must be
+//! on each side of the blank. Steps may only replace them one by one, except for the outermost: a
+//! step that looks beyond a character may consume one on each side. A step allows the cut if
+//! normalizing the whole text equals normalizing both parts and joining the results. If that holds
+//! only without what the step does at the ends of a text, the parts get a variant without it. Each
+//! rule is proved next to its code. An unknown step allows no cut.
 
 use super::charsmap::AsciiSet;
 use super::{Normalizer, SentencePiece};
 use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
-/// What stands around a split point after some steps.
+/// What surrounds a split point after some steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
-    /// What each ASCII letter or digit has become, which is one; `None`: it may not
-    /// stand there.
+    /// What each ASCII letter or digit has become, one byte; `None` if it must not occur there.
     images: [Option<u8>; 128],
-    /// What the blank has become: itself, or `▁`.
+    /// What the blank has become: still a space, or `▁`.
     pub(crate) blank: char,
-    /// How many letters or digits must stand on each side, so that one is left.
+    /// How many letters or digits must be on each side, so that at least one survives all steps.
     pub(crate) reach: usize,
 }
 
 impl Surroundings {
-    /// Any letters and digits, and a blank.
+    /// The start: any letters and digits around a blank.
     pub(crate) fn new() -> Self {
         let image = |byte: usize| Some(byte as u8).filter(u8::is_ascii_alphanumeric);
         Self { images: std::array::from_fn(image), blank: ' ', reach: 1 }
     }
 
-    /// Leaves only those whose image holds.
+    /// Keeps only the letters whose image satisfies `holds`.
     pub(crate) fn retain(&mut self, holds: impl Fn(u8) -> bool) {
         for image in &mut self.images {
             *image = image.filter(|&image| holds(image));
         }
     }
 
-    /// The bytes that may stand beside the blank.
+    /// The bytes that may be adjacent to the blank.
     pub(crate) fn letters(&self) -> AsciiSet {
         std::array::from_fn(|byte| self.images.get(byte).is_some_and(Option::is_some))
     }
 
-    /// Takes note that a step puts `content` instead of the blank; `None` where that
-    /// is not a blank.
+    /// Records that a step replaces the blank by `content`; `None` if that is not a blank either.
     fn replace_blank(&mut self, content: &str) -> Option<()> {
         self.blank = match content {
             " " => ' ',
@@ -56,14 +54,14 @@ impl Surroundings {
     }
 }
 
-/// Steps as they act on the parts of a text that is cut at split points.
+/// The steps to apply to the parts of a text that is cut at split points.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartSteps {
-    /// On the part with which the text begins.
+    /// For the part at the start of the text.
     pub(crate) first: Vec<Normalizer>,
-    /// On those with neither end of the text.
+    /// For the parts in the middle.
     pub(crate) inner: Vec<Normalizer>,
-    /// On that with which it ends.
+    /// For the part at the end of the text.
     pub(crate) last: Vec<Normalizer>,
 }
 
@@ -76,20 +74,20 @@ impl PartSteps {
 }
 
 impl Normalizer {
-    /// Appends what this does to the parts of a text that is cut at split points, and leaves in
-    /// `window` what has become of the letters beside one and of the blank. `None` where
-    /// a text may not be cut so.
+    /// Appends this step, adapted to parts, to `parts`, and updates `window`: what the letters and
+    /// the blank at a split point become. `None` if the step does not allow the cut.
     pub(crate) fn at_split_points(&self, window: &mut Surroundings, parts: &mut PartSteps) -> Option<()> {
         match self {
             Self::Sequence { normalizers } => {
                 return normalizers.iter().try_for_each(|step| step.at_split_points(window, parts));
             }
-            // No part is empty: the window is in it.
+            // No part is empty, because each contains the window. So only the first part gets the
+            // prefix.
             Self::Prepend { .. } => {
                 parts.first.push(self.clone());
                 return Some(());
             }
-            // It stops before the letters of the window.
+            // Stripping stops before the letters of the window.
             Self::Strip { left, right } => {
                 parts.first.push(Self::Strip { left: *left, right: false });
                 parts.last.push(Self::Strip { left: false, right: *right });
@@ -97,14 +95,15 @@ impl Normalizer {
             }
             Self::SentencePiece(whole) => return sentencepiece_at_split_points(whole, window, parts),
             Self::Replace { pattern, content } => replace_at_split_points(pattern, content, window)?,
-            // Between a letter and a letter stands one blank; so these match it alone, or not.
+            // There is exactly one blank between two letters, so these patterns match that blank
+            // alone or not at all.
             Self::ReplaceMatches { pattern, content } => match (pattern.pattern(), window.blank) {
                 (" +", ' ') => window.replace_blank(content)?,
                 (" +", _) | (" {2,}", _) => {}
                 _ => return None,
             },
-            // A letter before a blank, the blank, and a letter before a letter are graphemes
-            // of their own, each looked up by itself.
+            // A letter before a blank, the blank, and a letter before a letter are each a grapheme,
+            // which is looked up alone.
             Self::Precompiled(rules) => {
                 let inert = rules.charsmap.inert();
                 if window.blank != ' ' || !inert[usize::from(b' ')] {
@@ -113,9 +112,9 @@ impl Normalizer {
                 window.retain(|image| inert[usize::from(image)]);
                 window.reach += 1;
             }
-            // ASCII and `▁` stay what they are, and join nothing that stands before them.
+            // ASCII and `▁` never change and never compose with a character before them.
             Self::Nfc | Self::Nfd | Self::Nfkc | Self::Nfkd => window.reach += 1,
-            // These look at one character at a time.
+            // These steps look at one character at a time.
             Self::StripAccents => {}
             Self::Lowercase => {
                 for image in window.images.iter_mut().flatten() {
@@ -123,7 +122,7 @@ impl Normalizer {
                 }
             }
             Self::Nmt => window.blank = ' ',
-            // BERT's has rules of its own: see `Pipeline::safe_cut`.
+            // BERT has its own rules: see `Pipeline::safe_cut`.
             Self::Bert(_) | Self::GoogleBert(_) => return None,
         }
         parts.push_everywhere(self);
@@ -131,19 +130,20 @@ impl Normalizer {
     }
 }
 
-/// Matches of a literal lie on one side if none holds a letter of the window or the blank.
+/// Every match is on one side if the literal contains neither a letter of the window nor the blank.
 fn replace_at_split_points(pattern: &str, content: &str, window: &mut Surroundings) -> Option<()> {
     let mut chars = pattern.chars();
     if chars.next() == Some(window.blank) && chars.clone().all(|c| c == window.blank) {
-        // Of more than one blank none matches between two letters.
+        // A pattern of several blanks never matches between two letters.
         return if chars.next().is_none() { window.replace_blank(content) } else { Some(()) };
     }
     let is_there = |c: char| c == window.blank || c.is_ascii_alphanumeric();
     (!pattern.contains(is_there)).then_some(())
 }
 
-/// A letter that begins no rule which ASCII may continue and stands inside none is copied
-/// by itself, whatever was before it; the pass is then where `SentencePiece::inside` begins.
+/// A letter is copied, whatever precedes it, if no rule that begins with it may continue in ASCII
+/// and no rule contains it after its first byte. After it the pass is in the state of
+/// `Pass::inside`.
 fn sentencepiece_at_split_points(
     whole: &SentencePiece,
     window: &mut Surroundings,
@@ -152,7 +152,7 @@ fn sentencepiece_at_split_points(
     if window.blank != ' ' || !whole.keeps_spaces() {
         return None;
     }
-    let copied = whole.copied_by_themselves();
+    let copied = whole.always_copied();
     window.retain(|image| copied[usize::from(image)]);
     window.replace_blank(whole.mark())?;
     window.reach += 1;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_says_whether_it_acts_on_each_side_alone() {
+    fn steps_allow_cuts_only_where_both_sides_are_independent() {
         let cases = [
             (replace(" ", "▁"), Some('▁')),
             (replace("  ", "x"), Some(' ')),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_those_of_the_text() {
+    fn only_the_end_parts_get_steps_at_the_ends() {
         let steps = vec![
             Normalizer::Prepend { prepend: "▁".into() },
             Normalizer::Lowercase,

@@ -1,9 +1,9 @@
-//! Steps, sequences and the bound of what they may make.
+//! Steps, sequences, and the bound on the length of their results.
 
 use super::*;
 
 #[test]
-fn llama_steps_keep_their_way_back() {
+fn llama_steps_keep_alignment() {
     let normalizer = Normalizer::Sequence {
         normalizers: vec![
             Normalizer::Prepend { prepend: "▁".into() },
@@ -18,14 +18,14 @@ fn llama_steps_keep_their_way_back() {
     assert!(normalizer.normalize("").unwrap().is_none());
 }
 
-/// A step that puts `content` instead of each `h`, `n` times over.
+/// A sequence that replaces each `h` by `content`, `n` times.
 fn replacing(n: usize, content: &str) -> Normalizer {
     let step = Normalizer::Replace { pattern: "h".into(), content: content.into() };
     Normalizer::Sequence { normalizers: vec![step; n] }
 }
 
 #[test]
-fn growth_is_bounded_at_every_step() {
+fn growth_is_bounded_after_every_step() {
     let matches = |pattern: &str, content: &str| Normalizer::ReplaceMatches {
         pattern: Matches::new(pattern).unwrap(),
         content: content.into(),
@@ -53,7 +53,7 @@ fn growth_is_bounded_at_every_step() {
 }
 
 #[test]
-fn known_normalizers_are_far_from_the_bound() {
+fn known_normalizers_stay_far_below_the_bound() {
     let text = "\u{FDFA}".repeat(1000);
     for name in ["nfkd", "nfkc+lowercase", "nfkd+strip-accents+hf-bert", "nfkd+sentencepiece"] {
         let normalizer = Normalizer::from_name(name).unwrap();
@@ -61,21 +61,21 @@ fn known_normalizers_are_far_from_the_bound() {
         assert!(plain.len() > 10 * text.len() && plain.len() < 16 * text.len(), "{name}: {}", plain.len());
         assert_eq!(normalizer.normalize(&text).unwrap().unwrap().text, plain);
     }
-    // Four doublings are 16 times; what is put before a short text is allowed.
+    // Four doublings reach 16 times. An insertion before a short text is allowed in addition.
     assert_eq!(replacing(4, "hh").normalize_text("hhh").unwrap().unwrap().len(), 48);
     let prefix = Normalizer::Prepend { prepend: "x".repeat(64) };
     assert_eq!(prefix.normalize("h").unwrap().unwrap().text.len(), 65);
 }
 
 #[test]
-fn what_all_steps_read_is_bounded() {
+fn total_reading_of_all_steps_is_bounded() {
     let text = "ab".repeat(1000);
     let steps = |n: usize| {
         let mut normalizers = vec![Normalizer::Replace { pattern: "b".into(), content: "bbb".into() }];
         normalizers.extend(vec![Normalizer::Lowercase; n]);
         Normalizer::Sequence { normalizers }
     };
-    // Once the text, then twice the text: 63 times 2 and 1 fit into 128.
+    // The first step reads the text once, 63 steps read twice its length: 127 of 128 times.
     for n in [0, 63] {
         assert_eq!(steps(n).normalize_text(&text).unwrap().unwrap().len(), 4000, "{n}");
     }
@@ -85,7 +85,7 @@ fn what_all_steps_read_is_bounded() {
 }
 
 #[test]
-fn patterns_in_a_row_are_few() {
+fn number_of_patterns_is_bounded() {
     let step = r#"{"type":"ReplaceMatches","pattern":"\\w{20}","content":""}"#;
     for (n, is_read) in [(0, true), (16, true), (17, false), (5000, false)] {
         let list = vec![step; n].join(",");

@@ -1,7 +1,7 @@
 //! Words and single punctuation characters, as BERT splits.
 //!
-//! White space is in no piece. Punctuation is what tokenizers 0.23 takes for
-//! it (a table of Unicode 8), not what Google's Python takes.
+//! White space is in no piece. Punctuation follows tokenizers 0.23 (a table of Unicode 8), not
+//! Google's Python code.
 
 use crate::text::simd::{Block, Places, Window, Words, long};
 use crate::{
@@ -19,7 +19,7 @@ impl Words for Bert {
     }
 }
 
-/// Words start where they do, punctuation at each character.
+/// Pieces start at the start of words and at each punctuation character.
 #[inline(always)]
 pub(super) fn places<B: Block>(window: &Window<'_, B>, look_up: impl Fn(&[u8], usize) -> Flags) -> Places {
     let block = &window.block;
@@ -30,7 +30,7 @@ pub(super) fn places<B: Block>(window: &Window<'_, B>, look_up: impl Fn(&[u8], u
     Places::of_words(spaces, punctuation, shape)
 }
 
-/// End of the piece that starts at `start`, which is not white space.
+/// The end of the piece that starts at `start`, which must not be white space.
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     match flags_at(bytes, start) {
@@ -41,8 +41,8 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
 
 /// Whether a text may be cut between these two characters.
 ///
-/// Characters stay together only when neither is white space or punctuation,
-/// and that is decided by each alone.
+/// Characters stay together only if neither is white space or punctuation, which depends on each
+/// character alone.
 pub(super) fn cut_between(before: char, after: char) -> bool {
     (flags(before) | flags(after)) & (SPACE | BERT_PUNCTUATION) != 0
 }

@@ -1,8 +1,8 @@
 //! Runs of white space: the last alternatives of every published pattern.
 //!
-//! They look one character past the run and no further, and scan it once. A
-//! run is cut into at most three pieces, so a text costs a constant number of
-//! passes whatever it holds. [`places`] says the same of a window's masks.
+//! They look one character beyond the run at most and scan it once. A run is cut into at most three
+//! pieces, so a text needs a constant number of passes. [`places`] implements the same rules with
+//! bit masks for a window.
 
 use crate::step_counter::step;
 use crate::text::simd::{Shape, WINDOW, bits};
@@ -10,17 +10,17 @@ use crate::text::unicode::{flag, flags_at};
 
 /// A run of white space.
 struct WhiteSpace {
-    /// Where it ends.
+    /// The end of the run.
     end: usize,
-    /// Where its last character starts.
+    /// The start of its last character.
     last: usize,
-    /// Behind its last `\r` or `\n`, if it has one.
-    behind_newline: Option<usize>,
+    /// The end of its last `\r` or `\n`, if it has one.
+    after_newline: Option<usize>,
 }
 
 #[inline]
 fn run(bytes: &[u8], start: usize) -> WhiteSpace {
-    let mut run = WhiteSpace { end: start, last: start, behind_newline: None };
+    let mut run = WhiteSpace { end: start, last: start, after_newline: None };
     while let Some((flags, len)) = flags_at(bytes, run.end) {
         if flags & flag::SPACE == 0 {
             break;
@@ -28,14 +28,14 @@ fn run(bytes: &[u8], start: usize) -> WhiteSpace {
         run.last = run.end;
         run.end += len;
         if is_newline(bytes, run.last) {
-            run.behind_newline = Some(run.end);
+            run.after_newline = Some(run.end);
         }
     }
     run
 }
 
 impl WhiteSpace {
-    /// `\s+(?!\S)|\s+`: all at the end of the text, else all but the last character.
+    /// `\s+(?!\S)|\s+`: the whole run at the end of the text, else all but its last character.
     #[inline]
     fn end_of_blanks(&self, bytes: &[u8], start: usize) -> usize {
         if self.end == bytes.len() || self.last == start { self.end } else { self.last }
@@ -52,14 +52,14 @@ pub(super) fn end_of_blanks(bytes: &[u8], start: usize) -> usize {
 #[inline]
 pub(super) fn end_of_lines(bytes: &[u8], start: usize) -> usize {
     let run = run(bytes, start);
-    run.behind_newline.unwrap_or_else(|| run.end_of_blanks(bytes, start))
+    run.after_newline.unwrap_or_else(|| run.end_of_blanks(bytes, start))
 }
 
-/// The same, for a text that ends where `is_end` says.
+/// [`end_of_lines`] for a text that ends where `is_end` is true.
 #[inline]
 pub(super) fn end_of_lines_before(bytes: &[u8], start: usize, is_end: impl Fn(usize) -> bool) -> usize {
     let run = run(bytes, start);
-    run.behind_newline.unwrap_or_else(
+    run.after_newline.unwrap_or_else(
         || {
             if is_end(run.end) { run.end } else { run.end_of_blanks(bytes, start) }
         },
@@ -73,7 +73,7 @@ pub(super) fn end_of_lines_or_text(bytes: &[u8], start: usize) -> usize {
     if run.end == bytes.len() {
         return run.end;
     }
-    run.behind_newline.unwrap_or_else(|| run.end_of_blanks(bytes, start))
+    run.after_newline.unwrap_or_else(|| run.end_of_blanks(bytes, start))
 }
 
 /// Whether the character at `at` is one of `[\r\n]`.
@@ -83,23 +83,24 @@ pub(super) fn is_newline(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at), Some(b'\r' | b'\n'))
 }
 
-/// What the white space of a window does to its pieces.
+/// How the white space in a window affects the pieces.
 pub(super) struct Places {
-    /// Where pieces of white space start.
+    /// The positions where pieces of white space start.
     pub(super) starts: u64,
-    /// The last characters of white space, but no newlines: each starts a piece.
+    /// The last characters of runs of white space, except newlines. Each starts a piece.
     pub(super) last: u64,
-    /// What the alternative of other characters takes behind them.
+    /// White space that the alternative for other characters takes along.
     pub(super) taken: u64,
-    /// The places right behind that.
-    pub(super) behind: u64,
+    /// The positions right after such white space.
+    pub(super) after_taken: u64,
 }
 
 /// `\s*[\r\n]+|\s+(?!\S)|\s+`, and the `tail` after others: `[\r\n]*`, `[\r\n/]*`.
 ///
-/// White space starts a piece where it begins, unless others took it; behind
-/// its last newline; and at its last character, if that is not a newline. What
-/// reaches the end of the window is left undecided by it. Before a character of
+/// White space starts a piece at the start of its run, unless others took it; after its last
+/// newline; and at its last character, unless that is a newline. A run that reaches the end of the
+/// window is left undecided. Before a character of `closing`, as at the end of a text, the run is
+/// not cut before its last character.
 /// `closing`, as at the end of a text, all of it stays together.
 #[inline(always)]
 pub(super) fn places(
@@ -111,26 +112,27 @@ pub(super) fn places(
     closing: u64,
 ) -> Places {
     let blanks = spaces & !newlines;
-    // The sum carries from the first newline behind others to the end of the
-    // tail; another one behind a slash stays in the sum, being added twice.
+    // The sum carries from the first newline after others to the end of the tail. A second newline
+    // after a slash remains in the sum, because it is added twice.
     let first = newlines & others << 1;
     let sum = tail.wrapping_add(first);
     let taken = tail & !sum | first;
     let mut after = newlines << 1 & blanks;
-    // Newlines with nothing but blanks between them and an earlier one.
+    // For each newline with only blanks between it and an earlier newline:
     for newline in bits(blanks.wrapping_add(after) & !blanks & newlines) {
         let earlier = u64::BITS - (!blanks & ((1 << newline) - 1)).leading_zeros();
-        // That earlier one is the last of its piece only if others took it.
+        // the earlier one ends a piece only if others took it.
         after &= !(1 << earlier) | taken << 1;
     }
     let last = shape.back(blanks & !(spaces >> 1 | closing >> 1));
     let starts = spaces & !(spaces << 1 | taken) | after | last;
-    Places { starts, last, taken, behind: sum & !tail }
+    Places { starts, last, taken, after_taken: sum & !tail }
 }
 
-/// Where a piece that fills a window can be resumed if it ends with others; 0 for nowhere.
+/// The position where a piece that fills a window can be resumed if it ends in others; 0 if
+/// nowhere.
 ///
-/// Two of them cannot lead a word or open a contraction as one could.
+/// The position is after two others, because a single one may lead a word or open a contraction.
 #[inline(always)]
 pub(super) fn resume_others(shape: Shape, others: u64) -> usize {
     if shape.first(others) >> (WINDOW - 2) == 0b11 { WINDOW - 2 } else { 0 }

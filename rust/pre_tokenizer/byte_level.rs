@@ -1,7 +1,6 @@
-//! `ByteLevel`: bytes as characters, and GPT-2's pieces of them, for models whose tokens are so
-//! spelled: Unigram, WordLevel and WordPiece behind tokenizers' `ByteLevel`.
-//!
-//! Not for BPE, whose tokens are bytes themselves: nothing is spelled for it.
+//! `ByteLevel`: rewrites each byte as a character, and cuts GPT-2's pieces, for models whose tokens
+//! are spelled that way: Unigram, WordLevel and WordPiece after Hugging Face's `ByteLevel`. (In BPE
+//! the tokens are bytes themselves, so a BPE model needs no rewriting.)
 
 use std::ops::Range;
 
@@ -12,7 +11,8 @@ use crate::normalizer::Rewrite;
 use crate::step_counter::step;
 use crate::text::byte_level::{BYTE_TO_CHAR, char_to_byte};
 
-/// The section with each byte as a character; a space in front if asked for and none is there.
+/// The section with each byte as a character. With `add_prefix_space`, a space is inserted before
+/// it unless it begins with one.
 pub(super) fn rewrite<R: Rewrite + Default>(section: &str, add_prefix_space: bool) -> Option<R> {
     if section.is_empty() {
         return None;
@@ -25,7 +25,7 @@ pub(super) fn rewrite<R: Rewrite + Default>(section: &str, add_prefix_space: boo
     let mut spelled = String::new();
     let mut rest = section;
     while let Some(c) = rest.chars().next() {
-        // What is spelled as itself is taken over at once.
+        // Printable ASCII is spelled as itself and copied at once.
         let same = rest.bytes().take_while(u8::is_ascii_graphic).count();
         let (taken, after) = rest.split_at(same.max(c.len_utf8()));
         if same > 0 {
@@ -40,7 +40,7 @@ pub(super) fn rewrite<R: Rewrite + Default>(section: &str, add_prefix_space: boo
     Some(out)
 }
 
-/// Calls `f` with the pieces of a spelled text.
+/// Calls `f` with each piece of a text spelled in byte-level characters.
 pub(super) fn walk<E: From<Error>>(
     text: &str,
     use_regex: bool,
@@ -60,7 +60,7 @@ pub(super) fn walk<E: From<Error>>(
     })
 }
 
-/// The text that is spelled so; `None` of one that is none.
+/// The text whose byte-level spelling this is; `None` if there is none.
 fn unspelled(text: &str) -> Result<Option<String>, Error> {
     let mut bytes = memory::reserved(text.len())?;
     for c in text.chars() {
@@ -79,7 +79,7 @@ mod tests {
 
     /// Expected pieces are those of tokenizers 0.23.3.
     #[test]
-    fn pieces_are_spelled() {
+    fn byte_level_spells_and_splits() {
         for (text, add_prefix_space, use_regex, expected) in [
             ("a b", true, true, &["Ġa", "Ġb"][..]),
             (" a b", true, true, &["Ġa", "Ġb"]),
@@ -94,18 +94,18 @@ mod tests {
             let pieces: Vec<&str> = pieces.into_iter().map(|piece| &rewritten[piece]).collect();
             assert_eq!(pieces, expected, "{text:?}");
         }
-        // A text that is not spelled so is one piece.
+        // A text that is not a byte-level spelling is one piece.
         let step = PreTokenizer::ByteLevel { add_prefix_space: false, use_regex: true };
         assert_eq!(step.split("a b").unwrap().as_slice(), std::slice::from_ref(&(0..3)));
     }
 
     #[test]
-    fn the_way_back_is_to_whole_characters() {
+    fn alignment_covers_whole_characters() {
         let step = PreTokenizer::ByteLevel { add_prefix_space: true, use_regex: true };
         let aligned = step.rewrite_aligned("é a", true).unwrap().unwrap();
         assert_eq!(aligned.text, "ĠÃ©Ġa");
         let mut back = aligned.alignment();
-        // Of the space in front nothing is in the text; each half of é is of all of it.
+        // The inserted space has an empty source; each half of é comes from all of é.
         assert_eq!(back.to_original(2..4), 0..2);
         assert_eq!(back.to_original(4..6), 0..2);
         assert_eq!(back.to_original(6..9), 2..4);

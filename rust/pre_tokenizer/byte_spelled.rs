@@ -1,8 +1,8 @@
-//! `ByteSpelled`: splitters that see each byte as a character of its own, as those behind
-//! `ByteLevel` do in tokenizers (Falcon).
+//! `ByteSpelled`: splitters that see each byte as a separate character, as splitters after
+//! `ByteLevel` do in Hugging Face (Falcon).
 //!
-//! The text stays what it is: it is spelled for the splitters alone, and a piece may begin
-//! inside a character. So a byte such as 0xB2, which is spelled `²`, is a number there.
+//! The text itself is not rewritten; only the splitters see the spelling, so a piece may begin
+//! inside a character. For example the byte 0xB2 is spelled `²`, which is a number to a splitter.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::memory::MakeRoom;
 use crate::text::byte_level::BYTE_TO_CHAR;
 use crate::text::pattern::StepBudget;
 
-/// Calls `f` with the pieces of `text`, which need not end on characters.
+/// Calls `f` with each piece of `text`. Pieces may end inside a character.
 pub(super) fn walk<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
@@ -22,7 +22,7 @@ pub(super) fn walk<E: From<Error>>(
     let mut spelled = String::new();
     spelled.make_room(2 * text.len())?;
     spelled.extend(text.bytes().map(|byte| BYTE_TO_CHAR[usize::from(byte)]));
-    // Where the last piece ended, in the text as it is spelled and as it is.
+    // Where the last piece ended, in the spelling and in the text.
     let (mut spelled_end, mut end) = (0, 0);
     sequence::walk(steps, &spelled, 0, budget, &mut |piece: Range<usize>| {
         let start = end + spelled[spelled_end..piece.start].chars().count();
@@ -38,11 +38,11 @@ mod tests {
 
     /// Expected pieces are those of tokenizers 0.23.3.
     #[test]
-    fn bytes_are_seen_as_characters() {
+    fn splitters_see_bytes_as_characters() {
         let numbers = Split { delimiter: Delimiter::Number, behavior: Behavior::Contiguous, invert: false };
         let steps = [PreTokenizer::Split(numbers)];
         let mut pieces = Vec::new();
-        // 0xB2 of ò is spelled ², 0xA9 of é is ©, a space is Ġ.
+        // The byte 0xB2 of ò is spelled ², the byte 0xA9 of é is spelled ©, and a space Ġ.
         let text = "a 12òé3";
         let done = walk(&steps, text, &StepBudget::of(text.len()), &mut |piece| -> Result<(), Error> {
             pieces.push(&text.as_bytes()[piece]);

@@ -1,8 +1,8 @@
-//! Pieces in chunks: what encoding and counting loop over.
+//! Pieces in chunks: the loop of encoding and counting.
 //!
-//! One call per chunk instead of one per piece lets what comes after run as
-//! short loops of its own: keys, then look-ups, then output. The families of
-//! hand-written splitters fill chunks by vectors; the rest walks.
+//! Encoding handles a chunk in three short loops (keys, lookups, output), which is faster than one
+//! call per piece. The hand-written splitters fill chunks with vector instructions; other
+//! pre-tokenizers find one piece at a time.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use crate::text::simd::Level;
 use crate::text::unicode::flag::LETTER;
 use crate::text::{CHUNK, LONG_CHUNK, Piece};
 
-/// The bytes of a text whose chunks are short.
+/// Texts shorter than this use short chunks.
 const SHORT_TEXT: usize = 1 << 9;
 
 impl PreTokenizer {
-    /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks
-    /// of 1 to [`LONG_CHUNK`]; `budget` is what patterns may do.
+    /// Calls `f` with the pieces of a text of at most 4 GiB, in order, in chunks of 1 to
+    /// [`LONG_CHUNK`]. `budget` limits the work of patterns.
     pub(crate) fn for_each_chunk<E: From<Error>>(
         &self,
         text: &str,
@@ -29,7 +29,7 @@ impl PreTokenizer {
         self.for_each_chunk_by(Level::best(), text, budget, f)
     }
 
-    /// The same, by the form of the caller's choice.
+    /// The same, with the given instruction set.
     pub(super) fn for_each_chunk_by<E: From<Error>>(
         &self,
         level: Level,
@@ -37,7 +37,7 @@ impl PreTokenizer {
         budget: &StepBudget,
         mut f: impl FnMut(&[Piece]) -> Result<(), E>,
     ) -> Result<(), E> {
-        // A short text does not pay for a long chunk.
+        // Initializing a long chunk does not pay off for a short text.
         let (mut short, mut long);
         let chunk: &mut [Piece] = if text.len() <= SHORT_TEXT {
             short = [Piece::default(); CHUNK];
@@ -69,8 +69,8 @@ impl PreTokenizer {
         }
     }
 
-    /// [`PreTokenizer::for_each_piece`] by a form of one's choice, `None` for
-    /// one character at a time; the text has at most 4 GiB.
+    /// [`PreTokenizer::for_each_piece`] with the given instruction set, or one character at a time
+    /// for `None`. The text has at most 4 GiB.
     ///
     /// # Errors
     /// As [`PreTokenizer::for_each_piece`].
@@ -91,7 +91,7 @@ impl PreTokenizer {
     }
 }
 
-/// A hand-written splitter, with a rule for windows.
+/// A hand-written splitter that has a rule for windows.
 enum Splitter {
     Gpt2(gpt2::Gpt2),
     Cl100k(cl100k::Cl100k),
@@ -139,7 +139,7 @@ impl Splitter {
         })
     }
 
-    /// Fills `out` with the pieces from `at` on and moves `at` behind them.
+    /// Fills `out` with the pieces from `at` on, and moves `at` after them.
     fn fill(&self, level: Level, text: &str, at: &mut usize, out: &mut [Piece]) -> usize {
         let bytes = text.as_bytes();
         match self {

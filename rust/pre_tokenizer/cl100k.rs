@@ -4,9 +4,9 @@
 //! (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
 //! | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //! ```
-//! The possessive spelling of tiktoken 0.14 keeps white space at the end of a
-//! text together where the classic one parts it behind its last newline. Every
-//! character is in a piece; a text is scanned a constant number of times.
+//! The possessive spelling of tiktoken 0.14 keeps white space at the end of a text together; the
+//! classic spelling cuts it after its last newline. Every character is in a piece. A text is
+//! scanned a constant number of times.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::{
     text::unicode::{end_of_run, end_of_run_without, flags, flags_at, flags_of_long},
 };
 
-/// How many digits a piece has at most.
+/// The maximum number of digits in a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Digits {
@@ -57,27 +57,28 @@ impl From<Digits> for u8 {
 pub(super) struct Cl100k {
     pub(super) digits: usize,
     pub(super) possessive: bool,
-    /// What words are made of, and others are not: letters, or also marks.
+    /// The class of word characters: letters, or letters and marks. In this file, "others" are the
+    /// characters that are neither word characters nor numbers nor white space.
     pub(super) letters: Flags,
 }
 
-/// The pattern of Qwen 3.5: words have marks, and a number is a piece. It has no name, so
-/// what a file or a user has is this pattern.
+/// The pattern of Qwen 3.5: words include marks, and each digit is a piece. It has no name, so
+/// files and users give the pattern itself.
 const WITH_MARKS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 impl Cl100k {
-    /// The splitter of a pattern that has no name.
+    /// The splitter of a pattern that has no name; `None` for any other pattern.
     ///
-    /// A mark that leads a word is where a word with marks would begin, too.
+    /// A mark before a word needs no rule of its own, because it is part of the word anyway.
     pub(super) fn of_pattern(pattern: &str) -> Option<Self> {
         (pattern == WITH_MARKS).then_some(Self { digits: 1, possessive: false, letters: LETTER | MARK })
     }
 }
 
 impl Tiles for Cl100k {
-    /// Others start a piece where their run starts, but not behind a U+0020.
-    /// Letters do, but not behind one other character or white space that
-    /// starts a piece: that one leads the word. Contractions end one by one.
+    /// Others start a piece where their run starts, except after U+0020. Letters start a piece
+    /// where their run starts, except after a single other character or white space that itself
+    /// starts a piece and thus leads the word. Contractions are then cut one by one.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let block = &window.block;
@@ -103,7 +104,8 @@ impl Tiles for Cl100k {
             }
         }
         let decided = window.decided(spaces, apostrophes);
-        // Letters end alike from each one, others if there are two of them.
+        // From each of its characters a run of letters ends at the same byte; a run of others does
+        // if it has two or more.
         let is_open = decided == WINDOW && letters >> (WINDOW - 1) != 0;
         let mut resume = shape.resume(places, is_open);
         if places == 1 && resume == 0 && decided == WINDOW {
@@ -118,7 +120,7 @@ impl Tiles for Cl100k {
     }
 }
 
-/// Where runs of numbers start, and every `digits` numbers further on in them.
+/// The positions where runs of numbers start, and every `digits` numbers after that.
 #[inline(always)]
 pub(super) fn number_places(shape: Shape, numbers: u64, digits: usize) -> u64 {
     let (mut places, mut next) = (0, numbers & !(numbers << 1));
@@ -131,7 +133,7 @@ pub(super) fn number_places(shape: Shape, numbers: u64, digits: usize) -> u64 {
     places
 }
 
-/// End of the piece that starts at `start`, which is before the end of the text.
+/// The end of the piece that starts at `start`, which must be before the end of the text.
 #[inline]
 pub(super) fn piece_end(
     bytes: &[u8],
@@ -170,7 +172,7 @@ pub(super) fn piece_end(
     }
 }
 
-/// End of at most `limit` numbers from `at`.
+/// The end of at most `limit` numbers from `at`.
 #[inline]
 pub(super) fn end_of_numbers(bytes: &[u8], mut at: usize, limit: usize) -> usize {
     for _ in 0..limit {
@@ -192,20 +194,19 @@ fn end_of_others(bytes: &[u8], at: usize, letters: Flags) -> usize {
     end
 }
 
-/// Whether a text may be cut between these two characters.
+/// Whether a text may be cut between these two characters. Proof by case:
 ///
-/// - A letter, then none: whatever holds a letter (a word, a contraction) holds
-///   nothing but letters behind its first character, so it ends here.
-/// - A number, then none: numbers are never joined with anything.
-/// - Another character, then white space but no newline, or a number: it is
-///   the end of `[^\s\p{L}\p{N}]+`, or would lead a word, were this a letter.
-/// - A newline, then no white space: `[\r\n]*` and `\s*[\r\n]+` both end here,
-///   at the last newline of the white space there is.
+/// - A letter, then a non-letter: a piece with a letter (a word, a contraction) contains only
+///   letters after its first character, so it ends here.
+/// - A number, then a non-number: numbers are only joined with numbers.
+/// - Another character, then a number, or white space other than a newline: the character ends
+///   `[^\s\p{L}\p{N}]+`; it could lead a word only if a letter followed.
+/// - A newline, then no white space: `[\r\n]*` and `\s*[\r\n]+` both end here, at the last newline
+///   of the white space.
 ///
-/// In each case a class ends at the cut, as it does when the text ends there,
-/// and the only look-ahead, at the end of white space without a newline, lies
-/// on one side of it. `\s++$` takes the white space before the cut, which ends
-/// with a newline: the same characters as `\s*[\r\n]`.
+/// In each case a class ends at the cut, as it does when the text ends there. The only look-ahead
+/// is at the end of white space without a newline, which is entirely on one side. `\s++$` matches
+/// the white space before the cut, which ends in a newline: the same characters as `\s*[\r\n]`.
 pub(super) fn cut_between(before: char, after: char) -> bool {
     let (left, right) = (flags(before), flags(after));
     if left & (LETTER | NUMBER) != 0 {

@@ -1,9 +1,9 @@
 //! English contractions: `'s 't 're 've 'm 'll 'd`.
 //!
-//! Without regard to case, U+017F (long s) counts as an s and no other
-//! character outside ASCII counts as a letter of these.
+//! Ignoring case, U+017F (long s) counts as an s; no other character outside ASCII counts as one of
+//! these letters.
 
-/// End of `'s|'t|'re|'ve|'m|'ll|'d` at `start`.
+/// The end of `'s|'t|'re|'ve|'m|'ll|'d` at `start`.
 #[inline]
 pub(super) fn end_of_lowercase(bytes: &[u8], start: usize) -> Option<usize> {
     match bytes.get(start..)? {
@@ -13,7 +13,7 @@ pub(super) fn end_of_lowercase(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// End of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at `start`.
+/// The end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at `start`.
 #[inline]
 pub(super) fn end_of_any_case(bytes: &[u8], start: usize) -> Option<usize> {
     match bytes.get(start..)? {

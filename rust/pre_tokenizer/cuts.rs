@@ -1,5 +1,5 @@
-//! Where a text may be cut into two that are split apart: between two characters that
-//! each family proves to be such a place, beside its rule.
+//! Where a text may be cut into two texts that are split separately: between two characters for
+//! which the family of the pre-tokenizer proves, in its file, that a piece ends there.
 
 use super::{PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, unicode_scripts, whitespace};
 
@@ -7,25 +7,25 @@ use super::{PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, uni
 pub(crate) const LOOK_BACK: usize = 64 << 10;
 
 impl PreTokenizer {
-    /// A place at or before `near` where the text may be cut into two that are split apart.
+    /// The last offset at or before `near` where the text may be cut into two texts that are split
+    /// separately.
     ///
-    /// The pieces of `text[..cut]` and those of `text[cut..]` together are those
-    /// of `text`, also of any longer text that begins with `text[..=cut]`; each
-    /// family proves that beside its rule, which sees the two characters around
-    /// the cut. The greatest such place within 64 KiB is found; `None` if there
-    /// is none, and always for [`PreTokenizer::Bytes`],
-    /// [`PreTokenizer::Regex`] and others of which nothing can be said.
+    /// The pieces of `text[..cut]` and of `text[cut..]` together are the pieces of `text`, and the
+    /// same holds for any longer text that begins with `text[..=cut]`. Each family proves this for
+    /// its `cut_between`, which sees the two characters around the cut. The search goes back 64
+    /// KiB. Returns `None` if it finds no cut, and always for [`PreTokenizer::Bytes`],
+    /// [`PreTokenizer::Regex`] and other variants without a rule.
     pub fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
         let cut_between = self.cut_rule()?;
         last_cut(text, near, cut_between)
     }
 
-    /// Whether a text may be cut between these two characters, wherever they stand.
+    /// Whether a text may be cut between these two characters, in any context.
     pub(crate) fn cuts_between(&self, before: char, after: char) -> bool {
         self.cut_rule().is_some_and(|cut_between| cut_between(before, after))
     }
 
-    /// What says where a text may be cut, if anything can be said.
+    /// The rule that says where a text may be cut, if there is one.
     fn cut_rule(&self) -> Option<fn(char, char) -> bool> {
         Some(match self {
             Self::Bytes | Self::PrefixSpace | Self::Metaspace { split: false, .. } | Self::Marked(_) => {
@@ -47,12 +47,12 @@ impl PreTokenizer {
     }
 }
 
-/// The last place at or before `near` that lies before a U+0020.
+/// The last offset at or before `near` that precedes a U+0020.
 pub(crate) fn cut_before_blank(text: &str, near: usize) -> Option<usize> {
     last_cut(text, near, |_, after| after == ' ')
 }
 
-/// The last place at or before `near`, and before the end, that lies between two such characters.
+/// The last offset at or before `near`, and before the end, that is between two such characters.
 fn last_cut(text: &str, near: usize, cut_between: impl Fn(char, char) -> bool) -> Option<usize> {
     let mut cut = near.min(text.len());
     let least = cut.saturating_sub(LOOK_BACK);

@@ -6,13 +6,14 @@
 //! [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
 //! | ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //! ```
-//! Each is isolated in what the one before leaves, so a text falls into numbers, runs of CJK and
-//! runs of all else, and the last pattern runs in each of these by itself: nothing is looked at
-//! past its end. What it does not match, control characters for the most part, is a piece, too.
+//! In the file, each pattern isolates its matches in what the previous one left. So a text falls
+//! into numbers, runs of CJK, and stretches of everything else, and the last pattern runs inside
+//! each stretch without looking beyond its end. What no alternative matches (mostly control
+//! characters) is also a piece.
 //!
-//! Not a pre-tokenizer of its own: a file has the patterns, which an engine runs that knows nothing
-//! of this, and which is the oracle. Pieces of the same length come from windows where there is
-//! nothing but printed ASCII and white space.
+//! This is a fast path without its own variant: a file contains the three patterns, and the regex
+//! engine that runs them is the reference implementation. Windows handle printable ASCII and white
+//! space; the scalar rule handles the rest.
 
 use std::sync::LazyLock;
 
@@ -24,19 +25,20 @@ use crate::text::unicode::{flags_at, point_of_long, properties};
 
 const NUMBERS: &str = r"\p{N}{1,3}";
 const CJK: &str = "[一-龥぀-ゟ゠-ヿ]+";
-/// As the published file spells it, with a carriage return and a line feed, and as people do.
+/// The last pattern as the published file spells it, with a literal carriage return and line feed,
+/// and with escapes.
 const WORDS: [&str; 2] = [
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
     r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##,
 ];
-/// The numbers of a piece.
+/// The maximum number of digits in a piece.
 const DIGITS: usize = 3;
 
 /// The splitter.
 pub(super) struct DeepSeek;
 
 impl DeepSeek {
-    /// Whether splitters one after the other are these.
+    /// Whether a sequence of splitters is this one.
     pub(super) fn is(steps: &[PreTokenizer]) -> bool {
         let is = |step: &PreTokenizer, known: &str| matches!(step, PreTokenizer::Regex(pattern) if pattern.pattern() == known);
         matches!(steps, [numbers, cjk, words]
@@ -45,8 +47,8 @@ impl DeepSeek {
 }
 
 impl Tiles for DeepSeek {
-    /// As those of cl100k, but that white space before a number stays together, and that nothing
-    /// is decided from the first byte on that is neither printed ASCII nor white space.
+    /// As for cl100k, except that white space before a number stays together, and that the window
+    /// is undecided from the first byte that is neither printable ASCII nor white space.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let block = &window.block;
@@ -77,11 +79,11 @@ impl Tiles for DeepSeek {
     }
 }
 
-/// A character of the stretch that a piece lies in.
+/// A character of a stretch.
 #[derive(Clone, Copy)]
 struct Member {
     flags: Flags,
-    /// Behind it.
+    /// The offset after the character.
     end: usize,
 }
 
@@ -91,7 +93,7 @@ impl Member {
     }
 }
 
-/// What lies between two numbers, of CJK or of all else.
+/// A stretch between two numbers that is either all CJK or contains none.
 #[derive(Clone, Copy)]
 struct Stretch<'a> {
     bytes: &'a [u8],
@@ -99,7 +101,7 @@ struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
-    /// The character at `at`; `None` behind the stretch.
+    /// The character at `at`; `None` at the end of the stretch.
     #[inline]
     fn at(self, at: usize) -> Option<Member> {
         let (flags, len) = flags_at(self.bytes, at)?;
@@ -107,7 +109,7 @@ impl Stretch<'_> {
         is_in.then_some(Member { flags, end: at + len })
     }
 
-    /// The end of the run from `at` of characters that are in it.
+    /// The end of the run from `at` of characters for which `is_in` holds.
     #[inline]
     fn end_of(self, mut at: usize, is_in: impl Fn(usize, Member) -> bool) -> usize {
         while let Some(member) = self.at(at).filter(|member| is_in(at, *member)) {
@@ -132,8 +134,8 @@ impl Stretch<'_> {
         end
     }
 
-    /// The end of what no alternative matches, from behind its first character: the last one leads
-    /// a word, if a word follows.
+    /// The end of a run of characters that no alternative matches, of which `first` is the end of
+    /// the first one. The last one leads a word if a word follows.
     #[inline]
     fn end_of_others(self, first: usize) -> usize {
         let (mut last, mut end) = (first, first);
@@ -150,7 +152,7 @@ impl Stretch<'_> {
     }
 }
 
-/// End of the piece that starts at `start`, which is before the end of the text.
+/// The end of the piece that starts at `start`, which must be before the end of the text.
 #[inline]
 fn piece_end(bytes: &[u8], start: usize) -> usize {
     let Some((flags, len)) = flags_at(bytes, start) else { return start };
@@ -190,8 +192,8 @@ fn piece_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Whether the character at `at` is one of `[一-龥぀-ゟ゠-ヿ]`, all of three bytes, whose order is that
-/// of characters.
+/// Whether the character at `at` is one of `[一-龥぀-ゟ゠-ヿ]`. All have three bytes, whose order is that
+/// of the characters.
 #[inline]
 fn is_cjk(bytes: &[u8], at: usize) -> bool {
     let Some(&character) = bytes.get(at..).and_then(<[u8]>::first_chunk::<3>) else { return false };
@@ -200,7 +202,7 @@ fn is_cjk(bytes: &[u8], at: usize) -> bool {
             || ([0xE3, 0x81, 0x80]..=[0xE3, 0x83, 0xBF]).contains(&character))
 }
 
-/// `[\p{P}\p{S}]`, of the character at `at` with these flags.
+/// Whether the character at `at`, with these flags, is in `[\p{P}\p{S}]`.
 #[inline]
 fn is_symbol(bytes: &[u8], at: usize, flags: Flags) -> bool {
     match bytes.get(at) {
@@ -210,15 +212,15 @@ fn is_symbol(bytes: &[u8], at: usize, flags: Flags) -> bool {
     }
 }
 
-/// The same, of a character that is not ASCII.
+/// The same for a character that is not ASCII.
 fn is_long_symbol(point: u32) -> bool {
     static RANGES: LazyLock<Vec<(u32, u32)>> = LazyLock::new(|| {
         let mut ranges = [properties::ranges("gc", "p"), properties::ranges("gc", "s")].concat();
         ranges.sort_unstable();
         ranges
     });
-    let behind = RANGES.partition_point(|(first, _)| *first <= point);
-    behind.checked_sub(1).and_then(|at| RANGES.get(at)).is_some_and(|(_, last)| point <= *last)
+    let n_before = RANGES.partition_point(|(first, _)| *first <= point);
+    n_before.checked_sub(1).and_then(|at| RANGES.get(at)).is_some_and(|(_, last)| point <= *last)
 }
 
 #[cfg(test)]
@@ -228,7 +230,7 @@ mod tests {
     use super::super::{SplitPattern, tile};
     use super::*;
 
-    /// As a file has them.
+    /// The steps as a file defines them.
     fn steps(words: &str) -> Vec<PreTokenizer> {
         [NUMBERS, CJK, words]
             .map(|pattern| PreTokenizer::Regex(SplitPattern::new(pattern, true).unwrap()))
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn these_steps_are_known_and_no_others() {
+    fn only_these_steps_are_recognised() {
         for words in WORDS {
             let mut steps = steps(words);
             assert!(DeepSeek::is(&steps));
@@ -246,9 +248,9 @@ mod tests {
     }
 
     proptest! {
-        /// Windows decide nearly all of ASCII, so the rule for a character at a time is asked alone.
+        /// Windows decide nearly all of ASCII, so this tests the scalar rule alone.
         #[test]
-        fn the_scalar_rule_is_that_of_the_patterns(
+        fn scalar_rule_equals_the_patterns(
             text in "([a-z]{1,3}| {1,3}|[\\n\\t]{1,2}|[0-9]{1,7}|[!-/]{1,3}|[カ中・゛\u{3097}]{1,3}|[é\u{301}。€\u{1}\u{200D}٣]{1,2}){0,14}",
         ) {
             let mut expected = Vec::new();

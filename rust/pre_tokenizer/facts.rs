@@ -1,10 +1,10 @@
-//! What is known of a pre-tokenizer without a text.
+//! Properties of a pre-tokenizer that hold for all texts.
 
 use super::{Marked, PreTokenizer, Prepend};
 
 impl PreTokenizer {
-    /// Whether [`PreTokenizer::rewrite`] may change a section: its places are
-    /// then not those of the pieces.
+    /// Whether [`PreTokenizer::rewrite`] may change a section, so that offsets of pieces differ
+    /// from those of the text.
     pub fn rewrites(&self) -> bool {
         match self {
             Self::Gpt2 { add_prefix_space } => *add_prefix_space,
@@ -15,8 +15,8 @@ impl PreTokenizer {
         }
     }
 
-    /// Whether what [`PreTokenizer::rewrite`] does depends on where a section begins in the
-    /// original text.
+    /// Whether [`PreTokenizer::rewrite`] depends on whether a section begins where the original
+    /// text does.
     pub(crate) fn looks_at_origin(&self) -> bool {
         match self {
             Self::Metaspace { prepend, .. } | Self::Marked(Marked { prepend, .. }) => {
@@ -38,7 +38,7 @@ impl PreTokenizer {
         }
     }
 
-    /// Whether a custom pattern cuts, whose work is limited.
+    /// Whether it runs a custom pattern, whose work is limited.
     pub(crate) fn runs_patterns(&self) -> bool {
         match self {
             Self::Regex(_) => true,
@@ -49,7 +49,7 @@ impl PreTokenizer {
         }
     }
 
-    /// Whether every character of a text lies in a piece.
+    /// Whether every character of a text is in a piece.
     pub fn keeps_all_text(&self) -> bool {
         match self {
             Self::Sequence { steps } | Self::ByteSpelled { steps } => steps.iter().all(Self::keeps_all_text),

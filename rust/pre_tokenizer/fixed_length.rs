@@ -1,10 +1,10 @@
-//! Pieces of so many characters, as tokenizers' `FixedLength` cuts.
+//! Pieces of a fixed number of characters, as Hugging Face's `FixedLength` cuts them.
 
 use std::num::NonZeroUsize;
 
 use crate::text::unicode::flags_at;
 
-/// End of the piece that starts at `start`.
+/// The end of the piece that starts at `start`.
 pub(super) fn piece_end(bytes: &[u8], start: usize, length: NonZeroUsize) -> usize {
     let mut end = start;
     for _ in 0..length.get() {
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_has_so_many_characters() {
+    fn pieces_have_the_fixed_length() {
         let bytes = "aé中😀b".as_bytes();
         let two = NonZeroUsize::new(2).unwrap();
         assert_eq!(piece_end(bytes, 0, two), 3);

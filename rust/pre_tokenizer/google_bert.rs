@@ -1,7 +1,7 @@
 //! Words and single punctuation characters, as Google's BERT splits.
 //!
-//! As [`super::bert`], but punctuation is ASCII's symbols and `\p{P}` of Unicode
-//! 16, the version this crate freezes; Google asks whatever Python it runs in.
+//! As [`super::bert`], except that punctuation is the symbols of ASCII and `\p{P}` of Unicode 16,
+//! the version this crate uses. (Google's code takes the version of the Python that runs it.)
 
 #[rustfmt::skip]
 mod tables;
@@ -27,7 +27,7 @@ impl Words for GoogleBert {
     }
 }
 
-/// End of the piece that starts at `start`, which is not white space.
+/// The end of the piece that starts at `start`, which must not be white space.
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some((flags, len)) = flags_at(bytes, at) {
@@ -42,8 +42,8 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-/// Whether a text may be cut between these two characters, by the reason given
-/// for [`super::bert::cut_between`].
+/// Whether a text may be cut between these two characters; the proof is that of
+/// [`super::bert::cut_between`].
 pub(super) fn cut_between(before: char, after: char) -> bool {
     [before, after].into_iter().any(|c| flags(c) & SPACE != 0 || is_punctuation(flags(c), || Some(c)))
 }
@@ -60,12 +60,12 @@ pub(super) fn is_punctuation(flags: Flags, c: impl Fn() -> Option<char>) -> bool
     if flags & BERT_PUNCTUATION != 0 {
         !is_among(&tables::FEWER)
     } else {
-        // Newer punctuation is in no other class.
+        // Punctuation that is newer than Unicode 8 is in no other class.
         flags == 0 && is_among(&tables::MORE)
     }
 }
 
-/// The one character that these bytes are.
+/// The single character that these bytes encode.
 fn decode(bytes: &[u8]) -> Option<char> {
     std::str::from_utf8(bytes).ok()?.chars().next()
 }

@@ -3,8 +3,8 @@
 //! ```text
 //! 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //! ```
-//! The possessive spelling of tiktoken 0.14 splits alike. Every character is
-//! in a piece, and where a piece ends depends on its start and what follows.
+//! The possessive spelling of tiktoken 0.14 gives the same pieces. Every character is in a piece,
+//! and the end of a piece depends only on its start and what follows.
 
 use super::{blanks, contraction};
 use crate::text::simd::{Block, EARLY, Starts, Tiles, WINDOW, Window, bits, long};
@@ -17,8 +17,8 @@ use crate::{
 pub(super) struct Gpt2;
 
 impl Tiles for Gpt2 {
-    /// A piece starts where the class changes, but not behind a U+0020, and at
-    /// the last character of white space. Contractions are then cut one by one.
+    /// A piece starts where the class changes, except after a U+0020, and at the last character of
+    /// white space. Contractions are then cut one by one.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let block = &window.block;
@@ -36,7 +36,8 @@ impl Tiles for Gpt2 {
             }
         }
         let decided = window.decided(spaces, apostrophes);
-        // A run of one class, except for an apostrophe, ends alike from each character.
+        // A run of one class ends at the same byte from each of its characters, except from an
+        // apostrophe.
         let is_open = decided == WINDOW && spaces >> (WINDOW - 1) == 0;
         let resume = shape.resume(places, is_open);
         Starts { places, decided, resume }
@@ -48,7 +49,7 @@ impl Tiles for Gpt2 {
     }
 }
 
-/// End of the piece that starts at `start`, which is before the end of the text.
+/// The end of the piece that starts at `start`, which must be before the end of the text.
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     let Some((first, len)) = flags_at(bytes, start) else { return start };
@@ -65,7 +66,7 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// End of the run of letters, of numbers or of others that `member` belongs to.
+/// The end of the run of letters, numbers or others that `member` belongs to.
 #[inline]
 fn end_of_same_class(bytes: &[u8], at: usize, member: Flags) -> usize {
     if member & LETTER != 0 {
@@ -79,13 +80,12 @@ fn end_of_same_class(bytes: &[u8], at: usize, member: Flags) -> usize {
 
 /// Whether a text may be cut between these two characters.
 ///
-/// Let `before` be no white space and `after` of another class (of letters,
-/// numbers, white space, others). Apart from one leading U+0020 and from
-/// contractions, a piece holds one class, so the piece with `before` ends here.
-/// A contraction reaches over a change of class only behind its apostrophe,
-/// which is excluded unless white space follows. Nothing before the cut looks
-/// past it: look-ahead happens at the end of white space only. A run that ends
-/// at the cut ends there too when the text does.
+/// Proof: let `before` not be white space, and let `after` be of a different class (letters,
+/// numbers, white space, others). Apart from one leading U+0020 and from contractions, a piece
+/// contains one class, so the piece with `before` ends here. A contraction crosses a change of
+/// class only after its apostrophe, which is excluded unless white space follows. Nothing before
+/// the cut looks beyond it, because only white space has look-ahead. A run that ends at the cut
+/// also ends there when the text does.
 pub(super) fn cut_between(before: char, after: char) -> bool {
     const CLASSES: Flags = SPACE | LETTER | NUMBER;
     let (left, right) = (flags(before) & CLASSES, flags(after) & CLASSES);

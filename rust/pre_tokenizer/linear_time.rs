@@ -1,10 +1,11 @@
-//! Tests that splitting takes linear time: they count steps, so a busy machine changes nothing.
+//! Tests that splitting takes linear time. They count steps, so they do not depend on the speed of
+//! the machine.
 
 use super::PreTokenizer;
 use crate::step_counter;
 use crate::text::simd::Level;
 
-/// What runs of one sort, and of two alternately, are made of.
+/// The strings that test texts repeat, alone or two alternately.
 const UNITS: [&str; 18] = [
     " ",
     "\n",
@@ -48,7 +49,7 @@ fn twice_the_text_takes_twice_the_steps() {
     for name in PreTokenizer::names() {
         let pre_tokenizer = PreTokenizer::from_name(name).unwrap();
         if pre_tokenizer == PreTokenizer::Bytes || name.ends_with("unsplit") {
-            continue; // nothing is looked at
+            continue; // no step is counted
         }
         for &form in &forms {
             for unit in UNITS {
@@ -56,7 +57,8 @@ fn twice_the_text_takes_twice_the_steps() {
                     let [one, two, four] =
                         [1, 2, 4].map(|n| steps_of(&pre_tokenizer, form, unit, tail, n * LEN));
                     let what = format!("{name} by {form:?} on {unit:?} and {tail:?}: {one}, {two}, {four}");
-                    // Each byte was seen in a window at least, so the steps are those of the text.
+                    // Each byte is in a window at least, so a lower count would mean that the text
+                    // was not read.
                     assert!(one as usize >= LEN / 64, "{what}");
                     assert!(10 * two <= 22 * one && 10 * four <= 22 * two, "{what}");
                 }
@@ -65,7 +67,7 @@ fn twice_the_text_takes_twice_the_steps() {
     }
 }
 
-/// Counting finds a rule that looks back to the start at each place.
+/// Step counts reveal a rule that looks back to the start at each position.
 #[test]
 fn a_quadratic_rule_is_seen() {
     let quadratic =

@@ -1,7 +1,7 @@
-//! Spaces written as U+2581, as SentencePiece does, and pieces that start with it.
+//! Writes spaces as U+2581 (`▁`), as SentencePiece does, and starts a piece at each.
 //!
-//! The semantics of tokenizers' `Metaspace`: only U+0020 is replaced, and a
-//! section that begins with either character gets no other one in front.
+//! Follows Hugging Face's `Metaspace`: only U+0020 is replaced, and a section that begins with a
+//! space or a mark gets no further mark inserted before it.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::step_counter::step;
 use crate::text::simd::{Block, Room, Starts, Tiles, WINDOW, Window};
 use crate::text::{SPACE_MARK, SPACE_MARK_BYTES, SPACE_MARK_STR};
 
-/// Which sections get a space in front.
+/// Which sections get a space inserted before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Prepend {
@@ -22,20 +22,21 @@ pub enum Prepend {
     Never,
 }
 
-/// The same rules with another mark than `▁`, one character at a time.
+/// [`PreTokenizer::Metaspace`](super::PreTokenizer::Metaspace) with a mark other than `▁`. It is
+/// split one character at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marked {
-    /// What represents a space.
+    /// The character written for a space.
     pub mark: char,
-    /// Which sections get one in front.
+    /// Which sections get a mark inserted before them.
     pub prepend: Prepend,
-    /// Whether a piece starts at each.
+    /// Whether a piece starts at each mark.
     pub split: bool,
 }
 
 impl Marked {
-    /// End of the piece that starts at `start`: before the next mark, or the end.
+    /// The end of the piece that starts at `start`: the next mark, or the end of the text.
     pub(super) fn piece_end(&self, text: &str, start: usize) -> usize {
         step();
         let rest = text.get(start..).unwrap_or_default();
@@ -47,8 +48,9 @@ impl Marked {
     }
 }
 
-/// The section with its spaces replaced, and one in front where `prepend` says so.
-// In its callers, one of which knows the mark: a string of known length is copied without a call.
+/// The section with its spaces replaced, and a mark inserted before it as `prepend` says.
+// Inlined into its callers, one of which knows the mark, because a string of known length is copied
+// without a call.
 #[inline(always)]
 pub(super) fn rewrite<R: Rewrite + Default>(
     section: &str,
@@ -85,10 +87,10 @@ pub(super) fn rewrite<R: Rewrite + Default>(
     Some(out)
 }
 
-/// The words of a section, white space dropped and U+2581 in front of each that
-/// does not begin with one.
+/// The words of a section without white space, each with U+2581 before it unless it begins with
+/// one.
 ///
-/// White space is that of Unicode, as `WhitespaceSplit` has it.
+/// White space is that of Unicode, as in Hugging Face's `WhitespaceSplit`.
 pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
     let mut out = R::default();
     let mut room: Room = [0; size_of::<Room>()];
@@ -104,7 +106,7 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
             out.insert(SPACE_MARK_STR);
         }
         in_word = true;
-        // Words of ASCII with single spaces between them, many at a time.
+        // ASCII words with single spaces between them are copied many at a time.
         if first.is_ascii_graphic() && !R::KEEPS_ALIGNMENT {
             let (read, _) = spell_words(&section.as_bytes()[at..], &mut room, &mut out);
             if read > 0 {
@@ -123,8 +125,7 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
 pub(super) struct Metaspace;
 
 impl Tiles for Metaspace {
-    /// The next window begins with the last bytes of this one, so that it sees
-    /// whole what is in part here.
+    /// Consecutive windows overlap by the last bytes, so that each mark is whole in one of them.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let block = &window.block;
@@ -139,7 +140,7 @@ impl Tiles for Metaspace {
     }
 }
 
-/// End of the piece that starts at `start`: before the next U+2581.
+/// The end of the piece that starts at `start`: the next U+2581, or the end of the text.
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
@@ -164,7 +165,7 @@ mod tests {
     use crate::normalizer::{Aligned, Plain};
 
     proptest! {
-        /// The quick way and the one that keeps the alignment write what the words say.
+        /// The code paths with and without alignment both match the description of words.
         #[test]
         fn words_are_written_with_marks(
             parts in prop::collection::vec("[a-z.]{1,9}|[ ]{1,3}|[\n\t\u{a0}\u{3000}é▁中\u{1c}]|[!-~]{40,90}", 0..90),

@@ -5,8 +5,8 @@
 //! |\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //! with U = [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}] and D = [\p{Ll}\p{Lm}\p{Lo}\p{M}]
 //! ```
-//! Tekken has no contractions and one digit per piece. U and D overlap, so
-//! `U*D+` gives characters back; see [`word`] for why one scan is enough.
+//! Tekken has no contractions and one digit per piece. U and D overlap, so `U*D+` backtracks;
+//! [`word`] shows why one scan is enough.
 
 use super::{
     blanks,
@@ -27,12 +27,12 @@ pub(super) struct O200k {
 }
 
 impl Tiles for O200k {
-    /// As for cl100k, with words instead of letters: U and D together.
+    /// As for cl100k, with words (U and D together) instead of letters.
     ///
-    /// Within a word a piece starts where a capital follows what is in D alone.
-    /// Two places are left to the scalar rule: a capital behind what is in
-    /// both, which depends on how that piece began, and a mark behind no word,
-    /// which counts as other character and as word.
+    /// Within a word, a piece starts where a character only in U follows one only in D. Two cases
+    /// are left to the scalar rule: a character only in U after one in both, where the piece
+    /// depends on its beginning; and a mark that follows no word, which counts both as another
+    /// character and as a word.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let block = &window.block;
@@ -47,7 +47,7 @@ impl Tiles for O200k {
         let words = upper | lower;
         let others = !(words | numbers | spaces);
         let blanks = blanks::places(shape, spaces, newlines, others, newlines | block.eq(b'/'), 0);
-        let other_starts = others & !(others << 1 | space << 1 | blanks.taken) | others & blanks.behind;
+        let other_starts = others & !(others << 1 | space << 1 | blanks.taken) | others & blanks.after_taken;
         let led = shape.next(other_starts | blanks.last);
         let mut places = 1
             | blanks.starts
@@ -58,21 +58,21 @@ impl Tiles for O200k {
         let mut apostrophes = 0;
         if self.contractions {
             apostrophes = block.eq(b'\'');
-            let mut behind = 0;
+            let mut contraction_end = 0;
             for place in bits(apostrophes & EARLY & words << 1 & words >> 1) {
-                // What ends here may be a contraction, which is not a word.
-                if place != behind
+                // A contraction that ends here is not a word, so no contraction can follow it.
+                if place != contraction_end
                     && let Some(end) = contraction::end_of_any_case(window.bytes, window.at + place)
                 {
-                    behind = end - window.at;
-                    places = places & !((1 << behind) - (1 << place)) | 1 << behind;
+                    contraction_end = end - window.at;
+                    places = places & !((1 << contraction_end) - (1 << place)) | 1 << contraction_end;
                 }
             }
         }
         let doubtful = marks & !(words << 1) | upper & !lower & (upper & lower) << 1;
         let decided = window.decided(spaces, apostrophes).min(doubtful.trailing_zeros() as usize);
-        // A word ends alike from its last character on if that is in U or in D
-        // alone, and if it is in both, when all before it is in U.
+        // A word ends at the same byte from its last character on if that character is only in U or
+        // only in D, or if it is in both and everything before it in the piece is in U.
         let piece = u64::MAX << (WINDOW - 1 - places.leading_zeros() as usize);
         let is_capital = lower & !upper & piece == 0;
         let ends_in_one = (upper ^ lower) >> (WINDOW - 1) != 0;
@@ -80,7 +80,7 @@ impl Tiles for O200k {
         let is_open = decided == WINDOW && (ends_in_one || ends_in_both && is_capital);
         let mut resume = shape.resume(places, is_open);
         if places == 1 && resume == 0 && decided == WINDOW {
-            // A slash of the tail would pass for another character there.
+            // A slash in the tail would look like another character there.
             resume = blanks::resume_others(shape, others & !blanks.taken);
         }
         Starts { places, decided, resume }
@@ -92,7 +92,7 @@ impl Tiles for O200k {
     }
 }
 
-/// End of the piece that starts at `start`, which is before the end of the text.
+/// The end of the piece that starts at `start`, which must be before the end of the text.
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize, digits: usize, contractions: bool) -> usize {
     let Some((first, len)) = flags_at(bytes, start) else { return start };
@@ -128,8 +128,8 @@ fn end_of_word(bytes: &[u8], start: usize, next: usize, first: Flags) -> Option<
     }
     match word(bytes, next) {
         Word::Whole(end) => Some(end),
-        // A mark may lead a word as any character may, but is in U and D, too:
-        // `U*D+` without a leader comes before `U+D*` with one, and finds the mark.
+        // A mark may lead a word like any other character, but it is also in U and D. `U*D+`
+        // without a leader is tried before `U+D*` with one, and matches the mark.
         Word::Head(_) if first & MARK != 0 => match word(bytes, start) {
             Word::Whole(end) | Word::Head(end) => Some(end),
         },
@@ -137,21 +137,21 @@ fn end_of_word(bytes: &[u8], start: usize, next: usize, first: Flags) -> Option<
     }
 }
 
-/// What starts at a place.
+/// The result of [`word`].
 enum Word {
-    /// `U*D+` up to here.
+    /// `U*D+` matches up to here.
     Whole(usize),
-    /// No `U*D+`, but `U*` up to here.
+    /// `U*D+` does not match; `U*` matches up to here.
     Head(usize),
 }
 
 /// Matches `U*D+`, else `U*`.
 ///
-/// Let `U*` end at q. If a character of D follows, `D+` runs from q. If not,
-/// the pattern gives back characters until `D+` can start: at the last one
-/// before q that is in D, too. What lies between it and q is not in D, so `D+`
-/// is that one character. It is noted on the way to q. The next piece then
-/// scans to q again and takes all of it, so no text is scanned more than twice.
+/// Let `U*` end at q. If a character of D follows, `D+` runs from q. Otherwise the pattern
+/// backtracks until `D+` can start: at the last character before q that is also in D. The
+/// characters between it and q are not in D, so `D+` is that one character; the scan records it on
+/// the way to q. The next piece scans to q again and takes all of it, so no text is scanned more
+/// than twice.
 #[inline]
 fn word(bytes: &[u8], start: usize) -> Word {
     let mut at = start;
@@ -184,12 +184,11 @@ fn end_of_others(bytes: &[u8], at: usize) -> usize {
 
 /// Whether a text may be cut between these two characters.
 ///
-/// As for cl100k, with three exceptions. A mark may continue a word, so a letter
-/// must be followed by neither. An apostrophe may open a contraction that
-/// belongs to the word before. A slash continues after a newline. For the rest a
-/// word is a stretch of letters and marks, cut somewhere; one that ends here
-/// is cut the same way when the text ends here, since neither U nor D reaches
-/// past it.
+/// The proof is that of cl100k with three exceptions. A mark may continue a word, so neither a
+/// letter nor a mark may follow a letter. An apostrophe may open a contraction that belongs to the
+/// word before it. A slash continues after a newline. Otherwise a word is a stretch of letters and
+/// marks that is cut somewhere inside; a stretch that ends at the cut is cut the same way when the
+/// text ends there, because neither U nor D reaches beyond it.
 pub(super) fn cut_between(before: char, after: char) -> bool {
     let (left, right) = (flags(before), flags(after));
     if left & LETTER != 0 {

@@ -1,8 +1,9 @@
-//! The specification: each pattern as data, matched by plain backtracking.
+//! Reference implementation of the published patterns: each pattern as data, matched by simple
+//! backtracking.
 //!
-//! An alternative is a row of steps, a step a class and how often it may occur;
-//! the first alternative that matches wins. Slow, for tests only; the fast
-//! splitters are compared with it. Quadratic where the patterns are.
+//! An alternative is a list of steps; a step is a class and how often it may repeat. The first
+//! alternative that matches wins. For tests only, since it is slow, and quadratic where the pattern
+//! is; the fast splitters are compared with it.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -20,13 +21,13 @@ type Class = fn(char) -> bool;
 enum Step {
     /// `class{min,max}`, greedy.
     Repeat(Class, usize, usize),
-    /// The same, possessive: nothing is given back.
+    /// `class{min,max}+`, possessive: without backtracking.
     Keep(Class, usize, usize),
     /// `(?!\S)`
     BlankOrEnd,
     /// `\z`
     End,
-    /// One of `'s 't 're 've 'm 'll 'd`, of any case or not; optional or not.
+    /// One of `'s 't 're 've 'm 'll 'd`, in lower case or in any case, optional or required.
     Contraction { any_case: bool, optional: bool },
 }
 
@@ -78,7 +79,7 @@ fn punctuation(c: char) -> bool {
 fn bert_word(c: char) -> bool {
     !punctuation(c) && !blank(c)
 }
-/// Of `regex-syntax`, which has tables of its own, at the same Unicode version.
+/// From `regex-syntax`, whose tables are independent of ours and of the same Unicode version.
 fn google_punctuation(c: char) -> bool {
     static RANGES: LazyLock<Vec<ClassUnicodeRange>> =
         LazyLock::new(|| match regex_syntax::parse(r"[!-/:-@\[-`{-~\p{P}]").map(Hir::into_kind) {
@@ -104,7 +105,8 @@ fn anything(_: char) -> bool {
     true
 }
 
-/// The alternatives of a pre-tokenizer; `None` for custom patterns and what files say alone.
+/// The alternatives of a pre-tokenizer; `None` for custom patterns and for variants that only files
+/// define.
 fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
     let lowercase = Contraction { any_case: false, optional: false };
     let any_case = Contraction { any_case: true, optional: false };
@@ -151,7 +153,7 @@ fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
             vec![Repeat(underline, 1, 1), Repeat(not_underline, 0, ANY)],
             vec![Repeat(not_underline, 1, ANY)],
         ],
-        // What files say alone is compared with tokenizers.
+        // Other tests compare these variants with Hugging Face.
         PreTokenizer::Regex(_)
         | PreTokenizer::UnicodeScripts
         | PreTokenizer::Split(_)
@@ -181,7 +183,7 @@ fn o200k(digits: Digits, contraction: Option<Step>) -> Vec<Vec<Step>> {
     ]
 }
 
-/// Lengths, in characters, at which a contraction may end.
+/// The lengths, in characters, of the contractions that `text` begins with.
 fn contraction_len(text: &[char], any_case: bool) -> Option<usize> {
     let fold = |c: char| match c {
         'ſ' if any_case => 's',
@@ -195,7 +197,7 @@ fn contraction_len(text: &[char], any_case: bool) -> Option<usize> {
     })
 }
 
-/// Length of the match of `steps` at the start of `text`, in characters.
+/// The length of the match of `steps` at the start of `text`, in characters.
 fn match_steps(steps: &[Step], text: &[char]) -> Option<usize> {
     let Some((step, rest)) = steps.split_first() else { return Some(0) };
     let after = |len: usize| Some(len + match_steps(rest, text.get(len..)?)?);
@@ -226,7 +228,7 @@ fn match_steps(steps: &[Step], text: &[char]) -> Option<usize> {
     }
 }
 
-/// The pieces of `text`; `None` for custom patterns and for sequences, which have no oracle here.
+/// The pieces of `text`; `None` for custom patterns and sequences, which this file does not cover.
 pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize>>> {
     if *pre_tokenizer == PreTokenizer::UnicodeScripts {
         return Some(split_scripts(text));
@@ -248,8 +250,8 @@ pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize
     Some(pieces)
 }
 
-/// The pieces of one script: each begins at a character of another script than the last one
-/// that has any.
+/// The pieces of one script. A piece begins at each character that has a script and differs from
+/// the last one that had one.
 fn split_scripts(text: &str) -> Vec<Range<usize>> {
     let scripts = text.char_indices().map(|(at, c)| (at, unicode_scripts::script(c)));
     let of_any: Vec<(usize, u8)> = scripts.filter(|(_, script)| *script != 0).collect();

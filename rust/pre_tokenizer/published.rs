@@ -1,8 +1,8 @@
 //! Names and published patterns of the hand-written splitters.
 //!
-//! Two tables: what is called what, and which pattern strings in the wild mean
-//! which splitter. A string is known only in exactly one of these spellings;
-//! each is tested to split like its splitter.
+//! Two tables: the name of each splitter, and the patterns found in public files with their
+//! splitters. A pattern is recognised only in exactly one of these spellings; a test checks that
+//! each splits as its splitter does.
 
 use super::users::meant;
 use super::{Digits, PreTokenizer, Prepend, SplitPattern};
@@ -17,7 +17,7 @@ const fn metaspace(prepend: Prepend, split: bool) -> PreTokenizer {
     PreTokenizer::Metaspace { prepend, split }
 }
 
-/// Every pre-tokenizer that has a name.
+/// All named pre-tokenizers.
 static NAMED: [(&str, PreTokenizer); 24] = [
     ("gpt2", PreTokenizer::Gpt2 { add_prefix_space: false }),
     ("gpt2-prefix-space", PreTokenizer::Gpt2 { add_prefix_space: true }),
@@ -42,17 +42,15 @@ static NAMED: [(&str, PreTokenizer); 24] = [
     ("metaspace-words", PreTokenizer::MetaspaceWords),
     ("unicode-scripts", PreTokenizer::UnicodeScripts),
     ("bytes", PreTokenizer::Bytes),
-    // Other names come last, so that a value is called by its first one.
+    // Aliases come last, so that `name` returns the first name of a value.
     ("r50k", PreTokenizer::Gpt2 { add_prefix_space: false }),
 ];
 
-/// cl100k as tiktoken 0.14 has it. Oniguruma would repeat the group of digits.
+/// The spelling of cl100k in tiktoken 0.14. Oniguruma would read `{1,3}+` as a repeated group.
 const TIKTOKEN_CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
 
-/// Patterns and the names of their splitters; a splitter is written as its first pattern.
-///
-/// The first pattern of each means the same to tiktoken's engine and to that of
-/// tokenizers (Oniguruma).
+/// Patterns and the names of their splitters. A splitter is written to files as its first pattern,
+/// which means the same to tiktoken's engine and to that of tokenizers (Oniguruma).
 #[rustfmt::skip]
 static PATTERNS: [(&str, &str); 15] = [
     ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
@@ -73,15 +71,15 @@ static PATTERNS: [(&str, &str); 15] = [
 ];
 
 impl PreTokenizer {
-    /// Names that [`PreTokenizer::from_name`] knows.
+    /// The names that [`PreTokenizer::from_name`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMED.iter().map(|(name, _)| *name)
     }
 
-    /// The pre-tokenizer of a name.
+    /// The pre-tokenizer with this name.
     ///
     /// # Errors
-    /// [`Error::Option`] listing the names if there is none.
+    /// [`Error::Option`], which lists the names, for an unknown name.
     pub fn from_name(name: &str) -> Result<Self> {
         let named = NAMED.iter().find(|(known, _)| *known == name);
         named.map(|(_, pre_tokenizer)| pre_tokenizer.clone()).ok_or_else(|| Error::Option {
@@ -95,7 +93,8 @@ impl PreTokenizer {
         })
     }
 
-    /// The name; that of the kind for a custom pattern and what files say alone.
+    /// The name. Custom patterns, and pre-tokenizers that only files define, return the name of
+    /// their kind.
     pub fn name(&self) -> &'static str {
         if let Some((name, _)) = NAMED.iter().find(|(_, known)| known == self) {
             return name;
@@ -108,39 +107,37 @@ impl PreTokenizer {
             Self::PrefixSpace => "prefix-space",
             Self::ByteLevel { .. } => "byte-level",
             Self::ByteSpelled { .. } => "byte-spelled",
-            // The others have names.
+            // All other variants are in `NAMED`.
             _ => "regex",
         }
     }
 
-    /// The pattern whose matches, and what lies between them, are the pieces.
+    /// The pattern whose matches, with the stretches between them, are the pieces.
     ///
-    /// It means the same to tiktoken and to tokenizers. `None` where no pattern
-    /// says it all, as when white space is dropped.
+    /// It means the same to tiktoken and to tokenizers. `None` if a pattern cannot say it all, for
+    /// example when white space is dropped.
     pub fn pattern(&self) -> Option<&str> {
         if let Self::Regex(pattern) = self {
             return Some(pattern.pattern());
         }
-        // The prefix is not the pattern's.
+        // The pattern does not include the prefix space.
         let name = if matches!(self, Self::Gpt2 { .. }) { "gpt2" } else { self.name() };
         PATTERNS.iter().find(|(known, _)| *known == name).map(|(_, pattern)| *pattern)
     }
 
-    /// Patterns in the wild, each with the name of the splitter that does the same.
+    /// Public patterns, each with the name of the equivalent splitter.
     pub fn published_patterns() -> impl Iterator<Item = (&'static str, &'static str)> {
         PATTERNS.iter().copied()
     }
 
-    /// The splitter of a published pattern, or the pattern itself as
-    /// [`PreTokenizer::Regex`] without look-around.
+    /// The splitter of a published pattern, or else a [`PreTokenizer::Regex`] without look-around.
     ///
-    /// `\w`, `\d`, `\s`, `\h`, `\b`, `[[:alpha:]]` and properties mean what
-    /// tokenizers 0.23.3 makes of them; `^` and `$` are the ends of the text, as
-    /// for tiktoken. For tokenizer.json, where those are lines, there is
-    /// [`PreTokenizer::from_oniguruma_pattern`].
+    /// `\w`, `\d`, `\s`, `\h`, `\b`, `[[:alpha:]]` and properties mean what they mean in tokenizers
+    /// 0.23.3. `^` and `$` match at the ends of the text, as in tiktoken; in tokenizer.json they
+    /// match at lines, so use [`PreTokenizer::from_oniguruma_pattern`] there.
     ///
     /// # Errors
-    /// [`Error::Pattern`] if it does not compile for the linear-time engine.
+    /// [`Error::Pattern`] if the linear-time engine cannot compile the pattern.
     pub fn from_pattern(pattern: &str) -> Result<Self> {
         match PATTERNS.iter().find(|(_, known)| *known == pattern) {
             Some((name, _)) => Self::from_name(name),
@@ -148,12 +145,12 @@ impl PreTokenizer {
         }
     }
 
-    /// [`PreTokenizer::from_pattern`] of a pattern in Oniguruma's dialect, that of tokenizer.json.
+    /// As [`PreTokenizer::from_pattern`], for a pattern in Oniguruma's dialect, which
+    /// tokenizer.json uses.
     ///
     /// # Errors
-    /// [`Error::Pattern`] also if the pattern holds something that Oniguruma
-    /// reads in another way, such as `{1,3}+`: a repeated group there, a
-    /// possessive quantifier for tiktoken.
+    /// [`Error::Pattern`] also if Oniguruma reads a part of the pattern differently, such as
+    /// `{1,3}+`: a repeated group in Oniguruma, a possessive quantifier in tiktoken.
     pub fn from_oniguruma_pattern(pattern: &str) -> Result<Self> {
         let is_published = PATTERNS.iter().any(|(_, known)| *known == pattern);
         if !is_published || pattern == TIKTOKEN_CL100K {

@@ -1,9 +1,9 @@
 //! `SplitPattern`: a custom pattern, compiled once.
 //!
-//! Matches are pieces and so is what lies between them, as tokenizers'
-//! `Split(Regex(..), "isolated")` has it; what a pattern means and what runs it
-//! is explained in `pattern`. `look_around` opts into the engine that goes back.
-//! Not for the published patterns: those have hand-written splitters.
+//! Matches are pieces, and so are the stretches between them, as in Hugging Face's
+//! `Split(Regex(..), "isolated")`. `text::pattern` documents the dialect and the engines;
+//! `look_around` selects the backtracking engine. Published patterns have hand-written splitters
+//! instead.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::text::pattern::{Pattern, StepBudget};
 
-/// A compiled pattern; equal to another when the pattern and the engine are.
+/// A compiled pattern. Two are equal if their patterns and engines are equal.
 ///
 /// Cloning shares the compiled form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct SplitPattern {
     look_around: bool,
 }
 
-/// What a pattern is on disk.
+/// The serialized form of a pattern.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Source {
@@ -55,13 +55,13 @@ impl SplitPattern {
     /// Compiles `pattern`, for the linear-time engine unless `look_around`.
     ///
     /// # Errors
-    /// [`Error::Pattern`] if it does not compile; it says so if it would with
+    /// [`Error::Pattern`] if it does not compile; the message says so if it would compile with
     /// `look_around`.
     pub fn new(pattern: &str, look_around: bool) -> Result<Self> {
         Ok(Self { pattern: Pattern::new(pattern, look_around)?, look_around })
     }
 
-    /// The pattern as it was given.
+    /// The pattern string.
     pub fn pattern(&self) -> &str {
         self.pattern.source()
     }
@@ -71,7 +71,7 @@ impl SplitPattern {
         self.look_around
     }
 
-    /// Calls `f` with each match, in order; those of nothing, too.
+    /// Calls `f` with each match, in order, including empty matches.
     ///
     /// # Errors
     /// As [`SplitPattern::walk`].
@@ -84,12 +84,12 @@ impl SplitPattern {
         self.pattern.for_each_match(text, budget, f)
     }
 
-    /// Calls `f` with each match and each stretch between two, in order.
+    /// Calls `f` with each match and each stretch between two matches, in order.
     ///
-    /// An empty match cuts the text and is not a piece.
+    /// An empty match cuts the text and is not itself a piece.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Pattern`] for a text that is too much work.
+    /// What `f` returns; [`Error::Pattern`] if the pattern needs too many steps on this text.
     pub(super) fn walk<E: From<Error>>(
         &self,
         text: &str,

@@ -1,8 +1,9 @@
-//! Splitters one after the other: each cuts the pieces of the one before.
+//! Several splitters in order: each cuts the pieces of the previous one.
 //!
-//! Only the last pieces count. The first step may rewrite text, which the others then
-//! see. A later one that does rewrites each piece by itself, so such a sequence is a
-//! [`PreTokenizer::Within`]: what cuts, and what then rewrites and cuts each piece.
+//! Only the last pieces count. The first step may rewrite the text, and the later steps see the
+//! result. A later step that rewrites does so in each piece separately; such a sequence becomes a
+//! [`PreTokenizer::Within`] of an outer part that cuts and an inner part that rewrites and cuts
+//! each piece.
 
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ use crate::text::pattern::StepBudget;
 /// More steps than any known file has; each is a level of nested calls.
 pub const MAX_STEPS: usize = 16;
 
-/// Steps one after the other.
+/// A sequence of these steps, or the only step.
 pub(super) fn joined(mut steps: Vec<PreTokenizer>) -> Result<PreTokenizer> {
     if let Some(at) = steps.iter().skip(1).position(PreTokenizer::rewrites) {
         let inner = joined(steps.split_off(at + 1))?;
@@ -33,10 +34,10 @@ pub(super) fn joined(mut steps: Vec<PreTokenizer>) -> Result<PreTokenizer> {
     Ok(PreTokenizer::Sequence { steps })
 }
 
-/// Refuses an inner part of which the outer one leaves nothing to rewrite alone.
+/// Refuses an inner part that cannot rewrite the pieces of the outer part separately.
 fn check_within(outer: &PreTokenizer, inner: &PreTokenizer) -> Result<()> {
     let is_nested = |step: &PreTokenizer| matches!(step, PreTokenizer::Within { .. });
-    // A byte-level piece need not end on characters, so nothing rewrites it.
+    // A byte-level piece may end inside a character, so it cannot be rewritten.
     if outer.rewrites() || is_nested(inner) || outer.cuts_characters() {
         return refuse(format!(
             "{} after {} is not supported; in a sequence of splitters one may rewrite text, before any \
@@ -48,14 +49,14 @@ fn check_within(outer: &PreTokenizer, inner: &PreTokenizer) -> Result<()> {
     Ok(())
 }
 
-/// Refuses steps that cannot stand in a sequence.
+/// Refuses steps that cannot be part of a sequence.
 pub(super) fn check(steps: &[PreTokenizer]) -> Result<()> {
     if steps.len() > MAX_STEPS {
         return refuse(format!("{} splitters in a row; at most {MAX_STEPS} are supported", steps.len()));
     }
     let is_out_of_place = |(at, step): &(usize, &PreTokenizer)| match step {
         PreTokenizer::Sequence { .. } | PreTokenizer::Within { .. } => true,
-        // What follows would see characters again.
+        // Steps after it would see characters again.
         PreTokenizer::ByteSpelled { .. } => at + 1 < steps.len(),
         step => *at > 0 && step.rewrites(),
     };
@@ -123,8 +124,8 @@ fn refuse<T>(reason: String) -> Result<T> {
     Err(Error::format("pre_tokenizer", reason))
 }
 
-/// Calls `f` with the pieces of `text`, which begins at `base`; `budget` is what all
-/// patterns may do on the whole text.
+/// Calls `f` with the pieces of `text`, which begins at `base`. `budget` limits the work of all
+/// patterns on the whole text.
 pub(super) fn walk<E: From<Error>>(
     steps: &[PreTokenizer],
     text: &str,
@@ -135,7 +136,7 @@ pub(super) fn walk<E: From<Error>>(
     match steps {
         [] if text.is_empty() => Ok(()),
         [] => f(base..base + text.len()),
-        // A piece of it need not end on characters, so nothing follows it.
+        // Its pieces may end inside a character, so no step follows it.
         [PreTokenizer::ByteSpelled { steps }] => {
             super::byte_spelled::walk(steps, text, budget, &mut |piece: Range<usize>| {
                 f(base + piece.start..base + piece.end)

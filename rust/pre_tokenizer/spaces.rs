@@ -1,12 +1,10 @@
-//! Pieces that begin at spaces, for text in which a space is read as `▁`.
-//!
-//! What [`super::metaspace`] does to text that was rewritten. Not a pre-tokenizer of its own: the
-//! caller knows that a space is a mark.
+//! Pieces that begin at spaces: the result of [`super::metaspace`] without rewriting the text, for
+//! callers that treat a space as `▁`.
 
 use crate::text::Piece;
 use crate::text::simd::{Block, Level, Starts, Tiles, WINDOW, Window};
 
-/// Where pieces start: at every space, or at the first of several.
+/// Starts a piece at every space, or only at the first of several.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spaces {
     pub(crate) every: bool,
@@ -20,8 +18,8 @@ impl Spaces {
 }
 
 impl Tiles for Spaces {
-    /// A window can continue at any byte: one that is not a start has a piece that ends where that of its
-    /// neighbours does.
+    /// A window can resume at any byte, because a piece ends at the same byte from each of its
+    /// bytes.
     #[inline(always)]
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts {
         let spaces = window.block.eq(b' ');
@@ -30,7 +28,7 @@ impl Tiles for Spaces {
         Starts { places, decided: window.len, resume }
     }
 
-    /// The definition, one byte at a time.
+    /// Reference implementation, one byte at a time.
     #[inline]
     fn piece_end(&self, bytes: &[u8], start: usize) -> usize {
         let is_start = |at: &usize| bytes[*at] == b' ' && (self.every || bytes[*at - 1] != b' ');
@@ -47,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn windows_say_what_bytes_say(
+        fn windows_equal_the_scalar_rule(
             parts in prop::collection::vec("[a-z]{1,9}| {1,4}|[é語\n]| {60,70}|[b-d]{50,140}", 0..60),
             every: bool,
         ) {

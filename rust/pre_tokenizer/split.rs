@@ -1,10 +1,10 @@
-//! `Split`: cuts at delimiters, which stay, go, or join a neighbour.
+//! `Split`: cuts at delimiters, which are removed, kept as pieces, or joined to a neighbour.
 //!
-//! What tokenizers' `Split`, `Punctuation`, `Digits` and `CharDelimiterSplit` have in
-//! common: something finds delimiters, a [`Behavior`] says what becomes of them. Not for
-//! the published patterns, which have hand-written splitters, nor for patterns whose
-//! matches and all between are pieces: that is [`SplitPattern`]. Source of the behaviours:
-//! `NormalizedString::split` of tokenizers 0.23.
+//! Covers Hugging Face's `Split`, `Punctuation`, `Digits` and `CharDelimiterSplit`: each finds
+//! delimiters, and a [`Behavior`] says what becomes of them. Published patterns have hand-written
+//! splitters, and a pattern whose matches and gaps are all pieces is a [`SplitPattern`].
+//!
+//! Source of the behaviours: `NormalizedString::split` of tokenizers 0.23.
 
 use std::ops::Range;
 
@@ -18,34 +18,34 @@ use crate::{
     text::unicode::{Flags, flags_at},
 };
 
-/// What delimiters are, and what becomes of them.
+/// The delimiters, and what becomes of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
-    /// What a delimiter is.
+    /// What counts as a delimiter.
     pub delimiter: Delimiter,
-    /// What becomes of it.
+    /// What becomes of a delimiter.
     pub behavior: Behavior,
-    /// Whether what lies between delimiters is taken for them, and they for what lies between.
+    /// Whether delimiters and the stretches between them swap roles.
     pub invert: bool,
 }
 
-/// What stands between pieces, or is one.
+/// What separates pieces, or is a piece itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Delimiter {
-    /// A character that BERT's tokenizers take for punctuation.
+    /// A character that Hugging Face's BERT treats as punctuation.
     Punctuation,
     /// A character of `\p{N}`.
     Number,
     /// A character.
     Character {
-        /// Which.
+        /// The character.
         character: char,
     },
-    /// A string that is not empty.
+    /// A string; not empty.
     Literal {
-        /// Which.
+        /// The string.
         text: String,
     },
     /// A match of a pattern.
@@ -55,20 +55,20 @@ pub enum Delimiter {
 /// What becomes of a delimiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Behavior {
-    /// It goes.
+    /// It is removed.
     Removed,
-    /// It is a piece of its own.
+    /// It is a separate piece.
     Isolated,
-    /// It ends the piece before it, if that is not a delimiter.
+    /// It is appended to the piece before it, unless that is a delimiter.
     MergedWithPrevious,
-    /// It begins the piece after it, if that is not a delimiter.
+    /// It is prepended to the piece after it, unless that is a delimiter.
     MergedWithNext,
-    /// All that stand together are one piece.
+    /// Adjacent delimiters form one piece.
     Contiguous,
 }
 
 impl Behavior {
-    /// The behaviours by their names in files.
+    /// The behaviours with their names in files.
     pub const NAMES: [(&'static str, Self); 5] = [
         ("Removed", Self::Removed),
         ("Isolated", Self::Isolated),
@@ -87,7 +87,7 @@ impl Split {
     /// Calls `f` with each piece, in order.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Pattern`] for a text that is too much work.
+    /// What `f` returns; [`Error::Pattern`] if the pattern needs too many steps on this text.
     pub(super) fn walk<E: From<Error>>(
         &self,
         text: &str,
@@ -109,12 +109,12 @@ impl Split {
         pieces.finish()
     }
 
-    /// Whether every character of a text lies in a piece.
+    /// Whether every character of a text is in a piece.
     pub(super) fn keeps_all_text(&self) -> bool {
         self.behavior != Behavior::Removed
     }
 
-    /// Whether a custom pattern cuts.
+    /// Whether it runs a custom pattern.
     pub(super) fn runs_patterns(&self) -> bool {
         matches!(self.delimiter, Delimiter::Pattern(_))
     }
@@ -161,22 +161,21 @@ fn for_each_literal<E>(
     memchr::memmem::find_iter(text.as_bytes(), literal).try_for_each(|at| f(at..at + literal.len()))
 }
 
-/// Stretches of a text on their way to pieces.
+/// Joins the stretches of a text into pieces.
 struct Pieces<F> {
     behavior: Behavior,
-    /// What waits for its neighbour, and whether it is a delimiter.
+    /// The stretch that waits for its neighbour, and whether it is a delimiter.
     held: Option<(Range<usize>, bool)>,
     f: F,
 }
 
 impl<E, F: FnMut(Range<usize>) -> Result<(), E>> Pieces<F> {
-    /// Takes the next stretch, a delimiter or not. One of nothing counts among the
-    /// neighbours, and is not a piece.
+    /// Takes the next stretch. An empty stretch counts as a neighbour but is not a piece.
     fn push(&mut self, stretch: Range<usize>, is_delimiter: bool) -> Result<(), E> {
         match (self.behavior, self.held.take()) {
             (Behavior::Removed, _) if is_delimiter => Ok(()),
             (Behavior::Removed | Behavior::Isolated, _) => self.emit(stretch),
-            // What waits is a stretch between two delimiters, or a delimiter.
+            // The waiting stretch is a delimiter or a stretch between two delimiters.
             (Behavior::MergedWithPrevious, Some((held, _))) if is_delimiter => {
                 self.emit(held.start..stretch.end)
             }
@@ -220,7 +219,7 @@ mod tests {
 
     /// Expected pieces are those of tokenizers 0.23.3.
     #[test]
-    fn behaviours_say_what_becomes_of_delimiters() {
+    fn behaviours_match_hugging_face() {
         use Behavior::*;
         let hyphen = || Delimiter::Character { character: '-' };
         let cases: [(Delimiter, Behavior, bool, &str, &[&str]); 14] = [

@@ -1,9 +1,9 @@
-//! Pieces of one script, as tokenizers' `UnicodeScripts` cuts.
+//! Pieces of one script, as Hugging Face's `UnicodeScripts` cuts them.
 //!
-//! Kana and the long vowel sign count as Han. What has no script (a space, what Unicode 9
-//! did not know) goes with what stands before it; at the start of a text it is in no piece,
-//! as there. The table is what tokenizers 0.23.3 says of each code point, of an older Unicode
-//! than [`crate::text::unicode::script`], which is for SentencePiece's rules.
+//! Kana and the long vowel sign count as Han. A character without a script (a space, a character
+//! unknown to Unicode 9) joins what precedes it; at the start of a text it is in no piece, as in
+//! Hugging Face. The table was read from tokenizers 0.23.3, code point by code point. Its Unicode
+//! is older than that of [`crate::text::unicode::script`], which serves SentencePiece's rules.
 
 #[rustfmt::skip]
 mod tables;
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::step_counter::step;
 
-/// What a character has that has no script.
+/// The script number of a character without a script.
 const NONE: u8 = 0;
 
 /// Calls `f` with the pieces of `text`.
@@ -35,8 +35,8 @@ pub(super) fn walk<E>(text: &str, mut f: impl FnMut(Range<usize>) -> Result<(), 
     piece.map_or(Ok(()), |(start, _)| f(start..text.len()))
 }
 
-/// Whether a text may be cut between these two characters: a piece begins at the second,
-/// whatever stands before, and what follows sees its script alone.
+/// Whether a text may be cut between these two characters. A piece begins at the second in any
+/// context, and the rest depends only on its script.
 pub(super) fn cut_between(before: char, after: char) -> bool {
     let [before, after] = [script(before), script(after)];
     before != NONE && after != NONE && before != after
@@ -47,7 +47,8 @@ pub(super) fn script(c: char) -> u8 {
     script_from(c, &mut 0)
 }
 
-/// As [`script`]; `run` is where the last character was found, which the next one is near.
+/// [`script`] for consecutive characters; `run` holds the table index found last, near which the
+/// search begins.
 #[inline]
 fn script_from(c: char, run: &mut usize) -> u8 {
     match c {
@@ -73,7 +74,7 @@ mod tests {
 
     /// Expected pieces are those of tokenizers 0.23.3.
     #[test]
-    fn a_piece_is_of_one_script() {
+    fn pieces_have_one_script() {
         for (text, expected) in [
             ("", &[][..]),
             ("  ", &[]),
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ascii_is_as_the_table_has_it() {
+    fn ascii_agrees_with_the_table() {
         for c in '!'..='\x7F' {
             let at = tables::RUNS.partition_point(|run| run.0 <= c as u32) - 1;
             assert_eq!(script(c), tables::RUNS[at].1, "{c:?}");

@@ -1,15 +1,15 @@
-//! Names of models and encodings, and what cuts their text.
+//! Names of models and encodings, with the pre-tokenizer of each.
 //!
-//! Not names of pre-tokenizers: nothing is found by them. People type them where a
-//! pre-tokenizer or a file is meant, and a message says what to type. Families
-//! whose models differ in how they cut are sent to their file.
+//! Only for error messages: people type these names where the name of a pre-tokenizer or a file is
+//! expected, and the message says what to type. For families whose models use different
+//! pre-tokenizers the message points to their files.
 
 use crate::text::spelling::{begins_with, did_you_mean};
 
 use super::PreTokenizer;
 
-/// The beginning of a name, in letters and digits, and the pre-tokenizer; `None`
-/// where the file says how text is cut. The longest that fits counts.
+/// The prefix of a name, in letters and digits, and the pre-tokenizer; `None` if the files say how
+/// text is cut. The longest matching prefix counts.
 static USERS: [(&str, Option<&str>); 34] = [
     ("p50k", Some("r50k")),
     ("codex", Some("r50k")),
@@ -47,13 +47,13 @@ static USERS: [(&str, Option<&str>); 34] = [
     ("xlm", None),
 ];
 
-/// What cuts the text of a model or an encoding of this name.
+/// The pre-tokenizer of the model or encoding with this name.
 fn cut_by(name: &str) -> Option<Option<&'static str>> {
     let fits = USERS.iter().filter(|(user, _)| begins_with(name, user));
     fits.max_by_key(|(user, _)| user.len()).map(|(_, known)| *known)
 }
 
-/// What was probably meant by a name that no pre-tokenizer has, to stand behind it; or nothing.
+/// A hint for an unknown name, to be appended to the message; may be empty.
 pub(super) fn meant(name: &str) -> String {
     match cut_by(name) {
         Some(Some(known)) => format!(" (did you mean {known}? It cuts text as {name} does)"),
@@ -65,7 +65,7 @@ pub(super) fn meant(name: &str) -> String {
     }
 }
 
-/// Whether people call a vocabulary by this name, or one that begins like it.
+/// Whether this is, or begins like, the common name of a vocabulary.
 pub(crate) fn is_vocabulary(name: &str) -> bool {
     const OTHERS: [&str; 6] = ["cl100k", "o200k", "r50k", "gpt2", "bert", "tekken"];
     cut_by(name).is_some() || OTHERS.iter().any(|known| begins_with(name, known))
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_models_lead_to_names_of_pre_tokenizers() {
+    fn model_names_lead_to_pre_tokenizer_names() {
         for (name, expected) in [
             ("p50k_base", "did you mean r50k?"),
             ("p50k_edit", "did you mean r50k?"),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_pre_tokenizers() {
+    fn table_names_existing_pre_tokenizers() {
         for (user, known) in USERS {
             assert!(known.is_none_or(|known| PreTokenizer::from_name(known).is_ok()), "{user}");
             assert!(begins_with(user, user) && PreTokenizer::from_name(user).is_err(), "{user}");

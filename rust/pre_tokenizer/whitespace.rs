@@ -1,7 +1,7 @@
 //! Splitting at white space: `\w+|[^\w\s]+`, and `\S+`.
 //!
-//! White space is in no piece. Names and results are those of tokenizers'
-//! `Whitespace` and `WhitespaceSplit`.
+//! White space is in no piece. Names and results are those of `Whitespace` and `WhitespaceSplit` in
+//! Hugging Face.
 
 use crate::text::simd::{Block, Places, Window, Words, long};
 use crate::{
@@ -40,7 +40,7 @@ impl Words for WhitespaceSplit {
     }
 }
 
-/// End of `\w+|[^\w\s]+` from `start`, which is not white space.
+/// The end of `\w+|[^\w\s]+` from `start`, which must not be white space.
 #[inline]
 pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     match flags_at(bytes, start) {
@@ -50,22 +50,22 @@ pub(super) fn piece_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// End of `\S+` from `start`, which is not white space.
+/// The end of `\S+` from `start`, which must not be white space.
 #[inline]
 pub(super) fn blank_free_end(bytes: &[u8], start: usize) -> usize {
     end_of_run_without(bytes, start, SPACE)
 }
 
-/// Whether a text of [`piece_end`] may be cut between these two characters.
+/// Whether a text that [`piece_end`] splits may be cut between these two characters.
 ///
-/// Both alternatives are runs of one class, without look-ahead: a change of
-/// class is the end of a run, and the end of a text is one, too.
+/// Both alternatives are runs of one class without look-ahead, so a run ends where the class
+/// changes, as it does at the end of a text.
 pub(super) fn cut_between(before: char, after: char) -> bool {
     const CLASSES: Flags = WORD | SPACE;
     flags(before) & CLASSES != flags(after) & CLASSES
 }
 
-/// Whether a text of [`blank_free_end`] may be cut between these two characters: as there.
+/// The same for a text that [`blank_free_end`] splits.
 pub(super) fn cut_between_blank_free(before: char, after: char) -> bool {
     flags(before) & SPACE != flags(after) & SPACE
 }

@@ -1,9 +1,7 @@
-//! `BpeTrainer`: from counted pieces to merges.
+//! `BpeTrainer`: trains merges from counted pieces, which [`crate::WordCounts`] collects from text.
 //!
-//! Not a place for text: pieces come counted, from [`crate::WordCounts`].
-//! The order of merges is one of three documented total orders ([`TieBreak`]);
-//! the default gives what Hugging Face's `BpeTrainer` 0.23 gives, id for id.
-//! The work is done by `pair_merging`.
+//! Merges follow one of three documented total orders ([`TieBreak`]). The default gives the same
+//! ids as Hugging Face's `BpeTrainer` 0.23. `pair_merging` does the work.
 
 mod replay;
 mod sentencepiece;
@@ -22,7 +20,7 @@ pub use crate::trainers::pair_merging::{Merge, MergeStop, TrainedMerges, Unit};
 use crate::vocab::TokenId;
 pub use sentencepiece::{PieceKind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, TrainedPiece};
 
-/// The options of training.
+/// The options of BPE training.
 ///
 /// ```
 /// use sentitok::trainers::bpe::{Alphabet, BpeTrainer};
@@ -40,36 +38,36 @@ pub use sentencepiece::{PieceKind, PieceOptions, ScoredTrained, SentencePieceBpe
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BpeTrainer {
-    /// The size of the vocabulary, special tokens included. Never exceeded.
+    /// The size of the vocabulary, including special tokens. Never exceeded.
     pub vocab_size: usize,
-    /// The least count of a pair that is merged; 0 is the same as 1.
+    /// Pairs with a lower count are not merged; 0 means 1.
     pub min_frequency: u64,
-    /// Tokens that get the first ids (with `extend`: the first after the base).
+    /// Tokens that get the first ids (with `extend`, the first after the base).
     pub special_tokens: Vec<String>,
-    /// What a piece is made of before the first merge.
+    /// The units of a piece before the first merge: bytes or characters.
     pub unit: Unit,
-    /// Symbols that are in the vocabulary whether the pieces hold them or not.
+    /// Symbols that are in the vocabulary even if no piece contains them.
     pub initial_alphabet: Alphabet,
-    /// The most symbols to begin with: the most frequent stay, of equal counts
-    /// the lesser code points; those of `initial_alphabet` come first.
+    /// The maximum number of initial symbols. Symbols of `initial_alphabet` are kept first, then
+    /// the most frequent; of equal counts the lower code point.
     pub limit_alphabet: Option<usize>,
-    /// Pairs whose token would have at least this many symbols are not formed
-    /// (pairs of two first symbols always may), as in Hugging Face's trainer.
+    /// Only pairs whose token has fewer symbols than this are merged (two initial symbols always
+    /// may be), as in Hugging Face's trainer.
     pub max_token_length: Option<usize>,
-    /// Written before each symbol that does not begin its piece, and dropped
-    /// from the right part of a merge: `##` in WordPiece.
+    /// Written before each symbol except the first of a piece, and dropped from the right part of a
+    /// merge: `##` in WordPiece.
     pub continuing_subword_prefix: Option<String>,
-    /// Written after each symbol that ends its piece: `</w>`.
+    /// Written after the last symbol of a piece: `</w>`.
     pub end_of_word_suffix: Option<String>,
-    /// With [`Unit::Chars`]: adds the 256 tokens `<0x00>` to `<0xFF>` after the
-    /// special tokens. A character outside the alphabet then ends a run of
-    /// symbols; without it the character is left out and its neighbours meet.
+    /// With [`Unit::Chars`]: adds the 256 tokens `<0x00>` to `<0xFF>` after the special tokens. No
+    /// pair then crosses a character outside the alphabet. Without this option such a character is
+    /// left out, and its neighbours become adjacent.
     pub byte_fallback: bool,
-    /// Which of two pairs is merged first.
+    /// Which of two pairs with equal counts is merged first.
     pub tie_break: TieBreak,
-    /// A vocabulary to continue from: its ids stay.
+    /// A vocabulary to extend. Its ids stay.
     pub extend: Option<Base>,
-    /// Threads to count with; the result is the same for any number.
+    /// The number of threads; the result is the same for any number.
     pub threads: Option<usize>,
 }
 
@@ -93,24 +91,25 @@ impl Default for BpeTrainer {
     }
 }
 
-/// Symbols that are in the vocabulary whether the pieces hold them or not.
+/// Symbols that are in the vocabulary even if no piece contains them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alphabet {
-    /// None: only what the pieces hold.
+    /// Only symbols that occur in pieces.
     Seen,
-    /// All 256 bytes; over characters, the 256 characters that represent bytes.
+    /// All 256 bytes. With [`Unit::Chars`], the 256 characters that represent bytes.
     ByteLevel,
-    /// These characters; over bytes, each represents a byte ([`crate::text::byte_level`]).
+    /// These characters. With [`Unit::Bytes`], each represents a byte
+    /// ([`crate::text::byte_level`]).
     Chars(Vec<char>),
 }
 
-/// A trained vocabulary to continue from.
+/// A trained vocabulary to extend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
-    /// The tokens by id; `None` for an id no merge can reach (a gap, or a
-    /// special token that is not a byte string of the model).
+    /// The tokens by id. `None` for an id that no merge can produce: a gap, or a special token that
+    /// is not a byte string of the model.
     pub tokens: Vec<Option<Vec<u8>>>,
-    /// Left, right and resulting id of each merge, in order of rank.
+    /// The left, right and resulting id of each merge, in order of rank.
     pub merges: Vec<(TokenId, TokenId, TokenId)>,
     /// Special tokens with their ids.
     pub special_tokens: Vec<(String, TokenId)>,
@@ -120,9 +119,11 @@ impl BpeTrainer {
     /// Trains on distinct pieces with their counts, in any order.
     ///
     /// # Errors
-    /// - [`Error::VocabSize`](crate::Error::VocabSize) when special tokens and alphabet do not fit;
-    /// - [`Error::Option`](crate::Error::Option) for options or pieces that do not go together;
-    /// - [`Error::CountOverflow`](crate::Error::CountOverflow) when a pair's count passes 2^64 - 1;
+    /// - [`Error::VocabSize`](crate::Error::VocabSize) if special tokens and alphabet do not fit;
+    /// - [`Error::Option`](crate::Error::Option) for invalid options or pieces, or options that
+    ///   exclude each other;
+    /// - [`Error::CountOverflow`](crate::Error::CountOverflow) if the count of a pair exceeds 2^64
+    ///   - 1;
     /// - [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
     pub fn train<'a>(
         &self,
@@ -151,7 +152,7 @@ impl BpeTrainer {
         };
         let symbols = FirstSymbols::new(options, &pieces, &mut tokens, progress)?;
         let limits = Limits::new(self.vocab_size, self.min_frequency, self.threads);
-        // With a base, a vocabulary that gains nothing is a mistake.
+        // A vocabulary that extends a base must have room for at least one more token.
         let adds_none = self.extend.as_ref().is_some_and(|base| base.tokens.len() == tokens.len());
         limits.check(tokens.len() + usize::from(adds_none))?;
         let layout = match &self.extend {
@@ -167,7 +168,7 @@ impl BpeTrainer {
 }
 
 impl Alphabet {
-    /// The characters, over bytes those that represent them.
+    /// The required characters. With [`Unit::Bytes`] they represent bytes.
     fn chars(&self) -> Vec<char> {
         match self {
             Self::Seen => Vec::new(),
@@ -178,7 +179,7 @@ impl Alphabet {
 }
 
 impl Base {
-    /// Gives its tokens their ids.
+    /// Adds the tokens and special tokens of the base with their ids.
     fn write(&self, tokens: &mut Tokens) -> Result<()> {
         for token in &self.tokens {
             tokens.push_base(token.as_deref())?;

@@ -1,20 +1,17 @@
-//! The engine of every trainer that merges pairs of symbols.
+//! The merging engine that the BPE and WordPiece trainers share.
 //!
-//! Counted pieces are written as first symbols (`symbols`) into one flat array
-//! (`layout`). Then, until the vocabulary is full, the loop (`merger`) takes the
-//! best pair of a `window` of frequent ones, rewrites its places and sums up what
-//! that changes (`rewrite`). A window is filled by reading the whole layout
-//! (`scan`); which of its pairs is best is for an [`Order`](window::Order) to say:
-//! `by_count` is byte-pair encoding, the scores of WordPiece are its own.
+//! Counted pieces are written as initial symbols (`symbols`) into one flat array (`layout`). Then,
+//! until the vocabulary is full, the loop (`merger`) takes the best pair of a `window` of frequent
+//! pairs, rewrites its occurrences and updates the counts (`rewrite`). A window is filled by
+//! scanning the whole layout (`scan`). An [`Order`](window::Order) decides which pair is best:
+//! `by_count` is byte-pair encoding; WordPiece has its own scores.
 //!
-//! A merge costs what it touches: the window knows where the frequent pairs are,
-//! and those places are rewritten and nothing else. Symbols have fixed
-//! coordinates, so long pieces cost no more per byte than short ones. Counts are
-//! checked `u64`, and the result is the same for any number of threads.
+//! The cost of a merge is proportional to the occurrences of its pair, because the window records
+//! the positions of frequent pairs. Symbols do not move, so long pieces cost no more per byte than
+//! short ones. Counts are checked `u64`. The result is the same for any number of threads.
 //!
-//! Not a trainer: options, defaults and results are those of its clients in
-//! [`crate::trainers::bpe`] and [`crate::trainers::wordpiece`], which know nothing
-//! of each other.
+//! Options, defaults and results belong to the trainers in [`crate::trainers::bpe`] and
+//! [`crate::trainers::wordpiece`].
 
 pub(crate) mod by_count;
 pub(crate) mod layout;
@@ -38,57 +35,57 @@ use symbols::FirstSymbols;
 use tokens::Tokens;
 use window::Order;
 
-/// One merge, with the count its pair had.
+/// One merge, with the count of its pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merge {
     /// The left token.
     pub left: TokenId,
     /// The right token.
     pub right: TokenId,
-    /// The token they become.
+    /// The resulting token.
     pub id: TokenId,
-    /// How often the pair stood in the corpus when it was merged.
+    /// How often the pair occurred in the corpus when it was merged.
     pub count: u64,
 }
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeStop {
-    /// The vocabulary has the size asked for.
+    /// The vocabulary has the requested size.
     VocabFull,
-    /// No two symbols are adjacent any more that may be merged.
+    /// No adjacent symbols are left that may be merged.
     NoPairs,
     /// The most frequent pair is rarer than `min_frequency`.
     BelowMinFrequency {
         /// Its count.
         count: u64,
     },
-    /// No pair left makes the corpus more likely (`likelihood` of WordPiece).
+    /// No remaining pair makes the corpus more likely (`likelihood` of WordPiece).
     NoGain,
 }
 
-/// What training gives.
+/// The result of training merges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TrainedMerges {
-    /// The tokens by id. `None` only for a special token that no sequence of
-    /// bytes can become: over bytes, one with a character that represents no
-    /// byte, such as a blank. (With `extend`, also for the base's gaps.)
+    /// The tokens by id. `None` only for a special token that is not a sequence of bytes: with
+    /// [`Unit::Bytes`], one with a character that represents no byte, such as a space.
+    /// (With `extend`, also for gaps of the base.)
     pub tokens: Vec<Option<Vec<u8>>>,
-    /// Special tokens with their ids, those of the base first. Over bytes a
-    /// special token spelled like a token's byte-level characters shares its id.
+    /// Special tokens with their ids, those of the base first. Over bytes, a
+    /// special token spelled like the byte-level characters of a token shares its id.
     pub special_tokens: Vec<(String, TokenId)>,
     /// The merges in order of rank, without those of the base.
     pub merges: Vec<Merge>,
-    /// How many ids there were before the first merge.
+    /// The number of ids before the first merge.
     pub n_initial: usize,
     /// Why training ended.
     pub stop: MergeStop,
-    /// What `limit_alphabet` left out, with counts, the most frequent first.
+    /// The symbols that `limit_alphabet` left out, with counts, the most frequent first.
     pub dropped: Vec<(Vec<u8>, u64)>,
 }
 
-/// What bounds training.
+/// The limits of training.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) vocab_size: usize,
@@ -98,13 +95,13 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// As trainers report it.
+    /// Limits for the options of a trainer.
     pub(crate) fn new(vocab_size: usize, min_frequency: u64, threads: Option<usize>) -> Self {
         let threads = parallel::n_threads(threads);
         Self { vocab_size, min_frequency: min_frequency.max(1), threads }
     }
 
-    /// Refuses a vocabulary of fewer ids than `least`, or of more than there are.
+    /// Refuses a vocabulary with fewer ids than `least`, or with more than a symbol can hold.
     ///
     /// # Errors
     /// [`Error::VocabSize`], [`Error::Option`].
@@ -123,7 +120,7 @@ impl Limits {
     }
 }
 
-/// What there is before the first merge.
+/// The state before the first merge.
 pub(crate) struct Start {
     pub(crate) tokens: Tokens,
     pub(crate) symbols: FirstSymbols,
@@ -132,7 +129,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Merges pairs in an order, until the vocabulary is full or none is left.
+    /// Merges pairs in the given order until the vocabulary is full or no pair is left.
     ///
     /// # Errors
     /// As [`merger::run`].
@@ -151,13 +148,13 @@ impl Start {
     }
 }
 
-/// Pieces that count, the most frequent first.
+/// The pieces with a positive count, the most frequent first.
 ///
-/// Positions then ascend while weights descend: a weight is found by a cursor
-/// over the few distinct ones, not stored for each place.
+/// Weights then descend while positions ascend, so a cursor over the few distinct weights finds the
+/// weight of a position, and none is stored per position.
 ///
 /// # Errors
-/// [`Error::Memory`] where they do not fit.
+/// [`Error::Memory`] if they do not fit.
 pub(crate) fn by_weight<'a>(
     pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
 ) -> Result<Vec<(&'a [u8], u64)>> {
@@ -165,7 +162,7 @@ pub(crate) fn by_weight<'a>(
     for piece in pieces.into_iter().filter(|piece| piece.1 > 0) {
         memory::push(&mut sorted, piece)?;
     }
-    // A stable sort ends the process where it has no memory for a copy.
+    // A stable sort allocates a copy, and aborts the process if it cannot.
     if !memory::has_room(size_of_val(sorted.as_slice())) {
         return Err(memory::missing::<(&[u8], u64)>(sorted.len()));
     }

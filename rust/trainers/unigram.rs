@@ -1,14 +1,14 @@
-//! `UnigramTrainer`: from counted pieces of text to pieces with log-probabilities.
+//! `UnigramTrainer`: trains pieces with log-probabilities from counted words, which
+//! [`crate::WordCounts`] collects from text split by the Metaspace pre-tokenizer.
 //!
-//! Not a place for text: words come counted, from [`crate::WordCounts`], as the
-//! Metaspace pre-tokenizer gives them. The plan is SentencePiece's (0.2.3): many
-//! seeds, then in turn EM and dropping the pieces whose loss costs least.
+//! The algorithm is SentencePiece's (0.2.3): start from many seeds, then alternately run EM and
+//! drop the pieces whose loss costs least.
 //!
-//! What differs is where the work is done. Words are cut where no piece may
-//! cross (`sentencepiece_rules`), substrings are sought in what is then distinct
-//! (`seeds`), and each pass over the corpus reads flat arrays (`lattices`). All
-//! sums are f64, in an order that does not depend on threads (`team`), with a
-//! logarithm of our own (`logarithm`): the same bytes on every run and machine.
+//! The implementation differs. Words are cut where no piece may cross (`sentencepiece_rules`),
+//! substrings are searched in the distinct segments that result (`seeds`), and each pass over the
+//! corpus reads flat arrays (`lattices`). All sums are f64 in an order that does not depend on
+//! threads (`team`), with a portable logarithm (`logarithm`), so the result has the same bytes on
+//! every run and machine.
 //!
 //! Source: Kudo 2018, "Subword Regularization"; google/sentencepiece 0.2.3.
 
@@ -37,7 +37,7 @@ use crate::vocab::TokenId;
 
 use lattices::GONE;
 
-/// The options of training. The defaults are SentencePiece's, except for
+/// The options of Unigram training. The defaults are SentencePiece's, except for
 /// `hard_vocab_limit`.
 ///
 /// ```
@@ -55,21 +55,21 @@ use lattices::GONE;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UnigramTrainer {
-    /// The size of the vocabulary, special and byte tokens included. Never exceeded.
+    /// The size of the vocabulary, including special and byte tokens. Never exceeded.
     pub vocab_size: usize,
-    /// What pieces are made of, and those that get the first ids.
+    /// The alphabet, the rules for pieces, and the special pieces.
     pub pieces: PieceOptions,
-    /// What counts as a seed, and what a character without a piece costs.
+    /// Which strings are seeds, and what a character without a piece costs.
     pub method: Method,
-    /// The most seeds, beside characters.
+    /// The maximum number of seeds, in addition to the characters.
     pub seed_size: usize,
-    /// What share of the pieces a round keeps.
+    /// The share of the pieces that a round keeps.
     pub shrinking_factor: f64,
-    /// Steps of EM in a round.
+    /// The number of EM steps per round.
     pub n_sub_iterations: usize,
     /// Whether a vocabulary smaller than `vocab_size` is an error.
     pub hard_vocab_limit: bool,
-    /// Threads to train with; the result is the same for any number.
+    /// The number of threads; the result is the same for any number.
     pub threads: Option<usize>,
 }
 
@@ -88,44 +88,43 @@ impl Default for UnigramTrainer {
     }
 }
 
-/// Two ways to train, which differ where SentencePiece forgoes good pieces.
+/// Two ways to train. They differ where SentencePiece misses good pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// A seed is any string that different characters follow, or that ends a
-    /// word. A character whose piece was dropped counts as a piece of count 0.
+    /// A seed is any string that different characters follow, or that ends a word. A character
+    /// whose piece was dropped counts as a piece with count 0.
     #[default]
     Full,
-    /// What SentencePiece 0.2.3 does. Its seeds are the inner nodes of a suffix
-    /// tree of bytes, so that strings always followed by a space, or by letters
-    /// with the same first byte, are not among them; and it takes characters
-    /// that are not a piece for the most frequent one. Its nodes also see where
-    /// lines end: count with [`line_ends`](crate::corpus::word_counts::CountOptions), or
-    /// a tenth of the pieces differs.
+    /// Exactly as SentencePiece 0.2.3. Its seeds are the inner nodes of a suffix tree of bytes, so
+    /// they miss strings that are always followed by a space, or by letters with the same first
+    /// byte. Characters without a piece are counted for the most frequent character. Its tree also
+    /// sees where lines end: count words with
+    /// [`line_ends`](crate::corpus::word_counts::CountOptions), or a tenth of the pieces differ.
     SentencePiece,
 }
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnigramStop {
-    /// The vocabulary has the size asked for.
+    /// The vocabulary has the requested size.
     VocabFull,
-    /// No further piece was worth its place: the corpus is small for this size.
+    /// No further piece improves the model: the corpus is too small for this size.
     NoPieces {
-        /// How many seeds there were, characters included.
+        /// The number of seeds, including characters.
         seeds: usize,
     },
 }
 
-/// What training gives.
+/// The result of Unigram training.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TrainedUnigram {
-    /// The vocabulary by id: special tokens, byte tokens, then by score, of
-    /// equal scores by text.
+    /// The vocabulary by id: special tokens, byte tokens, then pieces by score, of equal scores by
+    /// text.
     pub pieces: Vec<TrainedPiece>,
     /// Why training ended.
     pub stop: UnigramStop,
-    /// The characters left out of the alphabet, with counts, the most frequent first.
+    /// The characters outside the alphabet with their counts, the most frequent first.
     pub dropped: Vec<(char, u64)>,
 }
 
@@ -133,10 +132,10 @@ impl UnigramTrainer {
     /// Trains on distinct words with their counts, in any order.
     ///
     /// # Errors
-    /// - [`Error::VocabSize`] when special tokens, bytes and alphabet do not fit;
-    /// - [`Error::Option`] for options out of range, for words that are not
-    ///   UTF-8, and with `hard_vocab_limit` for a size that cannot be reached;
-    /// - [`Error::CountOverflow`] when all characters are more than 2^64 - 1;
+    /// - [`Error::VocabSize`] if special tokens, bytes and alphabet do not fit;
+    /// - [`Error::Option`] for options out of range, for words that are not UTF-8, and with
+    ///   `hard_vocab_limit` for a size that cannot be reached;
+    /// - [`Error::CountOverflow`] if the number of all characters exceeds 2^64 - 1;
     /// - [`Error::Cancelled`] when `progress` asks to stop.
     pub fn train<'a>(
         &self,
@@ -147,11 +146,11 @@ impl UnigramTrainer {
         let threads = parallel::n_threads(self.threads);
         let rules = Rules::of(&self.pieces);
         let words = CountedWords::new(&self.pieces, pieces)?;
-        // SentencePiece knows where lines end, but not as a character.
+        // SentencePiece uses line ends as context, but not as a character of its alphabet.
         let uncounted = (self.method == Method::SentencePiece).then_some(LINE_END);
         let characters = Characters::of(&self.pieces, &words, uncounted, progress)?;
         self.pieces.check_size(self.vocab_size, characters.required.len())?;
-        // Where spaces end words, the next one may begin with anything.
+        // If spaces end words, the next word may begin with any character.
         let any_next = self.pieces.treat_whitespace_as_suffix;
         let note = |before: Option<&_>, after| match after {
             After::Word if any_next => followers::MANY,
@@ -163,14 +162,15 @@ impl UnigramTrainer {
         drop(segments);
 
         let seeds = model.len();
-        // A pass has four lists as long as the model, and two on each thread.
+        // A pass needs four lists as long as the model, and two per thread.
         memory::check_room(seeds, size_of::<f64>() * (4 + 2 * threads))?;
-        // What is counted for the first piece, the most frequent character, beside its own.
+        // Characters that are counted for the first piece, the most frequent character, in addition
+        // to its own.
         let foreign: Option<u64> = match self.method {
             Method::Full => None,
             Method::SentencePiece => Some(characters.dropped.iter().map(|dropped| dropped.1).sum()),
         };
-        // SentencePiece leaves a tenth for the last cut, which is by score.
+        // As in SentencePiece: prune to a tenth more, because the last cut is by score.
         let desired = self.vocab_size + self.vocab_size / 10;
         let total = seeds.saturating_sub(desired) as u64;
         loop {

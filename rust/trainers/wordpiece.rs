@@ -1,16 +1,14 @@
-//! `WordPieceTrainer`: from counted words to a WordPiece vocabulary.
+//! `WordPieceTrainer`: trains a WordPiece vocabulary from counted words.
 //!
-//! Merges pairs of symbols as byte-pair encoding does, but chooses the pair by
-//! a [`Score`]. `likelihood` is the WordPiece of Schuster and Nakajima (2012)
-//! as far as it is published: the pair whose merge gains most for a unigram
-//! model of the corpus. Google's own trainer was never released. `pmi` is the
-//! ratio that the Hugging Face course teaches, `frequency` what their
-//! `WordPieceTrainer` does: byte-pair encoding with a prefix.
+//! Merges pairs of symbols as byte-pair encoding does, but chooses the pair by a [`Score`].
+//! `likelihood` is the WordPiece of Schuster and Nakajima (2012) as far as it is published: it
+//! merges the pair that increases the likelihood of a unigram model of the corpus most. Google's
+//! trainer was never released. `pmi` is the ratio that the Hugging Face course teaches. `frequency`
+//! is what Hugging Face's `WordPieceTrainer` does: byte-pair encoding with a prefix.
 //!
-//! Not the encoder: a trained word is cut by longest match, which may cut it
-//! otherwise than the merges did. Ids: special tokens, alphabet by code point,
-//! the alphabet with prefix, then the merges in order. The result is the same
-//! for any number of threads.
+//! The encoder then cuts a word by longest match, which may differ from the merges. Order of ids:
+//! special tokens, alphabet by code point, the alphabet with prefix, then the merges in order. The
+//! result is the same for any number of threads.
 
 mod by_score;
 mod queue;
@@ -31,18 +29,17 @@ pub use crate::trainers::pair_merging::{Merge, MergeStop, TrainedMerges};
 use by_score::ByScore;
 use score::{Likelihood, Pmi};
 
-/// Pieces between two looks at the clock.
+/// How many pieces are processed between two checks for progress.
 const TICK: usize = 1 << 12;
 
-/// Which pair is merged first; ties go to the smaller pair of ids.
+/// Which pair is merged first; of equal scores, the smaller pair of ids.
 ///
-/// count(x) is how often a symbol, or a pair of neighbours, stands in the
-/// corpus at the time; places of a pair may overlap.
+/// count(x) is how often a symbol or a pair of neighbours currently occurs in the corpus;
+/// occurrences of a pair may overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Score {
-    /// The greatest count(ab) · log(count(ab) · N / (count(a) · count(b))), where
-    /// N is the number of all symbols at the time. Pairs that gain nothing are
-    /// not merged.
+    /// The greatest count(ab) · log(count(ab) · N / (count(a) · count(b))), where N is the current
+    /// number of all symbols. Pairs without a gain are not merged.
     Likelihood,
     /// The greatest count(ab) / (count(a) · count(b)). Prefers pairs of rare
     /// symbols: use a `min_frequency`.
@@ -92,27 +89,27 @@ impl FromStr for Score {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct WordPieceTrainer {
-    /// The size of the vocabulary, special tokens included. Never exceeded.
+    /// The size of the vocabulary, including special tokens. Never exceeded.
     pub vocab_size: usize,
-    /// The least count of a pair that is merged; 0 is the same as 1.
+    /// Pairs with a lower count are not merged; 0 means 1.
     pub min_frequency: u64,
     /// Tokens that get the first ids.
     pub special_tokens: Vec<String>,
-    /// Which pair is merged first. By default `frequency`: on held-out text its
-    /// words are cut into the fewest tokens (`benches/wordpiece_scores.py`).
+    /// Which pair is merged first. The default is `frequency`, because it cuts words of held-out
+    /// text into the fewest tokens (`benches/wordpiece_scores.py`).
     pub score: Score,
-    /// Characters that are in the vocabulary whether the words hold them or not.
+    /// Characters that are in the vocabulary even if no word contains them.
     pub initial_alphabet: Vec<char>,
-    /// The most characters to begin with: the most frequent stay, of equal
-    /// counts the lesser code points; those of `initial_alphabet` come first.
-    /// A character left out vanishes from its word, and its neighbours meet.
+    /// The maximum number of initial characters. Characters of `initial_alphabet` are kept first,
+    /// then the most frequent; of equal counts the lower code point. A character outside vanishes
+    /// from its word, and its neighbours become adjacent.
     pub limit_alphabet: Option<usize>,
-    /// What each token that does not begin a word begins with.
+    /// The prefix of each token that does not begin a word.
     pub continuing_subword_prefix: String,
-    /// Pairs whose token would have at least this many characters are not
-    /// formed, the prefix not counted (pairs of two characters always may).
+    /// Only pairs whose token has fewer characters than this, not counting the prefix, are merged
+    /// (two single characters always may be).
     pub max_token_length: Option<usize>,
-    /// Threads to count with; the result is the same for any number.
+    /// The number of threads; the result is the same for any number.
     pub threads: Option<usize>,
 }
 
@@ -136,9 +133,9 @@ impl WordPieceTrainer {
     /// Trains on distinct words with their counts, in any order.
     ///
     /// # Errors
-    /// - [`Error::VocabSize`] when special tokens and alphabet do not fit;
+    /// - [`Error::VocabSize`] if special tokens and alphabet do not fit;
     /// - [`Error::Option`] for a word that is not UTF-8;
-    /// - [`Error::CountOverflow`] when a count passes 2^64 - 1;
+    /// - [`Error::CountOverflow`] if a count exceeds 2^64 - 1;
     /// - [`Error::Cancelled`] when `progress` asks to stop.
     pub fn train<'a>(
         &self,
@@ -187,8 +184,8 @@ impl WordPieceTrainer {
     }
 }
 
-/// How often each symbol stands in the words, by id. Words of one symbol have no
-/// pair, but they are of the corpus too.
+/// How often each symbol occurs in the words, by id. Words of one symbol have no pair, but their
+/// symbols are counted too.
 fn count_symbols(
     symbols: &FirstSymbols,
     n_tokens: usize,
@@ -203,7 +200,7 @@ fn count_symbols(
         }
         symbols.for_each(piece, |id| {
             if let Some(id) = id {
-                // No count passes the total, which is checked.
+                // No count exceeds the total, whose overflow is checked.
                 counts[id as usize] = counts[id as usize].wrapping_add(weight);
                 total = total.and_then(|total| total.checked_add(weight));
             }

@@ -1,9 +1,9 @@
-//! The parts of a tokenizer that a `.model` describes: normalizer, pieces,
-//! special tokens, decoder, and the model itself if it is a Unigram model.
+//! The parts of a tokenizer that a `.model` describes: normalizer, pieces, special tokens, decoder,
+//! and the model itself if it is a Unigram model.
 //!
-//! Text is never split before the model: sums of scores continue over the whole of
-//! it, and so does their rounding. Special tokens are never found in a text
-//! unless the caller asks for it, as SentencePiece never finds them.
+//! Text is not split before the model, because SentencePiece adds (and rounds) scores over the
+//! whole text. Special tokens are found in a text only if the caller asks for it, because
+//! SentencePiece never finds them.
 
 use super::{ModelType, SpModel, SpPiece, byte_of, error, normalizer_field, trainer_field};
 use crate::error::Result;
@@ -16,10 +16,10 @@ use crate::tokenizer::decoder::{Decoder, SentencePieceDecoder, StripMarks};
 use crate::vocab::{TokenId, Vocab};
 
 impl SpModel {
-    /// How text is normalized.
+    /// The normalizer.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format) for rules that cannot be read.
+    /// [`Error::Format`](crate::Error::Format) for invalid rules.
     pub fn normalizer(&self) -> Result<SentencePiece> {
         let flag = |number| self.normalizer.varint(number).unwrap_or(1) != 0;
         let rules = self.normalizer.bytes(normalizer_field::CHARSMAP).unwrap_or_default();
@@ -35,8 +35,8 @@ impl SpModel {
         })
     }
 
-    /// What turns a text into pieces: nothing is cut, as sums continue over a
-    /// whole text.
+    /// The normalizer and the pre-tokenizer, which does not cut, because sums continue over a whole
+    /// text.
     ///
     /// # Errors
     /// As [`SpModel::normalizer`].
@@ -45,7 +45,7 @@ impl SpModel {
         Ok(Pipeline { normalizer, pre_tokenizer: PreTokenizer::Bytes })
     }
 
-    /// How ids become text.
+    /// The decoder.
     pub fn decoder(&self) -> Decoder {
         let flag = |number| self.normalizer.varint(number).unwrap_or(1) != 0;
         let strip = if flag(normalizer_field::REMOVE_EXTRA) {
@@ -74,18 +74,18 @@ impl SpModel {
         }))
     }
 
-    /// The special tokens: the control pieces and the unknown one. They are
-    /// never found in a text unless the caller asks for it.
+    /// The special tokens: the control pieces and the unknown piece. They are found in a text only
+    /// if the caller asks for it.
     pub fn added_tokens(&self) -> Vec<AddedToken> {
         let special = |piece: &SpPiece| matches!(piece.kind, PieceKind::Control | PieceKind::Unknown);
         let pieces = self.pieces.iter().enumerate().filter(|(_, piece)| special(piece));
         pieces.map(|(id, piece)| AddedToken::special(piece.piece.clone(), id as TokenId)).collect()
     }
 
-    /// The pieces as a table.
+    /// The pieces as a vocabulary.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format) for a text that stands twice.
+    /// [`Error::Format`](crate::Error::Format) for a text that occurs twice.
     pub fn vocab(&self) -> Result<Vocab> {
         Vocab::from_tokens(self.pieces.iter().map(|piece| piece.piece.as_bytes()))
     }
@@ -93,7 +93,8 @@ impl SpModel {
     /// The model of a Unigram file.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format) for a file of another kind, or what [`Unigram::new`] refuses.
+    /// [`Error::Format`](crate::Error::Format) for a file of a different type, or a model that
+    /// [`Unigram::new`] refuses.
     pub fn unigram(&self) -> Result<Unigram> {
         if self.model_type != ModelType::Unigram {
             return Err(error("this is a BPE model, not a Unigram model"));

@@ -1,8 +1,8 @@
-//! Added tokens and post-processors of tokenizer.json, both directions.
+//! Reads and writes the added tokens and the post-processor of tokenizer.json.
 //!
-//! tokenizers does not read the ids of added tokens: a token that is not in the
-//! vocabulary gets the next free id. So they are read here, whatever the file says. A tokenizer with
-//! different ids is written with these tokens in the vocabulary.
+//! tokenizers ignores the ids of added tokens in the file: a token that is not in the vocabulary
+//! gets the next free id. This reader does the same. To keep different ids, the writer puts such
+//! tokens into the vocabulary.
 
 use serde_json::{Map, Value, json};
 
@@ -32,8 +32,8 @@ pub(super) fn tokens(node: &Node<'_>) -> Result<Vec<AddedToken>> {
             rstrip: flag("rstrip")?,
             normalized: flag("normalized")?,
         };
-        // tokenizers passes over empty tokens, and of two with one text the
-        // rules of the last count.
+        // tokenizers skips empty tokens. If two tokens have the same text, the rules of the last
+        // one count.
         if token.content.is_empty() {
             continue;
         }
@@ -48,7 +48,7 @@ pub(super) fn tokens(node: &Node<'_>) -> Result<Vec<AddedToken>> {
     Ok(tokens)
 }
 
-/// Gives tokens the ids that tokenizers gives them.
+/// Gives tokens the ids that tokenizers assigns.
 pub(super) fn assign_ids(
     node: &Node<'_>,
     added: &mut [AddedToken],
@@ -63,8 +63,8 @@ pub(super) fn assign_ids(
     Ok(())
 }
 
-/// Refuses rules that look at what stands beside a token where the normalizer ends in
-/// ByteLevel: they would see bytes as characters, a space as a letter.
+/// Refuses rules that look at the neighbours of a token if the normalizer ends in ByteLevel: they
+/// would see bytes as characters, and a space as a letter.
 pub(super) fn check_spelled(node: &Node<'_>, added: &[AddedToken]) -> Result<()> {
     let looks = |token: &&AddedToken| token.normalized && (token.single_word || token.lstrip || token.rstrip);
     match added.iter().find(looks) {
@@ -77,7 +77,7 @@ pub(super) fn check_spelled(node: &Node<'_>, added: &[AddedToken]) -> Result<()>
     }
 }
 
-/// Which ids tokenizers gives to added tokens, in the order of the file.
+/// Assigns ids to added tokens as tokenizers does, in the order of the file.
 pub(super) struct NextId {
     next: u64,
 }
@@ -87,7 +87,7 @@ impl NextId {
         Self { next: vocab_len as u64 }
     }
 
-    /// The id of the next token, `known` if the vocabulary has it.
+    /// The id of the next token; `known` is its id in the vocabulary, if any.
     pub(super) fn take(&mut self, known: Option<TokenId>) -> u64 {
         if let Some(id) = known {
             return id.into();
@@ -170,7 +170,7 @@ fn set_trim_offsets(node: &Node<'_>, template: &mut Template) -> Result<()> {
 }
 
 fn trim_offsets(node: &Node<'_>) -> Result<TrimOffsets> {
-    // tokenizers takes both to be true where they are missing.
+    // tokenizers takes both as true if they are missing.
     let flag = |key| node.get(key)?.map_or(Ok(true), |node| node.bool());
     let (trims, after_prefix) = (flag("trim_offsets")?, flag("add_prefix_space")?);
     Ok(match (trims, after_prefix) {
@@ -203,7 +203,7 @@ fn parts(node: &Node<'_>, specials: &Node<'_>) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// A template as JSON; `name` gives the text of a special token.
+/// A template as JSON. `name` returns the text of a special token.
 pub(super) fn template_json(template: &Template, name: impl Fn(TokenId) -> Result<String>) -> Result<Value> {
     let trims = match template.trim_offsets {
         TrimOffsets::No => None,

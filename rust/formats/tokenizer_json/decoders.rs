@@ -1,7 +1,7 @@
-//! Decoders of tokenizer.json, both directions.
+//! Reads and writes the decoders of tokenizer.json.
 //!
-//! Steps are read one by one. Orders that published files have become kinds of [`Decoder`]
-//! of their own, which are quick; any other is a [`Decoder::Chain`].
+//! Steps are read one by one. Sequences that published files contain become fast variants of
+//! [`Decoder`]; any other sequence becomes a [`Decoder::Chain`].
 
 use serde_json::{Value, json};
 
@@ -22,11 +22,11 @@ const DECODERS: &[&str] = &[
     "BPEDecoder", "ByteFallback", "ByteLevel", "CTC", "Fuse", "Metaspace", "Replace", "Sequence", "Strip", "WordPiece",
 ];
 
-/// Reads a decoder; `None` is what stands in a file without one.
+/// Reads a decoder; `None` if the file has none.
 pub(super) fn read(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
     let Some(node) = node else {
-        // Byte-level tokens without a decoder: tokenizers shows their spelling,
-        // which is not text; the bytes are.
+        // Without a decoder tokenizers shows the spelling of byte-level tokens, which is not the
+        // text. This crate decodes the bytes.
         return Ok(if unit == Unit::Bytes { Decoder::Bytes } else { Decoder::Spaced });
     };
     let mut steps = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn read(node: Option<&Node<'_>>, unit: Unit) -> Result<Decoder> {
     }
 }
 
-/// The decoder that does the same as these steps, if it is one of its own.
+/// The variant that does the same as these steps, if there is one.
 fn known(unit: Unit, steps: &[Step]) -> Option<Decoder> {
     let is_replace = |step: &Step| matches!(step, Step::Replace { pattern, content } if pattern == SPACE_MARK_STR && content == " ");
     let leading = |step: &Step| match step {
@@ -106,7 +106,7 @@ fn flatten(node: &Node<'_>, steps: &mut Vec<Step>) -> Result<()> {
 /// A decoder as JSON.
 ///
 /// # Errors
-/// [`crate::Error::NotRepresentable`] for what tokenizers has no equal for.
+/// [`crate::Error::NotRepresentable`] for a decoder that tokenizers cannot represent.
 pub(super) fn write(tokenizer: &Tokenizer) -> Result<Value> {
     let (unit, pre_tokenizer) = (tokenizer.model().unit(), &tokenizer.pipeline().pre_tokenizer);
     let replace = || Step::Replace { pattern: SPACE_MARK.into(), content: " ".into() };
@@ -134,7 +134,7 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<Value> {
         (Unit::Chars, Decoder::Suffix { suffix }) => vec![Step::Suffix { suffix: suffix.clone() }],
         (Unit::Chars, Decoder::Spaced) => return Ok(Value::Null),
         (Unit::Chars, Decoder::SentencePiece(whole)) => {
-            // Without tokens of bytes the piece `<0x41>` is that text.
+            // Without byte tokens, a piece `<0x41>` is ordinary text.
             let bytes = (!whole.bytes.is_empty()).then_some(Step::ByteFallback);
             let (start, _) = leading_marks::as_strip(whole, tokenizer.model().vocab());
             [replace()].into_iter().chain(bytes).chain([Step::Fuse]).chain(strip(start as usize)).collect()
@@ -150,7 +150,7 @@ pub(super) fn write(tokenizer: &Tokenizer) -> Result<Value> {
     })
 }
 
-/// A step as JSON; a Metaspace says as much of the pre-tokenizer as that of tokenizers does.
+/// A step as JSON. A Metaspace repeats options of the pre-tokenizer, as tokenizers writes it.
 fn step_json(step: &Step, prepend: Prepend, split: bool) -> Value {
     match step {
         Step::ByteLevel => byte_level_json(true, true),

@@ -1,8 +1,8 @@
-//! The long parts of a model as streams: vocabularies and merges.
+//! Streams of the long parts of a model: vocabularies and merges.
 //!
-//! Strings without escapes are borrowed from the file, so a vocabulary of
-//! 200,000 tokens makes no allocation a token. The place being read is kept
-//! aside, so that an error of the JSON reader still has its path.
+//! Strings without escapes borrow from the file, so a vocabulary of 200,000 tokens needs no
+//! allocation per token. The current path is tracked separately, so that errors of the JSON reader
+//! include it.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::memory;
 use crate::vocab::TokenId;
 
-/// What reading is at.
+/// The path of the value that is being read.
 #[derive(Default)]
 pub(in crate::formats) struct Place {
     key: RefCell<String>,
@@ -30,19 +30,19 @@ impl Place {
         path.push_str(key);
     }
 
-    /// Sets the element of the array at the path.
+    /// Sets the index in the array at the path.
     pub(in crate::formats) fn at(&self, index: usize) {
         self.index.set(Some(index));
     }
 
-    /// The error of the reader, with the path.
+    /// Adds the path to an error of the reader.
     pub(in crate::formats) fn error(&self, error: &serde_json::Error) -> Error {
         let index = self.index.get().map(|at| format!("[{at}]")).unwrap_or_default();
         Error::format(format!("{}{index}", self.key.borrow()), error.to_string())
     }
 }
 
-/// A string, borrowed where it has no escapes.
+/// A string, borrowed if it has no escapes.
 pub(super) struct TextSeed;
 
 impl<'de> DeserializeSeed<'de> for TextSeed {
@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for TextSeed {
     }
 }
 
-/// An object of token to id; vocab.json is one alone.
+/// An object from token to id, as in vocab.json.
 pub(in crate::formats) struct VocabSeed<'p>(pub(in crate::formats) &'p Place);
 
 impl<'de> DeserializeSeed<'de> for VocabSeed<'_> {
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for VocabSeed<'_> {
     }
 }
 
-/// A vocabulary as the models have it.
+/// The vocabulary of a model.
 pub(super) enum Entries<'a> {
     /// An object of tokens and ids.
     Ids(Vec<(Cow<'a, str>, TokenId)>),
@@ -185,7 +185,7 @@ impl<'de> Visitor<'de> for ScoredSeed {
     }
 }
 
-/// Reads merges in either spelling.
+/// Reads merges in either format.
 pub(super) struct MergesSeed<'p>(pub(super) &'p Place);
 
 impl<'de> DeserializeSeed<'de> for MergesSeed<'_> {
@@ -220,8 +220,7 @@ impl<'de> Visitor<'de> for MergesSeed<'_> {
     }
 }
 
-/// A merge in either spelling; `None` for the version line of merges.txt,
-/// which old files carried along.
+/// A merge in either format; `None` for the version line of merges.txt, which old files contain.
 struct MergeSeed;
 
 impl<'de> DeserializeSeed<'de> for MergeSeed {

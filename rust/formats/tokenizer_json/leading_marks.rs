@@ -1,25 +1,25 @@
-//! What goes at the start of a decoded text: SentencePiece's `▁` as tokenizers' `Strip`.
+//! Writes how SentencePiece removes `▁` at the start of a decoded text as a `Strip` step of Hugging
+//! Face.
 //!
-//! SentencePiece leaves out a `▁` of the first token, or of each while there is no
-//! text yet. `Strip` comes after the tokens were joined and takes spaces, whatever
-//! they were. The two are equal unless the pieces are of a kind that is reported here.
+//! SentencePiece removes a `▁` from the first token, or from each token as long as the text is
+//! empty. `Strip` runs after the tokens are joined and removes spaces, including spaces that were
+//! no `▁`. The results are equal, except for the kinds of pieces that are reported here.
 
 use crate::text::SPACE_MARK_BYTES;
 use crate::tokenizer::decoder::{SentencePieceDecoder, StripMarks};
 use crate::vocab::{TokenId, Vocab};
 
-/// How many spaces `Strip` takes so that it takes all there are.
+/// The number for `Strip` that removes all spaces.
 const ALL: u32 = u32::MAX;
 
-/// How many spaces `Strip` takes for this decoder, and what it does otherwise, in
-/// sentences.
+/// How many spaces `Strip` removes for this decoder, and the differences that remain, in sentences.
 pub(super) fn as_strip(decoder: &SentencePieceDecoder, vocab: &Vocab) -> (u32, Vec<&'static str>) {
     let is_written = |id: TokenId, piece: &[u8]| {
         let is_byte = piece.len() == 6 && decoder.bytes.contains(&id);
         !is_byte && decoder.unk_id != Some(id) && decoder.control.binary_search(&id).is_err()
     };
     let (mut marked, mut doubled) = (false, false);
-    // The token of the byte 0x20 is a space that no `▁` represents.
+    // The token of the byte 0x20 decodes to a space without a `▁`.
     let mut spaced = !decoder.bytes.is_empty();
     for (_, piece) in vocab.iter().filter(|(id, piece)| is_written(*id, piece)) {
         spaced |= piece.starts_with(b" ");

@@ -1,6 +1,5 @@
-//! The `model` of tokenizer.json: its fields in any order, then the checks.
-//!
-//! How the long fields are read is in `entries`.
+//! The `model` of tokenizer.json: reads its fields in any order, then checks them. `entries` reads
+//! the long fields.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -19,7 +18,7 @@ use crate::models::wordpiece::{WordPiece, WordPieceOptions};
 use crate::text::byte_level;
 use crate::vocab::{TokenId, Vocab};
 
-/// What tokenizer.json has no words for in a model.
+/// Parts of a model that tokenizer.json cannot express.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub(in crate::formats) enum ModelExtras {
@@ -31,22 +30,22 @@ pub(in crate::formats) enum ModelExtras {
     Scores {
         /// The score of each token, by id.
         scores: Vec<f32>,
-        /// Tokens that no text becomes, ids ascending.
+        /// Control tokens, which no text is encoded as; ids ascending.
         control: Vec<TokenId>,
-        /// User-defined tokens, found before all merging, ids ascending.
+        /// User-defined tokens, which are found before all merging; ids ascending.
         user_defined: Vec<TokenId>,
-        /// Tokens that are taken apart again, ids ascending.
+        /// Unused tokens, which are split again after merging; ids ascending.
         unused: Vec<TokenId>,
     },
-    /// WordPiece: nothing.
+    /// WordPiece, which needs no extras.
     WordPiece,
     /// Unigram.
     Unigram {
-        /// How scores are summed.
+        /// The precision in which scores are added.
         precision: Precision,
         /// Whether a run of unknown characters is one token.
         fuse_unk: bool,
-        /// What the pieces are by id: kinds and how many ids they have in a row.
+        /// The kinds of pieces by id, as runs: a kind and how many consecutive ids have it.
         kinds: Vec<(PieceKind, usize)>,
     },
 }
@@ -81,23 +80,23 @@ impl ModelExtras {
     }
 }
 
-/// The algorithms, by their names in files.
+/// The names of the algorithms in files.
 const KINDS: [&str; 4] = [BPE, WORD_PIECE, UNIGRAM, WORD_LEVEL];
 const BPE: &str = "BPE";
 const WORD_PIECE: &str = "WordPiece";
 const UNIGRAM: &str = "Unigram";
 const WORD_LEVEL: &str = "WordLevel";
 
-/// A model as the file has it.
+/// A model as read from the file.
 #[derive(Default)]
 pub(super) struct RawModel<'a> {
     kind: Option<&'static str>,
     options: BpeOptions,
     vocab: Option<Entries<'a>>,
     merges: Option<Vec<(Cow<'a, str>, Cow<'a, str>)>>,
-    /// Of WordPiece.
+    /// For WordPiece.
     max_input_chars_per_word: Option<usize>,
-    /// Of Unigram: scores by id, and the id of the unknown token.
+    /// For Unigram: scores by id, and the id of the unknown token.
     scores: Vec<f64>,
     unk_id: Option<TokenId>,
 }
@@ -151,14 +150,14 @@ impl<'de> Visitor<'de> for ModelSeed<'_> {
                 "max_input_chars_per_word" => model.max_input_chars_per_word = map.next_value()?,
                 "unk_id" => model.unk_id = map.next_value()?,
                 "merges" => model.merges = Some(map.next_value_seed(MergesSeed(place))?),
-                // Fields it does not know change nothing for tokenizers either.
+                // Like tokenizers, ignores unknown fields.
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
         place.set("$.model");
-        // Old files name no type: the fields tell.
+        // Old files have no type; the fields show it.
         if model.kind.is_none() && model.max_input_chars_per_word.is_some() && model.merges.is_none() {
             model.kind = Some(WORD_PIECE);
         }
@@ -169,10 +168,10 @@ impl<'de> Visitor<'de> for ModelSeed<'_> {
     }
 }
 
-/// The tokens of a model, and what stands in its vocabulary without being one.
+/// The tokens of a model, and the entries of its vocabulary that are not tokens of the model.
 pub(super) struct Tokens {
     pub(super) vocab: Vocab,
-    /// Added tokens that no bytes spell, such as `<a b>` beside ByteLevel.
+    /// Added tokens that no bytes spell, such as `<a b>` with ByteLevel.
     pub(super) outside: HashMap<String, TokenId>,
 }
 
@@ -189,7 +188,7 @@ impl Tokens {
 }
 
 impl RawModel<'_> {
-    /// Whether tokens may be bytes: those of the other models are characters.
+    /// Whether tokens may be bytes. Other models only have tokens of characters.
     pub(super) fn is_bpe(&self) -> bool {
         matches!(self.kind, None | Some(BPE)) && !matches!(self.vocab, Some(Entries::Scores(_)))
     }
@@ -218,7 +217,7 @@ impl RawModel<'_> {
         Ok(Tokens { vocab, outside })
     }
 
-    /// Takes the scores of Unigram aside.
+    /// Moves the scores of Unigram to `self`.
     fn scored<'b>(&mut self, scored: Vec<(Cow<'b, str>, f64)>) -> Result<Vec<(Cow<'b, str>, TokenId)>> {
         if *self.kind.get_or_insert(UNIGRAM) != UNIGRAM {
             return Err(Error::format("$.model.vocab", "expected an object of tokens and ids"));
@@ -233,15 +232,15 @@ impl RawModel<'_> {
         Ok(spelled)
     }
 
-    /// Checks the model and builds its tables; `beside` is what a header says.
-    pub(super) fn build(self, vocab: Vocab, unit: Unit, beside: Option<ModelExtras>) -> Result<Model> {
+    /// Checks the model and builds its tables. `extras` come from a header.
+    pub(super) fn build(self, vocab: Vocab, unit: Unit, extras: Option<ModelExtras>) -> Result<Model> {
         match self.kind {
             Some(kind) if kind != BPE && unit == Unit::Bytes => {
                 Err(Error::format("unit", format!("bytes are the unit of BPE, not of {kind}")))
             }
             Some(WORD_PIECE | WORD_LEVEL) => self.word_piece(vocab).map(Model::WordPiece),
-            Some(UNIGRAM) => self.unigram(vocab, beside).map(Model::Unigram),
-            _ => self.bpe(vocab, unit, beside).map(Model::Bpe),
+            Some(UNIGRAM) => self.unigram(vocab, extras).map(Model::Unigram),
+            _ => self.bpe(vocab, unit, extras).map(Model::Bpe),
         }
     }
 
@@ -268,7 +267,7 @@ impl RawModel<'_> {
         WordPiece::new(vocab, options)
     }
 
-    fn unigram(self, vocab: Vocab, beside: Option<ModelExtras>) -> Result<Unigram> {
+    fn unigram(self, vocab: Vocab, extras: Option<ModelExtras>) -> Result<Unigram> {
         if self.scores.is_empty() {
             return Err(Error::format("$.model.vocab", "expected an array of tokens and scores"));
         }
@@ -278,7 +277,7 @@ impl RawModel<'_> {
             precision: Precision::F64,
             ..UnigramOptions::default()
         };
-        if let Some(ModelExtras::Unigram { precision, fuse_unk, kinds }) = beside {
+        if let Some(ModelExtras::Unigram { precision, fuse_unk, kinds }) = extras {
             options.precision = precision;
             options.fuse_unk = fuse_unk;
             let n_kinds = kinds.iter().try_fold(0_usize, |n, (_, run)| n.checked_add(*run));
@@ -291,16 +290,16 @@ impl RawModel<'_> {
         Unigram::new(vocab, self.scores, options)
     }
 
-    fn bpe(self, vocab: Vocab, unit: Unit, beside: Option<ModelExtras>) -> Result<Bpe> {
+    fn bpe(self, vocab: Vocab, unit: Unit, extras: Option<ModelExtras>) -> Result<Bpe> {
         let mut options = BpeOptions { unit, ..self.options };
         if unit == Unit::Bytes {
             check_byte_level(&options, &vocab)?;
         }
-        if beside == Some(ModelExtras::Ranks) {
+        if extras == Some(ModelExtras::Ranks) {
             options.ignore_merges = false;
             return Bpe::new(vocab, MergeOrder::Ranks, options);
         }
-        if let Some(ModelExtras::Scores { scores, control, user_defined, unused }) = beside {
+        if let Some(ModelExtras::Scores { scores, control, user_defined, unused }) = extras {
             let options = BpeOptions { control, user_defined, unused, ..options };
             return Bpe::new(vocab, MergeOrder::Scores(scores), options);
         }
@@ -312,7 +311,7 @@ impl RawModel<'_> {
     }
 }
 
-/// Byte-level tokens and the options that add to them must agree on bytes.
+/// Checks that byte-level tokens agree with the options that add symbols to them.
 fn check_byte_level(options: &BpeOptions, vocab: &Vocab) -> Result<()> {
     let affixes = [
         ("continuing_subword_prefix", &options.continuing_subword_prefix),

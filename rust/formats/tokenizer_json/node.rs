@@ -1,7 +1,5 @@
-//! `Node`: a JSON value and where it stands, so that every error names the
-//! path, what was expected and what was found.
-//!
-//! For the small parts of a file; vocabularies are read without it.
+//! `Node`: a JSON value and its path, so that every error names the path, what was expected and
+//! what was found. Only for the small parts of a file; `entries` reads vocabularies.
 
 use serde_json::Value;
 
@@ -24,7 +22,7 @@ impl<'a> Node<'a> {
         self.value.is_null()
     }
 
-    /// An error at this place.
+    /// An error at this path.
     pub(in crate::formats) fn error(&self, reason: impl Into<String>) -> Error {
         Error::format(self.path.as_str(), reason)
     }
@@ -84,17 +82,17 @@ impl<'a> Node<'a> {
         self.get(key)?.map_or(Ok(default), |node| node.bool())
     }
 
-    /// The field `type`.
+    /// The value of the field `type`.
     pub(super) fn kind(&self) -> Result<&'a str> {
         self.require("type")?.str()
     }
 
-    /// The error of a `type` this release does not read.
+    /// The error for a `type` that this release does not support.
     pub(super) fn unsupported(&self, found: &str, supported: &[&str]) -> Error {
         self.error(format!("{found:?} is not supported in this release; supported: {}", supported.join(", ")))
     }
 
-    /// A pattern that must be a literal string that is not empty.
+    /// A pattern that must be a literal string and not empty.
     pub(super) fn literal(&self) -> Result<&'a str> {
         match self.get("String")? {
             Some(node) if node.str()?.is_empty() => Err(node.error("an empty pattern")),

@@ -1,7 +1,5 @@
-//! Reading the normalizer of tokenizer.json, and what it shares with other stages.
-//!
-//! What this crate runs exactly as Hugging Face does is read; everything else
-//! is refused by its name and path.
+//! Reads the normalizer of tokenizer.json, with parts that other stages share. Only steps that this
+//! crate runs exactly as Hugging Face does are read; others are refused by name and path.
 
 use super::node::Node;
 use super::sentencepiece_steps;
@@ -16,7 +14,7 @@ const NORMALIZERS: &[&str] = &[
     "Sequence", "Strip", "StripAccents",
 ];
 
-/// Reads a normalizer, and whether it ends in a ByteLevel, which spells bytes as characters.
+/// Reads a normalizer, and whether it ends in a ByteLevel step, which spells bytes as characters.
 pub(super) fn read(node: Option<&Node<'_>>) -> Result<(Option<Normalizer>, bool)> {
     let Some(node) = node else { return Ok((None, false)) };
     let steps = match node.kind()? {
@@ -48,7 +46,7 @@ fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
         "Replace" => {
             let (pattern, content) = (node.require("pattern")?, node.require("content")?.str()?.to_owned());
             let regex = match pattern.get("String")? {
-                // A pattern of nothing.
+                // An empty pattern.
                 Some(literal) if literal.str()?.is_empty() => literal,
                 Some(literal) => {
                     return Ok(Normalizer::Replace { pattern: literal.str()?.to_owned(), content });
@@ -77,7 +75,7 @@ fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
         "NFKD" => Ok(Normalizer::Nfkd),
         "Lowercase" => Ok(Normalizer::Lowercase),
         "StripAccents" => Ok(Normalizer::StripAccents),
-        // `StripNormalizer` is what older files call it.
+        // Older files call it `StripNormalizer`.
         "Strip" | "StripNormalizer" => Ok(Normalizer::Strip {
             left: node.require("strip_left")?.bool()?,
             right: node.require("strip_right")?.bool()?,
@@ -89,7 +87,7 @@ fn normalizer(node: &Node<'_>) -> Result<Normalizer> {
     }
 }
 
-/// The mark of a Metaspace, and its `prepend_scheme` or what old files say instead.
+/// The mark of a Metaspace, and its `prepend_scheme` or the equivalent field of old files.
 pub(super) fn metaspace(node: &Node<'_>) -> Result<(char, Prepend)> {
     let mark = node.require("replacement")?.char()?;
     let scheme = match node.get("prepend_scheme")? {
@@ -101,7 +99,7 @@ pub(super) fn metaspace(node: &Node<'_>) -> Result<(char, Prepend)> {
             _ => return Err(scheme.expected("\"always\", \"first\" or \"never\"")),
         },
     };
-    // tokenizers refuses these files too.
+    // tokenizers refuses these files, too.
     if !node.flag("add_prefix_space", true)? && scheme != Prepend::Never {
         return Err(node.error(format!(
             "add_prefix_space is false but prepend_scheme is {:?}; it must be \"never\"",

@@ -1,9 +1,8 @@
-//! Pre-tokenizers of tokenizer.json: splitters, perhaps ByteLevel, and splitters of what
-//! it spells.
+//! Reads and writes the pre-tokenizers of tokenizer.json: splitters, an optional ByteLevel, and
+//! splitters after it, which see spelled bytes.
 //!
-//! Both directions in one file, because each must undo the other. A pattern is
-//! read in Oniguruma's dialect, the one tokenizers runs, and written only if it
-//! means the same there.
+//! Patterns are read in the dialect of Oniguruma, which tokenizers runs, and written only if they
+//! mean the same there. Both directions are in one file, because each must invert the other.
 
 use std::num::NonZeroUsize;
 
@@ -18,7 +17,7 @@ use crate::pre_tokenizer::{Behavior, Delimiter, Marked, PreTokenizer, Prepend, S
 use crate::text::SPACE_MARK;
 use crate::text::pattern::dialect;
 
-/// What tokenizers takes where a FixedLength has no length: 5.
+/// The length that tokenizers assumes for a FixedLength without one: 5.
 const FIXED_LENGTH: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
 
 const SUPPORTED: &[&str] = &[
@@ -36,9 +35,9 @@ const SUPPORTED: &[&str] = &[
     "WhitespaceSplit",
 ];
 
-/// Reads a pre-tokenizer; the unit is bytes if there is a ByteLevel in it, or if the
-/// normalizer ends in one, by which text `is_spelled` already. Of models that know no bytes
-/// (`is_bpe` is false) it spells them instead.
+/// Reads a pre-tokenizer and the unit of the model. In a BPE model the unit is bytes if there is a
+/// ByteLevel, or if the normalizer ends in one (`is_spelled`). Other models (`is_bpe` is false)
+/// have no byte tokens, so there a ByteLevel rewrites the text.
 pub(super) fn read(node: Option<&Node<'_>>, is_spelled: bool, is_bpe: bool) -> Result<(PreTokenizer, Unit)> {
     let mut nodes = Vec::new();
     if let Some(node) = node {
@@ -54,8 +53,8 @@ pub(super) fn read(node: Option<&Node<'_>>, is_spelled: bool, is_bpe: bool) -> R
         return Ok((in_a_row(steps, &nodes)?, Unit::Chars));
     }
     let mut unit = if is_spelled { Unit::Bytes } else { Unit::Chars };
-    // What sees text, and what sees bytes spelled as characters.
-    let (mut steps, mut behind) = (Vec::new(), Vec::new());
+    // Splitters that see text, and splitters that see bytes spelled as characters.
+    let (mut steps, mut after_byte_level) = (Vec::new(), Vec::new());
     for node in &nodes {
         match (node.kind()?, unit) {
             ("ByteLevel", Unit::Bytes) => {
@@ -65,17 +64,17 @@ pub(super) fn read(node: Option<&Node<'_>>, is_spelled: bool, is_bpe: bool) -> R
                 steps.extend(byte_level(node)?);
                 unit = Unit::Bytes;
             }
-            (_, Unit::Bytes) => behind.push(splitter(node)?),
+            (_, Unit::Bytes) => after_byte_level.push(splitter(node)?),
             (_, Unit::Chars) => steps.push(splitter(node)?),
         }
     }
-    if !behind.is_empty() {
-        steps.push(PreTokenizer::byte_spelled(behind).map_err(|error| at_last(error, &nodes))?);
+    if !after_byte_level.is_empty() {
+        steps.push(PreTokenizer::byte_spelled(after_byte_level).map_err(|error| at_last(error, &nodes))?);
     }
     Ok((in_a_row(steps, &nodes)?, unit))
 }
 
-/// Steps one after the other, which stand in `nodes`.
+/// The sequence of these steps, which were read from `nodes`.
 fn in_a_row(steps: Vec<PreTokenizer>, nodes: &[Node<'_>]) -> Result<PreTokenizer> {
     match steps.is_empty() {
         true => Ok(PreTokenizer::Bytes),
@@ -91,7 +90,7 @@ fn at_last(error: Error, nodes: &[Node<'_>]) -> Error {
     }
 }
 
-/// The steps that [`PreTokenizer::MetaspaceWords`] is.
+/// The steps that are equivalent to [`PreTokenizer::MetaspaceWords`].
 static WORDS: [PreTokenizer; 2] =
     [PreTokenizer::WhitespaceSplit, PreTokenizer::Metaspace { prepend: Prepend::Always, split: true }];
 
@@ -112,13 +111,14 @@ fn byte_level(node: &Node<'_>) -> Result<Option<PreTokenizer>> {
     })
 }
 
-/// A ByteLevel that spells bytes as characters.
+/// A ByteLevel that rewrites text.
 fn spelling(node: &Node<'_>) -> Result<PreTokenizer> {
     let (add_prefix_space, use_regex) = byte_level_options(node)?;
     Ok(PreTokenizer::ByteLevel { add_prefix_space, use_regex })
 }
 
-/// Whether a space is put in front, and whether GPT-2's pieces are cut.
+/// The options of a ByteLevel: whether it inserts a space before the text, and whether it cuts
+/// GPT-2's pieces.
 fn byte_level_options(node: &Node<'_>) -> Result<(bool, bool)> {
     node.require("trim_offsets")?.bool()?;
     Ok((node.require("add_prefix_space")?.bool()?, node.flag("use_regex", true)?))
@@ -177,11 +177,11 @@ fn split(node: &Node<'_>) -> Result<PreTokenizer> {
     let (behavior, invert) = (behavior(node, None)?, node.require("invert")?.bool()?);
     let delimiter = match pattern.get("String")? {
         Some(literal) if !literal.str()?.is_empty() => Delimiter::Literal { text: literal.str()?.to_owned() },
-        // An empty string is a pattern of nothing.
+        // An empty string is an empty pattern.
         _ => match from_regex(&pattern)? {
             PreTokenizer::Regex(pattern) if behavior != Behavior::Isolated => Delimiter::Pattern(pattern),
             pieces if behavior == Behavior::Isolated => return Ok(pieces),
-            // The matches of a published pattern leave nothing over.
+            // Nothing is left between the matches of a published pattern.
             published if behavior == Behavior::Removed && invert => return Ok(published),
             published => {
                 Delimiter::Pattern(SplitPattern::new(published.pattern().unwrap_or_default(), true)?)
@@ -191,8 +191,7 @@ fn split(node: &Node<'_>) -> Result<PreTokenizer> {
     Ok(PreTokenizer::Split(Split { delimiter, behavior, invert }))
 }
 
-/// Reads `{"Regex": …}`. A pattern that needs look-around gets it: the file
-/// asks for it, and the step limit holds.
+/// Reads `{"Regex": …}`. Allows look-around, with a step limit, because files use it.
 fn from_regex(node: &Node<'_>) -> Result<PreTokenizer> {
     let literal = node.get("String")?;
     let regex = match literal {
@@ -211,9 +210,9 @@ fn from_regex(node: &Node<'_>) -> Result<PreTokenizer> {
 
 /// A pre-tokenizer as JSON.
 pub(super) fn write(pre_tokenizer: &PreTokenizer, unit: Unit) -> Result<Value> {
-    let (mut steps, mut behind) = (Vec::new(), Vec::new());
-    flattened(pre_tokenizer, &mut steps, &mut behind);
-    // ByteLevel does itself what stands before it, if it can.
+    let (mut steps, mut after_byte_level) = (Vec::new(), Vec::new());
+    flattened(pre_tokenizer, &mut steps, &mut after_byte_level);
+    // ByteLevel can include the step before it.
     let own = match (unit, steps.last()) {
         (Unit::Chars, _) => None,
         (Unit::Bytes, Some(PreTokenizer::Gpt2 { add_prefix_space })) => Some((*add_prefix_space, true)),
@@ -228,7 +227,7 @@ pub(super) fn write(pre_tokenizer: &PreTokenizer, unit: Unit) -> Result<Value> {
         let (add_prefix_space, use_regex) = own.unwrap_or((false, false));
         written.push(byte_level_json(add_prefix_space, use_regex));
     }
-    for step in behind {
+    for step in after_byte_level {
         written.push(splitter_json(step)?);
     }
     Ok(match written.len() {
@@ -238,27 +237,27 @@ pub(super) fn write(pre_tokenizer: &PreTokenizer, unit: Unit) -> Result<Value> {
     })
 }
 
-/// The steps of a pre-tokenizer, and those behind ByteLevel.
+/// Collects the steps of a pre-tokenizer before and after ByteLevel.
 fn flattened<'a>(
     pre_tokenizer: &'a PreTokenizer,
     steps: &mut Vec<&'a PreTokenizer>,
-    behind: &mut Vec<&'a PreTokenizer>,
+    after_byte_level: &mut Vec<&'a PreTokenizer>,
 ) {
     match pre_tokenizer {
         PreTokenizer::Bytes => {}
         PreTokenizer::MetaspaceWords => steps.extend(&WORDS),
         PreTokenizer::Sequence { steps: several } => {
-            several.iter().for_each(|step| flattened(step, steps, behind));
+            several.iter().for_each(|step| flattened(step, steps, after_byte_level));
         }
         PreTokenizer::Within { outer, inner } => {
-            [outer, inner].into_iter().for_each(|part| flattened(part, steps, behind));
+            [outer, inner].into_iter().for_each(|part| flattened(part, steps, after_byte_level));
         }
-        PreTokenizer::ByteSpelled { steps } => behind.extend(steps),
+        PreTokenizer::ByteSpelled { steps } => after_byte_level.extend(steps),
         splitter => steps.push(splitter),
     }
 }
 
-/// A ByteLevel stage as JSON.
+/// A ByteLevel step as JSON.
 pub(super) fn byte_level_json(add_prefix_space: bool, use_regex: bool) -> Value {
     json!({
         "type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": true, "use_regex": use_regex,

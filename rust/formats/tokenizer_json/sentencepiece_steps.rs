@@ -1,29 +1,30 @@
-//! SentencePiece's normalizer as steps that tokenizers has, and back.
+//! Converts SentencePiece's normalizer to steps of Hugging Face and back.
 //!
-//! Without rules the steps give the same text, which a property test holds;
-//! with rules `Precompiled` comes first, which reads them by grapheme and so
-//! may differ: such steps are not joined again.
+//! Without rules, the steps give the same text (checked by a property test). With rules, the first
+//! step is `Precompiled`, which applies them by grapheme and so may differ; such steps are not
+//! converted back.
 
 use crate::error::{Error, Result};
 use crate::normalizer::{Matches, Normalizer, Precompiled, SentencePiece, SentencePieceOptions};
 use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
-/// Spaces at the ends; a `▁` at the end that was one already goes with them.
+/// Spaces at the ends. At the end of the text this also removes a `▁` that was in the text.
 const ENDS: &str = r"\A +|[ ▁]+\z";
-/// The same where a space is not written as a mark, and a `▁` is itself.
+/// The same if spaces are not written as marks; a `▁` is then an ordinary character.
 const UNMARKED_ENDS: &str = r"\A +| +\z";
 const RUNS: &str = " {2,}";
 
-/// The steps of these options.
+/// The steps for these options.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] for what tokenizers has no step for.
+/// [`Error::NotRepresentable`] for options that tokenizers has no step for.
 pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
     let refuse = |reason: &str| Err(Error::NotRepresentable { format: super::NAME, reason: reason.into() });
     if options.treat_whitespace_as_suffix {
         return refuse("a space is put after the text, not before");
     }
-    // Elsewhere a space is written as a mark in them, too.
+    // SentencePiece removes no spaces in user-defined strings, as the steps would. (It writes them as
+    // marks there, as the steps do.)
     let spaced = |text: &&String| options.remove_extra_whitespaces && text.contains([' ', SPACE_MARK]);
     if let Some(text) = options.user_defined.iter().find(spaced) {
         return refuse(&format!(
@@ -51,15 +52,14 @@ pub(super) fn steps(options: &SentencePieceOptions) -> Result<Vec<Normalizer>> {
     Ok(steps)
 }
 
-/// The normalizer that these steps are; `None` if they are not those of one
-/// without rules.
+/// The normalizer that is equivalent to these steps; `None` if there is none without rules.
 pub(super) fn joined(found: &[Normalizer]) -> Option<Normalizer> {
     let with = |remove_extra_whitespaces, add_dummy_prefix| SentencePieceOptions {
         remove_extra_whitespaces,
         add_dummy_prefix,
         ..SentencePieceOptions::default()
     };
-    // A mark put before and spaces replaced alone is Llama's, too.
+    // Excludes inserting a mark and replacing spaces alone, because Llama does that, too.
     let known = [with(true, true), with(false, true), with(true, false)];
     let options = known.into_iter().find(|options| steps(options).is_ok_and(|steps| steps == found))?;
     Some(Normalizer::SentencePiece(Box::new(SentencePiece::new(options).ok()?)))
@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_are_the_normalizer(
+        fn steps_equal_the_normalizer(
             text in "[ab ▁\u{3000}\n]{0,12}", collapses: bool, prefix: bool, escapes: bool,
         ) {
             let options = SentencePieceOptions {

@@ -1,8 +1,7 @@
-//! Writing tokenizer.json: the bytes tokenizers 0.23.3 writes for an equal
-//! tokenizer.
+//! Writes tokenizer.json with the same bytes that tokenizers 0.23.3 writes for an equal tokenizer.
 //!
-//! The vocabulary stands in id order, merges in rank order, as pairs: only so
-//! do tokens with spaces survive. Rank order becomes a list of merges with
+//! The vocabulary is in order of ids. Merges are in order of rank and written as pairs, because
+//! only that format allows tokens with spaces. Rank order becomes a list of merges with
 //! `ignore_merges` ([`Bpe::last_merges`]).
 
 use std::borrow::Cow;
@@ -23,12 +22,12 @@ use crate::tokenizer::added_tokens::AddedToken;
 use crate::tokenizer::{CallDefaults, DefaultPadding, DefaultTruncation, Tokenizer};
 use crate::vocab::TokenId;
 
-/// For whom a file is written.
+/// Who will read the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::formats) enum Reader {
-    /// tokenizers: it must mean the same there.
+    /// tokenizers, where the file must mean the same.
     HuggingFace,
-    /// Ourselves, with a header for what the format has no words for.
+    /// This crate, with a header for what the format cannot express.
     Sentitok,
 }
 
@@ -102,7 +101,7 @@ impl Serialize for Entries<'_> {
 
 struct Merges<'a> {
     pairs: Vec<(TokenId, TokenId)>,
-    /// By id; empty for ids outside the model.
+    /// The spellings by id; empty for ids outside the model.
     spelled: Vec<Cow<'a, str>>,
 }
 
@@ -120,7 +119,7 @@ pub(super) fn not_representable(reason: impl Into<String>) -> Error {
     Error::NotRepresentable { format: NAME, reason: reason.into() }
 }
 
-/// Makes the file's contents.
+/// Builds the contents of the file.
 pub(super) fn document<'a>(
     tokenizer: &'a Tokenizer,
     defaults: &'a CallDefaults,
@@ -138,7 +137,7 @@ pub(super) fn document<'a>(
         other => other?,
     };
     let normalizer = match &pipeline.normalizer {
-        // It stands in the header, word for word.
+        // The header contains it exactly.
         Some(_) if reader == Reader::Sentitok => Value::Null,
         Some(steps) => normalizer(steps)?,
         None => Value::Null,
@@ -206,7 +205,8 @@ pub fn spelling(tokenizer: &Tokenizer, id: TokenId) -> Option<Cow<'_, str>> {
     spell_id(model, id, model.vocab().bytes(id)?)
 }
 
-/// How the files spell a token of a model; one that no text becomes is its own spelling.
+/// The spelling in files of a token of a model. A token that no text is encoded as is its own
+/// spelling.
 fn spell_id<'a>(model: &Model, id: TokenId, bytes: &'a [u8]) -> Option<Cow<'a, str>> {
     let unit = if model.vocab().is_unreachable(id) { Unit::Chars } else { model.unit() };
     spell(bytes, unit)
@@ -223,8 +223,8 @@ pub(super) fn spell_all(model: &Model) -> Result<Vec<Cow<'_, str>>> {
     Ok(spelled)
 }
 
-/// The entries of the vocabulary, with those added tokens that tokenizers
-/// would otherwise number differently.
+/// The entries of the vocabulary, including the added tokens that tokenizers would otherwise number
+/// differently.
 pub(super) fn entries<'a>(
     tokenizer: &'a Tokenizer,
     spelled: &[Cow<'a, str>],
@@ -255,8 +255,8 @@ pub(super) fn entries<'a>(
             None => outside.push(token),
         }
     }
-    // Ids below the greatest of the model can only stand in the vocabulary;
-    // those above may stay outside if tokenizers counts on to the same ids.
+    // Added tokens with ids below the greatest of the model must be in the vocabulary. Those above
+    // may stay outside if tokenizers assigns the same ids.
     let first_after = vocab.id_limit() as u64;
     let within = |token: &AddedToken| u64::from(token.id) < first_after;
     let n_within = outside.iter().filter(|token| within(token)).count();
@@ -274,7 +274,7 @@ pub(super) fn entries<'a>(
     Ok(entries)
 }
 
-/// The merges in order, and whether whole tokens come before them.
+/// The merges in order, and whether whole tokens take precedence over them.
 fn merges(model: &Bpe, reader: Reader) -> Result<(Vec<(TokenId, TokenId)>, bool)> {
     let options = model.options();
     match model.order() {
@@ -289,7 +289,7 @@ fn merges(model: &Bpe, reader: Reader) -> Result<(Vec<(TokenId, TokenId)>, bool)
             Ok((model.last_merges().into_iter().flatten().collect(), true))
         }
         MergeOrder::List(merges) => {
-            // Of a pair listed twice the last place counts.
+            // If a pair is listed twice, its last rank counts.
             let pairs = model.pairs();
             let in_force = |rank: usize, left, right| pairs.get(left, right).rank as usize == rank;
             let merges = merges

@@ -1,6 +1,5 @@
-//! Writing the normalizer of tokenizer.json, and what the file does otherwise there.
-//!
-//! `normalizers` reads it; `pre_tokenizers` and `decoders` do both.
+//! Writes the normalizer of tokenizer.json, and lists what the file does differently.
+//! (`normalizers` reads it; `pre_tokenizers` and `decoders` do both.)
 
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ use crate::text::SPACE_MARK_STR;
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::decoder::Decoder;
 
-/// What tokenizers does otherwise with a file than this tokenizer, in sentences.
+/// What tokenizers does differently with the file, in sentences.
 pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
     let mut found = Vec::new();
     if let Model::Unigram(model) = &**tokenizer.model()
@@ -72,7 +71,7 @@ pub fn differences(tokenizer: &Tokenizer) -> Vec<String> {
     found
 }
 
-/// Whether a normalizer may make more of a text than spaces and marks for them.
+/// Whether a normalizer may change a text in other ways than writing spaces as marks.
 fn makes_text(normalizer: &Normalizer) -> bool {
     match normalizer {
         Normalizer::SentencePiece(whole) => !whole.options().charsmap.is_empty(),
@@ -88,7 +87,7 @@ fn makes_text(normalizer: &Normalizer) -> bool {
 /// A normalizer as JSON.
 ///
 /// # Errors
-/// [`Error::NotRepresentable`] for what tokenizers has no equal for.
+/// [`Error::NotRepresentable`] for a normalizer that tokenizers cannot represent.
 pub(super) fn normalizer(normalizer: &Normalizer) -> Result<Value> {
     Ok(match normalizer {
         Normalizer::Prepend { prepend } => json!({"type": "Prepend", "prepend": prepend}),

@@ -1,10 +1,10 @@
-//! A Unigram model in tokenizer.json: pieces with scores, but without kinds.
+//! Writes a Unigram model to tokenizer.json, which stores pieces with scores but without kinds.
 //!
-//! So a user-defined piece is written with the score that it has in the search,
-//! and one that is not used with a score by which it never wins. Neither may
-//! change what an unknown character costs, where that decides anything. A special
-//! piece is found before the model sees the text, unless it holds a space or `▁`,
-//! which the text has only once it is normalized: that is one that is not used.
+//! A user-defined piece is written with its score in the search, and an unused piece with a score
+//! so low that it never wins. Neither may change the cost of an unknown character, unless that cost
+//! decides nothing. A special piece is found before the model sees the text; but if it contains a
+//! space or `▁`, which the text only contains after normalization, it is written like an unused
+//! piece.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use crate::text::SPACE_MARK;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
-/// How much worse an unused piece is than others on its own text.
+/// How much lower than the best other segmentation of its text an unused piece scores.
 const BEHIND: f64 = 10.0;
 
 #[derive(serde::Serialize)]
@@ -31,7 +31,7 @@ pub(super) struct WrittenUnigram<'a> {
 impl<'a> WrittenUnigram<'a> {
     pub(super) fn of(tokenizer: &'a Tokenizer, model: &'a Unigram, reader: Reader) -> Result<Self> {
         let spelled = spell_all(tokenizer.model())?;
-        // Ids are places in the list, so no added token can be put into it.
+        // Ids are indices of the list, so no added token can be inserted.
         if entries(tokenizer, &spelled, reader)?.len() > spelled.len() {
             return Err(not_representable(
                 "its added tokens have ids that tokenizers would not give them behind a Unigram model",
@@ -50,8 +50,7 @@ impl<'a> WrittenUnigram<'a> {
     }
 }
 
-/// The scores with which tokenizers, to which all pieces are alike, finds what
-/// the model finds.
+/// Scores with which tokenizers, which does not know kinds, finds the same pieces as the model.
 fn scores_without_kinds(model: &Unigram) -> Result<Vec<f64>> {
     let mut scores = model.scores().to_vec();
     let Some(least_id) = model.least_id() else { return Ok(scores) };
@@ -66,7 +65,7 @@ fn scores_without_kinds(model: &Unigram) -> Result<Vec<f64>> {
             PieceKind::Unknown | PieceKind::Control if text(model, id).contains([' ', SPACE_MARK]) => {
                 below_others(model, id)?
             }
-            // Not found in text: the number only may not be the least.
+            // These are not found in text, so only the minimum of all scores matters.
             PieceKind::Unknown | PieceKind::Control | PieceKind::Byte if is_single => score.max(least),
             _ => *score,
         };
@@ -84,7 +83,7 @@ fn scores_without_kinds(model: &Unigram) -> Result<Vec<f64>> {
     }
 }
 
-/// A score with which a piece that no text holds is never part of the best way.
+/// A score so low that a piece, which must not be found in text, is never on the best path.
 fn below_others(model: &Unigram, id: TokenId) -> Result<f64> {
     let piece = model.vocab().bytes(id).unwrap_or_default();
     let others = model.encode(piece);
@@ -100,8 +99,8 @@ fn below_others(model: &Unigram, id: TokenId) -> Result<f64> {
     Ok(others.iter().filter_map(|&id| model.score_in_search(id)).sum::<f64>() - BEHIND)
 }
 
-/// Whether each character of each piece is a piece itself: then only characters
-/// that are in no piece are unknown, and what they cost decides nothing.
+/// Whether each character of each piece is also a piece. Then only characters that are in no piece
+/// are unknown, and their cost decides nothing.
 fn knows_all_characters(model: &Unigram) -> bool {
     let pieces = || {
         let used = model.vocab().iter().filter(|(id, _)| is_in_text(model, *id));

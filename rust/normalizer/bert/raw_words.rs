@@ -1,7 +1,8 @@
-//! `RawWords`: splits a text into words before BERT's clean-up, so that each is cleaned up alone.
+//! `RawWords`: splits a text into words before BERT's clean-up, so that each word is cleaned alone.
 //!
-//! A raw word ends where a character is in no word, or a word of its own, whatever is around it. Most raw
-//! words become one word; where one may become more, the normalizer and the pre-tokenizer decide.
+//! Raw words are separated by characters that end a word in any context, and a character that is a
+//! word in any context is a raw word. Most raw words become one word; when one may become several,
+//! the normalizer and the pre-tokenizer decide.
 
 use super::table::{ALONE, BLANK, CleaningTable};
 use super::{Bert, rewrite, rewrite_word};
@@ -11,20 +12,20 @@ use crate::text::Piece;
 use crate::text::simd::{Block, ByLead, Level, Places, Window, Words, long_by_lead};
 use crate::text::unicode::point_of_long;
 
-/// Splits a text that is not cleaned up yet.
+/// Splits a text before clean-up.
 #[derive(Clone, Copy)]
 pub(crate) struct RawWords {
     table: &'static CleaningTable,
 }
 
 impl RawWords {
-    /// Raw words of the text that this normalizer cleans up.
+    /// Splits for this normalizer.
     pub(crate) fn of(normalizer: Bert) -> Self {
         Self { table: normalizer.table() }
     }
 
-    /// Writes the next raw words of a text of at most 4 GiB, from `at` on, and moves
-    /// `at` behind them; returns how many, none only at the end.
+    /// Writes the next raw words of a text of at most 4 GiB from offset `at`, and moves `at` after
+    /// them. Returns how many; 0 only at the end.
     pub(crate) fn fill(&self, text: &str, at: &mut usize, out: &mut [Piece]) -> usize {
         Level::best().words(self, text.as_bytes(), at, out)
     }
@@ -35,14 +36,14 @@ impl RawWords {
         self.table.lowers()
     }
 
-    /// Whether a raw word becomes one word, each character of it one as long.
+    /// Whether a raw word becomes one word in which each character keeps its length.
     #[inline]
     pub(crate) fn keeps_places(&self, raw_word: &str) -> bool {
         raw_word.chars().all(|c| self.table.keeps_places(c))
     }
 
-    /// Writes the word that a raw word becomes instead of `word`; `false`, and `word` means nothing,
-    /// where that may be more than one word.
+    /// Writes the word that a raw word becomes over `word`. Returns `false`, with `word` undefined,
+    /// if the result may be more than one word.
     #[inline]
     pub(crate) fn clean_word(&self, raw_word: &str, word: &mut String) -> bool {
         rewrite_word(self.table, raw_word, word)
@@ -55,7 +56,7 @@ impl RawWords {
         changed.then(|| cleaned.checked()).transpose()
     }
 
-    /// Writes what a raw word becomes, with the alignment; `false` if it stays as it is.
+    /// Writes what a raw word becomes, with the alignment; returns `false` if it stays as it is.
     pub(crate) fn clean_aligned(&self, raw_word: &str, out: &mut Aligned) -> bool {
         out.clear();
         rewrite(self.table, raw_word, out)
@@ -85,7 +86,7 @@ mod tests {
     use crate::normalizer::Normalizer;
     use crate::text::CHUNK;
 
-    /// The raw words of a text by what each character is alone.
+    /// Reference implementation: the raw words by the class of each character.
     fn one_by_one(table: &CleaningTable, text: &str) -> Vec<Piece> {
         let class = |c: char| match c {
             ' ' | '\t' | '\n' | '\r' => BLANK,
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_words_are_told_by_each_character() {
+    fn fill_equals_the_reference_implementation() {
         let text =
             "It's 12345 words,\tnot\u{B} more.\n \n// x/\n/y 中文，字\u{3000}é😀 don'T ABCdef \u{85}ΑΣ䷀가나…";
         let long = ["é", "б", "ก", "中"].map(|c| c.repeat(150)).join(" ");
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_what_the_stages_do() {
+    fn word_classes_agree_with_clean_up_and_split() {
         for bert in [
             Bert::default(),
             Bert { clean_text: false, handle_chinese_chars: false, strip_accents: None, lowercase: false },
@@ -150,7 +151,8 @@ mod tests {
                 let n = raw_words.fill(&text, &mut at, &mut chunk);
                 let normalized = Normalizer::Bert(bert).normalize_text(&text).unwrap();
                 let n_words = PreTokenizer::Bert.split(normalized.as_deref().unwrap_or(&text)).unwrap().len();
-                // One word continues, of two each ends beside a blank, the second of three stands alone.
+                // `a{c}b` is one word if `c` is part of words, two if `c` is a blank, three if `c`
+                // is a word.
                 assert_eq!(n, n_words, "U+{:04X}", c as u32);
                 assert_eq!(chunk[..n], one_by_one(raw_words.table, &text), "U+{:04X}", c as u32);
             }

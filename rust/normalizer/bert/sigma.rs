@@ -1,10 +1,9 @@
 //! The final sigma of Google's mode: `Σ` is `ς` at the end of a word.
 //!
-//! Python lowers a word of its own, so only the word counts: it ends at white
-//! space, and at Chinese characters, which get spaces. Unicode's condition
-//! `Final_Sigma` (section 3.13): a cased letter before, none behind, characters
-//! that case ignores passed over. Those between two sigmas are looked at twice
-//! at most, so a text takes linear time.
+//! Google's code lowers each word alone, so only the word counts: it ends at white space, and at
+//! Chinese characters, which get spaces. Unicode's condition `Final_Sigma` (section 3.13) is a
+//! cased letter before and no cased letter after, skipping characters that case ignores. Characters
+//! between two sigmas are read at most twice, so this takes linear time.
 
 use std::sync::LazyLock;
 
@@ -23,7 +22,7 @@ pub(super) fn is_final(table: &CleaningTable, text: &str, at: usize) -> bool {
     meets_cased(table, before) && !meets_cased(table, after)
 }
 
-/// Whether the first character that is not passed over is cased and in the word.
+/// Whether the first character that is not skipped is cased and in the word.
 fn meets_cased(table: &CleaningTable, mut chars: impl Iterator<Item = char>) -> bool {
     let first = chars.find(|&c| {
         let entry = table.entry(c);

@@ -1,8 +1,8 @@
-//! `Table`: what BERT's clean-up makes of each code point, all steps in one.
+//! `CleaningTable`: what BERT's clean-up makes of each code point, all steps in one.
 //!
-//! Each step of the reference sees one character at a time, except for the order
-//! of marks and Google's final sigma, so the steps are composed per code point
-//! when a table is made. The exceptions are flags that send the walk elsewhere.
+//! Each step of BERT's clean-up sees one character at a time, except for the order of marks and
+//! Google's final sigma. So the steps are composed per code point when a table is built. Flags mark
+//! the exceptions, which take a slower code path.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -12,7 +12,7 @@ use crate::normalizer::frozen::{CANONICAL, CLASSES, Images, LOWER, jamo};
 use crate::normalizer::point_map::PointMap;
 use crate::text::unicode::{Flags, flag, flags as classes};
 
-/// Whose steps, from which tables, in which order.
+/// Which implementation: it decides the tables and the order of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// tokenizers 0.23: decompose and drop marks, then lower.
@@ -21,7 +21,7 @@ pub(crate) enum Family {
     Google,
 }
 
-/// Which steps are done.
+/// Which steps run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Steps {
     pub(super) clean: bool,
@@ -30,15 +30,15 @@ pub(super) struct Steps {
     pub(super) lower: bool,
 }
 
-/// What a character is to the steps; each is at most one.
+// The kinds of characters that steps distinguish. They exclude each other.
 const DROPPED: u32 = 1;
 const SPACE: u32 = 2;
 const PADDED: u32 = 3;
 const NONSPACING: u32 = 4;
 
-/// What becomes of a character: 0 is copied, ASCII letters lowered at that.
+/// What a character becomes. 0 means: copied, and ASCII letters are lowered if that is a step.
 ///
-/// From the low end: where its image starts, the length of that, flags.
+/// From the low end: the offset of its image, the length of the image, flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry(u32);
 
@@ -55,7 +55,7 @@ impl Entry {
     const IS_SYLLABLE: u32 = 1 << 29;
     const IS_SIGMA: u32 = 1 << 30;
     const SPLITS: u32 = 1 << 31;
-    /// What it is to the splitter, which does not say what becomes of it.
+    /// The flags for the splitter, which do not say what the character becomes.
     const WORD_CLASS: u32 = Self::IS_BLANK | Self::IS_ALONE | Self::SPLITS;
 
     fn has(self, flag: u32) -> bool {
@@ -74,51 +74,51 @@ impl Entry {
         self.0 & !Self::WORD_CLASS == Self::IS_PADDED
     }
 
-    /// Whether it is padded, whatever else becomes of it.
+    /// Whether the character gets spaces around it, whatever it becomes.
     pub(super) fn is_padded(self) -> bool {
         self.has(Self::IS_PADDED)
     }
 
-    /// Whether clean-up drops it before anything else happens.
+    /// Whether clean-up drops the character before any other step.
     pub(super) fn is_dropped(self) -> bool {
         self.has(Self::IS_DROPPED)
     }
 
-    /// Whether it becomes a space.
+    /// Whether the character becomes a space.
     #[inline]
     pub(crate) fn is_space(self) -> bool {
         self.has(Self::IS_SPACE)
     }
 
-    /// Whether it may change places with marks beside it.
+    /// Whether the character may be reordered with adjacent marks.
     pub(super) fn orders_marks(self) -> bool {
         self.has(Self::ORDERS_MARKS)
     }
 
-    /// Whether nothing is left of it after the marks are in order.
+    /// Whether the character is dropped after marks are sorted.
     pub(super) fn is_lost_mark(self) -> bool {
         self.0 & (Self::ORDERS_MARKS | Self::HAS_IMAGE | Self::LEN << Self::START_BITS)
             == Self::ORDERS_MARKS | Self::HAS_IMAGE
     }
 
-    /// Whether it is a Hangul syllable to be taken apart.
+    /// Whether the character is a Hangul syllable to be decomposed.
     pub(super) fn is_syllable(self) -> bool {
         self.has(Self::IS_SYLLABLE)
     }
 
-    /// Whether it may be more than a part of one word, or what becomes of it depends
-    /// on what is around it.
+    /// Whether the character may be more than a part of one word, or its result depends on its
+    /// context.
     pub(super) fn needs_stages(self) -> bool {
         self.has(Self::IS_BLANK | Self::SPLITS | Self::ORDERS_MARKS | Self::IS_SIGMA)
     }
 
-    /// Whether it is a sigma, whose lower case depends on its place.
+    /// Whether the character is a sigma, whose lower case depends on its position in the word.
     pub(super) fn is_sigma(self) -> bool {
         self.has(Self::IS_SIGMA)
     }
 }
 
-/// What the two families know of code points.
+/// The properties of code points in one family.
 pub(super) struct Facts {
     family: Family,
     kinds: PointMap,
@@ -167,7 +167,7 @@ impl Facts {
         forms::parts(c, newer.or_else(|| CANONICAL.get(c))).map(|(c, class)| (c, class | self.newer_class(c)))
     }
 
-    /// The combining class of a character that the other family gives none.
+    /// The combining class of a character that has none in the frozen tables of tokenizers.
     fn newer_class(&self, c: char) -> u8 {
         self.classes.as_ref().map_or(0, |classes| classes.get(c as u32) as u8)
     }
@@ -184,7 +184,7 @@ impl Facts {
         if self.not_lowered.get(c as u32) == 0 { LOWER.get(c) } else { None }
     }
 
-    /// Appends lower case.
+    /// Appends the character in lower case.
     fn push_lower(&self, c: char, out: &mut String) {
         match self.lower(c) {
             Some(lower) => out.push_str(lower),
@@ -192,12 +192,12 @@ impl Facts {
         }
     }
 
-    /// Appends the decomposition without marks.
+    /// Appends the decomposition of the character without marks.
     fn push_stripped(&self, c: char, out: &mut String) {
         out.extend(self.parts(c).map(|(c, _)| c).filter(|&c| !self.is_nonspacing(c)));
     }
 
-    /// Appends all that becomes of a character that is neither dropped nor a space.
+    /// Appends the result for a character that is neither dropped nor a space.
     fn push_image(&self, c: char, steps: Steps, out: &mut String) {
         let mut first = String::new();
         match (self.family, steps.strip, steps.lower) {
@@ -216,12 +216,12 @@ impl Facts {
     }
 }
 
-/// A class of characters: in no word, and ends one, whatever is around it.
+/// Class of characters that end a word and are in none, in any context.
 pub(crate) const BLANK: Flags = 1;
-/// A class of characters: a word of its own, whatever is around it.
+/// Class of characters that are a word in any context.
 pub(crate) const ALONE: Flags = 1 << 1;
 
-/// The entries of all code points for one choice of steps.
+/// The entries of all code points for one combination of steps.
 pub(crate) struct CleaningTable {
     entries: PointMap,
     images: String,
@@ -230,7 +230,7 @@ pub(crate) struct CleaningTable {
 }
 
 impl CleaningTable {
-    /// The one table of this family and these steps.
+    /// The shared table of this family and these steps.
     pub(super) fn of(family: Family, steps: Steps) -> &'static Self {
         static TABLES: [OnceLock<CleaningTable>; 32] = [const { OnceLock::new() }; 32];
         let Steps { clean, pad, strip, lower } = steps;
@@ -273,8 +273,8 @@ impl CleaningTable {
         Entry(self.entries.get(c as u32))
     }
 
-    /// What a code point above ASCII is to BERT's splitter before anything becomes of
-    /// it: [`BLANK`], [`ALONE`], or 0 of what may stand in a word.
+    /// What a code point above ASCII is to BERT's splitter before clean-up: [`BLANK`], [`ALONE`],
+    /// or 0 if it may be part of a word.
     #[inline(always)]
     pub(crate) fn word_class(&self, point: u32) -> Flags {
         (self.entries.get(point) >> Entry::IS_BLANK.trailing_zeros()) as Flags & (BLANK | ALONE)
@@ -292,7 +292,7 @@ impl CleaningTable {
         self.steps.lower
     }
 
-    /// Whether a character becomes one as long, whatever is around it, except for blanks.
+    /// Whether a character, except a blank, keeps its length in any context.
     #[inline]
     pub(crate) fn keeps_places(&self, c: char) -> bool {
         let entry = self.entry(c);
@@ -305,8 +305,8 @@ impl CleaningTable {
         })
     }
 
-    /// What a character becomes that is neither a syllable nor a sigma;
-    /// `None` where it stays as it is.
+    /// The result for a character that is neither a syllable nor a sigma; `None` if it stays as it
+    /// is.
     #[inline]
     pub(super) fn image(&self, entry: Entry) -> Option<&str> {
         if !entry.has(Entry::HAS_IMAGE) {
@@ -318,7 +318,7 @@ impl CleaningTable {
     }
 }
 
-/// The entry of one character, its image appended to `images`.
+/// Builds the entry of one character and appends its image to `images`.
 fn entry(facts: &Facts, steps: Steps, c: char, images: &mut String) -> u32 {
     let kind = facts.kind(c);
     let start = images.len();
@@ -346,7 +346,7 @@ fn entry(facts: &Facts, steps: Steps, c: char, images: &mut String) -> u32 {
         return flags | Entry::IS_SYLLABLE;
     }
     let image = &images[start..];
-    // ASCII letters are lowered as they are copied.
+    // ASCII letters are lowered while they are copied.
     if image.len() == 1 && c.is_ascii() && image.as_bytes()[0] == (c as u8).to_ascii_lowercase() {
         images.truncate(start);
         return flags & !Entry::IS_SPACE;
@@ -360,7 +360,7 @@ fn entry(facts: &Facts, steps: Steps, c: char, images: &mut String) -> u32 {
     flags | Entry::HAS_IMAGE | (image.len() as u32) << Entry::START_BITS | start as u32
 }
 
-/// What the splitter makes of a character that became `image`.
+/// The class for the splitter of a character that became `image`.
 fn word_class(c: char, entry: u32, image: &str) -> u32 {
     let has = |c: char, any| classes(c) & any != 0;
     let mut chars = image.chars();
@@ -380,7 +380,7 @@ fn word_class(c: char, entry: u32, image: &str) -> u32 {
     }
 }
 
-/// Whether marks of this character, or it, stay in the text and may trade places.
+/// Whether this character, or marks in it, stay in the text and may be reordered.
 fn orders_marks(facts: &Facts, c: char) -> bool {
     let first = facts.parts(c).next().is_some_and(|(_, class)| class != 0);
     first || facts.parts(c).any(|(part, class)| class != 0 && !facts.is_nonspacing(part))

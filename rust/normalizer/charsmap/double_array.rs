@@ -1,8 +1,10 @@
-//! Writes the double array of a charsmap, in the layout of Darts-clone that files hold.
+//! Writes the double array of a charsmap in the layout of Darts-clone, which SentencePiece files
+//! use.
 //!
-//! Keys that continue alike share what follows (a minimal automaton, as most rules of NFKC end alike):
-//! 225,000 rules take some 60,000 units of 32 bits. `text::trie`, whose nodes hold 64 bits and share nothing,
-//! cannot write that layout, and the bytes of a file decide its fingerprint.
+//! Keys with the same continuations share their units (a minimal automaton, since most rules of
+//! NFKC end alike): 225,000 rules take about 60,000 units of 32 bits. `text::trie` has nodes of 64
+//! bits and shares nothing, so it cannot write this layout, and the bytes in a file decide its
+//! fingerprint.
 //!
 //! Source: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array Structure".
 
@@ -11,32 +13,32 @@ use hashbrown::HashMap;
 use super::{BLOCK, NO_UNIT};
 use crate::error::{Error, Result};
 
-/// Where a byte leads does not reach farther than the bits of an offset.
+/// The largest number of units that the offset bits of a unit can address.
 const MAX_UNITS: usize = 1 << 21;
-/// Blocks at the end in which free places are looked for.
+/// How many blocks at the end are searched for free units.
 const OPEN_BLOCKS: usize = 16;
-/// The bit of a unit behind which a value stands.
+/// The bit of a unit which says that a value follows.
 const HAS_VALUE: u32 = 1 << 8;
 
-/// What follows a beginning that keys share.
+/// The continuations that several prefixes share.
 #[derive(PartialEq, Eq, Hash)]
 struct State {
     value: Option<u32>,
-    /// By byte, the states it leads to.
+    /// The state to which each byte leads.
     children: Vec<(u8, usize)>,
 }
 
-/// The units for sorted, distinct keys without NUL.
+/// The units for sorted, distinct keys that do not contain NUL.
 ///
 /// # Errors
-/// [`Error::Format`] for rules too many for the layout.
+/// [`Error::Format`] if there are too many rules for the layout.
 pub(super) fn units(keys: &[(&[u8], u32)]) -> Result<Vec<u32>> {
     let mut states = Vec::new();
     let root = state(keys, 0, &mut states, &mut HashMap::new());
     let mut array = Array::default();
     array.grow();
     array.is_used[0] = true;
-    // A state comes after all it leads to.
+    // A state comes after all states to which it leads.
     let mut bases: Vec<usize> = Vec::with_capacity(states.len());
     for State { value, children } in &states {
         let base = array.base(value.map(|_| 0).into_iter().chain(children.iter().map(|child| child.0)));
@@ -56,12 +58,12 @@ pub(super) fn units(keys: &[(&[u8], u32)]) -> Result<Vec<u32>> {
     Ok(array.units)
 }
 
-/// The bits of a unit at `place` that leads to a state.
+/// The bits of the unit at `place` that leads to `state`.
 fn leading(place: usize, base: usize, state: &State) -> u32 {
     ((place ^ base) as u32) << 10 | if state.value.is_some() { HAS_VALUE } else { 0 }
 }
 
-/// The number of the state that the rest of `keys` from `depth` is. As deep as a key is long.
+/// The state for the rest of `keys` after `depth` bytes. Recurses as deep as a key is long.
 fn state(
     keys: &[(&[u8], u32)],
     depth: usize,
@@ -87,7 +89,7 @@ fn state(
 struct Array {
     units: Vec<u32>,
     is_used: Vec<bool>,
-    /// Places that are the base of a state: no two share one.
+    /// Which units are the base of a state. No two states share a base.
     is_base: Vec<bool>,
 }
 
@@ -104,7 +106,7 @@ impl Array {
         self.is_used[place] = true;
     }
 
-    /// A place from which all these bytes lead to free units.
+    /// A base from which all these bytes lead to free units.
     fn base(&mut self, bytes: impl Iterator<Item = u8>) -> usize {
         let bytes: Vec<usize> = bytes.map(usize::from).collect();
         let Some(&first) = bytes.first() else { return 0 };

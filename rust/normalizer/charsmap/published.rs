@@ -1,10 +1,9 @@
-//! The rule sets that SentencePiece has a name for, made from Unicode data.
+//! SentencePiece's named rule sets, built from Unicode data.
 //!
-//! `nfkc` writes each character in normal form KC, and each sequence that normal form would
-//! write as another, however its parts are spelled (a full-width letter and a mark).
-//! `nmt` makes odd spaces plain and drops control characters, `cf` folds case. Rules that
-//! shorter ones already imply are left out. The rules are those of SentencePiece 0.2.3, every
-//! one; where they lie in the trie is our own.
+//! `nfkc` writes each character in normal form KC, and also each sequence that composes to another
+//! (a full-width letter and a mark), in all its spellings. `nmt` replaces unusual spaces and drops
+//! control characters; `cf` folds case. Rules that shorter rules imply are left out. The rules are
+//! exactly those of SentencePiece 0.2.3; only their layout in the trie differs.
 //!
 //! Source: google/sentencepiece 0.2.3, `src/builder.cc`; UAX #15.
 
@@ -20,15 +19,16 @@ use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::normalizer::frozen::{CANONICAL, COMPATIBLE, jamo};
 
-/// What each rule writes.
+/// From the string of each rule to its replacement.
 type Images = HashMap<String, String>;
 
-/// Rules with a name.
+/// A named set of rules.
 struct Published {
     name: &'static str,
     is_nmt: bool,
     folds_case: bool,
-    /// How the SHA-256 of the map begins: as made here, and as SentencePiece 0.2.3 has it.
+    /// The first 32 bits of the SHA-256 of the map: as built here, and as SentencePiece 0.2.3 ships
+    /// it.
     digests: [u32; 2],
 }
 
@@ -38,19 +38,19 @@ const PUBLISHED: [Published; 4] = [
     Published { name: "nmt_nfkc_cf", is_nmt: true, folds_case: true, digests: [0x9923_a093, 0x2c03_512e] },
     Published { name: "nfkc_cf", is_nmt: false, folds_case: true, digests: [0x521f_b1de, 0xd8df_ef3d] },
 ];
-/// The name of no rules.
+/// The name of the empty set of rules.
 const IDENTITY: &str = "identity";
 
 impl Charsmap {
-    /// The names that [`Charsmap::published`] knows.
+    /// The names that [`Charsmap::published`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         PUBLISHED.iter().map(|known| known.name).chain([IDENTITY])
     }
 
-    /// The rules of a name, made once.
+    /// The rules with this name; built once.
     ///
     /// # Errors
-    /// [`Error::Option`] listing the names if there is none.
+    /// [`Error::Option`], which lists the names, for an unknown name.
     pub fn published(name: &str) -> Result<Self> {
         static MADE: [OnceLock<Charsmap>; 4] = [const { OnceLock::new() }; 4];
         if name == IDENTITY {
@@ -77,7 +77,7 @@ impl Charsmap {
         Ok(MADE[at].get_or_init(|| made).clone())
     }
 
-    /// The name of the rules, if they are as they were published.
+    /// The name of these rules, if they are a published set.
     pub fn name(&self) -> Option<&'static str> {
         let digest = Sha256::digest(self.bytes());
         let digest = digest.first_chunk::<4>().map(|first| u32::from_be_bytes(*first));
@@ -87,7 +87,7 @@ impl Charsmap {
     }
 }
 
-/// Rules as a map.
+/// Compiles rules into a map.
 fn compiled(rules: &Images) -> Result<Charsmap> {
     let mut places: BTreeMap<&str, u32> = rules.values().map(|to| (to.as_str(), 0)).collect();
     let mut replacements = Vec::new();
@@ -106,11 +106,11 @@ fn compiled(rules: &Images) -> Result<Charsmap> {
     Charsmap::new(bytes)
 }
 
-/// Normal form KC of all characters, and of all sequences that are one when decomposed.
+/// Normal form KC of all characters, and of all sequences that compose to one character.
 fn nfkc() -> Result<Images> {
     let later: HashMap<char, &str> = LATER.into_iter().collect();
     let mut rules = Images::default();
-    // What decomposes into a single character, by that one.
+    // The characters that decompose into a single character, keyed by that character.
     let mut spellings: HashMap<char, Vec<char>> = HashMap::new();
     let mut decomposed = Vec::new();
     for c in '\u{1}'..=char::MAX {
@@ -140,7 +140,7 @@ fn nfkc() -> Result<Images> {
     Ok(rules)
 }
 
-/// The compatible decomposition of a character that has one, by the frozen tables.
+/// The compatibility decomposition of a character in the frozen tables, if it has one.
 fn decomposition(c: char) -> Option<String> {
     if let Some((parts, n)) = jamo(c) {
         return Some(parts[..n].iter().collect());
@@ -152,7 +152,7 @@ fn normal(text: &str) -> Result<String> {
     Ok(Normalizer::Nfkc.normalize_text(text)?.unwrap_or_else(|| text.to_owned()))
 }
 
-/// Makes odd spaces plain, and drops control characters; the full-width tilde stays.
+/// Adds rules that replace unusual spaces and drop control characters; keeps the full-width tilde.
 fn nmt(mut rules: Images) -> Images {
     let spaces =
         ['\t', '\n', '\u{C}', '\r', '\u{61C}', '\u{1680}', '\u{200B}', '\u{200C}', '\u{200E}', '\u{200F}'];
@@ -165,7 +165,7 @@ fn nmt(mut rules: Images) -> Images {
     rules
 }
 
-/// Folds the case of what rules write, and of characters without a rule.
+/// Folds the case of all replacements, and of characters without a rule.
 fn case_folded(mut rules: Images) -> Images {
     let run = |&(first, last, step, delta): &(u32, u32, u32, i32)| {
         let points = (first..=last).step_by(step as usize);
@@ -183,7 +183,7 @@ fn case_folded(mut rules: Images) -> Images {
     rules
 }
 
-/// Rules without those that do what shorter ones would.
+/// Removes rules that shorter rules imply.
 fn needed(rules: Images) -> Images {
     let mut by_length: Vec<Vec<(String, String)>> = Vec::new();
     for rule in rules {
@@ -202,7 +202,7 @@ fn needed(rules: Images) -> Images {
     kept
 }
 
-/// What rules of at most `longest` characters make of a text, the longest match first.
+/// Applies the rules of at most `longest` characters to a text, longest match first.
 fn applied(rules: &Images, text: &str, longest: usize) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_again() {
+    fn names_round_trip() {
         for name in Charsmap::names() {
             assert_eq!(Charsmap::published(name).unwrap().name(), Some(name), "{name}: {:08x}", digest(name));
         }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_rewrite() {
+    fn published_rules_rewrite() {
         let map = Charsmap::published("nmt_nfkc_cf").unwrap();
         for (text, expected) in [
             ("Ａ", Some((3, "a"))),

@@ -1,28 +1,28 @@
-//! `Pass`: one text on its way through SentencePiece's normalizer: which spaces
-//! go, which are held back until something follows, and where one is put in front.
+//! `Pass`: the state of SentencePiece's normalizer in one text: which spaces are removed, which are
+//! held back until text follows, and where a space is inserted before the text.
 
 use super::SentencePieceOptions;
 use crate::normalizer::Rewrite;
 use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
-/// Bytes of the old text that become marks, or nothing.
+/// A number of bytes of the old text that become marks, or nothing.
 #[derive(Clone, Copy)]
 struct Held {
     old_len: usize,
     marks: usize,
 }
 
-/// One text on its way: what is known of the output so far.
+/// The state of the normalizer in one text.
 pub(super) struct Pass<'a, R> {
     options: &'a SentencePieceOptions,
     pub(super) out: &'a mut R,
     pub(super) mark: &'static str,
-    /// Whether anything but leading spaces was seen.
+    /// Whether anything but leading spaces has been read.
     started: bool,
     after_space: bool,
-    /// Spaces at the end so far: they go if nothing follows.
+    /// Spaces at the end so far. They are removed if no text follows.
     held: Vec<Held>,
-    /// A replacement with its spaces written as marks; kept for its memory.
+    /// Buffer for a replacement with its spaces written as marks.
     marked: String,
 }
 
@@ -39,26 +39,26 @@ impl<'a, R: Rewrite> Pass<'a, R> {
         }
     }
 
-    /// One that continues behind a letter: nothing is held back, and nothing goes in front.
+    /// A pass that begins after a letter: no spaces are held back and no space is inserted.
     pub(super) fn inside(options: &'a SentencePieceOptions, out: &'a mut R) -> Self {
         Self { started: true, ..Self::new(options, out) }
     }
 
-    /// Takes text over that holds neither spaces nor marks.
+    /// Copies text without spaces and marks.
     pub(super) fn copy(&mut self, text: &str) {
         self.release();
         self.out.copy(text);
         self.after_space = false;
     }
 
-    /// Puts text that holds neither spaces nor marks instead of `old_len` bytes.
+    /// Replaces `old_len` bytes by text without spaces and marks.
     pub(super) fn text_in_place(&mut self, old_len: usize, text: &str) {
         self.release();
         self.out.replace(old_len, text);
         self.after_space = false;
     }
 
-    /// Puts `new` instead of `old_len` bytes.
+    /// Replaces `old_len` bytes by `new`.
     pub(super) fn replace(&mut self, old_len: usize, new: &str) {
         if !self.started && new == " " && self.options.remove_extra_whitespaces {
             self.out.replace(old_len, "");
@@ -93,7 +93,7 @@ impl<'a, R: Rewrite> Pass<'a, R> {
         self.hold(0, marks);
     }
 
-    /// Puts the space in front of the first text.
+    /// Inserts the space before the first text.
     fn start(&mut self) {
         if self.started {
             return;
@@ -113,7 +113,7 @@ impl<'a, R: Rewrite> Pass<'a, R> {
         }
     }
 
-    /// Writes what was held back.
+    /// Writes the spaces that were held back.
     #[inline]
     pub(super) fn release(&mut self) {
         if !self.started || !self.held.is_empty() {

@@ -1,7 +1,5 @@
-//! Writes pieces as a base vocabulary would: its merges, lowest rank first,
-//! leftmost among equals.
-//!
-//! Runs once per distinct piece, before training continues, by the merging of the model.
+//! Writes pieces as a base vocabulary would encode them: applies its merges, lowest rank first, and
+//! the leftmost pair among equals. Runs once per distinct piece before training continues.
 
 use super::Base;
 use crate::error::{Error, Result};
@@ -12,7 +10,7 @@ use crate::trainers::pair_merging::symbols::FirstSymbols;
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::vocab::TokenId;
 
-/// Pieces between two looks at the clock; a long piece looks by itself.
+/// How many pieces are processed between two checks for progress; a long piece checks more often.
 const TICK: usize = 1 << 12;
 
 /// A layout of the pieces after all merges of the base.
@@ -31,7 +29,7 @@ pub(super) fn replay(
                 max: (base.tokens.len() as TokenId).saturating_sub(1),
             });
         }
-        // The last of equal pairs counts, as in encoding with the base.
+        // Of equal pairs the last counts, as in encoding with the base.
         pairs.insert(left, right, Merged { rank: rank as u32, id });
     }
     let mut layout = SymbolLayout::with_capacity(pieces)?;
@@ -51,7 +49,8 @@ pub(super) fn replay(
     layout.check()
 }
 
-/// Merges a run of symbols, appends it to the layout and empties it; what there is no memory for is noted in `run`.
+/// Merges the symbols of `run`, appends them to the layout and empties the run. Records in `run` if
+/// memory runs out.
 fn finish(run: &mut Symbols, pairs: &PairTable, layout: &mut SymbolLayout, tokens: &mut Tokens, weight: u64) {
     run.merge(pairs);
     for (&id, &len) in run.ids.iter().zip(&run.lens) {

@@ -1,13 +1,12 @@
-//! `SentencePieceBpeTrainer`: pieces with scores, as SentencePiece trains BPE.
+//! `SentencePieceBpeTrainer`: trains BPE as SentencePiece does, with scores.
 //!
-//! What differs from [`super::BpeTrainer`]: the alphabet is what covers a share
-//! of all characters, and what is outside cuts a word; a piece keeps the rules
-//! of scripts, digits and spaces; a text that is a piece already is not made
-//! again from other parts. The result has no list of merges: pieces have scores
-//! 0, -1, -2, ..., and characters come after them, as in SentencePiece 0.2.3.
+//! Unlike in [`super::BpeTrainer`], the alphabet covers a given share of all characters, and a
+//! character outside it cuts a word; pieces keep the rules for scripts, digits and spaces; and a
+//! piece is not formed again from other parts. The result has no list of merges: pieces have the
+//! scores 0, -1, -2, ..., and characters come after them, as in SentencePiece 0.2.3.
 //!
-//! Words are cut as for Unigram ([`crate::sentencepiece_rules`]), and merged by
-//! the engine of the other trainer ([`crate::trainers::pair_merging`]).
+//! Words are cut as for Unigram ([`crate::sentencepiece_rules`]) and merged by the shared engine
+//! ([`crate::trainers::pair_merging`]).
 
 use std::collections::BTreeMap;
 
@@ -26,11 +25,11 @@ pub use crate::vocab::PieceKind;
 use crate::vocab::TokenId;
 use crate::{trainers::pair_merging::merger, trainers::pair_merging::merger::Reuse};
 
-/// Scores are of 32 bits, which tell no more whole numbers apart.
+/// Scores have 32 bits, which represent no more whole numbers exactly.
 const MAX_VOCAB: usize = 1 << 24;
 
-/// The options of training. The defaults are SentencePiece's, but that a
-/// vocabulary smaller than asked for is not an error.
+/// The options of SentencePiece BPE training. The defaults are SentencePiece's, except that a
+/// vocabulary smaller than requested is allowed.
 ///
 /// ```
 /// use sentitok::Progress;
@@ -46,13 +45,13 @@ const MAX_VOCAB: usize = 1 << 24;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SentencePieceBpeTrainer {
-    /// The size of the vocabulary, special and byte tokens included. Never exceeded.
+    /// The size of the vocabulary, including special and byte tokens. Never exceeded.
     pub vocab_size: usize,
-    /// The least count of a pair that is merged; 0 is the same as 1.
+    /// Pairs with a lower count are not merged; 0 means 1.
     pub min_frequency: u64,
-    /// What pieces are made of, and those that get the first ids.
+    /// The alphabet, the rules for pieces, and the special pieces.
     pub pieces: PieceOptions,
-    /// Threads to count with; the result is the same for any number.
+    /// The number of threads; the result is the same for any number.
     pub threads: Option<usize>,
 }
 
@@ -62,18 +61,18 @@ impl Default for SentencePieceBpeTrainer {
     }
 }
 
-/// What training gives.
+/// The result of SentencePiece BPE training.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ScoredTrained {
-    /// The vocabulary by id: special tokens, byte tokens, pieces in order of
-    /// their making, then characters, the most frequent first.
+    /// The vocabulary by id: special tokens, byte tokens, pieces in the order of their merges, then
+    /// characters, the most frequent first.
     pub pieces: Vec<TrainedPiece>,
-    /// How many of them were made by merging.
+    /// The number of pieces made by merging.
     pub n_merges: usize,
     /// Why training ended.
     pub stop: MergeStop,
-    /// The characters left out of the alphabet, with counts, the most frequent first.
+    /// The characters outside the alphabet with their counts, the most frequent first.
     pub dropped: Vec<(char, u64)>,
 }
 
@@ -81,10 +80,9 @@ impl SentencePieceBpeTrainer {
     /// Trains on distinct words with their counts, in any order.
     ///
     /// # Errors
-    /// - [`Error::VocabSize`] when special tokens, bytes and alphabet do not fit;
-    /// - [`Error::Option`] for options out of range, and for words that are not
-    ///   UTF-8;
-    /// - [`Error::CountOverflow`] when a count passes 2^64 - 1;
+    /// - [`Error::VocabSize`] if special tokens, bytes and alphabet do not fit;
+    /// - [`Error::Option`] for options out of range, and for words that are not UTF-8;
+    /// - [`Error::CountOverflow`] if a count exceeds 2^64 - 1;
     /// - [`Error::Cancelled`] when `progress` asks to stop.
     pub fn train<'a>(
         &self,
@@ -125,7 +123,7 @@ impl SentencePieceBpeTrainer {
     }
 }
 
-/// Writes segments as characters; each gets an id.
+/// Writes segments as character ids into a layout.
 fn lay_out(
     segments: &Segments<'_, ()>,
     characters: &Characters,

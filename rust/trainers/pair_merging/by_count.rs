@@ -1,10 +1,9 @@
-//! `ByCount`: the most frequent pair first, which is byte-pair encoding.
+//! `ByCount`: merges the most frequent pair first, which is byte-pair encoding.
 //!
-//! A binary max-heap under an order that looks into the vocabulary to break
-//! ties; `std`'s `BinaryHeap` takes its order from the type. Counts in the heap
-//! may be stale, never too small, as a pair's count only falls: so a count is
-//! looked at when it comes to the front, and not before. Where scores may rise
-//! (`trainers::wordpiece`) this order would be wrong.
+//! A binary max-heap whose order needs the vocabulary to break ties (`std`'s `BinaryHeap` takes its
+//! order from the type alone). Counts in the heap may be too great but never too small, because the
+//! count of a pair only falls; so a count is checked only when it reaches the front. This would be
+//! wrong where scores may rise (`trainers::wordpiece`).
 
 use std::cmp::Ordering;
 
@@ -14,20 +13,20 @@ use super::window::{Next, Order};
 use crate::error::Result;
 use crate::memory::{self, MakeRoom};
 
-/// Which pair is merged first. All begin with the greatest count, and all
-/// count each place where the pair stands: `aaa` holds `a a` twice.
+/// How ties between pairs with equal counts are broken. Counts include overlapping occurrences:
+/// `aaa` contains `a a` twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TieBreak {
-    /// Then the smaller pair of ids, as in Hugging Face `tokenizers`.
+    /// The smaller pair of ids first, as in Hugging Face `tokenizers`.
     HuggingFace,
-    /// Then the greater pair of byte strings, as in the CS336 reference.
+    /// The greater pair of byte strings first, as in the CS336 assignment of Stanford.
     Bytes,
-    /// Then fewer symbols, then the smaller string, as in SentencePiece.
+    /// Fewer symbols first, then the smaller string, as in SentencePiece.
     SentencePiece,
 }
 
 impl TieBreak {
-    /// Whether `a` goes before `b`.
+    /// Whether `a` is merged before `b`.
     #[inline]
     fn before(self, tokens: &Tokens, a: &Candidate, b: &Candidate) -> bool {
         match a.count.cmp(&b.count) {
@@ -37,7 +36,7 @@ impl TieBreak {
         }
     }
 
-    /// The order of two pairs of equal count: `Less` goes first.
+    /// The order of two pairs with equal counts: `Less` is merged first.
     fn tie(self, tokens: &Tokens, a: &Candidate, b: &Candidate) -> Ordering {
         let by_ids = || (a.left, a.right).cmp(&(b.left, b.right));
         match self {
@@ -57,7 +56,7 @@ impl TieBreak {
     }
 }
 
-/// Candidates, the most frequent first.
+/// A heap of candidates, the most frequent first.
 pub(crate) struct ByCount {
     tie_break: TieBreak,
     heap: Vec<Candidate>,
@@ -98,7 +97,7 @@ impl ByCount {
 }
 
 impl Order for ByCount {
-    /// In linear time.
+    /// Rebuilds the heap in linear time.
     fn fill(&mut self, tokens: &Tokens, pairs: &Pairs) -> Result<()> {
         self.heap.clear();
         let pairs = pairs.iter();

@@ -1,8 +1,7 @@
 //! `SymbolLayout`: the symbols of all distinct pieces in one flat array.
 //!
-//! A symbol keeps the slots of the first symbols it was made of, so positions
-//! never move and a merge writes in place. A run of symbols ends at a
-//! separator. What a slot holds:
+//! A symbol occupies the slots of the initial symbols it was merged from, so positions never change
+//! and merges work in place. A separator ends each run of symbols. Contents of the slots:
 //!
 //! ```text
 //! 1 slot    [id]
@@ -11,7 +10,9 @@
 //! n slots   [id] [n|SPAN] dead ... [n|SPAN] [id|END]
 //! ```
 //!
-//! So both neighbours of a symbol are found in constant time, and a bare id is
+//! So both neighbours of a symbol are found in constant time. Only the first slot of a symbol is an
+//! id without flags, so reading a recorded position shows whether it is still valid. Pieces are in
+//! order of weight, greatest first.
 //! a symbol's first slot and nothing else: a remembered position is checked by
 //! looking at it. Pieces lie by weight, greatest first.
 
@@ -24,29 +25,29 @@ use crate::memory;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
-/// The greatest id a slot can hold.
+/// The greatest id that a slot can hold.
 pub(crate) const MAX_ID: TokenId = SPAN - 1;
-/// Between runs.
+/// Separates runs.
 pub(crate) const SEPARATOR: u32 = u32::MAX;
 
-/// Pieces written between two looks at the clock.
+/// How many pieces are written between two checks for progress.
 const TICK: usize = 1 << 12;
 
 const END: u32 = 1 << 31;
 const SPAN: u32 = 1 << 30;
-/// Inside a symbol of five slots or more.
+/// An inner slot of a symbol with five slots or more.
 const DEAD: u32 = END | SPAN;
 
 /// Runs of symbols with their weights.
 pub(crate) struct SymbolLayout {
     slots: Vec<u32>,
-    /// Where each weight begins, ascending.
+    /// The position where each weight begins, ascending.
     weight_starts: Vec<u32>,
     weights: Vec<u64>,
 }
 
 impl SymbolLayout {
-    /// Writes pieces, which come by weight, greatest first.
+    /// Writes pieces, which must be in order of weight, greatest first.
     pub(crate) fn new(
         pieces: &[(&[u8], u64)],
         symbols: &FirstSymbols,
@@ -76,7 +77,7 @@ impl SymbolLayout {
         Ok(Self { slots, weight_starts: Vec::new(), weights: Vec::new() })
     }
 
-    /// Appends a run and empties it. A run of one symbol has no pair.
+    /// Appends a run and empties it. Skips a run of one symbol, which has no pair.
     pub(crate) fn push_run(&mut self, run: &mut Vec<TokenId>, weight: u64) {
         if run.len() > 1 {
             self.begin_weight(weight);
@@ -86,7 +87,7 @@ impl SymbolLayout {
         run.clear();
     }
 
-    /// Appends a run whose symbols were merged: each spans so many slots.
+    /// Appends a run of merged symbols with the number of slots of each.
     pub(crate) fn push_merged(&mut self, symbols: &[TokenId], spans: &[u32], weight: u64) {
         if symbols.len() < 2 {
             return;
@@ -103,7 +104,7 @@ impl SymbolLayout {
         self.slots.push(SEPARATOR);
     }
 
-    /// Refuses more slots than a position can name.
+    /// Refuses a layout with more slots than positions.
     pub(crate) fn check(self) -> Result<Self> {
         if u32::try_from(self.slots.len()).is_err() {
             return Err(Error::Option {
@@ -127,7 +128,7 @@ impl SymbolLayout {
         self.slots.len()
     }
 
-    /// What stands at a position: an id where a symbol begins, else a mark.
+    /// The slot at a position: an id where a symbol begins, else a marked value.
     #[inline]
     pub(crate) fn at(&self, position: usize) -> u32 {
         self.slots[position]
@@ -140,12 +141,12 @@ impl SymbolLayout {
         match next & DEAD {
             END => 2,
             SPAN => (next & !SPAN) as usize,
-            // The next symbol, or a separator.
+            // The next slot begins another symbol or is a separator.
             _ => 1,
         }
     }
 
-    /// The symbol before `position`, and where it begins.
+    /// The symbol before `position`, with its start.
     #[inline]
     pub(crate) fn before(&self, position: usize) -> Option<(TokenId, usize)> {
         let last = self.slots[position - 1];
@@ -160,7 +161,7 @@ impl SymbolLayout {
         Some((last & !END, position - span))
     }
 
-    /// Makes the two symbols at `position` one, of `left + right` slots.
+    /// Merges the two symbols at `position` into one of `left + right` slots.
     #[inline]
     pub(crate) fn join(&mut self, position: usize, left: usize, right: usize, id: TokenId) {
         let span = left + right;
@@ -176,14 +177,14 @@ impl SymbolLayout {
         self.slots[end] = id | END;
     }
 
-    /// The slots, which each hold a symbol or a separator after
+    /// The slots of a compact layout, each a symbol or a separator. Valid after
     /// [`SymbolLayout::compact`] and before the next [`SymbolLayout::join`].
     pub(crate) fn compact_slots(&self) -> &[u32] {
         &self.slots
     }
 
-    /// Calls `f` with each pair of neighbours in a layout that is not compact:
-    /// position, left, right and weight.
+    /// Calls `f` with the position, left symbol, right symbol and weight of each pair of
+    /// neighbours, in a layout that need not be compact.
     pub(crate) fn for_each_pair(
         &self,
         mut f: impl FnMut(usize, TokenId, TokenId, u64) -> Result<()>,
@@ -206,7 +207,7 @@ impl SymbolLayout {
         Ok(())
     }
 
-    /// Gives every symbol one slot. Positions change.
+    /// Reduces every symbol to one slot. Positions change.
     pub(crate) fn compact(&mut self) {
         let (mut from, mut to) = (0, 0);
         let mut weight = 0;
@@ -217,7 +218,7 @@ impl SymbolLayout {
             }
             let id = self.slots[from];
             let span = if id == SEPARATOR { 1 } else { self.span(from) };
-            // Runs of one symbol have no pair any more, but `unmerge` needs them.
+            // Keeps runs of one symbol, which have no pair, because `unmerge` needs them.
             self.slots[to] = id;
             from += span;
             to += 1;
@@ -225,7 +226,7 @@ impl SymbolLayout {
         self.slots.truncate(to);
     }
 
-    /// Takes merges back, none of which made a token that stood in a piece before.
+    /// Undoes merges, none of which made a token that had occurred in a piece before.
     pub(crate) fn unmerge(&mut self, merges: &[Merge]) -> Result<()> {
         self.compact();
         let parts: FxHashMap<TokenId, (TokenId, TokenId)> =
@@ -250,7 +251,7 @@ impl SymbolLayout {
         Ok(())
     }
 
-    /// Calls `f` with each run's symbols and its weight.
+    /// Calls `f` with the symbols and the weight of each run.
     pub(crate) fn for_each_run(&self, mut f: impl FnMut(&[TokenId], u64)) {
         let mut weights = Weights::default();
         let mut start = 1;
@@ -263,7 +264,7 @@ impl SymbolLayout {
     }
 }
 
-/// A cursor that finds weights at ascending positions.
+/// A cursor that finds the weights of ascending positions.
 #[derive(Default)]
 pub(crate) struct Weights {
     weight: u64,
@@ -272,7 +273,7 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// The weight at a position; quickest when positions ascend.
+    /// The weight at a position; fastest for ascending positions.
     #[inline]
     pub(crate) fn at(&mut self, layout: &SymbolLayout, position: usize) -> u64 {
         let position = position as u32;

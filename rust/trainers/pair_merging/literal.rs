@@ -1,14 +1,13 @@
-//! Hugging Face's bookkeeping, step by step, for the one case where it differs
-//! from counting: a merge makes a token that already stands in pieces, because
-//! the corpus spells out the prefix or the suffix.
+//! Hugging Face's bookkeeping, step by step, for the one case where it differs from exact counting:
+//! a merge makes a token that already occurs in pieces, because the corpus contains the prefix or
+//! the suffix literally.
 //!
-//! Then its trainer (0.23) works on with counts that no longer count: a merged
-//! pair keeps its own count, a pair born twice is queued twice, each entry
-//! with the pieces of its own birth, and counts below zero compare as huge.
-//! We follow so that ids are equal. A merge costs what it touches: symbols are
-//! linked lists, and every pair knows the places where it came about. Ties
-//! between two entries of one pair, which it leaves to hash order, go to the
-//! entry queued first.
+//! From then on the counts of its trainer (0.23) are inexact: a merged pair keeps its count, a pair
+//! that appears twice is queued twice, each entry with the pieces where it appeared, and negative
+//! counts compare as huge. This file does the same, so that ids are equal. The cost of a merge is
+//! proportional to its occurrences: symbols are linked lists, and every pair has a list of its
+//! positions. Hugging Face orders two entries of one pair by hash; here the entry that was queued
+//! first goes first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,28 +24,28 @@ use crate::vocab::TokenId;
 
 type Pair = (TokenId, TokenId);
 
-/// Places merged between two looks at the clock.
+/// How many merges are done between two checks for progress.
 const TICK: usize = 1 << 12;
 
-/// Count, pair, and the number of the entry: the order of the queue.
+/// Count, pair, and number of the entry, in the order of the queue.
 type Queue = BinaryHeap<(u64, Reverse<Pair>, Reverse<usize>)>;
 
-/// The live state of the trainer.
+/// The state of the trainer.
 #[derive(Default)]
-struct Books {
+struct TrainerState {
     counts: FxHashMap<Pair, i64>,
-    /// Pieces where pairs were born since the queue was last fed, in order of
-    /// birth.
+    /// The pieces where pairs have appeared since the queue was last filled, in the order of
+    /// appearance.
     births: Vec<(Pair, Vec<u32>)>,
     birth_index: FxHashMap<Pair, usize>,
-    /// Where each pair stands, and perhaps where it stood.
+    /// The positions of each pair. Some may be stale.
     places: FxHashMap<Pair, Vec<u32>>,
-    /// The pieces each queue entry carries.
+    /// The pieces of each queue entry.
     carried: Vec<Vec<u32>>,
     queue: Queue,
 }
 
-impl Books {
+impl TrainerState {
     fn add(&mut self, tokens: &Tokens, pair: Pair, by: i64) -> Result<()> {
         self.counts.make_room(1)?;
         let count = self.counts.entry(pair).or_default();
@@ -70,14 +69,14 @@ impl Books {
         Ok(())
     }
 
-    /// Notes that a pair stands at a place.
-    fn stands(&mut self, pair: Pair, at: u32) -> Result<()> {
+    /// Records a position of a pair.
+    fn add_position(&mut self, pair: Pair, at: u32) -> Result<()> {
         self.places.make_room(1)?;
         memory::push(self.places.entry(pair).or_default(), at)
     }
 
-    /// Queues what was born.
-    fn feed(&mut self) -> Result<()> {
+    /// Moves the recorded births to the queue.
+    fn fill_queue(&mut self) -> Result<()> {
         self.birth_index.clear();
         for (pair, words) in self.births.drain(..) {
             let count = self.counts[&pair];
@@ -91,7 +90,7 @@ impl Books {
     }
 }
 
-/// Trains from first symbols.
+/// Trains from initial symbols.
 pub(super) fn train(
     layout: &SymbolLayout,
     tokens: &mut Tokens,
@@ -99,16 +98,16 @@ pub(super) fn train(
     progress: &mut Progress,
 ) -> Result<(Vec<Merge>, MergeStop)> {
     let mut words = LinkedPieces::of(layout)?;
-    let mut books = Books::default();
+    let mut state = TrainerState::default();
     for at in 0..words.symbols.len() as u32 {
         if let Some(pair) = words.pair(at) {
             let word = words.word_of(at);
-            books.add(tokens, pair, words.weights[word as usize])?;
-            books.born(pair, word)?;
-            books.stands(pair, at)?;
+            state.add(tokens, pair, words.weights[word as usize])?;
+            state.born(pair, word)?;
+            state.add_position(pair, at)?;
         }
     }
-    books.feed()?;
+    state.fill_queue()?;
 
     let mut merges = Vec::new();
     let stop = loop {
@@ -116,12 +115,12 @@ pub(super) fn train(
         if tokens.len() >= limits.vocab_size {
             break MergeStop::VocabFull;
         }
-        let Some((count, Reverse(pair), Reverse(entry))) = books.queue.pop() else {
+        let Some((count, Reverse(pair), Reverse(entry))) = state.queue.pop() else {
             break MergeStop::NoPairs;
         };
-        let live = books.counts[&pair] as u64;
+        let live = state.counts[&pair] as u64;
         if count != live {
-            books.queue.push((live, Reverse(pair), Reverse(entry)));
+            state.queue.push((live, Reverse(pair), Reverse(entry)));
             continue;
         }
         if count == 0 {
@@ -133,16 +132,16 @@ pub(super) fn train(
         let bytes = tokens.joined(pair.0, pair.1);
         let id = tokens.intern(&bytes);
         merges.push(Merge { left: pair.0, right: pair.1, id, count });
-        let carried = std::mem::take(&mut books.carried[entry]);
-        words.merge_in(&carried, pair, id, &mut books, tokens, &mut || {
+        let carried = std::mem::take(&mut state.carried[entry]);
+        words.merge_in(&carried, pair, id, &mut state, tokens, &mut || {
             progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)
         })?;
-        books.feed()?;
+        state.fill_queue()?;
     };
     Ok((last_of_each(merges), stop))
 }
 
-/// The model keeps merges by pair, so of a pair merged twice the last stays.
+/// The last merge of each pair. The model has one merge per pair, and the last one overwrites.
 fn last_of_each(merges: Vec<Merge>) -> Vec<Merge> {
     let last: FxHashMap<Pair, usize> =
         merges.iter().enumerate().map(|(rank, merge)| ((merge.left, merge.right), rank)).collect();
@@ -150,19 +149,19 @@ fn last_of_each(merges: Vec<Merge>) -> Vec<Merge> {
     merges.into_iter().enumerate().filter(keep).map(|(_, merge)| merge).collect()
 }
 
-/// No symbol: before the first one of a piece, after the last one, or where one
-/// was that is part of another now.
+/// Not a symbol: before the first and after the last symbol of a piece, and for a symbol that was
+/// merged into another.
 const NONE: u32 = u32::MAX;
 
-/// All pieces: their symbols in one line, linked to their neighbours.
+/// All pieces: their symbols in one array, linked to their neighbours.
 #[derive(Default)]
 struct LinkedPieces {
     symbols: Vec<TokenId>,
-    /// The lengths of symbols, in first symbols.
+    /// The length of each symbol in initial symbols.
     lens: Vec<u32>,
     next: Vec<u32>,
     before: Vec<u32>,
-    /// Where each piece begins.
+    /// The start of each piece.
     starts: Vec<u32>,
     weights: Vec<i64>,
 }
@@ -175,7 +174,7 @@ impl LinkedPieces {
             lens: memory::reserved(n)?,
             next: memory::reserved(n)?,
             before: memory::reserved(n)?,
-            // A run has two symbols at least, and a separator.
+            // A run has at least two symbols and a separator.
             starts: memory::reserved(n / 3)?,
             weights: memory::reserved(n / 3)?,
         };
@@ -194,30 +193,30 @@ impl LinkedPieces {
         if fits { Ok(words) } else { Err(Error::CountOverflow { what: "a piece, doubled,".to_owned() }) }
     }
 
-    /// The number of the piece that holds a place.
+    /// The number of the piece that contains a position.
     fn word_of(&self, at: u32) -> u32 {
         self.starts.partition_point(|&start| start <= at) as u32 - 1
     }
 
-    /// The pair that begins at a place, if one does.
+    /// The pair that begins at a position, if any.
     fn pair(&self, at: u32) -> Option<Pair> {
         let left = self.symbols[at as usize];
         let next = self.next[at as usize];
         (left != NONE && next != NONE).then(|| (left, self.symbols[next as usize]))
     }
 
-    /// Merges a pair from left to right in some pieces, numbers ascending.
+    /// Merges a pair from left to right in some pieces, whose numbers ascend.
     #[allow(clippy::too_many_arguments, reason = "2026-11: the state of one loop, taken out of it")]
     fn merge_in(
         &mut self,
         carried: &[u32],
         pair: Pair,
         id: TokenId,
-        books: &mut Books,
+        state: &mut TrainerState,
         tokens: &Tokens,
         tick: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let mut places = books.places.remove(&pair).unwrap_or_default();
+        let mut places = state.places.remove(&pair).unwrap_or_default();
         places.sort_unstable();
         places.dedup();
         let mut elsewhere = Vec::new();
@@ -232,15 +231,22 @@ impl LinkedPieces {
             let word = self.word_of(at);
             while carried.next_if(|&other| other < word).is_some() {}
             match carried.peek() {
-                Some(&other) if other == word => self.merge(at, word, id, books, tokens)?,
+                Some(&other) if other == word => self.merge(at, word, id, state, tokens)?,
                 _ => memory::push(&mut elsewhere, at)?,
             }
         }
-        elsewhere.into_iter().try_for_each(|at| books.stands(pair, at))
+        elsewhere.into_iter().try_for_each(|at| state.add_position(pair, at))
     }
 
-    /// Merges the pair at a place, and reports each pair that goes or comes.
-    fn merge(&mut self, at: u32, word: u32, id: TokenId, books: &mut Books, tokens: &Tokens) -> Result<()> {
+    /// Merges the pair at a position, and reports each pair that disappears or appears.
+    fn merge(
+        &mut self,
+        at: u32,
+        word: u32,
+        id: TokenId,
+        state: &mut TrainerState,
+        tokens: &Tokens,
+    ) -> Result<()> {
         let weight = self.weights[word as usize];
         let at = at as usize;
         let middle = self.next[at] as usize;
@@ -253,21 +259,21 @@ impl LinkedPieces {
         self.next[at] = after;
         if before != NONE {
             let (symbol, len) = (self.symbols[before as usize], self.lens[before as usize]);
-            books.add(tokens, (symbol, left), -weight)?;
-            books.stands((symbol, id), before)?;
+            state.add(tokens, (symbol, left), -weight)?;
+            state.add_position((symbol, id), before)?;
             if tokens.is_short((len + length) as usize) {
-                books.born((symbol, id), word)?;
-                books.add(tokens, (symbol, id), weight)?;
+                state.born((symbol, id), word)?;
+                state.add(tokens, (symbol, id), weight)?;
             }
         }
         if after != NONE {
             self.before[after as usize] = at as u32;
             let (symbol, len) = (self.symbols[after as usize], self.lens[after as usize]);
-            books.add(tokens, (right, symbol), -weight)?;
-            books.stands((id, symbol), at as u32)?;
+            state.add(tokens, (right, symbol), -weight)?;
+            state.add_position((id, symbol), at as u32)?;
             if tokens.is_short((len + length) as usize) {
-                books.born((id, symbol), word)?;
-                books.add(tokens, (id, symbol), weight)?;
+                state.born((id, symbol), word)?;
+                state.add(tokens, (id, symbol), weight)?;
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! The loop of training: take the best pair, rewrite its places, note what
-//! that changed. Which pair is the best is the affair of the window's order.
+//! The training loop: takes the best pair, as the order of the window says, rewrites its
+//! occurrences and updates the counts.
 
 use super::layout::SymbolLayout;
 use super::literal;
@@ -10,18 +10,18 @@ use super::{Limits, Merge, MergeStop};
 use crate::error::Result;
 use crate::progress::{Progress, Stage};
 
-/// What to do with a pair whose token already stands in pieces.
+/// What to do with a pair whose token already occurs in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reuse {
     /// Merge it: a token may have several merges.
     Merge,
     /// Never merge it, as SentencePiece does not.
     Skip,
-    /// Start over with Hugging Face's bookkeeping, which is then another.
+    /// Start over with Hugging Face's inexact bookkeeping (`literal`).
     Literal,
 }
 
-/// Merges until there is a reason to stop.
+/// Merges pairs until there is a reason to stop.
 ///
 /// # Errors
 /// [`crate::Error::CountOverflow`], [`crate::Error::Cancelled`].

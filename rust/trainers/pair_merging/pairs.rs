@@ -1,6 +1,5 @@
-//! `Pairs`: frequent pairs with their counts and places.
-//!
-//! Not a place for rare pairs, which are most: see `window` and `scan`.
+//! `Pairs`: the frequent pairs with their counts and positions. (`window` and `scan` handle the
+//! rare pairs, which are most, without storing them.)
 
 use std::collections::hash_map::Entry;
 
@@ -13,24 +12,24 @@ use crate::vocab::TokenId;
 /// A frequent pair.
 #[derive(Default)]
 pub(crate) struct FrequentPair {
-    /// Its present count.
+    /// The current count.
     pub(crate) count: u64,
-    /// Where it began at its birth; some places may be stale.
+    /// The positions recorded when the pair first appeared. Some may be stale.
     pub(crate) positions: Positions,
 }
 
 /// A pair that may be merged next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    /// Its count when it was looked at; the live one may be smaller.
+    /// The count at the last check. The current count may be lower.
     pub(crate) count: u64,
     pub(crate) left: TokenId,
     pub(crate) right: TokenId,
-    /// Where [`Pairs`] keeps it.
+    /// The number of the pair in [`Pairs`].
     pub(crate) index: u32,
 }
 
-/// Ascending positions. Most pairs have one, which needs no list.
+/// Ascending positions. Most pairs have a single one, which needs no list.
 pub(crate) enum Positions {
     One(u32),
     Many(Vec<u32>),
@@ -43,7 +42,7 @@ impl Default for Positions {
 }
 
 impl Positions {
-    /// An empty list with room for `n`.
+    /// An empty list with memory for `n` positions.
     pub(super) fn with_room(n: usize) -> Result<Self> {
         Ok(Self::Many(if n > 1 { memory::reserved(n)? } else { Vec::new() }))
     }
@@ -76,14 +75,14 @@ impl Positions {
     }
 }
 
-/// Pairs, and where each one is.
+/// Frequent pairs, with an index from pair to number.
 #[derive(Default)]
 pub(crate) struct Pairs {
     list: Vec<FrequentPair>,
     index: FxHashMap<u64, u32>,
 }
 
-/// A pair as a key.
+/// The key of a pair.
 #[inline]
 pub(super) fn key(left: TokenId, right: TokenId) -> u64 {
     u64::from(left) << 32 | u64::from(right)
@@ -94,7 +93,7 @@ fn parts(key: u64) -> (TokenId, TokenId) {
 }
 
 impl Pairs {
-    /// How many there are or were: the numbers of pairs are less.
+    /// The number of pairs ever added. All numbers of pairs are lower.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
@@ -103,7 +102,7 @@ impl Pairs {
         self.list.is_empty()
     }
 
-    /// The present count of a pair by its number; 0 for one that was removed.
+    /// The current count of the pair with this number; 0 if it was removed.
     #[inline]
     pub(crate) fn count(&self, index: u32) -> u64 {
         self.list[index as usize].count
@@ -114,7 +113,7 @@ impl Pairs {
         self.index.get(&key(left, right)).map(|&index| &mut self.list[index as usize])
     }
 
-    /// The pair, which is added if need be. In line: asked for at each place.
+    /// The pair, added if it is new. Inlined, because it is called at each position.
     #[inline(always)]
     pub(super) fn entry(&mut self, left: TokenId, right: TokenId) -> Result<&mut FrequentPair> {
         let Self { list, index } = self;
@@ -127,7 +126,7 @@ impl Pairs {
         Ok(&mut list[at as usize])
     }
 
-    /// Adds a pair and gives its number.
+    /// Adds a pair and returns its number.
     pub(super) fn insert(&mut self, left: TokenId, right: TokenId, pair: FrequentPair) -> Result<u32> {
         let number = self.list.len() as u32;
         self.index.make_room(1)?;
@@ -141,9 +140,9 @@ impl Pairs {
         self.list[index as usize].positions.push(position)
     }
 
-    /// Takes out a pair, and gives its positions.
+    /// Removes a pair and returns its positions.
     pub(crate) fn remove(&mut self, pair: Candidate) -> Positions {
-        // The pair may have been born again, under another number.
+        // The pair may have been added again under another number.
         if let Entry::Occupied(known) = self.index.entry(key(pair.left, pair.right))
             && *known.get() == pair.index
         {
@@ -152,7 +151,7 @@ impl Pairs {
         std::mem::take(&mut self.list[pair.index as usize]).positions
     }
 
-    /// Takes out all pairs of a token, and returns their numbers.
+    /// Removes all pairs of a token; calls `forgotten` with their numbers.
     pub(super) fn forget(&mut self, id: TokenId, mut forgotten: impl FnMut(u32)) {
         let Self { list, index } = self;
         index.retain(|&key, &mut number| {
@@ -166,7 +165,7 @@ impl Pairs {
         });
     }
 
-    /// All pairs, in no certain order.
+    /// All pairs, in any order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Candidate> {
         self.index.iter().map(|(&key, &index)| {
             let (left, right) = parts(key);
@@ -174,7 +173,7 @@ impl Pairs {
         })
     }
 
-    /// The pairs and their keys, taken apart.
+    /// All pairs, by value.
     pub(super) fn into_each(mut self) -> impl Iterator<Item = (TokenId, TokenId, FrequentPair)> {
         self.index.into_iter().map(move |(key, number)| {
             let (left, right) = parts(key);
@@ -182,7 +181,7 @@ impl Pairs {
         })
     }
 
-    /// Keeps the pairs of at least `least`, in little memory.
+    /// Keeps the pairs with at least this count and frees the memory of the rest.
     pub(super) fn keep(self, least: u64) -> Result<Self> {
         let Self { mut list, mut index } = self;
         let n_kept = index.values().filter(|&&number| list[number as usize].count >= least).count();

@@ -1,11 +1,9 @@
-//! `Rewriter`: merges a pair wherever it stands, and sums up what that changes.
+//! `Rewriter`: merges a pair at all its occurrences and sums up the changes of counts.
 //!
-//! A merge of `left right` into `id` at one place takes the pairs
-//! (before, left) and (right, after) away and brings (before, id) and
-//! (id, after). All of them share a symbol of the merge, so changes are summed
-//! in arrays by the *other* symbol, and the window is asked once per distinct
-//! neighbour, not once per place. Which pair is merged, and why, is
-//! not known here.
+//! Merging `left right` into `id` at one position removes the pairs (before, left) and (right,
+//! after) and creates (before, id) and (id, after). Each of them contains a symbol of the merge, so
+//! changes are summed in arrays indexed by the *other* symbol, and the window is updated once per
+//! distinct neighbour, not once per position.
 
 use super::layout::{SEPARATOR, SymbolLayout, Weights};
 use super::tokens::Tokens;
@@ -14,30 +12,30 @@ use crate::error::Result;
 use crate::memory;
 use crate::vocab::TokenId;
 
-/// Places looked at together.
+/// How many positions are read together.
 const GATHER: usize = 256;
-/// So often [`GATHER`] places are rewritten between two looks at the clock.
+/// How many groups of [`GATHER`] positions are rewritten between two checks for progress.
 const TICK: usize = 128;
 
-/// What a merge does to the pairs of one neighbour.
+/// How a merge changes the pairs with one neighbour.
 #[derive(Clone, Copy, Default)]
 struct Change {
     lost: u64,
     born: u64,
-    /// Places of the born pair.
+    /// The number of positions of the new pair.
     n: u32,
     touched: bool,
-    /// Where the window keeps the born pair, plus one.
+    /// One plus the number of the new pair in the window.
     index: u32,
 }
 
-/// One side's neighbours.
+/// The neighbours on one side.
 #[derive(Default)]
 struct Side {
-    /// By symbol.
+    /// By the symbol of the neighbour.
     changes: Vec<Change>,
     touched: Vec<TokenId>,
-    /// Neighbour and position of each birth.
+    /// The neighbour and the position of each new pair.
     births: Vec<(TokenId, u32)>,
 }
 
@@ -61,7 +59,7 @@ impl Side {
     }
 }
 
-/// The changes of the merge at hand; kept between merges for its memory.
+/// The changes of the current merge; kept between merges to reuse memory.
 #[derive(Default)]
 pub(super) struct Rewriter {
     before: Side,
@@ -69,8 +67,8 @@ pub(super) struct Rewriter {
 }
 
 impl Rewriter {
-    /// Rewrites the places of a pair, and gives how often that was done,
-    /// weights counted: where the pair overlaps itself, less than its count.
+    /// Rewrites the occurrences of a pair. Returns the weighted number of merges, which is less
+    /// than the count if occurrences overlap.
     pub(super) fn merge(
         &mut self,
         layout: &mut SymbolLayout,
@@ -90,9 +88,8 @@ impl Rewriter {
         let mut last = 0;
         let mut places = [0; GATHER];
         for (at, chunk) in positions.chunks(GATHER).enumerate() {
-            // Looks at all places before it works on one: the memory then
-            // answers many questions at a time. Merges here may spoil later
-            // places of the chunk, so each is looked at again.
+            // Reads all positions before it changes one, so that cache misses overlap. Merges may
+            // invalidate later positions of the chunk, so each is checked again below.
             let mut n = 0;
             for &position in chunk {
                 places[n] = position as usize;
@@ -110,8 +107,8 @@ impl Rewriter {
                 let right_span = layout.span(middle);
                 let weight = weights.at(layout, position);
                 match layout.before(position) {
-                    // The neighbour was made a moment ago: the pair (id, left)
-                    // never stood.
+                    // The previous symbol was just merged, so the pair (id, left) recorded after
+                    // that merge never occurs.
                     Some((_, start)) if start == last => {
                         if forms_with_left {
                             let change = after.change(left);
@@ -149,9 +146,9 @@ impl Rewriter {
         Ok(merged)
     }
 
-    /// Counts the pairs of a token again, by a scan: needed when the token stood
-    /// in pieces before it was made, so that its pairs were born before.
-    /// Only prefixes, suffixes and a base can bring that about.
+    /// Counts the pairs of a token again by a scan. Needed if the token occurred in pieces before
+    /// this merge, so that its pairs are not new. Only prefixes, suffixes and a base can cause
+    /// that.
     pub(super) fn recount(
         &mut self,
         layout: &SymbolLayout,
@@ -166,7 +163,7 @@ impl Rewriter {
             for &symbol in &side.touched {
                 let change = &mut side.changes[symbol as usize];
                 (change.born, change.n) = (0, 0);
-                // What is counted again has lost nothing.
+                // A pair that is counted again has lost nothing.
                 if symbol == id || part == id {
                     change.lost = 0;
                 }
@@ -184,7 +181,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Tells the window what a merge changed.
+    /// Updates the window with the changes of a merge.
     pub(super) fn apply(
         &mut self,
         tokens: &Tokens,

@@ -1,8 +1,8 @@
-//! Finds the frequent pairs of a layout, by reading all of it.
+//! Finds the frequent pairs of a layout by scanning all of it twice.
 //!
-//! Twice: first into a small table of hashed sums, which bounds each pair's
-//! count from above, then exactly, only what may be frequent. Rare pairs, which
-//! are most, thus take no memory. Threads share both readings.
+//! The first scan fills a small table of hashed sums, which bounds the count of each pair from
+//! above. The second counts exactly, and only pairs that may be frequent. So rare pairs, which are
+//! most, take no memory. Both scans run on several threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +16,12 @@ use crate::parallel;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
-/// Slots read between two looks at the clock.
+/// How many slots are read between two checks for progress.
 const PAUSE: usize = 1 << 16;
-/// Threads are not worth starting for fewer slots each.
+/// The fewest slots for which another thread pays off.
 const SHARE: usize = 1 << 16;
 
-/// A compact layout to be read.
+/// A compact layout to be scanned.
 pub(super) struct Scan<'a> {
     pub(super) layout: &'a SymbolLayout,
     pub(super) tokens: &'a Tokens,
@@ -29,7 +29,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Hashed sums of all pairs that may be merged.
+    /// The hashed sums of all pairs that may be merged.
     pub(super) fn sketch(&self, progress: &mut Progress) -> Result<Sketch> {
         let sketches = self.read(
             progress,
@@ -49,7 +49,7 @@ impl Scan<'_> {
         sum.ok_or_else(|| Error::Internal("a layout was read by no thread".to_owned()))
     }
 
-    /// All pairs of at least `least`, with positions.
+    /// All pairs with at least this count, with positions.
     pub(super) fn pairs(&self, sketch: &Sketch, least: u64, progress: &mut Progress) -> Result<Pairs> {
         let found = self.read(progress, Pairs::default, |pairs, position, left, right, weight| {
             if sketch.sums[sketch.cell(left, right)] < least {
@@ -84,8 +84,8 @@ impl Scan<'_> {
         })
     }
 
-    /// Calls `f` with each pair, its position and weight, and what is being
-    /// made; gives what each thread made, in the order of positions.
+    /// Calls `f` with each pair, its position and weight, and the state of its thread. Returns the
+    /// state of each thread, in the order of positions.
     fn read<T: Send>(
         &self,
         progress: &mut Progress,
@@ -129,7 +129,7 @@ impl Scan<'_> {
         let slots = self.layout.compact_slots();
         for from in range.clone().step_by(PAUSE) {
             let to = range.end.min(from + PAUSE);
-            // Each pair is read where it begins, so the last one looks past the end.
+            // A pair belongs to the thread where it begins, so the last pair reads one slot more.
             for (at, pair) in slots[from..slots.len().min(to + 1)].windows(2).enumerate() {
                 let (left, right) = (pair[0], pair[1]);
                 if left != SEPARATOR && right != SEPARATOR && self.tokens.may_form(left, right) {
@@ -142,7 +142,7 @@ impl Scan<'_> {
     }
 }
 
-/// Hashed sums of pair weights: never less than a pair's count.
+/// Hashed sums of the weights of pairs. A sum is never less than the count of its pair.
 pub(super) struct Sketch {
     sums: Vec<u64>,
     shift: u32,
@@ -156,17 +156,16 @@ impl Sketch {
 
     #[inline]
     fn cell(&self, left: TokenId, right: TokenId) -> usize {
-        // The multiplier of Fibonacci hashing; high bits are the best mixed.
+        // Fibonacci hashing: the high bits of the product are mixed best.
         (key(left, right).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 
-    /// No pair has a greater count.
+    /// An upper bound of all counts.
     pub(super) fn max(&self) -> u64 {
         self.sums.iter().copied().max().unwrap_or(0)
     }
 
-    /// A count that about `n` of the sums from `low` to `high` reach; `low` if
-    /// fewer do.
+    /// A count between `low` and `high` that about `n` of the sums reach; `low` if fewer do.
     pub(super) fn reached_by(&self, n: usize, low: u64, high: u64) -> u64 {
         let mut sums: Vec<u64> = self.sums.iter().copied().filter(|sum| (low..=high).contains(sum)).collect();
         if sums.len() <= n {

@@ -1,9 +1,8 @@
-//! `FirstSymbols`: what pieces are made of before the first merge, and which ids
-//! that gets.
+//! `FirstSymbols`: the initial symbols of pieces and their ids.
 //!
-//! Order of ids: base, special tokens, byte tokens, alphabet by code point,
-//! then symbols with prefix or suffix by code point. Hugging Face numbers the
-//! last group in hash order, so ids there are its only to the alphabet.
+//! Order of ids: base, special tokens, byte tokens, alphabet by code point, then symbols with
+//! prefix or suffix by code point. Hugging Face orders the last group by hash, so only the ids
+//! before it are the same.
 
 use std::collections::BTreeSet;
 
@@ -16,48 +15,48 @@ use crate::progress::{Progress, Stage};
 use crate::text::byte_level;
 use crate::vocab::TokenId;
 
-/// Pieces counted between two looks at the clock; bytes are counted too fast
-/// to need one.
+/// How many pieces are counted between two checks for progress. Counting bytes is too fast to need
+/// one.
 const TICK: usize = 1 << 12;
 
-/// Where a symbol stands in its piece: bit 0, not first; bit 1, last.
+/// The position class of a symbol in its piece. Bit 0: not first; bit 1: last.
 type Place = usize;
 
 /// Symbols left out of the alphabet, with counts.
 type Dropped = Vec<(Vec<u8>, u64)>;
 
-/// What a trainer says of first symbols.
+/// The options of a trainer that concern initial symbols.
 pub(crate) struct SymbolOptions<'a> {
     pub(crate) unit: Unit,
     /// Tokens with ids before all symbols.
     pub(crate) special_tokens: &'a [String],
-    /// Whether the 256 tokens `<0x00>` to `<0xFF>` come after the special tokens,
-    /// and what is outside the alphabet ends a run of symbols.
+    /// Whether the 256 tokens `<0x00>` to `<0xFF>` follow the special tokens, and characters
+    /// outside the alphabet end a run of symbols.
     pub(crate) byte_fallback: bool,
-    /// The alphabet, whatever the pieces hold.
+    /// Characters that are in the alphabet even if no piece contains them.
     pub(crate) required: Vec<char>,
-    /// The most symbols, if there is a limit; the required come first.
+    /// The maximum number of symbols, if limited. Required characters are kept first.
     pub(crate) limit: Option<usize>,
-    /// What a symbol that does not begin its piece begins with.
+    /// The prefix of each symbol that does not begin its piece.
     pub(crate) prefix: &'a [u8],
-    /// What a symbol that ends its piece ends with.
+    /// The suffix of each symbol that ends its piece.
     pub(crate) suffix: &'a [u8],
 }
 
-/// From a symbol and its place to its id.
+/// Maps a symbol and its position class to its id.
 pub(crate) struct FirstSymbols {
     unit: Unit,
     /// By the code point of the symbol's character.
     ids: FxHashMap<u32, [Option<TokenId>; 4]>,
     /// The same for bytes, by byte.
     byte_ids: [[Option<TokenId>; 4]; 256],
-    /// Whether an unknown symbol ends a run instead of vanishing.
+    /// Whether an unknown symbol ends a run (otherwise it vanishes).
     pub(crate) unknown_breaks: bool,
     dropped: Dropped,
 }
 
 impl FirstSymbols {
-    /// Finds the alphabet of the pieces and gives it ids in `tokens`.
+    /// Finds the alphabet of the pieces and adds its symbols to `tokens`.
     pub(crate) fn new(
         options: SymbolOptions<'_>,
         pieces: &[(&[u8], u64)],
@@ -117,8 +116,7 @@ impl FirstSymbols {
         Ok(symbols)
     }
 
-    /// Calls `f` with the id of each symbol of a piece, `None` for one outside
-    /// the alphabet.
+    /// Calls `f` with the id of each symbol of a piece; `None` for a symbol outside the alphabet.
     pub(crate) fn for_each(&self, piece: &[u8], mut f: impl FnMut(Option<TokenId>)) -> Result<()> {
         match self.unit {
             Unit::Bytes => {
@@ -142,8 +140,7 @@ impl FirstSymbols {
         self.dropped
     }
 
-    /// Every symbol of the alphabet with each place it takes in the pieces,
-    /// by code point.
+    /// Every symbol of the alphabet with each position class in which it occurs, by code point.
     fn places(&self, pieces: &[(&[u8], u64)]) -> Result<Vec<(u32, Place)>> {
         let mut seen: FxHashMap<u32, u8> = FxHashMap::default();
         let mut codes = Vec::new();
@@ -168,7 +165,7 @@ impl FirstSymbols {
 }
 
 impl Unit {
-    /// The bytes of a symbol known by its character's code point.
+    /// The bytes of the symbol whose character has this code point.
     fn bytes(self, code: u32) -> Vec<u8> {
         let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
         match self {
@@ -188,7 +185,7 @@ impl Unit {
         Ok(())
     }
 
-    /// A prefix or suffix as bytes of tokens.
+    /// A prefix or suffix as the bytes of tokens.
     pub(crate) fn affix(self, option: &'static str, text: &str) -> Result<Vec<u8>> {
         match self {
             Unit::Chars => Ok(text.as_bytes().to_vec()),
@@ -218,7 +215,7 @@ fn utf8(piece: &[u8]) -> Result<&str> {
     })
 }
 
-/// Counts symbols, by the code points of their characters.
+/// Counts symbols by the code point of their character.
 fn count(unit: Unit, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result<FxHashMap<u32, u64>> {
     let overflow = |code: u32| Error::CountOverflow {
         what: format!("the symbol {:?}", String::from_utf8_lossy(&unit.bytes(code))),
@@ -254,7 +251,7 @@ fn count(unit: Unit, pieces: &[(&[u8], u64)], progress: &mut Progress) -> Result
     Ok(counts)
 }
 
-/// The code points of the alphabet, ascending, and what was left out.
+/// The code points of the alphabet, ascending, and the symbols left out.
 fn keep(options: &SymbolOptions<'_>, counts: FxHashMap<u32, u64>) -> Result<(Vec<u32>, Dropped)> {
     if let (Unit::Bytes, Some(c)) =
         (options.unit, options.required.iter().find(|c| byte_level::char_to_byte(**c).is_none()))
@@ -267,14 +264,14 @@ fn keep(options: &SymbolOptions<'_>, counts: FxHashMap<u32, u64>) -> Result<(Vec
                 .to_owned(),
         });
     }
-    // Required symbols before any count.
+    // Required symbols come first, whatever their counts.
     let mut ranked: Vec<(bool, u64, u32)> =
         counts.iter().map(|(&code, &count)| (false, count, code)).collect();
     let required: BTreeSet<u32> = options.required.iter().copied().map(u32::from).collect();
     ranked.retain(|entry| !required.contains(&entry.2));
     ranked.extend(required.iter().map(|code| (true, counts.get(code).copied().unwrap_or(0), *code)));
     let limit = options.limit.unwrap_or(usize::MAX).min(ranked.len());
-    // Hugging Face gives all required symbols one count; so do we.
+    // Hugging Face gives all required symbols the same count.
     ranked.sort_unstable_by_key(|&(required, count, code)| {
         (!required, std::cmp::Reverse(if required { 0 } else { count }), code)
     });

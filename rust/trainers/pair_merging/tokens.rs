@@ -1,8 +1,8 @@
-//! `Tokens`: the vocabulary while it grows.
+//! `Tokens`: the vocabulary during training.
 //!
-//! Not the [`crate::Vocab`] of a finished model: here ids are only appended,
-//! special tokens may have no byte form, and each token knows its length in
-//! first symbols. All bytes lie in one slab.
+//! Unlike in the [`crate::Vocab`] of a finished model, ids are only appended, special tokens may
+//! have no byte form, and each token has its length in initial symbols. All bytes are in one
+//! buffer.
 
 use std::hash::BuildHasher;
 
@@ -20,11 +20,11 @@ type SpecialTokens = Vec<(String, TokenId)>;
 
 /// Which tokens may be formed.
 enum Bound {
-    /// All.
+    /// All tokens.
     None,
-    /// Those of fewer first symbols than this.
+    /// Tokens with fewer initial symbols than this.
     Length(usize),
-    /// Those of characters that may stand together; the shape of each token.
+    /// Tokens whose characters may be combined; with the shape of each token.
     Rules(Rules, Vec<Shape>),
 }
 
@@ -32,26 +32,26 @@ enum Bound {
 pub(crate) struct Tokens {
     unit: Unit,
     bound: Bound,
-    /// Dropped from the right part of a merge.
+    /// The prefix that the right part of a merge drops.
     prefix: Vec<u8>,
     slab: Vec<u8>,
     ends: Vec<usize>,
-    /// Whether the id has a byte form and so is in `index`.
+    /// Whether the id has a byte form, and so is in `index`.
     named: Vec<bool>,
-    /// Lengths in first symbols; 0 until the token stands in a piece.
+    /// Lengths in initial symbols; 0 until the token occurs in a piece.
     lengths: Vec<u32>,
     index: HashTable<TokenId>,
     special_tokens: SpecialTokens,
 }
 
 impl Tokens {
-    /// Tokens shorter than `max_length`, if there is a limit. `prefix` is what
-    /// the right part of a merge drops.
+    /// Tokens shorter than `max_length`, if there is a limit. The right part of a merge drops
+    /// `prefix`.
     pub(crate) fn new(unit: Unit, prefix: Vec<u8>, max_length: Option<usize>) -> Self {
         Self::bounded(unit, prefix, max_length.map_or(Bound::None, Bound::Length))
     }
 
-    /// Tokens of characters, of which rules say what may stand together.
+    /// Tokens of characters, which `rules` allow to combine.
     pub(crate) fn by_rules(rules: Rules) -> Self {
         Self::bounded(Unit::Chars, Vec::new(), Bound::Rules(rules, Vec::new()))
     }
@@ -84,19 +84,19 @@ impl Tokens {
         self.index.find(hash(bytes), |&id| self.bytes(id) == bytes).copied()
     }
 
-    /// The length in first symbols; 0 for a token that stands in no piece.
+    /// The length in initial symbols; 0 for a token that occurs in no piece.
     pub(crate) fn length(&self, id: TokenId) -> usize {
         self.lengths[id as usize] as usize
     }
 
-    /// Whether a pair may be merged: its token must be shorter than the limit,
-    /// unless both are first symbols, and keep the rules.
+    /// Whether a pair may be merged: its token must be shorter than the limit (unless both are
+    /// initial symbols) and keep the rules.
     #[inline]
     pub(crate) fn may_form(&self, left: TokenId, right: TokenId) -> bool {
         matches!(self.bound, Bound::None) || self.keeps_bound(left, right)
     }
 
-    /// Out of line: most trainers have no bound, and ask at each place.
+    /// Not inlined, because most trainers have no bound and `may_form` runs at each position.
     #[inline(never)]
     fn keeps_bound(&self, left: TokenId, right: TokenId) -> bool {
         match &self.bound {
@@ -109,7 +109,7 @@ impl Tokens {
         }
     }
 
-    /// Whether a token of so many first symbols is shorter than the limit.
+    /// Whether a token of this many initial symbols is shorter than the limit.
     pub(super) fn is_short(&self, length: usize) -> bool {
         match self.bound {
             Bound::Length(most) => length < most,
@@ -117,7 +117,7 @@ impl Tokens {
         }
     }
 
-    /// Notes that a token stands in pieces, with so many first symbols.
+    /// Records that a token occurs in pieces, with this many initial symbols.
     pub(crate) fn set_length(&mut self, id: TokenId, length: usize) {
         let known = &mut self.lengths[id as usize];
         if *known == 0 {
@@ -125,19 +125,19 @@ impl Tokens {
         }
     }
 
-    /// The id of these bytes, appended if they are new.
+    /// The id of these bytes, added if they are new.
     pub(crate) fn intern(&mut self, bytes: &[u8]) -> TokenId {
         self.find(bytes).unwrap_or_else(|| self.push(Some(bytes)))
     }
 
-    /// The bytes of the token two others become.
+    /// The bytes of the token that two tokens merge into.
     pub(crate) fn joined(&self, left: TokenId, right: TokenId) -> Vec<u8> {
         let right = self.bytes(right);
         let right = right.strip_prefix(self.prefix.as_slice()).unwrap_or(right);
         [self.bytes(left), right].concat()
     }
 
-    /// Adds a special token, unless its text is known.
+    /// Adds a special token, unless there is one with this text.
     pub(crate) fn add_special(&mut self, text: &str) {
         if self.special_tokens.iter().any(|(known, _)| known == text) {
             return;
@@ -152,7 +152,7 @@ impl Tokens {
     /// Appends a token of a base vocabulary; `None` keeps an id free.
     ///
     /// # Errors
-    /// [`Error::Option`] for a token that stands twice.
+    /// [`Error::Option`] for a token that occurs twice.
     pub(crate) fn push_base(&mut self, token: Option<&[u8]>) -> Result<()> {
         if let Some(known) = token.and_then(|bytes| self.find(bytes)) {
             return Err(Error::Option {
@@ -165,10 +165,10 @@ impl Tokens {
         Ok(())
     }
 
-    /// Notes the text of a base's special token.
+    /// Records the text of a special token of the base.
     ///
     /// # Errors
-    /// [`Error::UnknownId`] for an id the base does not have.
+    /// [`Error::UnknownId`] for an id that the base does not have.
     pub(crate) fn name_special(&mut self, text: &str, id: TokenId) -> Result<()> {
         if id as usize >= self.len() {
             return Err(Error::UnknownId { id: id.into(), max: (self.len() as TokenId).saturating_sub(1) });
@@ -177,7 +177,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Forgets all ids from `len` on.
+    /// Removes all ids from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.len() > len {
             let id = (self.len() - 1) as TokenId;
@@ -202,7 +202,7 @@ impl Tokens {
         (tokens, self.special_tokens)
     }
 
-    /// The bytes a special token shares with tokens of the same spelling.
+    /// The bytes that a special token shares with tokens of the same spelling.
     fn special_bytes(&self, text: &str) -> Option<Vec<u8>> {
         match self.unit {
             Unit::Bytes => byte_level::to_bytes(text),

@@ -1,12 +1,11 @@
-//! `Window`: the pairs frequent enough to be merged soon, with their places.
+//! `Window`: the pairs that are frequent enough to be merged soon, with their positions.
 //!
-//! A pair's count only falls after its birth, so a pair below the window's
-//! `least` count is rare until the window is filled again. Rare pairs are
-//! therefore not stored at all; when nothing in the window can be the best pair
-//! any more, the layout is scanned again with a smaller `least`. `least` falls at
-//! least by half, so there are few scans, whatever the corpus.
+//! After a pair first appears its count only falls, so a pair below the `least` count of the window
+//! remains rare until the window is refilled, and is not stored. When no pair in the window can be
+//! the best any more, the layout is scanned again with a smaller `least`. Each scan at least halves
+//! `least`, so there are few scans for any corpus.
 //!
-//! Which pair is best is for the [`Order`] to say.
+//! An [`Order`] decides which pair is best.
 
 use super::layout::SymbolLayout;
 use super::pairs::{Candidate, FrequentPair, Pairs, Positions};
@@ -17,28 +16,26 @@ use crate::error::Result;
 use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 
-/// The window's greatest count is at most about this many times its least.
+/// The greatest count in a window is at most about this many times the least.
 const RANGE: u64 = 16;
-/// Pairs to hold per merge that is still to be made; most merges also take
-/// others away.
+/// How many pairs to hold per merge still to be made, because most merges also remove other pairs.
 const SPARE: usize = 3;
-/// So many pairs are always worth holding.
+/// A window holds at least this many pairs, if there are any.
 const MIN_PAIRS: usize = 1 << 12;
 
-/// What an order says of the pairs of a window.
+/// The next step according to an order.
 pub(crate) enum Next {
-    /// This one goes first, with its live count.
+    /// Merge this pair, whose count is current.
     Pair(Candidate),
-    /// None of them: a rarer one might go first.
+    /// Refill the window, because a rarer pair might be better.
     Rarer,
-    /// None is worth a merge, nor is any rarer one.
+    /// Stop, because no pair is worth merging, nor is any rarer one.
     NoGain,
 }
 
-/// Which pair of a window is merged first.
+/// Decides which pair of a window is merged first.
 pub(crate) trait Order {
-    /// Whether a rare pair may go before all others, so that the window must
-    /// hold every pair.
+    /// Whether a rare pair may be the best, so that the window must hold all pairs.
     fn needs_all(&mut self) -> bool {
         false
     }
@@ -46,24 +43,24 @@ pub(crate) trait Order {
     /// Replaces all candidates by these pairs.
     fn fill(&mut self, tokens: &Tokens, pairs: &Pairs) -> Result<()>;
 
-    /// Adds a pair, whose number is the next.
+    /// Adds a pair, whose number must be the next.
     fn push(&mut self, tokens: &Tokens, pair: Candidate) -> Result<()>;
 
-    /// The pair to merge. Pairs rarer than `least` that come to the front are
-    /// removed; `is_last` says that outside the window there is none to come.
+    /// The pair to merge. Removes pairs rarer than `least` that reach the front. `is_last` says
+    /// that there are no pairs outside the window.
     fn best(&mut self, tokens: &Tokens, pairs: &mut Pairs, least: u64, is_last: bool) -> Next;
 
-    /// Drops the pair that [`Order::best`] gave.
+    /// Removes the pair that [`Order::best`] returned.
     fn remove(&mut self, tokens: &Tokens, pair: Candidate);
 
-    /// Drops a pair that was forgotten.
+    /// Removes a pair whose token is counted again.
     fn forget(&mut self, _index: u32) {}
 
-    /// Notes that a pair became `id` at so many places, before other pairs change.
+    /// Called when a pair became `id` at `by` positions, before the counts of other pairs change.
     fn merged(&mut self, _pair: (TokenId, TokenId), _id: TokenId, _by: u64) {}
 
-    /// The changes of a merge are known: what the new counts of its two symbols
-    /// mean for their other pairs can be seen to.
+    /// Called when all counts of a merge are updated, so that the order can update the other pairs
+    /// of the two symbols.
     fn settle(&mut self, _pairs: &Pairs, _pair: (TokenId, TokenId)) {}
 }
 
@@ -72,7 +69,7 @@ pub(crate) struct PairWindow<O> {
     pub(super) order: O,
     pairs: Pairs,
     least: u64,
-    /// Rarer pairs are never merged.
+    /// Pairs with a lower count are never merged.
     min_frequency: u64,
 }
 
@@ -88,27 +85,27 @@ impl<O: Order> PairWindow<O> {
         self.order.best(tokens, &mut self.pairs, self.least, is_last)
     }
 
-    /// Takes out the pair that [`PairWindow::best`] gave, with its positions.
+    /// Removes the pair that [`PairWindow::best`] returned; returns its positions.
     pub(super) fn take(&mut self, tokens: &Tokens, best: Candidate) -> Positions {
         self.order.remove(tokens, best);
         self.pairs.remove(best)
     }
 
-    /// The least count of a pair that is kept.
+    /// The least count of a stored pair.
     #[inline]
     pub(super) fn least(&self) -> u64 {
         self.least
     }
 
-    /// Lowers a pair's count, if the pair is kept.
+    /// Lowers the count of a pair, if it is stored.
     pub(super) fn lower(&mut self, left: TokenId, right: TokenId, by: u64) {
         if let Some(pair) = self.pairs.get_mut(left, right) {
             pair.count = pair.count.saturating_sub(by);
         }
     }
 
-    /// Adds a pair of at least [`PairWindow::least`] with `n` places to come, and
-    /// gives its number.
+    /// Adds a pair with at least [`PairWindow::least`], for which `n` positions will follow;
+    /// returns its number.
     pub(super) fn insert(
         &mut self,
         tokens: &Tokens,
@@ -123,27 +120,27 @@ impl<O: Order> PairWindow<O> {
         Ok(index)
     }
 
-    /// Adds a place of a pair known by its number.
+    /// Adds a position of the pair with this number.
     #[inline]
     pub(super) fn push_position(&mut self, index: u32, position: u32) -> Result<()> {
         self.pairs.push_position(index, position)
     }
 
-    /// Drops all pairs of a token.
+    /// Removes all pairs of a token.
     pub(super) fn forget(&mut self, id: TokenId) {
         let Self { order, pairs, .. } = self;
         pairs.forget(id, |index| order.forget(index));
     }
 
-    /// The changes of a merge are known.
+    /// Notifies the order that all counts of a merge are updated.
     pub(super) fn settle(&mut self, pair: (TokenId, TokenId)) {
         self.order.settle(&self.pairs, pair);
     }
 
-    /// Fills the window again, with rarer pairs too; why there is none, if so.
+    /// Refills the window with rarer pairs; returns the reason to stop if there are none.
     ///
     /// # Errors
-    /// [`Error::CountOverflow`](crate::Error) when a pair's count passes 2^64 - 1.
+    /// [`Error::CountOverflow`](crate::Error) if the count of a pair exceeds 2^64 - 1.
     pub(super) fn refill(
         &mut self,
         layout: &mut SymbolLayout,
@@ -169,7 +166,7 @@ impl<O: Order> PairWindow<O> {
         why_none(&scan, &sketch, progress).map(Some)
     }
 
-    /// The least count of the next window, whose counts are at most `bound`.
+    /// The least count for the next window, whose counts are at most `bound`.
     fn next_least(&mut self, sketch: &Sketch, bound: u64, n_merges: usize) -> u64 {
         if bound <= self.min_frequency || self.order.needs_all() {
             return self.min_frequency;
@@ -179,11 +176,12 @@ impl<O: Order> PairWindow<O> {
     }
 }
 
-/// Why no pair is frequent enough: there is none, or the most frequent is too rare.
+/// Why no pair is frequent enough: there are no pairs, or the most frequent is too rare.
 fn why_none(scan: &Scan, sketch: &Sketch, progress: &mut Progress) -> Result<MergeStop> {
     let mut bound = sketch.max().min(scan.limits.min_frequency - 1);
     while bound > 0 {
-        // Halves, so that the rare pairs of a large corpus are not all held.
+        // Halves the bound step by step, so that not all rare pairs of a large corpus are held at
+        // once.
         let least = bound.div_ceil(2);
         let pairs = scan.pairs(sketch, least, progress)?;
         if let Some(count) = pairs.iter().map(|pair| pair.count).max() {

@@ -1,9 +1,8 @@
-//! How often each piece is expected to stand in the corpus, over all
-//! segmentations: the E step of EM, by forward and backward sums.
+//! The E step of EM: how often each piece is expected to occur in the corpus, over all
+//! segmentations, by forward and backward sums.
 //!
-//! Sums of probabilities, not of logarithms: one multiplication a place
-//! instead of an exponential. What a long segment would lose to underflow is
-//! kept by a scale of powers of two, which is exact.
+//! Adds probabilities, not logarithms, so each lattice entry costs a multiplication instead of an
+//! exponential. Scaling by powers of two, which is exact, prevents underflow in long segments.
 
 use super::lattices::{Lattice, Lattices};
 use super::logarithm::exp;
@@ -14,8 +13,8 @@ use crate::error::Result;
 /// 2 to the power of 256. Sums below its inverse are multiplied by it.
 const SCALE: f64 = f64::from_bits((1023 + 256) << 52);
 
-/// The expected count of each piece. With `foreign`, that many characters
-/// outside the alphabet, and all that have no piece, count for the first piece.
+/// The expected count of each piece. With `foreign`, that many characters outside the alphabet, and
+/// all characters without a piece, are counted for the first piece.
 pub(super) fn expected(
     lattices: &Lattices,
     model: &Model,
@@ -51,21 +50,21 @@ pub(super) fn expected(
 
 struct Probabilities {
     pieces: Vec<f64>,
-    /// Of a character that is not a piece.
+    /// The probability of a character that is not a piece.
     unknown: f64,
 }
 
 /// The sums of one thread.
 struct Sums {
     expected: Vec<f64>,
-    /// The same for characters without a piece.
+    /// The expected count of characters without a piece.
     unknown: f64,
-    /// For each position, the probability of all ways to reach it.
+    /// For each position, the total probability of all paths to it.
     reached: Vec<f64>,
-    /// How many times [`SCALE`] is in that.
+    /// The power of [`SCALE`] by which each entry of `reached` is multiplied.
     scales: Vec<u32>,
-    /// For each position, the probability that the segmentation of the whole
-    /// passes it, divided by `reached`.
+    /// For each position, the probability that the segmentation of the whole segment passes it,
+    /// divided by `reached`.
     passed: Vec<f64>,
 }
 
@@ -94,7 +93,7 @@ impl Sums {
             end = first;
             let (reached, scale) = (self.reached[start], self.scales[start]);
             if reached < f64::MIN_POSITIVE {
-                // Less than 2^-700 of all segmentations; its inverse overflows.
+                // The position has less than 2^-700 of the probability; its inverse would overflow.
                 continue;
             }
             let times = weight * reached;
@@ -144,7 +143,8 @@ impl Sums {
         self.settle(len, &mut scale);
     }
 
-    /// Scales up what is reached from a position on, if all of it is small.
+    /// Scales up all sums from a position on if all are small, and records the scale of the
+    /// position.
     fn settle(&mut self, position: usize, scale: &mut u32) {
         if self.reached[position] < 1.0 / SCALE {
             let most = self.reached[position..].iter().take(usize::from(u8::MAX) + 1).copied();
@@ -157,7 +157,7 @@ impl Sums {
     }
 }
 
-/// [`SCALE`] to a power.
+/// A power of [`SCALE`].
 fn rescaled(times: u32) -> f64 {
     (0..times).fold(1.0, |product, _| product * SCALE)
 }

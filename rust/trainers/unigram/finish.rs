@@ -1,8 +1,7 @@
-//! The vocabulary: what is left when training ends, cut to size and put in order.
+//! The final vocabulary: the remaining pieces, cut to size and ordered.
 //!
-//! Required characters come first, then the best scores. A character whose
-//! piece was dropped gets the least score of all, each rarer one a little more
-//! (as in SentencePiece), so that no two are equal.
+//! Required characters come first, then the best scores. Characters whose pieces were dropped get
+//! scores below all others, the rarer the lower (as in SentencePiece), so that no two are equal.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use super::{PieceKind, TrainedPiece, TrainedUnigram, UnigramStop, UnigramTrainer
 use crate::error::{Error, Result};
 use crate::sentencepiece_rules::characters::Characters;
 
-/// Between the scores of two characters that lost their pieces.
+/// The difference between the scores of two characters that lost their pieces.
 const STEP: f64 = 0.0001;
 
 pub(super) fn finish(

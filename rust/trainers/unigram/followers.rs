@@ -1,25 +1,23 @@
-//! What follows a segment, as each [`Method`] tells things apart.
-//!
-//! A seed is followed by different things; which are different is where the
-//! methods differ.
+//! What follows a segment. The two [`Method`]s differ in which followers they distinguish, and thus
+//! in which strings become seeds.
 
 use super::Method;
 use crate::corpus::word_counts::LINE_END;
 use crate::sentencepiece_rules::segments::After;
 
-/// What follows a segment wherever it stands.
+/// What follows a segment at all its occurrences.
 pub(super) type Follower = u32;
-/// Different things follow.
+/// Different followers occur.
 pub(super) const MANY: Follower = 0;
-/// U+2581, the space that begins the next word, as its first byte; and that of
-/// U+2585, which SentencePiece writes for characters outside the alphabet.
+/// The first byte of U+2581, the space that begins the next word, and also of U+2585, which
+/// SentencePiece writes for characters outside the alphabet.
 const SPACE: Follower = 0xE2;
-/// What SentencePiece puts instead of special tokens; where a line ends it
-/// is another character, which is in no piece either.
+/// SentencePiece writes this for special tokens. Here it also represents line ends, which are in no
+/// piece either.
 const SEPARATOR: Follower = 0x1F;
 
 impl Method {
-    /// What tells a character from others that may follow in its place.
+    /// The follower that a character counts as.
     pub(super) fn follower(self, c: u32) -> Follower {
         match (self, c) {
             (Self::Full, _) | (_, 0..0x80) => c,
@@ -29,7 +27,7 @@ impl Method {
         }
     }
 
-    /// What follows a segment at all its places: those before, and one more.
+    /// The follower of a segment after one more occurrence.
     pub(super) fn note(self, before: Option<&Follower>, after: After) -> Follower {
         let follower = match (self, after) {
             (_, After::Char(c)) | (Self::Full, After::Foreign(c)) => self.follower(c.into()),

@@ -1,26 +1,25 @@
-//! `Lattices`: every way to segment every segment, flat.
+//! `Lattices`: every segmentation of every segment, in flat arrays.
 //!
-//! For each position, the pieces that begin there, shortest first, as numbers
-//! and lengths in one long array. It is written once, from the sorted suffixes,
-//! and only ever shrinks: when pieces go, their places close up. So no pass
-//! over the corpus searches a trie, and a pass reads memory in order.
-//! Five bytes a place: an eighth of what a suffix array over the text costs.
+//! For each position, one long array lists the pieces that begin there, shortest first, by number
+//! and length. It is written once from the sorted suffixes and then only shrinks: when pieces are
+//! dropped, their entries are removed in place. So a pass over the corpus needs no trie lookup and
+//! reads memory in order. Five bytes per entry, an eighth of a suffix array over the text.
 
 use std::ops::Range;
 
 use super::team;
 use crate::error::Result;
 
-/// Blocks that passes are shared in, whatever the number of threads.
+/// The number of blocks in which passes are shared, for any number of threads.
 pub(super) const N_BLOCKS: usize = 32;
-/// A piece that is no more.
+/// The number of a dropped piece.
 pub(super) const GONE: u32 = u32::MAX;
 
 /// The lattices of all segments.
 #[derive(Default)]
 pub(super) struct Lattices {
     weights: Vec<u64>,
-    /// The characters of each segment.
+    /// The length of each segment in characters.
     lens: Vec<u32>,
     /// How many pieces begin at each position.
     counts: Vec<u8>,
@@ -29,7 +28,7 @@ pub(super) struct Lattices {
     blocks: Vec<Extent>,
 }
 
-/// Where a block lies. Its places are fewer than its room once pieces went.
+/// The range of a block. It has fewer entries than room after pieces were dropped.
 #[derive(Clone, Debug)]
 struct Extent {
     segments: Range<usize>,
@@ -38,7 +37,7 @@ struct Extent {
     places: usize,
 }
 
-/// The lattices of some segments.
+/// The lattices of the segments in one block.
 #[derive(Clone, Copy)]
 pub(super) struct LatticeBlock<'a> {
     pub(super) weights: &'a [u64],
@@ -48,7 +47,7 @@ pub(super) struct LatticeBlock<'a> {
     pub(super) piece_lens: &'a [u8],
 }
 
-/// One segment: for each position a number of places.
+/// The lattice of one segment: for each position a number of entries.
 pub(super) struct Lattice<'a> {
     pub(super) weight: u64,
     pub(super) counts: &'a [u8],
@@ -57,7 +56,7 @@ pub(super) struct Lattice<'a> {
 }
 
 impl Lattices {
-    /// Places are given for each position, in order.
+    /// Builds lattices from entries that are listed by position.
     pub(super) fn new(
         weights: Vec<u64>,
         lens: Vec<u32>,
@@ -102,7 +101,7 @@ impl Lattices {
         }
     }
 
-    /// Numbers the pieces again; those that become [`GONE`] leave their places.
+    /// Renumbers the pieces and removes the entries of pieces that become [`GONE`].
     pub(super) fn renumber(&mut self, threads: usize, numbers: &[u32]) -> Result<()> {
         let (mut counts, mut pieces, mut lens) =
             (&mut self.counts[..], &mut self.pieces[..], &mut self.piece_lens[..]);
@@ -124,7 +123,7 @@ impl Lattices {
     }
 }
 
-/// Renumbers the places of a block; gives how many are left.
+/// Renumbers the entries of a block; returns how many are left.
 fn close_up(counts: &mut [u8], pieces: &mut [u32], lens: &mut [u8], numbers: &[u32]) -> usize {
     let (mut read, mut write) = (0, 0);
     for count in counts {
@@ -144,7 +143,7 @@ fn close_up(counts: &mut [u8], pieces: &mut [u32], lens: &mut [u8], numbers: &[u
 }
 
 impl<'a> LatticeBlock<'a> {
-    /// The lattices of the block, in order.
+    /// The lattices of this block, in order.
     pub(super) fn lattices(self) -> impl Iterator<Item = Lattice<'a>> {
         let (mut position, mut place) = (0, 0);
         self.weights.iter().zip(self.lens).map(move |(&weight, &len)| {

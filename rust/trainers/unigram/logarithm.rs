@@ -1,17 +1,16 @@
-//! Logarithm, exponential and digamma, the same bits on every machine.
+//! Logarithm, exponential and digamma with the same bits on every machine.
 //!
-//! The standard library asks the system's libm, whose last bit differs from
-//! system to system; one bit can turn a tie between two pieces, and the
-//! vocabulary with it. Here is nothing but additions, multiplications and
-//! divisions of f64, which IEEE 754 fixes. Not for speed, and not for numbers
-//! that training never meets: NaN, infinities, negative logarithms.
+//! The standard library calls the libm of the system, whose last bit differs between systems; one
+//! bit can decide a tie between two pieces and so change the vocabulary. This file uses only
+//! additions, multiplications and divisions of f64, which IEEE 754 defines exactly. It does not
+//! handle numbers that training never produces: NaN, infinities, logarithms of negative numbers.
 
 const LN_2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
 const LN_2_LOW: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
 
 /// Bits of the mantissa.
 const MANTISSA: u32 = 52;
-/// What the exponent of 1.0 is stored as.
+/// The stored exponent of 1.0.
 const BIAS: i64 = 1023;
 
 /// The natural logarithm of a positive, normal number; within 2 units in the last place.
@@ -31,7 +30,8 @@ pub(super) fn ln(x: f64) -> f64 {
     exponent * LN_2_HIGH + (2.0 * t + (2.0 * t * series + exponent * LN_2_LOW))
 }
 
-/// e to the power of `x`, 0 below the least normal number; within 2 units in the last place.
+/// e to the power of `x`, or 0 for results below the least normal number; within 2 units in the
+/// last place.
 pub(super) fn exp(x: f64) -> f64 {
     let power = (x * std::f64::consts::LOG2_E).round();
     if power < (1 - BIAS) as f64 {
@@ -46,8 +46,8 @@ pub(super) fn exp(x: f64) -> f64 {
 
 /// The derivative of the logarithm of the gamma function, for a positive number.
 ///
-/// The recurrence to 7 and beyond, then the asymptotic series around x - 1/2
-/// to its fourth term, as SentencePiece does; within 1e-10.
+/// Applies the recurrence until 7 or more, then the asymptotic series around x - 1/2 to its fourth
+/// term, as SentencePiece does; within 1e-10.
 pub(super) fn digamma(mut x: f64) -> f64 {
     let mut result = 0.0;
     while x < 7.0 {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn close_to_the_standard_library() {
+    fn ln_and_exp_are_close_to_the_standard_library() {
         let mut x = 1e-300_f64;
         while x < 1e300 {
             let expected = x.ln();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn digamma_at_known_places() {
+    fn digamma_at_known_points() {
         // Euler's constant, and psi(1/2) = -gamma - 2 ln 2; psi(x + 1) = psi(x) + 1/x.
         let gamma = 0.577_215_664_901_532_9;
         for (x, expected) in [

@@ -1,17 +1,17 @@
-//! `Model`: the pieces that are left, with their log-probabilities.
+//! `Model`: the remaining pieces with their log-probabilities.
 //!
-//! Texts are written once, for the seeds; what is left points into them. The
-//! order of pieces is SentencePiece's (characters, then by score, then by
-//! loss), as it decides between pieces whose loss is equal.
+//! Texts are stored once, for the seeds; the remaining pieces point into them. The order of pieces
+//! is SentencePiece's (characters, then by score, then by loss), because it decides between pieces
+//! of equal loss.
 
 use super::lattices::GONE;
 use super::logarithm::digamma;
 use crate::error::Result;
 use crate::memory::{self, MakeRoom};
 
-/// A piece is dropped when it is expected more rarely than this.
+/// A piece whose expected count is lower is dropped.
 const LEAST_EXPECTED: f64 = 0.5;
-/// How much less likely than any piece a character is that has none.
+/// How much lower than the lowest piece a character without a piece scores.
 const UNKNOWN_PENALTY: f64 = 10.0;
 
 /// Pieces and scores, by number.
@@ -44,7 +44,7 @@ impl Model {
         &self.bytes[start..self.ends[number]]
     }
 
-    /// The least score; 0 when there is no piece.
+    /// The lowest score; 0 if there are no pieces.
     pub(super) fn min_score(&self) -> f64 {
         self.scores.iter().copied().reduce(f64::min).unwrap_or(0.0)
     }
@@ -54,13 +54,13 @@ impl Model {
         self.min_score() - UNKNOWN_PENALTY
     }
 
-    /// Estimates scores from expected counts; gives the new number of each piece.
+    /// Estimates scores from expected counts; returns the new number of each piece.
     ///
-    /// The digamma makes it Bayesian with a sparse prior (Liang and Klein 2007,
+    /// The digamma function makes the estimate Bayesian with a sparse prior (Liang and Klein 2007,
     /// "Structured Bayesian Nonparametric Models with Variational Inference").
     ///
-    /// With `in_single`, counts, their sum and scores are rounded to 32 bits as SentencePiece's are, in its
-    /// order: pieces that it finds equally likely are so here, and their text decides.
+    /// With `in_single`, counts, their sum and scores are rounded to 32 bits in the same order as
+    /// in SentencePiece, so that the same pieces tie and their text decides.
     pub(super) fn estimate(&mut self, expected: &[f64], in_single: bool) -> Vec<u32> {
         let kept: Vec<u32> =
             (0..self.len() as u32).filter(|&piece| expected[piece as usize] >= LEAST_EXPECTED).collect();
@@ -75,7 +75,7 @@ impl Model {
         numbers
     }
 
-    /// Keeps these pieces, in this order; gives the new number of each piece.
+    /// Keeps these pieces, in this order; returns the new number of each piece.
     pub(super) fn keep(&mut self, kept: &[u32]) -> Vec<u32> {
         let mut numbers = vec![GONE; self.len()];
         for (number, &piece) in kept.iter().enumerate() {

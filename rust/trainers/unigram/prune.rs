@@ -1,13 +1,12 @@
-//! Which pieces to drop: those whose loss costs the corpus least.
+//! Chooses the pieces to drop: those whose loss costs the corpus least.
 //!
-//! As in SentencePiece: a piece that is itself better split, or on no best
-//! segmentation, goes; one that cannot be split stays; for the others the loss
-//! is what the likelihood loses when each place of the piece on the best
-//! segmentations becomes its second-best segmentation.
+//! As in SentencePiece, a piece is dropped if its own text has a better segmentation, or if it is
+//! on no best segmentation; it is kept if it cannot be segmented otherwise. For all other pieces
+//! the loss is the likelihood that is lost when each occurrence on the best segmentations is
+//! replaced by its second-best segmentation.
 //!
-//! A character without a piece is one of count 0, as the final vocabulary will
-//! have it; or, as in SentencePiece, it is taken for the first piece, the most
-//! frequent character.
+//! A character without a piece counts as a piece with count 0, as in the final vocabulary; or, with
+//! SentencePiece's method, as the first piece, the most frequent character.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,8 +16,8 @@ use super::model::Model;
 use super::team;
 use crate::error::Result;
 
-/// The pieces to keep, at most `most` if those that cannot be split are fewer.
-/// For `foreign` see [`super::expectation::expected`].
+/// The pieces to keep: at most `most`, unless more than that cannot be segmented otherwise. For
+/// `foreign` see [`super::expectation::expected`].
 pub(super) fn keep(
     lattices: &Lattices,
     model: &Model,
@@ -42,11 +41,11 @@ pub(super) fn keep(
     }
     let mut of_unknown = 0.0;
     if let (Some(foreign), Some(first)) = (foreign, counts.first_mut()) {
-        // No overflow: all of these are characters of the corpus.
+        // Cannot overflow, because all of these are characters of the corpus.
         *first += foreign + paths.iter().map(|mine| mine.unknown_count).sum::<u64>();
         of_unknown = *first as f64;
     }
-    // SentencePiece reckons losses in 32 bits: those that it finds equal are so here.
+    // SentencePiece computes losses in 32 bits. Rounding gives the same ties.
     let rounded = |value: f64| if foreign.is_some() { f64::from(value as f32) } else { value };
     let sum = rounded(counts.iter().map(|&count| rounded(count as f64)).sum::<f64>());
     let log_of_all = rounded(ln(sum));
@@ -90,18 +89,18 @@ pub(super) fn keep(
     Ok(kept)
 }
 
-/// What becomes of a piece that is on some best segmentation.
+/// What happens to a piece that is on some best segmentation.
 #[derive(Clone, Copy)]
 enum Fate {
-    /// It cannot be split.
+    /// It is kept, because it cannot be segmented otherwise.
     Stays,
-    /// It is better split.
+    /// It is dropped, because another segmentation of it is better.
     Goes,
-    /// Where its second-best segmentation is written.
+    /// Its loss is that of its second-best segmentation, which is in this range.
     Costs { thread: usize, start: usize, end: usize },
 }
 
-/// What one thread finds.
+/// The results of one thread.
 struct Paths<'a> {
     scores: &'a [f64],
     unknown: f64,
@@ -109,15 +108,15 @@ struct Paths<'a> {
     counts: Vec<u64>,
     /// The same for characters without a piece.
     unknown_count: u64,
-    /// Pieces with the start of their second-best segmentations, which are
-    /// empty for those that are better split.
+    /// Pieces with the start of their second-best segmentations, which are empty for pieces with a
+    /// better segmentation.
     found: Vec<(u32, usize)>,
     alternatives: Vec<u32>,
     best: Best,
     inner: Best,
 }
 
-/// The best way to each position: score, start of its last piece, the piece.
+/// The best path to each position: its score, and the start and number of its last piece.
 #[derive(Default)]
 struct Best(Vec<(f64, u32, u32)>);
 
@@ -128,7 +127,7 @@ impl Best {
         self.0[0].0 = 0.0;
     }
 
-    /// Ties keep the earlier start, as starts ascend.
+    /// Keeps the earlier start in a tie, because starts ascend.
     #[inline]
     fn offer(&mut self, start: usize, len: usize, score: f64, piece: u32) {
         let score = self.0[start].0 + score;
@@ -138,8 +137,8 @@ impl Best {
         }
     }
 
-    /// Calls `f` with each piece of the best way, from the last to the first;
-    /// [`GONE`] for a character without one.
+    /// Calls `f` with each piece of the best path, from the last to the first; [`GONE`] for a
+    /// character without a piece.
     fn backwards(&self, mut f: impl FnMut(u32)) {
         let mut at = self.0.len() - 1;
         while at > 0 {
@@ -163,7 +162,7 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// Segments one lattice, and the pieces in it that no one has segmented.
+    /// Segments one lattice, and the pieces on its best path that no thread has segmented yet.
     fn add(&mut self, lattice: &Lattice<'_>, seen: &[AtomicBool]) {
         self.best.clear(lattice.counts.len());
         let mut place = 0;
@@ -172,7 +171,7 @@ impl<'a> Paths<'a> {
             let (pieces, lens) = (&lattice.pieces[places.clone()], &lattice.piece_lens[places.clone()]);
             for (&piece, &len) in pieces.iter().zip(lens) {
                 self.best.offer(start, len.into(), self.scores[piece as usize], piece);
-                // The pieces inside a piece are the same wherever it stands.
+                // A piece has the same segmentations wherever it occurs.
                 let seen = &seen[piece as usize];
                 if len > 1 && !seen.load(Ordering::Relaxed) && !seen.swap(true, Ordering::Relaxed) {
                     self.split(piece, len.into(), lattice, start, place);
@@ -187,8 +186,8 @@ impl<'a> Paths<'a> {
         self.best.backwards(|piece| *counts.get_mut(piece as usize).unwrap_or(unknown) += lattice.weight);
     }
 
-    /// Finds the best segmentation of a piece into others; it stands in the
-    /// lattice from `start`, whose places begin at `place`.
+    /// Finds the best segmentation of a piece without the piece itself. It occurs in the lattice at
+    /// `start`, whose entries begin at `place`.
     fn split(&mut self, whole: u32, len: usize, lattice: &Lattice<'_>, start: usize, mut place: usize) {
         self.inner.clear(len);
         for at in 0..len {

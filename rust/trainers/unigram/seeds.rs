@@ -1,14 +1,13 @@
-//! Seeds: the pieces that training begins with, and where each of them is.
+//! Seeds: the initial pieces of training, with the positions of each.
 //!
-//! Suffixes of the distinct segments are sorted, bucket by bucket and as far as
-//! a piece may reach; a run of suffixes with a common beginning is a substring
-//! with all its places. Candidates are those of two or more characters that are
-//! followed by different things ("inner nodes of the suffix tree"): a string
-//! that is always followed by the same is never better than the longer one.
-//! What is different, and what follows a word, is for [`Method`] to say. The
-//! best by count times length are kept.
+//! Sorts the suffixes of the distinct segments, bucket by bucket and up to the maximum length of a
+//! piece; a run of suffixes with a common prefix is a substring with all its positions. Candidates
+//! have two or more characters and different followers ("inner nodes of the suffix tree"), because
+//! a string that always has the same follower is never better than the longer string. The
+//! [`Method`] says which followers are different, and what follows a word. The candidates with the
+//! greatest product of count and length are kept.
 //!
-//! Costs the sum of common prefixes, at most `max_piece_length` a position.
+//! The cost is the sum of common prefixes, at most `max_piece_length` per position.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,10 +26,10 @@ use crate::sentencepiece_rules::characters::Characters;
 use crate::sentencepiece_rules::rules::{Class, Rules};
 use crate::sentencepiece_rules::segments::Segments;
 
-/// Stands after each segment; no segment holds it.
+/// Written after each segment; not a character of any segment.
 const END: u32 = 0;
 
-/// A run of sorted suffixes that begin alike.
+/// A run of sorted suffixes with a common prefix.
 #[derive(Clone, Copy)]
 struct Candidate {
     start: u32,
@@ -46,7 +45,7 @@ impl Candidate {
     }
 }
 
-/// All segments, one after the other, by character.
+/// All segments in order, as characters.
 struct Text<'a> {
     method: Method,
     segments: &'a Segments<'a, Follower>,
@@ -55,7 +54,7 @@ struct Text<'a> {
     owners: Vec<u32>,
 }
 
-/// Finds the seeds: their log-probabilities, and the lattices they make.
+/// Finds the seeds: returns their log-probabilities and the lattices they form.
 pub(super) fn find(
     options: &UnigramTrainer,
     characters: &Characters,
@@ -93,7 +92,7 @@ pub(super) fn find(
         let piece: String = chars.iter().filter_map(|&c| char::from_u32(c)).collect();
         model.push(&piece, candidate.score() as f64)?;
     }
-    // SentencePiece adds up and rounds in 32 bits.
+    // SentencePiece adds and rounds in 32 bits.
     let in_single = options.method == Method::SentencePiece;
     let rounded = |value: f64| if in_single { f64::from(value as f32) } else { value };
     let sum = model.scores.iter().fold(0.0, |sum, &score| rounded(sum + rounded(score)));
@@ -122,7 +121,7 @@ impl<'a> Text<'a> {
         Ok(Self { method, segments, chars, owners })
     }
 
-    /// Every position by its character, and where each character's end.
+    /// All positions grouped by their character, and the end of each group.
     fn suffixes(&self, characters: &Characters) -> Result<(Vec<u32>, Vec<usize>)> {
         let mut chars: Vec<(char, u64)> = characters.required.clone();
         chars.sort_unstable();
@@ -142,12 +141,12 @@ impl<'a> Text<'a> {
             suffixes[*next] = position as u32;
             *next += 1;
         }
-        // Each start has moved to its end.
+        // Counting has moved the start of each group to its end.
         ends.pop();
         Ok((suffixes, ends))
     }
 
-    /// What stands at a position, or, after a segment, what follows it.
+    /// The character at a position or, at the end of a segment, what follows the segment.
     fn follower(&self, position: usize) -> Follower {
         match self.chars[position] {
             END => self.segments.notes[self.owners[position] as usize],
@@ -159,7 +158,7 @@ impl<'a> Text<'a> {
         self.segments.weights[self.owners[position as usize] as usize]
     }
 
-    /// The candidate that some suffixes with `len` equal characters make.
+    /// The candidate for suffixes that share `len` characters, if it keeps the rules.
     fn candidate(&self, rules: &Rules, suffixes: &[u32], start: usize, len: usize) -> Option<Candidate> {
         let position = suffixes[0] as usize;
         let chars = self.chars[position..position + len].iter().filter_map(|&c| char::from_u32(c));
@@ -180,7 +179,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Sorts the suffixes of one bucket, and finds its candidates.
+    /// Sorts the suffixes of one bucket and finds its candidates.
     fn search(
         &self,
         rules: &Rules,
@@ -193,7 +192,7 @@ impl<'a> Text<'a> {
         while let Some((from, to, len)) = groups.pop() {
             let group = &mut suffixes[from..to];
             if let &mut [position] = group {
-                // Nothing differs before the end, and perhaps not there either.
+                // A single suffix: only its whole segment can have different followers.
                 let position = position as usize;
                 let rest =
                     self.chars[position..].iter().take_while(|c| **c != END).take(rules.max_length + 1);
@@ -237,7 +236,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Writes down for each position which pieces begin there.
+    /// Writes for each position which pieces begin there.
     fn into_lattices(
         self,
         characters: &Characters,
@@ -285,7 +284,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Sorts all buckets, and finds all candidates, in no certain order.
+/// Sorts all buckets and finds all candidates, in any order.
 fn search(
     text: &Text<'_>,
     rules: &Rules,
@@ -303,7 +302,7 @@ fn search(
         buckets.push(Mutex::new((start, bucket)));
         (rest, start) = (others, end);
     }
-    // The longest first, so that no thread is left with one at the end.
+    // The longest buckets first, so that no thread is left with a long one at the end.
     let mut order: Vec<usize> = (0..buckets.len()).collect();
     order.sort_by_key(|&number| Reverse(ends[number] - if number == 0 { 0 } else { ends[number - 1] }));
     let work = |number: usize, found: &mut Result<Vec<Candidate>>| {

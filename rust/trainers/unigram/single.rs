@@ -1,10 +1,10 @@
-//! The E step as SentencePiece reckons it: logarithms in 32 bits.
+//! The E step with logarithms in 32 bits, as SentencePiece computes it.
 //!
-//! What `expectation` gives to sixteen digits is here rounded to seven at each step, in the order of
-//! SentencePiece's lattice. Rare words that are hardly ever split come out at equal scores, so
-//! that their text decides which stays, as it does there. For the last round alone, whose scores are the
-//! vocabulary's: an exponential a place costs many times what `expectation` does, and
-//! earlier rounds do not depend on the last digits.
+//! Rounds to seven digits at each step, in the order of SentencePiece's lattice, where
+//! `expectation` has sixteen digits. So rare words that are hardly ever split get equal scores, and
+//! their text decides which is kept, as in SentencePiece. Used only in the last round, which gives
+//! the scores of the vocabulary: an exponential per entry costs many times as much, and earlier
+//! rounds do not depend on the last digits.
 
 use super::lattices::{Lattice, Lattices};
 use super::logarithm::{exp, ln};
@@ -12,10 +12,10 @@ use super::model::Model;
 use super::team;
 use crate::error::Result;
 
-/// Less than e to the power of -50 changes no sum.
+/// A term smaller than e to the power of -50 changes no sum.
 const NEGLIGIBLE: f32 = 50.0;
 
-/// What [`super::expectation::expected`] gives, in 32 bits.
+/// [`super::expectation::expected`] in 32 bits.
 pub(super) fn expected(
     lattices: &Lattices,
     model: &Model,
@@ -52,9 +52,9 @@ pub(super) fn expected(
 /// The sums of one thread.
 struct Sums {
     expected: Vec<f64>,
-    /// The same for characters without a piece.
+    /// The expected count of characters without a piece.
     unknown: f64,
-    /// For each position, the logarithm of all ways to reach it, and of all ways on from it.
+    /// For each position, the logarithms of the sums over all paths to it and all paths from it.
     before: Vec<f32>,
     behind: Vec<f32>,
 }
@@ -101,7 +101,7 @@ impl Sums {
     }
 }
 
-/// Makes a sum of logarithms that of one more number.
+/// Adds a number, given by its logarithm, to a sum that is also a logarithm.
 fn include(sum: &mut f32, more: f32) {
     let (least, most) = (sum.min(more), sum.max(more));
     *sum = match most > least + NEGLIGIBLE {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_logarithms() {
+    fn include_adds_in_logarithms() {
         for (a, b) in [(-1.0_f32, -2.0_f32), (-30.0, -30.0), (-5.0, -70.0), (0.0, -10.0)] {
             let mut sum = a;
             include(&mut sum, b);

@@ -1,10 +1,9 @@
-//! Work in numbered blocks, shared among threads, with one result for any
-//! number of them.
+//! Runs numbered blocks of work on several threads, with the same result for any number of threads.
 //!
-//! Sums of f64 depend on their order. Blocks are therefore the same whatever
-//! the number of threads, and [`in_order`] adds their results by number: a
-//! thread that is early waits for its turn, so one result a thread is held,
-//! not one a block. The calling thread reports and passes on a request to stop.
+//! Sums of f64 depend on their order. So blocks do not depend on the number of threads, and
+//! [`in_order`] adds their results by number: a thread that finishes early waits for its turn, so
+//! each thread holds one result at a time. The calling thread reports progress and passes on a
+//! request to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,10 +13,10 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::parallel;
 
-/// How often the calling thread looks up.
+/// How often the calling thread reports and checks for a request to stop.
 const WAIT: Duration = Duration::from_millis(25);
 
-/// Runs `work` on each of `n` blocks; gives what each thread made of `local`.
+/// Runs `work` on each of `n` blocks; returns the state of each thread, which starts as `local()`.
 pub(super) fn each<L: Send>(
     threads: usize,
     n: usize,
@@ -51,7 +50,7 @@ pub(super) fn each<L: Send>(
             })
             .collect();
         drop(sender);
-        // Nothing is sent: the channel is disconnected when the last worker ends.
+        // Workers send nothing; the channel disconnects when the last worker ends.
         while receiver.recv_timeout(WAIT) != Err(RecvTimeoutError::Disconnected) {
             if stopped.is_ok() {
                 stopped = tick();
@@ -68,7 +67,7 @@ pub(super) fn each<L: Send>(
     results.into_iter().map(|result| result.map_err(panicked)).collect()
 }
 
-/// [`each`] by the calling thread.
+/// [`each`] on the calling thread.
 fn alone<L>(
     n: usize,
     tick: &mut dyn FnMut() -> Result<()>,
@@ -83,8 +82,7 @@ fn alone<L>(
     Ok(vec![mine])
 }
 
-/// Runs `work` on each of `n` blocks, then `add`s its result to `total`, block
-/// after block.
+/// Runs `work` on each of `n` blocks and `add`s the results to `total` in the order of blocks.
 pub(super) fn in_order<L: Send, T: Send>(
     threads: usize,
     n: usize,
@@ -106,7 +104,7 @@ pub(super) fn in_order<L: Send, T: Send>(
 
 struct Turn<T> {
     next: usize,
-    /// A block panicked: those after it need not wait.
+    /// A block panicked, so the blocks after it stop waiting.
     abandoned: bool,
     total: T,
 }
@@ -122,7 +120,7 @@ impl<T> Turns<T> {
     }
 }
 
-/// The right to one turn; others do not wait for ever if it is lost in a panic.
+/// The right to one turn. If a panic drops it unused, the other threads stop waiting.
 struct Pass<'a, T> {
     turns: &'a Turns<T>,
     is_done: bool,
@@ -157,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_in_order() {
+    fn in_order_adds_by_number() {
         for threads in [1, 2, 3, 7] {
             let push = |all: &mut Vec<usize>, mine: &mut usize| all.push(*mine);
             let sum = in_order(threads, 50, &mut || Ok(()), || 0, |n, mine| *mine = n, Vec::new(), push);
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn stops_when_asked() {
+    fn each_stops_on_request() {
         let work = |_, _: &mut ()| std::thread::sleep(Duration::from_millis(1));
         for threads in [1, 4] {
             let mut left = 3;
@@ -184,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error() {
+    fn panic_becomes_an_error() {
         let work = |n: usize, _: &mut ()| assert_ne!(n, 2);
         let done = in_order(3, 9, &mut || Ok(()), || (), work, (), |(), ()| ());
         assert!(matches!(done, Err(Error::Internal(_))));

@@ -1,22 +1,20 @@
-//! `ByScore`: the pair worth most first.
+//! `ByScore`: merges the pair with the greatest score first.
 //!
-//! A merge lowers the counts of its two symbols, which *raises* the scores of
-//! all their other pairs: the lazy heap of byte-pair encoding, where keys only
-//! fall, would be wrong. A key in the queue is therefore an upper bound of its
-//! pair's score, now and until it is renewed:
+//! A merge lowers the counts of its two symbols, which *raises* the scores of all their other
+//! pairs. The lazy heap of byte-pair encoding, whose keys only fall, would be wrong. So each key in
+//! the queue is an upper bound of the score of its pair until the key is updated:
 //!
-//! - at first it is made from floors of the two symbols' counts, a little
-//!   below them; when a count falls through its floor, the floor is lowered and
-//!   all pairs of the symbol get new keys;
-//! - a pair whose bound reaches the front of the queue becomes *exact*: its key
-//!   is its score, and is renewed whenever one of the two counts falls.
+//! - A key is first computed from floors slightly below the counts of the two symbols. When a count
+//!   falls below its floor, the floor is lowered and all pairs of the symbol get new keys.
+//! - A pair whose bound reaches the front of the queue becomes *exact*: its key is its score, and
+//!   is updated whenever one of the two counts falls.
 //!
-//! Whatever else changes (the pair's count, the number of symbols) lowers
-//! scores, so a key may be too great and is looked at when it comes to the
-//! front. The pair in front whose key is its score is hence the best of all.
+//! All other changes (of the count of the pair, or of the number of symbols) lower scores, so a key
+//! may be too great; it is checked when it reaches the front. If the key of the front pair is its
+//! score, that pair is therefore the best of all.
 //!
-//! Where the measure bounds what rare pairs are worth, the window need not hold
-//! them; the front must then be worth more than any of them can be.
+//! If the measure bounds the score of rare pairs, the window need not hold them; the front must
+//! then exceed that bound.
 
 use super::queue::{Queue, Waiting};
 use super::score::Measure;
@@ -27,9 +25,9 @@ use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::window::{Next, Order};
 use crate::vocab::TokenId;
 
-/// A floor lies so much below the count: one part in this. Less slack renews
-/// more bounds, more slack makes more pairs exact. Measured with `likelihood`
-/// on film reviews: 2 to 8 do not differ beyond the noise, 32 takes twice as long.
+/// A floor is below its count by this fraction (one in `SLACK`). Less slack updates more bounds;
+/// more slack makes more pairs exact. Measured with `likelihood` on film reviews: 2 to 8 differ
+/// only by noise; 32 takes twice as long.
 const SLACK: u64 = 4;
 
 /// A symbol and its pairs.
@@ -37,9 +35,9 @@ const SLACK: u64 = 4;
 struct Symbol {
     count: u64,
     floor: u64,
-    /// Its pairs, some of which may have gone.
+    /// Its pairs. Some may have been removed.
     pairs: Vec<u32>,
-    /// Those of them that are exact, some of which may be so no more.
+    /// Its exact pairs. Some may no longer be exact.
     exact: Vec<u32>,
 }
 
@@ -49,18 +47,18 @@ impl Symbol {
     }
 }
 
-/// Pairs by their scores.
+/// A queue of pairs ordered by score.
 pub(super) struct ByScore<M: Measure> {
     measure: M,
     queue: Queue<M::Key>,
-    /// By the number of a pair.
+    /// Whether each pair, by its number, is exact.
     exact: Vec<bool>,
     symbols: Vec<Symbol>,
     total: u64,
 }
 
 impl<M: Measure> ByScore<M> {
-    /// No pairs yet; `counts` are those of all symbols, by id.
+    /// An empty queue. `counts` are the counts of all symbols, by id.
     pub(super) fn new(measure: M, counts: &[u64]) -> Self {
         let symbol = |&count: &u64| Symbol { count, ..Symbol::default() };
         Self {
@@ -68,7 +66,7 @@ impl<M: Measure> ByScore<M> {
             queue: Queue::new(),
             exact: Vec::new(),
             symbols: counts.iter().map(symbol).collect(),
-            // The caller has checked the sum.
+            // The caller has checked the sum for overflow.
             total: counts.iter().sum(),
         }
     }
@@ -78,7 +76,7 @@ impl<M: Measure> ByScore<M> {
         measure.key(count, symbols[left as usize].count, symbols[right as usize].count)
     }
 
-    /// No count falls below its floor before the key is rebuilt.
+    /// The key computed from floors; an upper bound until a count falls below its floor.
     fn bound(&mut self, pair: Candidate) -> Waiting<M::Key> {
         let Self { measure, symbols, .. } = self;
         let Candidate { count, left, right, index } = pair;
@@ -86,7 +84,7 @@ impl<M: Measure> ByScore<M> {
         Waiting { key, left, right, index }
     }
 
-    /// Renews the keys that rose when a symbol's count fell.
+    /// Updates the keys that rose because the count of a symbol fell.
     fn refresh(&mut self, pairs: &Pairs, id: TokenId) {
         let mut own = std::mem::take(&mut self.symbols[id as usize].exact);
         own.retain(|&index| {
@@ -114,7 +112,7 @@ impl<M: Measure> ByScore<M> {
         self.symbols[id as usize].pairs = all;
     }
 
-    /// Lists a pair with its two symbols.
+    /// Records a pair in the lists of its two symbols.
     fn list(&mut self, pair: Candidate) -> Result<()> {
         memory::push(&mut self.symbols[pair.left as usize].pairs, pair.index)?;
         if pair.left != pair.right {

@@ -1,20 +1,20 @@
-//! `Queue`: pairs by their keys, the greatest first, ties by ids.
+//! `Queue`: pairs ordered by key, the greatest first, ties by ids.
 //!
-//! A binary heap that knows where each pair lies, so that a key may rise: the
-//! lazy heap of byte-pair encoding may only let keys fall. O(log n) a change,
-//! O(1) in the common case that a key moves little.
+//! A binary heap that knows the position of each pair, so that a key may rise (in the lazy heap of
+//! byte-pair encoding keys may only fall). A change costs O(log n), or O(1) in the common case that
+//! a key moves little.
 
 use crate::error::Result;
 use crate::memory;
 use crate::vocab::TokenId;
 
-/// A pair that waits.
+/// A pair in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting<K> {
     pub(super) key: K,
     pub(super) left: TokenId,
     pub(super) right: TokenId,
-    /// The pair's number.
+    /// The number of the pair.
     pub(super) index: u32,
 }
 
@@ -25,13 +25,13 @@ impl<K: Ord> Waiting<K> {
     }
 }
 
-/// No place: the pair does not wait.
+/// The position of a pair that is not in the queue.
 const NONE: u32 = u32::MAX;
 
 /// The queue.
 pub(super) struct Queue<K> {
     items: Vec<Waiting<K>>,
-    /// Where each pair lies in `items`, by its number.
+    /// The position of each pair in `items`, by its number.
     places: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl<K: Copy + Ord> Queue<K> {
         Self { items: Vec::new(), places: Vec::new() }
     }
 
-    /// Replaces all pairs, whose numbers are below `n`, in linear time.
+    /// Replaces all pairs, whose numbers are below `n`. Linear.
     pub(super) fn refill(&mut self, n: usize, items: Vec<Waiting<K>>) -> Result<()> {
         self.items = items;
         self.places = memory::filled(n, NONE)?;
@@ -62,7 +62,7 @@ impl<K: Copy + Ord> Queue<K> {
         self.items.get(place as usize)
     }
 
-    /// Adds a pair, whose number is the next.
+    /// Adds a pair, whose number must be the next.
     pub(super) fn push(&mut self, item: Waiting<K>) -> Result<()> {
         memory::push(&mut self.places, self.items.len() as u32)?;
         memory::push(&mut self.items, item)?;
@@ -70,7 +70,7 @@ impl<K: Copy + Ord> Queue<K> {
         Ok(())
     }
 
-    /// Takes a pair out, if it waits.
+    /// Removes a pair, if it is in the queue.
     pub(super) fn remove(&mut self, index: u32) {
         let place = std::mem::replace(&mut self.places[index as usize], NONE) as usize;
         if place < self.items.len() {
@@ -81,7 +81,7 @@ impl<K: Copy + Ord> Queue<K> {
         }
     }
 
-    /// Gives a pair another key, if it waits.
+    /// Changes the key of a pair, if it is in the queue.
     #[inline]
     pub(super) fn update(&mut self, index: u32, key: K) {
         let place = self.places[index as usize] as usize;
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_first_of_all(
+        fn first_is_the_greatest_of_all(
             start in prop::collection::vec(0u8..9, 0..20),
             steps in prop::collection::vec((0u8..3, any::<prop::sample::Index>(), 0u8..9), 1..60),
         ) {

@@ -1,44 +1,43 @@
-//! What a pair is worth, compared without a float.
+//! The score of a pair, compared without floats.
 //!
-//! A [`Measure`] turns counts into a key; the greatest key is merged first.
-//! A key rises with the count of the pair (as long as it gains), falls with the
-//! counts of its two symbols, and otherwise never rises: the queue relies on that.
+//! A [`Measure`] turns counts into a key; the pair with the greatest key is merged first. A key
+//! rises with the count of the pair (as long as there is a gain), falls with the counts of its two
+//! symbols, and never rises otherwise; the queue relies on this.
 //!
-//! Logarithms are to base 2, rounded down to 56 binary places by integers
-//! alone: a float's last bit depends on the machine's mathematical library,
-//! and one bit decides a tie. What that rounds is below `4 count(ab) / 2^56`
-//! bits; two scores closer than that may be taken in the other order, on all
-//! machines alike. Exact real comparison was rejected: it needs big numbers of
-//! `count(ab)` times 64 bits for a difference that no text can show.
+//! Logarithms are to base 2, rounded down to 56 binary digits in integer arithmetic, because the
+//! last bit of a float depends on the math library of the machine, and one bit decides a tie. The
+//! error is below `4 count(ab) / 2^56` bits. Two scores closer than that may be ordered wrongly,
+//! but alike on all machines. Exact comparison would need big numbers of `count(ab)` times 64 bits
+//! for a difference that no text can show.
 
 use std::cmp::Ordering;
 
-/// The binary places of a logarithm.
+/// The number of binary digits after the point of a logarithm.
 const PLACES: u32 = 56;
-/// Logarithms below this are remembered: counts of this size come again and again.
+/// Logarithms of smaller numbers are cached, because small counts recur often.
 const REMEMBERED: usize = 1 << 16;
 
 /// How pairs are compared.
 pub(super) trait Measure {
-    /// What is compared.
+    /// The value that is compared.
     type Key: Copy + Ord;
 
-    /// The key of a pair by its count and those of its symbols.
+    /// The key of a pair from its count and the counts of its symbols.
     fn key(&mut self, pair: u64, left: u64, right: u64) -> Self::Key;
 
-    /// Tells how many symbols there are now; fewer than before.
+    /// Sets the number of symbols, which only decreases.
     fn set_total(&mut self, total: u64);
 
-    /// Whether a pair with this key should be merged at all.
+    /// Whether a pair with this key may be merged at all.
     fn gains(key: Self::Key) -> bool;
 
-    /// What the key of a pair that stands at most `count` times can never
-    /// exceed; `None` if rare pairs may be worth the most.
+    /// An upper bound of the key of a pair that occurs at most `count` times; `None` if rare pairs
+    /// may have the greatest keys.
     fn limit(&mut self, count: u64) -> Option<Self::Key>;
 }
 
-/// How much longer the corpus would be, in bits, without the merge:
-/// count(ab) log(count(ab) N / (count(a) count(b))), N being all symbols.
+/// How many bits longer the corpus would be without the merge: count(ab) log(count(ab) N /
+/// (count(a) count(b))), where N is the number of all symbols.
 pub(super) struct Likelihood {
     log_total: u64,
     logs: Vec<u64>,
@@ -60,7 +59,7 @@ impl Likelihood {
 }
 
 impl Measure for Likelihood {
-    /// Bits times 2^56; 0 where nothing is gained.
+    /// Bits times 2^56; 0 without a gain.
     type Key = i128;
 
     #[inline]
@@ -78,12 +77,11 @@ impl Measure for Likelihood {
         key > 0
     }
 
-    /// A symbol stands at least as often as each of its pairs, so a score is at
-    /// most c log(N/c), which rises with c up to N/e, where it is below N.
+    /// A symbol occurs at least as often as each of its pairs, so a score is at most c log(N/c).
+    /// That rises with c up to N/e and is below N.
     fn limit(&mut self, count: u64) -> Option<i128> {
         let log = i128::from(self.log_total) - i128::from(self.log(count));
-        // A count of more than N/4 may lie beyond the top. The 4 outweighs
-        // what is rounded off.
+        // From N/4 on, a count may be beyond the maximum at N/e. The 4 covers the rounding error.
         Some(if log <= 2 << PLACES { i128::MAX } else { (log + 4) * i128::from(count) })
     }
 }
@@ -96,7 +94,7 @@ impl Measure for Pmi {
 
     #[inline]
     fn key(&mut self, pair: u64, left: u64, right: u64) -> Ratio {
-        // A pair whose symbols are gone is gone too; 0/0 would have no order.
+        // A pair whose symbols are gone is gone too. Avoids 0/0, which has no order.
         Ratio { pair, symbols: (u128::from(left) * u128::from(right)).max(1) }
     }
 
@@ -143,7 +141,7 @@ impl PartialEq for Ratio {
 
 impl Eq for Ratio {}
 
-/// A product of 192 bits: the upper 128, the lower 64.
+/// A product of 192 bits: the upper 128 and the lower 64.
 fn wide(a: u64, b: u128) -> (u128, u64) {
     let low = u128::from(a) * u128::from(b as u64);
     let high = u128::from(a) * (b >> 64) + (low >> 64);
@@ -152,9 +150,9 @@ fn wide(a: u64, b: u128) -> (u128, u64) {
 
 /// The logarithm to base 2 of `n` >= 1, times 2^56, rounded down.
 ///
-/// Each squaring of the mantissa doubles its logarithm, so its next bit is
-/// whether the square reaches 2. Rising with `n`, as each step is; the mantissa
-/// is cut to 63 places, which can lower the result by less than 2^-62.
+/// Each squaring of the mantissa doubles its logarithm, so the next bit of the logarithm says
+/// whether the square reaches 2. Every step is monotonic in `n`, so the result is, too. The
+/// mantissa is cut to 63 bits, which lowers the result by less than 2^-62.
 pub(super) fn log2(n: u64) -> u64 {
     let zeros = n.max(1).leading_zeros();
     let mut mantissa = n.max(1) << zeros;
@@ -173,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logarithms_are_right_and_rise() {
+    fn log2_is_close_and_monotonic() {
         assert_eq!((log2(1), log2(2), log2(1 << 63)), (0, 1 << PLACES, 63 << PLACES));
         let numbers = (0..64).flat_map(|bit| (0..100).map(move |n| (1u64 << bit).saturating_add(n * n * n)));
         let mut numbers: Vec<u64> = numbers.chain([u64::MAX]).collect();
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_compared_exactly() {
+    fn ratios_compare_exactly() {
         let big = u64::MAX;
         let ratio = |pair, left, right| Pmi.key(pair, left, right);
         assert_eq!(ratio(1, 2, 3), ratio(2, 4, 3));
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pair_is_worth_more_than_its_limit() {
+    fn no_key_exceeds_its_limit() {
         let mut measure = Likelihood::new();
         measure.set_total(1_000_000);
         for most in [1, 2, 3, 10, 999, 70_000, 249_000, 251_000, 900_000] {
