@@ -38,18 +38,24 @@ CORPUS = ROOT / "tests" / "data" / "corpus"
 # Files that take longest go first: the last file of several processes is then a short one.
 LONGEST = (
     "test_docs.py",
-    "test_sharded.py",
-    "test_distillation.py",
-    "test_torchrun.py",
     "test_acceleration_of_4.py",
+    "test_torchrun.py",
+    "test_distributed.py",
+    "test_acceleration.py",
+    "test_attribution.py",
+    "test_sentencepiece_unigram_training.py",
+    "test_senti.py",
+    "test_sharded.py",
     "test_options_act.py",
     "test_run.py",
-    "test_trainer.py",
     "test_page.py",
     "test_page_runs.py",
-    "test_site.py",
+    "test_translation.py",
+    "test_accelerated_objects.py",
+    "test_architectures.py",
+    "test_parity_unigram.py",
+    "test_trainer.py",
     "test_cli.py",
-    "test_tour.py",
 )
 
 # pytest-xdist runs a process on each processor: more PyTorch threads than one in each slow all of them down.

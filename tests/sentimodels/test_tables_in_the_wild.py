@@ -7,8 +7,6 @@ import io
 import json
 import random
 import re
-import subprocess
-import sys
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -545,14 +543,6 @@ def test_texts_of_several_lines_are_no_swallowed_rows(tmp_path: Path) -> None:
     texts = ["Great, yes\nfine, no\nclassic", "x,1\ny", "a film"]
     write_table(Table.of(texts * 4, ["1", "0", "1"] * 4), path)
     assert read_table(path).texts == texts * 4
-
-
-def test_one_text_is_answered_without_pandas() -> None:
-    code = (
-        "import sys, io; sys.argv = ['senti']; import sentimodels.cli.predict, sentimodels.predictor; "
-        "from sentimodels.data import read_table; assert 'pandas' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_line_limit_counts_bytes(tmp_path: Path) -> None:

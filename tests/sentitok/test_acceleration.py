@@ -100,8 +100,8 @@ def others() -> Iterator[tuple[Any, ...]]:
     yield (list(zip(TEXTS, TEXTS[::-1], strict=True)),)
 
 
-# By default a family takes every third option, the next family those beside them.
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+# By default a family takes every fourth option, the next family those beside them.
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", SOME)
 def test_texts(family: str, step: int) -> None:
     first, second = pair_of(family, pad_token="</s>", model_max_length=50)

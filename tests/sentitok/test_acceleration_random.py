@@ -73,7 +73,7 @@ def attack(family: str, n_calls: int) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_calls(family: str) -> None:
-    attack(family, 20)
+    attack(family, 12)
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def answer(tokenizer: Any, results: Any) -> None:
     results.put((tokenizer(TEXTS)["input_ids"], tokenizer.decode([5, 300, 6])))
 
 
-@pytest.mark.parametrize("how", ["fork", "spawn"])
+@pytest.mark.parametrize("how", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_other_processes(how: str) -> None:
     first, second = pair_of("RoBERTa", pad_token="<pad>")
     assert runs(second)
