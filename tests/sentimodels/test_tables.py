@@ -1,6 +1,7 @@
 """What every row of a table of choices keeps; architectures and explainers have files of their own."""
 
 import json
+import math
 import tracemalloc
 from pathlib import Path
 from typing import Any, get_args
@@ -31,9 +32,10 @@ from sentimodels.data.parallel import read_parallel
 from sentimodels.data.readers import READERS, open_texts, read_table, recognise
 from sentimodels.errors import DataError
 from sentimodels.explain import EXPLAINERS, explain
-from sentimodels.models import build
+from sentimodels.models import ARCHITECTURES, build
 from sentimodels.nn.class_head import HEADS, POOLINGS, ClassHead, HeadConfig, HeadKind, Pooling, PoolingKind
-from sentimodels.runs.families import CLASSIFIER, FAMILIES, resolve
+from sentimodels.runs.execute import train
+from sentimodels.runs.families import CLASSIFIER, FAMILIES, LANGUAGE_MODEL, resolve
 from sentimodels.tasks.classification import LOSSES, TaskRows, summed
 from sentimodels.tasks.distillation import DISTANCES
 from sentimodels.text.documents import Documents
@@ -171,6 +173,30 @@ def test_a_task_learns_from_rows(kind: str) -> None:
     after = task.evaluate(module)
     assert after.scores["val_accuracy"] > max(0.9, before.scores["val_accuracy"])
     assert CLASSIFIER.commands[kind] == row.command
+
+
+SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2}
+
+
+@pytest.mark.parametrize("kind", LANGUAGE_MODEL.tasks)
+def test_a_task_of_language_models_learns_from_a_corpus(kind: str, tmp_path: Path) -> None:
+    """By its maker and its head, with an architecture that it is the usual task of."""
+    (tmp_path / "corpus.txt").write_text("".join(f"{text}\n" for text, _ in rows(300)), "utf-8")
+    arch = next(
+        name
+        for name, row in ARCHITECTURES.items()
+        if row.pretrained_by == kind and SMALL.keys() <= row.config.model_fields.keys()
+    )
+    config = LANGUAGE_MODEL.resolve({
+        "arch": arch, "task": {"kind": kind}, "optim": {"lr": 0.01, "warmup": 0.0},
+        "model": SMALL,
+        "data": {"corpus": [str(tmp_path / "corpus.txt")], "vocab_size": 300, "context": 32},
+        "train": {"max_steps": 40, "batch_size": 8, "threads": 1},
+    })  # fmt: skip
+    about = train(config, tmp_path / "run")
+    assert about["task"] == kind
+    assert about["valid"]["loss"] < 0.8 * math.log(about["vocabulary"])
+    assert isinstance(config.task, TASKS[kind].config)
 
 
 @pytest.mark.parametrize("name", POOLINGS)

@@ -8,8 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetCoreSchemaHandler, SerializeAsAny, field_validator
-from pydantic_core import CoreSchema, core_schema
+from pydantic import Field, SerializeAsAny, field_validator
 
 from .section import (
     Exclude,
@@ -24,7 +23,7 @@ from .section import (
     Written,
     flag,
 )
-from .task import TaskSection, sections_of
+from .task import ByKind, TaskSection
 from .train import OptimConfig, TrainConfig
 
 __all__ = [
@@ -322,17 +321,7 @@ def _positive_weights(weights: Any) -> Any:
     return weights
 
 
-class _ByKind:
-    """Reads a section by its `kind`: a union with tags, of the classifier's rows of `TASKS`."""
-
-    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices = {
-            kind: handler.generate_schema(section) for kind, section in sections_of("classifier").items()
-        }
-        return core_schema.tagged_union_schema(choices, discriminator="kind")
-
-
-TaskConfig = Annotated[TaskSection, _ByKind()]
+TaskConfig = Annotated[TaskSection, ByKind("classifier")]
 
 
 # The architecture that is chosen by the texts.

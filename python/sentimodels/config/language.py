@@ -20,7 +20,7 @@ from .section import (
     Written,
     flag,
 )
-from .task import TaskSection
+from .task import ByKind, TaskSection
 from .train import LoopConfig, OptimConfig, StartConfig
 
 __all__ = [
@@ -242,6 +242,6 @@ class LanguageConfig(Written):
     )
     data: CorpusConfig
     model: SerializeAsAny[Section]
-    task: Annotated[NextTokenConfig | MaskedConfig, Field(discriminator="kind")]
+    task: Annotated[TaskSection, ByKind("language-model")]
     optim: OptimConfig
     train: PretrainConfig

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
 from .section import Section
 
-__all__ = ["DEFAULT_TASK", "TASKS", "TaskKind", "TaskSection", "sections_of"]
+__all__ = ["DEFAULT_TASK", "TASKS", "ByKind", "TaskKind", "TaskSection", "sections_of"]
 
 
 class TaskSection(Section):
@@ -58,6 +61,17 @@ def named(place: str) -> object:
     """Returns what `module:name` names, below `sentimodels`."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"sentimodels.{module}"), name)
+
+
+@dataclass(frozen=True)
+class ByKind:
+    """Reads the section `[task]` of a family by its `kind`: a union with tags, of the rows of `TASKS`."""
+
+    family: str
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        choices = {kind: handler.generate_schema(one) for kind, one in sections_of(self.family).items()}
+        return core_schema.tagged_union_schema(choices, discriminator="kind")
 
 
 def sections_of(family: str) -> dict[str, type[Section]]:

@@ -13,7 +13,7 @@ from typing import Any
 from sentitok import Tokenizer
 from sentitok.datasets import TokenDataset
 
-from ..config import TASKS, CorpusConfig, LanguageConfig
+from ..config import TASKS, CorpusConfig, LanguageConfig, MaskedConfig
 from ..data.record import JSON_NAME
 from ..errors import CheckpointError, ConfigError, SentiError
 from ..models.language import build_language_model, language_model_shape
@@ -212,7 +212,7 @@ def notes_of(
         were = "line or document was" if facts.left_out == 1 else "lines or documents were"
         yield (f"{facts.left_out:,} {were} left out, because --exclude {config.data.exclude} has their texts")
     yield from _of_tokenizer(config, tokenizer, facts.end)
-    if config.task.kind == "masked" and config.task.next_sentence:
+    if isinstance(config.task, MaskedConfig) and config.task.next_sentence:
         share = share_read(corpus)
         if share < _MUCH:
             yield (

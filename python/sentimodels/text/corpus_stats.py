@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sentitok.atomic import write as write_atomically
 
-from ..config import LanguageConfig
+from ..config import LanguageConfig, MaskedConfig
 from ..errors import DataError
 from .documents import Block
 from .packed import SplitWriter, held_out
@@ -67,7 +67,7 @@ class Facts:
 
 def _stride(config: LanguageConfig) -> int:
     """Returns how many new tokens a row has: with masked tokens, two or three places are for its frame."""
-    if config.task.kind == "next-token":
+    if not isinstance(config.task, MaskedConfig):
         return config.data.context
     return config.data.context - (3 if config.task.next_sentence else 2)
 
