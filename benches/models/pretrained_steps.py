@@ -36,7 +36,7 @@ from sentimodels.data.normalization import fold
 from sentimodels.data.table import sentences
 from sentimodels.runs.directory import finished, read_json
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
-from sentimodels.runs.start import as_base
+from sentimodels.runs.init_weights import inherit_config
 from sentimodels.runs.tables import Tables
 from sentitok.atomic import write as write_atomically
 
@@ -119,7 +119,9 @@ class Bench:
         start = {"train": {"init_from": str(base)}}
         own = {"optim": {"lr": trial.rate}, "train": {"seed": seed, "threads": 1, "save_every": 50}}
         way = WAYS[trial.way]
-        made = resolve(*as_base({"arch": one.arch}, start, OF_ARCH[one.arch], way, OF_SET[of_set], own))
+        made = resolve(
+            *inherit_config({"arch": one.arch}, start, OF_ARCH[one.arch], way, OF_SET[of_set], own)
+        )
         if self.small:
             made = resolve(made.tree(), {"train": {"max_steps": 3}})
         if one.starts:

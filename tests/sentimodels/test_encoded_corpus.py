@@ -14,8 +14,8 @@ from sentimodels.data import read_table
 from sentimodels.errors import CheckpointError, ConfigError, DataError
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import LANGUAGE_MODEL
+from sentimodels.runs.init_weights import inherit_size
 from sentimodels.runs.lineage import record_of
-from sentimodels.runs.start import as_grown
 from sentimodels.text.documents import Documents
 from sentitok import FormatError, Tokenizer, encode_files, train_bpe
 
@@ -45,7 +45,7 @@ def grown(made: Path, *corpus: Path, **data: Any) -> Any:
         "data": {"corpus": list(map(str, corpus)), "valid_share": 0.1, **data},
         "train": {"init_from": str(made / "base"), "max_steps": 3, "batch_size": 4},
     }
-    return LANGUAGE_MODEL.resolve(*as_grown(given))
+    return LANGUAGE_MODEL.resolve(*inherit_size(given))
 
 
 def test_a_base_reads_the_shards_of_its_own_tokenizer(made: Path, tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_a_masked_run_on_shards_goes_on_though_it_has_more_tokens(made: Path, tm
     start = {"train": {"init_from": str(tmp_path / "run"), "max_steps": 1}}
     with pytest.raises(DataError, match=r"another tokenizer than that of .*: --tokenizer FILE"):
         train(
-            LANGUAGE_MODEL.resolve(*as_grown({"data": {"corpus": [str(made / "other")]}, **start})),
+            LANGUAGE_MODEL.resolve(*inherit_size({"data": {"corpus": [str(made / "other")]}, **start})),
             tmp_path / "b",
         )
-    train(LANGUAGE_MODEL.resolve(*as_grown({"data": data, **start})), tmp_path / "b")
+    train(LANGUAGE_MODEL.resolve(*inherit_size({"data": data, **start})), tmp_path / "b")
 
 
 @pytest.mark.parametrize(

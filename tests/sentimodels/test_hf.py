@@ -25,8 +25,8 @@ from sentimodels.nn.class_head import SequenceClassifier
 from sentimodels.runs.card import card
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import resolve
+from sentimodels.runs.init_weights import inherit_config
 from sentimodels.runs.pretrained import check_pooling, load_pretrained
-from sentimodels.runs.start import as_base
 from sentimodels.runs.verify import verify
 from sentimodels.text.vocabulary import Inputs
 from sentimodels.training.optimizer import Optimizers
@@ -184,8 +184,16 @@ def test_a_run_is_where_another_starts_without_the_folder(folder: Path, tmp_path
     again = {"arch": f"hf:{os.path.relpath(there)}"}  # as it was typed, or may be
     tree |= {"train": {**tree["train"], "init_from": str(tmp_path / "base")}, "optim": {"lr": 1e-12}}
     said: list[str] = []
-    train(resolve(*as_base(tree)), tmp_path / "run", callbacks=Callbacks(on_warning=said.append))
-    train(resolve(*as_base(tree, again)), tmp_path / "named", callbacks=Callbacks(on_warning=said.append))
+    train(
+        resolve(*inherit_config(tree)),
+        tmp_path / "run",
+        callbacks=Callbacks(on_warning=said.append),
+    )
+    train(
+        resolve(*inherit_config(tree, again)),
+        tmp_path / "named",
+        callbacks=Callbacks(on_warning=said.append),
+    )
     base, run = (load_file(tmp_path / name / "model.safetensors") for name in ("base", "run"))
     assert [note for note in said if f"{len(base)} of {len(base)} tensors are where" in note]
     for name, value in base.items():

@@ -20,10 +20,14 @@ from sentimodels.errors import CheckpointError, DataError
 from sentimodels.recipes.distillation import resolve_distillation
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR, resolve
+from sentimodels.runs.init_weights import (
+    inherit_config,
+    inherit_size,
+    inherit_translator,
+)
 from sentimodels.runs.leaderboard import leaderboard
 from sentimodels.runs.lineage import record_of
 from sentimodels.runs.report import evaluate
-from sentimodels.runs.start import as_base, as_grown, as_translator
 from sentimodels.translator import evaluate_translation
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2}
@@ -38,7 +42,7 @@ def language(corpus: Path, start: Path | None = None, **train: Any) -> LanguageC
     }  # fmt: skip
     if start is not None:
         given["train"]["init_from"] = str(start)
-        return LANGUAGE_MODEL.resolve(*as_grown(given))
+        return LANGUAGE_MODEL.resolve(*inherit_size(given))
     small = {"data": {"context": 24, "vocab_size": 300}, "model": SMALL}
     return LANGUAGE_MODEL.resolve({"arch": "gpt"}, small, given)
 
@@ -48,7 +52,7 @@ def classify(file: Path, start: Path, out: Path, **data: Any) -> list[str]:
     train_ = {"epochs": 1, "batch_size": 16, "threads": 1, "init_from": str(start), "baseline": False}
     notes: list[str] = []
     given = {"data": {"train": str(file), **data}, "train": train_}
-    train(resolve(*as_base(given)), out, callbacks=Callbacks(on_warning=notes.append))
+    train(resolve(*inherit_config(given)), out, callbacks=Callbacks(on_warning=notes.append))
     return notes
 
 
@@ -181,7 +185,7 @@ def translator(folder: Path, start: Path | None, **data: Any) -> Any:
     }
     if start is not None:
         given["train"]["init_from"] = str(start)
-        return TRANSLATOR.resolve(as_translator(given), given)
+        return TRANSLATOR.resolve(inherit_translator(given), given)
     small = {"d_model": 16, "n_layers": 1, "n_decoder_layers": 1, "n_heads": 2}
     return TRANSLATOR.resolve({"model": small, "data": {"vocab_size": 300}}, given)
 
@@ -223,7 +227,7 @@ def test_a_stopped_classifier_keeps_what_its_base_has_read(made: Path, tmp_path:
         "data": {"train": str(made / "train.csv")},
         "train": {"epochs": 1, "init_from": str(made / "lm")},
     }
-    config, asked = resolve(*as_base(given)), iter(range(100))
+    config, asked = resolve(*inherit_config(given)), iter(range(100))
     train(config, tmp_path / "run", baseline=False, callbacks=Callbacks(should_stop=lambda: next(asked) == 1))
     resume(tmp_path / "run")
     roles = [source.role for source in TrainingRecord.load(tmp_path / "run").sources]

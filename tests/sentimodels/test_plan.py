@@ -12,8 +12,8 @@ from sentimodels.errors import DataError
 from sentimodels.models.language import build_language_model
 from sentimodels.runs.execute import execute, recipe_of, train
 from sentimodels.runs.families import LANGUAGE_MODEL, resolve
+from sentimodels.runs.init_weights import inherit_size
 from sentimodels.runs.plan import plan
-from sentimodels.runs.start import as_grown
 from sentimodels.training.history import working_parameters
 
 
@@ -80,7 +80,7 @@ def test_a_plan_counts_the_tokens_of_a_base(corpus: Path, tmp_path: Path) -> Non
         "data": {"corpus": [str(corpus)]},
         "train": {"init_from": str(tmp_path / "base"), "max_steps": 1},
     }
-    found = plan(recipe_of(LANGUAGE_MODEL.resolve(*as_grown(given))))
+    found = plan(recipe_of(LANGUAGE_MODEL.resolve(*inherit_size(given))))
     assert (found["vocabulary"], found["parameters"]) == (300, made["parameters"])
 
 

@@ -16,9 +16,9 @@ from sentimodels.models.language import CausalModel, build_language_model
 from sentimodels.runs.directory import finish_run
 from sentimodels.runs.execute import Callbacks, recipe_of, train
 from sentimodels.runs.families import LANGUAGE_MODEL, TRANSLATOR
+from sentimodels.runs.init_weights import inherit_translator
 from sentimodels.runs.language_directory import begin_language_run
 from sentimodels.runs.plan import plan
-from sentimodels.runs.start import as_translator
 from sentimodels.text.pairs import joint_tokenizer
 from sentimodels.translator import Translator
 
@@ -98,7 +98,7 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
         "optim": {"lr": 1e-9},
     }
-    settings = TRANSLATOR.resolve(as_translator(tree), tree)
+    settings = TRANSLATOR.resolve(inherit_translator(tree), tree)
     assert (settings.arch, settings.model) == ("gpt", language.model)
     train(settings, folder / "run")
     tuned = Translator.load(folder / "run")
@@ -112,10 +112,13 @@ def test_a_causal_base_is_fine_tuned(folder: Path) -> None:
         ({"model": {"n_heads": 4}}, "model.n_heads 4: .* has 2"),  # its weights fit, and would mean another
     ):
         with pytest.raises(ConfigError, match=said):
-            as_translator({**wrong, "train": tree["train"]})
-    assert as_translator({"model": {"d_model": 32, "dropout": 0.3}, "train": tree["train"]})["arch"] == "gpt"
+            inherit_translator({**wrong, "train": tree["train"]})
+    assert (
+        inherit_translator({"model": {"d_model": 32, "dropout": 0.3}, "train": tree["train"]})["arch"]
+        == "gpt"
+    )
     # A translation run is a start as well.
-    assert as_translator({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
+    assert inherit_translator({"train": {"init_from": str(folder / "run")}})["arch"] == "gpt"
 
 
 def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
@@ -135,7 +138,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     }
     said: list[str] = []
     about = train(
-        TRANSLATOR.resolve(as_translator(tree), tree),
+        TRANSLATOR.resolve(inherit_translator(tree), tree),
         folder / "run",
         callbacks=Callbacks(on_warning=said.append),
     )
@@ -144,7 +147,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     assert len(Translator.load(folder / "run").translate(["one two"])[0]) == 1
     # Pairs that validate are not left out without a word, nor found after hours of training.
     write_pairs(folder, "valid", 40, 1, longest=40)
-    too_long = TRANSLATOR.resolve(as_translator(tree), tree)
+    too_long = TRANSLATOR.resolve(inherit_translator(tree), tree)
     said_of_it = r"pair \d+ of validation has \d+ and \d+ tokens.*Cut them or leave them out"
     with pytest.raises(DataError, match=said_of_it):
         train(too_long, folder / "other")
@@ -154,7 +157,7 @@ def test_a_base_with_few_learned_places_is_fine_tuned(folder: Path) -> None:
     # Of a part that is split off, they are left out.
     tree["data"] = {"train": files["train"], "valid_share": 0.2}
     said.clear()
-    parted = TRANSLATOR.resolve(as_translator(tree), tree)
+    parted = TRANSLATOR.resolve(inherit_translator(tree), tree)
     about = train(parted, folder / "parted", callbacks=Callbacks(on_warning=said.append))
     (note,) = [one for one in said if "validation pairs are left out: a side is empty, or longer" in one]
     n_beyond, _, n_all = note.split()[:3]

@@ -22,8 +22,8 @@ from sentimodels.models.seq2seq import Seq2SeqModel, Seq2SeqModelConfig
 from sentimodels.nn.cross_entropy import IGNORED
 from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.families import CLASSIFIER, LANGUAGE_MODEL, TRANSLATOR
+from sentimodels.runs.init_weights import inherit_translator
 from sentimodels.runs.pairs import read_pairs
-from sentimodels.runs.start import as_translator
 from sentimodels.runs.verify import verify
 from sentimodels.tasks.seq2seq import PairFormat, Seq2Seq
 from sentimodels.text.pairs import Pairs, encode_rows, end_of, joint_tokenizer
@@ -205,7 +205,7 @@ def test_a_translation_run_goes_on_from_another(folder: Path) -> None:
         "train": {"init_from": str(folder / "base"), "max_steps": 1, "threads": 1, "ema": 0.0},
         "optim": {"lr": 1e-9},
     }
-    train(TRANSLATOR.resolve(as_translator(tree), tree), folder / "run")
+    train(TRANSLATOR.resolve(inherit_translator(tree), tree), folder / "run")
     base, run = (Translator.load(folder / name) for name in ("base", "run"))
     assert base.tokenizer == run.tokenizer
     for name, value in run.module.state_dict().items():

@@ -7,7 +7,7 @@ import pytest
 
 from sentimodels.errors import DataError
 from sentimodels.runs.families import resolve
-from sentimodels.runs.start import as_wide_as_vectors
+from sentimodels.runs.init_weights import fit_width_to_vectors
 from sentimodels.text.encoder import vectors_for
 
 GLOVE = "film 0.5 1\nthe -1 2\n"
@@ -61,7 +61,7 @@ def test_a_model_is_as_wide_as_its_vectors(
     path.write_text(text)
     given: dict[str, Any] = {"arch": "cnn", "data": {"train": "x.csv", "vectors": str(path)}, **more}
     own = resolve(given).model.plain()["d_model"]
-    made = resolve(*as_wide_as_vectors(given)).model.plain()["d_model"]
+    made = resolve(*fit_width_to_vectors(given)).model.plain()["d_model"]
     assert made == (own if width is None else width)
 
 
@@ -70,4 +70,4 @@ def test_others_are_left_as_they_are(tmp_path: Path) -> None:
     vectors = {"vectors": str(tmp_path / "words.vec")}
     for tree in ({"arch": "tfidf", "data": vectors}, {"arch": "cnn"}, {"data": vectors}, {"arch": "hf:x"},
                  {"arch": "cnn", "data": {"vectors": str(tmp_path / "none.vec")}}):  # fmt: skip
-        assert as_wide_as_vectors(tree) == [tree]
+        assert fit_width_to_vectors(tree) == [tree]

@@ -23,7 +23,7 @@ from ..models.language import CausalModel
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
 from ..training.history import Fit, History, Progress, Record
-from ..training.optimizer import Optimizers, check_possible, clip, make_sparse, norm_of, rate
+from ..training.optimizer import Optimizers, clip, make_sparse, norm_of, rate, validate_optim
 from ..training.state import load_state, load_weights, save_state, weights_of
 from .judge import distinct_n, spread
 from .ppo_loss import (
@@ -94,7 +94,7 @@ class PPO:
         device = next(policy.parameters()).device
         self.model.value.to(device)
         self.reference.value.to(device)
-        check_possible(self.model, optim)
+        validate_optim(self.model, optim)
         make_sparse(self.model, False)
         # Without dropout: a ratio is of the policy that drew, and begins at 1.
         self.model.eval()

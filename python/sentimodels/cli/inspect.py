@@ -27,16 +27,11 @@ from .options import of_architectures, of_presets
 if TYPE_CHECKING:
     from ..config import Written
 
-# By task: the command that reads its file.
-_COMMANDS = {
-    "classification": "senti train reviews.csv",
-    "distillation": "senti distill runs/ensemble --data reviews.csv",
-    "next-token": "senti pretrain books.txt",
-    "masked": "senti pretrain books.txt",
-    "seq2seq": "senti translate train train.en train.de",
-    "ppo": "senti align runs/base openings.txt --reward-run runs/reviews --reward pos",
-    "dpo": "senti align runs/base pairs.jsonl",
-}
+
+def _tasks() -> list[str]:
+    from ..config import TASKS
+
+    return list(TASKS)
 
 
 def archs(as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = False) -> None:
@@ -86,10 +81,10 @@ def init(
         typer.Option(
             "--task",
             metavar="KIND",
-            help="Task: classification, distillation, next-token, masked, seq2seq (senti translate), ppo or "
-            "dpo (senti align). [default: classification]",
+            help="Task to train for, such as classification, distillation, next-token, masked, seq2seq, ppo "
+            "or dpo. [default: classification]",
             show_default=False,
-            autocompletion=lambda: list(_COMMANDS),
+            autocompletion=_tasks,
         ),
     ] = "classification",
     out: Annotated[
@@ -106,16 +101,18 @@ def init(
     """
     from sentitok.atomic import write as write_atomically
 
+    from ..config import TASKS
+
     output = Output("senti.init/1", as_json=as_json, quiet=quiet)
     check_file(out, force=force)
-    if task not in _COMMANDS:
-        raise UsageError(f"--task {task}: unknown task; expected {', '.join(_COMMANDS)}")
-    config, command = _defaults(arch, preset, task), _COMMANDS[task]
+    if task not in TASKS:
+        raise UsageError(f"--task {task}: unknown task; expected {', '.join(TASKS)}")
+    config, row = _defaults(arch, preset, task), TASKS[task]
     text = config.to_toml(comments=True)
     if out is not None:
         data = text.encode()
         put_file(out, lambda path: write_atomically(path, data), force=force)
-        text = lines([("written", str(out)), ("next", f"{command} --config {out}")])
+        text = lines([("written", str(out)), ("next", f"senti {row.command} {row.given} --config {out}")])
     output.result(
         {"config": config.tree()}, text.rstrip("\n"), text.rstrip("\n") if out is None else str(out)
     )

@@ -70,7 +70,7 @@ def pretrain(
     Ctrl-C saves the run; senti pretrain --resume DIR continues it.
     """
     from ..runs.families import LANGUAGE_MODEL
-    from ..runs.start import as_grown
+    from ..runs.init_weights import inherit_size
 
     output = output_of_first("senti.pretrain/1", as_json=as_json, quiet=quiet)
     if resume is not None:
@@ -80,7 +80,7 @@ def pretrain(
     flags = tree_of({**given, "data__corpus": corpus})
     for note in unused_options(flags):
         output.note(note)
-    resolved = LANGUAGE_MODEL.resolve(*as_grown(*trees(config, set_ or [], flags)))
+    resolved = LANGUAGE_MODEL.resolve(*inherit_size(*trees(config, set_ or [], flags)))
     run(
         output,
         "pretrain",

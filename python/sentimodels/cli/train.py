@@ -132,9 +132,9 @@ def settled(
     """Returns the configuration, of the architecture that is best where none is named; tables if read."""
     from ..config import AUTO, RunConfig
     from ..runs.families import CLASSIFIER, merge, resolve
-    from ..runs.start import as_base, as_wide_as_vectors
+    from ..runs.init_weights import fit_width_to_vectors, inherit_config
 
-    given = [dict(tree) for tree in as_wide_as_vectors(*as_base(*given))]
+    given = [dict(tree) for tree in fit_width_to_vectors(*inherit_config(*given))]
     if merge(given).get("arch", RunConfig.model_fields["arch"].default) != AUTO:
         resolved = resolve(*given)
         if (command := CLASSIFIER.commands[resolved.task.kind]) != "train":
@@ -215,9 +215,8 @@ def options() -> Iterator[tuple[str, Parameter]]:
     """Yields the options that a classifier's configuration has, by key."""
     from ..config import DEFAULT_TASK, TASKS, RunConfig
 
-    return parameters(
-        RunConfig, [TASKS[DEFAULT_TASK].config], model=MODEL, defaults=varying_defaults(DEFAULT_TASK)
-    )
+    sections = [row.config for row in TASKS.values() if row.command == "train"]
+    return parameters(RunConfig, sections, model=MODEL, defaults=varying_defaults(DEFAULT_TASK))
 
 
 def register(app: typer.Typer) -> None:

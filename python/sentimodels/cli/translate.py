@@ -293,7 +293,7 @@ def train(
     --resume DIR continues it.
     """
     from ..runs.families import TRANSLATOR, merge
-    from ..runs.start import as_translator
+    from ..runs.init_weights import inherit_translator
 
     output = output_of_first("senti.translate-train/1", as_json=as_json, quiet=quiet)
     flags = tree_of({**given, "data__train": files, "data__valid": valid})
@@ -304,7 +304,7 @@ def train(
     for note in unused_options(flags):
         output.note(note)
     asked = trees(config, set_ or [], flags)
-    resolved = TRANSLATOR.resolve(as_translator(merge(asked)), *asked)
+    resolved = TRANSLATOR.resolve(inherit_translator(merge(asked)), *asked)
     if not resolved.data.train:
         raise UsageError("no training pairs: give a file of sources and one of targets, or one table")
     run(

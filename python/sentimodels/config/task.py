@@ -36,6 +36,7 @@ class TaskKind:
             from `LanguageConfig` and `LanguageRows` (`tasks/next_token.py`).
         recipe: module of `recipes/` and class of the recipe that runs it.
         command: of `senti`, which trains it.
+        given: what that command is given, as an example.
         head: of a language model: module and function that puts the head of the task on a backbone.
     """
 
@@ -44,6 +45,7 @@ class TaskKind:
     maker: str
     recipe: str
     command: str
+    given: str
     head: str = ""
 
     @property
@@ -83,31 +85,31 @@ def sections_of(family: str) -> dict[str, type[Section]]:
 TASKS: dict[str, TaskKind] = {
     "classification": TaskKind(
         "classifier", "config.classifier:ClassificationConfig", "tasks.classification:of_rows",
-        "classification:ClassificationRecipe", "train",
+        "classification:ClassificationRecipe", "train", "reviews.csv",
     ),
     "distillation": TaskKind(
         "classifier", "config.classifier:DistillationConfig", "tasks.distillation:of_rows",
-        "distillation:DistillationRecipe", "distill",
+        "distillation:DistillationRecipe", "distill", "runs/ensemble --data reviews.csv",
     ),
     "next-token": TaskKind(
         "language-model", "config.language:NextTokenConfig", "tasks.next_token:of_rows",
-        "pretraining:PretrainingRecipe", "pretrain", "models.language:causal_model",
+        "pretraining:PretrainingRecipe", "pretrain", "books.txt", "models.language:causal_model",
     ),
     "masked": TaskKind(
         "language-model", "config.language:MaskedConfig", "tasks.masked:of_rows",
-        "pretraining:PretrainingRecipe", "pretrain", "models.language:masked_model",
+        "pretraining:PretrainingRecipe", "pretrain", "books.txt", "models.language:masked_model",
     ),
     "seq2seq": TaskKind(
         "translator", "config.translation:Seq2SeqConfig", "tasks.seq2seq:Seq2Seq",
-        "translation:TranslationRecipe", "translate train",
+        "translation:TranslationRecipe", "translate train", "train.en train.de",
     ),
     "ppo": TaskKind(
         "aligned-model", "config.align:PPOConfig", "alignment.methods:FollowReward",
-        "alignment:AlignmentRecipe", "align",
+        "alignment:AlignmentRecipe", "align", "runs/base openings.txt --reward-run runs/reviews --reward pos",
     ),
     "dpo": TaskKind(
         "aligned-model", "config.align:DPOConfig", "alignment.methods:PreferAnswers",
-        "alignment:AlignmentRecipe", "align",
+        "alignment:AlignmentRecipe", "align", "runs/base pairs.jsonl",
     ),
 }  # fmt: skip
 DEFAULT_TASK = next(iter(TASKS))

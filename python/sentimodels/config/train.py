@@ -100,7 +100,7 @@ class LoopConfig(Section):
 
 
 class StartConfig(Section):
-    """Where the weights start: those of another run, or of a file; `runs/start.py` reads them."""
+    """Where the weights start: those of another run, or of a file; `runs/init_weights.py` reads them."""
 
     init_from: str | None = Field(
         default=None,

@@ -16,7 +16,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from ..config import Section
+from ..config import DEFAULT_TASK, TASKS, Section
 from ..errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
@@ -94,8 +94,17 @@ class Architecture:
     not_in_onnx: str = ""
 
     def settings(self, kind: str) -> Tree:
-        """Returns the settings below those that are given, for a kind of task."""
-        return _FITTED if self.fits else self.suits.get(kind, {})
+        """Returns the settings below those that are given, for a kind of task.
+
+        A task of classifiers without an entry of its own gets what suits classification.
+        """
+        if self.fits:
+            return _FITTED
+        task = TASKS.get(kind)
+        if kind not in self.suits and task is not None and task.family == TASKS[DEFAULT_TASK].family:
+            usual = self.suits.get(DEFAULT_TASK, {})
+            return {section: values for section, values in usual.items() if section != "task"}
+        return self.suits.get(kind, {})
 
     @cached_property
     def config(self) -> type[Section]:
@@ -163,7 +172,7 @@ _RATE: Tree = {"optim": {"lr": 1e-3}}
 _MIXUP: Tree = {"task": {"mixup": 0.2}}
 _STACK: Mapping[str, Any] = {
     "presets": _TRANSFORMER,
-    "suits": {"classification": {**_RATE, **_MIXUP}, "distillation": _RATE},
+    "suits": {"classification": {**_RATE, **_MIXUP}},
 }
 
 ARCHITECTURES: dict[str, Architecture] = {
@@ -221,7 +230,7 @@ _FINE_TUNED: Tree = {"optim": {"lr": 3e-5}, "train": {"ema": 0.0, "epochs": 3, "
 # Any model in a folder, `hf:PATH`.
 _OF_TRANSFORMERS = Architecture(
     "hf", ("HfConfig", "Hf"), "a model of transformers in a folder",
-    suits={"classification": _FINE_TUNED, "distillation": _FINE_TUNED},
+    suits={"classification": _FINE_TUNED},
     not_in_onnx="models of transformers have an exporter of their own, optimum",
 )  # fmt: skip
 

@@ -14,9 +14,9 @@ from ..models import Fits, architecture, build
 from ..runs.directory import absolutize_paths, begin_run
 from ..runs.encoded import EncodedTables, settled_task
 from ..runs.execute import Recipe
+from ..runs.init_weights import encoder_of_base, first_weights
 from ..runs.judging import CrossFit, judged, record_fit
 from ..runs.lineage import check_same_rows, check_unlearned, record_of
-from ..runs.start import encoder_of_start, first_weights
 from ..runs.tables import Tables, check_files, read_tables
 from ..tasks.classification import LabelTask
 from ..text.encoder import TextEncoder, encoder_for, load_encoder, word_vectors
@@ -70,7 +70,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
             self.encoder = load_encoder(self.out, self.config)
         else:
             tables.check_trainable()
-            self.encoder = encoder_of_start(self.config) or encoder_for(self.config, tables.train.texts)
+            self.encoder = encoder_of_base(self.config) or encoder_for(self.config, tables.train.texts)
             # What is settled here is saved: the loader has no training texts to settle it by.
             task = settled_task(self.config, tables.labels.names)
             self.config = self.config.model_copy(update={"data": self.encoder.data, "task": task})

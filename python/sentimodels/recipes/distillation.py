@@ -14,7 +14,7 @@ from ..errors import CheckpointError, ConfigError
 from ..predictor import load_predictor
 from ..runs.ensemble import members_of, predictor_hash
 from ..runs.families import CLASSIFIER, check_there, merge, resolve
-from ..runs.start import as_base
+from ..runs.init_weights import inherit_config
 from ..runs.tables import Tables
 from ..runs.teacher import taught_tables
 from ..training.distributed import check_alone
@@ -49,7 +49,7 @@ def resolve_distillation(*trees: Mapping[str, Any]) -> RunConfig:
     ground = {
         "task": {"kind": "distillation"}, "data": _read_as(Path(teacher), given.get("data", {}).get("train"))
     }  # fmt: skip
-    merged = as_base(ground, *trees)
+    merged = inherit_config(ground, *trees)
     if merge(merged).get("arch") is None:
         merged = [{"arch": DEFAULT_ARCH}, *merged]
     config = resolve(*merged)

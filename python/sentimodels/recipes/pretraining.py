@@ -28,8 +28,8 @@ from ..runs.corpus import (
 )
 from ..runs.directory import absolutize_paths
 from ..runs.execute import Recipe
+from ..runs.init_weights import init_weights
 from ..runs.language_directory import load_tokenizer, shape_of
-from ..runs.start import start_from
 from ..text.corpus import open_corpus
 from ..training.device import use_bfloat16
 from ..training.distributed import Distributed
@@ -94,7 +94,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
     def init_weights(self) -> None:
         """Puts in the weights of `train.init_from`."""
         if self.config.train.init_from is not None:
-            self.warn(*start_from(self.module, self.config, self.encoder))
+            self.warn(*init_weights(self.module, self.config, self.encoder))
 
     def begin(self) -> None:
         """Does nothing: `prepare` has begun the run, as all processes read it."""

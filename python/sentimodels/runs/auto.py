@@ -29,12 +29,12 @@ from ..models import ARCHITECTURES, Fits, architecture, build
 from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
 from ..training.device import device_of
-from ..training.optimizer import check_possible
+from ..training.optimizer import validate_optim
 from ..training.trainer import Record, Trainer
 from .encoded import settled_task, task_of
 from .execute import train
 from .families import CLASSIFIER, merge, resolve
-from .start import encoder_of_start
+from .init_weights import encoder_of_base
 from .tables import Tables
 
 __all__ = [
@@ -458,7 +458,7 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     """Returns the seconds that all steps take, by the time of a few."""
     clock, table = _clock(config), some.train
     began = clock()
-    encoder = encoder_of_start(config) or encoder_for(config, table.texts)
+    encoder = encoder_of_base(config) or encoder_for(config, table.texts)
     encoded = encoder.encode(table.texts)
     n_tokens = encoded.lengths.sum() / len(table) * len(tables.train)
     encoding = (clock() - began) / len(table) * len(tables.train)
@@ -470,7 +470,7 @@ def _stepped(config: RunConfig, some: Tables, tables: Tables) -> float:
     tried = config.model_copy(update={"train": settings, "task": settled_task(config, tables.labels.names)})
     task = task_of(tried, some, encoded, some.classes(table), None, None, None)
     module = build(config.arch, config.model, encoder.inputs(len(tables.labels)))
-    check_possible(module, config.optim)
+    validate_optim(module, config.optim)
     if isinstance(task, Classification):
         task.check(module)
     seen: list[tuple[float, int]] = []

@@ -24,12 +24,12 @@ from ..text.corpus import Corpus, is_encoded, open_corpus, prepare, shards_hash
 from ..text.documents import kind_of
 from ..text.packed import RowOrder
 from ..text.special_tokens import masked_tokens
-from ..training.optimizer import check_possible
+from ..training.optimizer import validate_optim
 from .directory import read_json
 from .families import LANGUAGE_MODEL
+from .init_weights import init_weights
 from .language_directory import SOURCES, begin_language_run, end_of_start, load_tokenizer, tokenizer_of_start
 from .lineage import own_sources, record_of, sources_of_start
-from .start import start_from
 
 __all__ = [
     "DOCUMENTS",
@@ -70,7 +70,7 @@ def begin_on_rows(config: LanguageConfig, out: Path, world: int, say: Callable[[
     with rows_in(out):
         encoder = prepare(config, out / TOKENS, tokenizer_of_start(config), say=say)
         if config.train.init_from is not None:  # weights that do not fit leave no run behind
-            start_from(build_language_model(config, encoder.vocab_size), config, encoder)
+            init_weights(build_language_model(config, encoder.vocab_size), config, encoder)
         corpus = open_corpus(out / TOKENS)
         task_of(config, corpus, encoder, bfloat16=False).plan(world)  # fewer rows than processes, for one
         sources = corpus.facts.sources + sources_of_start(config.train.init_from)
@@ -100,7 +100,7 @@ def _refuse_impossible(config: LanguageConfig, world: int) -> None:
 
         check_sharded(config, world)
     module = language_model_shape(config, 8)
-    check_possible(module, config.optim)
+    validate_optim(module, config.optim)
     if config.train.recompute and not set_recompute(module, True):
         raise ConfigError(f"train.recompute: {config.arch} has no blocks to compute again; leave it out")
 

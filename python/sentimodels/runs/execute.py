@@ -37,7 +37,7 @@ from ..errors import CheckpointError, TrainingError
 from ..training.device import restored_torch, set_torch, slow
 from ..training.distributed import Distributed
 from ..training.history import Fit
-from ..training.optimizer import check_possible
+from ..training.optimizer import validate_optim
 from ..training.state import STATE
 from ..training.trainer import Record, Trainer
 from .directory import FIRST, METRICS, HasFingerprint, finish_run, finished, refuse_run
@@ -336,7 +336,7 @@ def assemble(recipe: Recipe[Any]) -> None:
     set_torch(config.train)
     _seed(config.train.seed)
     recipe.module = recipe.build()
-    check_possible(recipe.module, config.optim)
+    validate_optim(recipe.module, config.optim)
     recipe.task = recipe.make_task()
     recipe.warn(*config_warnings(config.optim, config.train, lambda: recipe.steps() or 0))
 

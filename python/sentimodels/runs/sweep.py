@@ -19,7 +19,7 @@ from ..tasks.classification import MONITOR
 from . import group
 from .execute import Callbacks
 from .families import resolve, set_value
-from .start import as_base, as_wide_as_vectors
+from .init_weights import fit_width_to_vectors, inherit_config
 from .tables import Tables, check_files
 
 __all__ = ["about_sweep", "combinations", "configs_of", "sweep"]
@@ -144,7 +144,7 @@ def _config(trees: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> Ru
     tree: dict[str, Any] = {}
     for key, value in values.items():
         set_value(tree, f"{key}={value}")
-    config = resolve(*as_wide_as_vectors(*as_base(*trees, tree)))
+    config = resolve(*fit_width_to_vectors(*inherit_config(*trees, tree)))
     if config.data.test or config.data.test_where or config.data.folds:
         raise ConfigError("a sweep chooses on validation rows; score its best on the test rows afterwards")
     if config.train.refit:

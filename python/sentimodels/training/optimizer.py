@@ -3,7 +3,7 @@
 Sparse gradients (embedding rows) go to `RowAdam`; matrices between layers to `Muon` if asked; all else to
 torch's fused AdamW or SGD. Decay applies to matrices between layers, never to embeddings, learned
 positions, norms or biases. `layer_decay` lowers the rate of each layer further from the head (Howard and
-Ruder 2018). `check_possible` refuses settings that cannot be.
+Ruder 2018). `validate_optim` refuses settings that cannot be.
 """
 
 import re
@@ -24,7 +24,6 @@ __all__ = [
     "Muon",
     "Optimizers",
     "RowAdam",
-    "check_possible",
     "clip",
     "depth_of",
     "divide",
@@ -36,6 +35,7 @@ __all__ = [
     "put",
     "rate",
     "take",
+    "validate_optim",
 ]
 
 # Names of our own models and of those that `hf:` takes from transformers.
@@ -313,7 +313,7 @@ def rate(step: int, total: int, config: OptimConfig) -> float:
     return SCHEDULES[config.schedule](done, config.min_lr_ratio)
 
 
-def check_possible(module: nn.Module, optim: OptimConfig) -> None:
+def validate_optim(module: nn.Module, optim: OptimConfig) -> None:
     """Refuses what cannot be.
 
     Raises:

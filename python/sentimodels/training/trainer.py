@@ -22,7 +22,7 @@ from ..errors import CheckpointError, TrainingError
 from .device import use_bfloat16
 from .distributed import Distributed, world_of
 from .history import Fit, History, Progress, Record
-from .optimizer import EMA, OPTIMIZERS, Optimizers, check_possible, clip, divide, make_sparse, norm_of, rate
+from .optimizer import EMA, OPTIMIZERS, Optimizers, clip, divide, make_sparse, norm_of, rate, validate_optim
 from .state import load_state, load_weights, random_state, restore_random, save_state, weights_of
 
 __all__ = [
@@ -205,7 +205,7 @@ class _Run:
         self.trainer, self.config, self.optim = trainer, trainer.config, trainer.optim
         self.all, self.device = trainer.distributed, trainer.device
         self.task, self.folder = task, folder
-        check_possible(module, self.optim)
+        validate_optim(module, self.optim)
         self.module = module.to(self.device)
         # A compiled model would be compiled again for each number of rows.
         sparse = (

@@ -15,9 +15,9 @@ from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.runs.directory import load_run
 from sentimodels.runs.execute import Callbacks, recipe_of, resume, train
 from sentimodels.runs.families import resolve
+from sentimodels.runs.init_weights import inherit_config
 from sentimodels.runs.plan import plan
 from sentimodels.runs.pretrained import tensor_names
-from sentimodels.runs.start import as_base
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_the_size_of_a_classifier_is_taken_over(folder: Path, tmp_path: Path) ->
     notes: list[str] = []
     given = small(folder, folder / "base", optim={"lr": 1e-12})
     train(
-        resolve(*as_base(given)),
+        resolve(*inherit_config(given)),
         tmp_path / "run",
         baseline=False,
         callbacks=Callbacks(on_warning=notes.append),
@@ -105,7 +105,7 @@ def test_the_size_of_a_classifier_is_taken_over(folder: Path, tmp_path: Path) ->
     assert all(torch.allclose(value, before[name], atol=1e-6) for name, value in body.items())
     assert any(f"{len(body)} of {len(before)} tensors are where the model starts" in note for note in notes)
     # What is given goes above, as far as the weights allow it.
-    wider = as_base(given, {"model": {"word_dropout": 0.4}, "data": {"max_tokens": 50}})
+    wider = inherit_config(given, {"model": {"word_dropout": 0.4}, "data": {"max_tokens": 50}})
     assert (resolve(*wider).model.plain()["word_dropout"], resolve(*wider).data.max_tokens) == (0.4, 50)
 
 
@@ -140,7 +140,7 @@ def test_a_part_of_another_size_is_refused(
     """A head whose bias fits by chance is no start, nor is half a backbone."""
     given = small(folder, folder / "base", "reviews.csv", **given)
     with pytest.raises(ConfigError, match=message):
-        train(resolve(*as_base(given)), tmp_path / "run", baseline=False)
+        train(resolve(*inherit_config(given)), tmp_path / "run", baseline=False)
     assert not (tmp_path / "run").exists()
 
 
@@ -181,7 +181,7 @@ def test_a_place_before_the_text_is_named_where_the_base_has_none(folder: Path, 
     train(resolve(base), tmp_path / "base", baseline=False)
     given = small(folder, tmp_path / "base", "reviews.csv", model={"pooling": "cls"})
     with pytest.raises(ConfigError, match=r'here model\.pooling "cls" only here, a place of its own before'):
-        train(resolve(*as_base(given)), tmp_path / "run", baseline=False)
+        train(resolve(*inherit_config(given)), tmp_path / "run", baseline=False)
 
 
 def test_weights_that_a_model_computes_are_not_taken_over(folder: Path, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_weights_that_a_model_computes_are_not_taken_over(folder: Path, tmp_path
     notes: list[str] = []
     given = small(folder, tmp_path / "base", "reviews.csv")
     train(
-        resolve(*as_base(given)),
+        resolve(*inherit_config(given)),
         tmp_path / "run",
         baseline=False,
         callbacks=Callbacks(on_warning=notes.append),

@@ -1,12 +1,12 @@
-"""`start_from`: the weights of another run, or of a safetensors file, where a model begins.
+"""`init_weights`: a model begins with the weights of another run, or of a safetensors file.
 
-`as_base` has a classifier that starts from another run read as that one does, `as_grown` a language model
-that goes on from another have its size, and `as_wide_as_vectors` a model have the width of its word vectors.
+`inherit_config` makes a classifier read texts as the run does that it begins from, `inherit_size` gives a
+language model the size of that run, and `fit_width_to_vectors` gives a model the width of its word vectors.
 
-Not for going on with a stopped run (`train.resume`), which needs every weight. Here a tensor is used
-where a name fits; all others are named. Names may be called otherwise there: a map says which beginning
-stands for which. Rows of a table belong to ids, so tables are used only where the tokenizer is the same; a
-head belongs to labels. Any other tensor of another shape is an error: it is a part of another size.
+`train.resume`, which continues a stopped run, needs every weight. Here a tensor is used where its name fits,
+and all others are named. Names may differ there: a map says which beginning becomes which. Rows of a table
+belong to ids, so tables are used only where the tokenizer is the same; a head belongs to labels. Any other
+tensor of another shape is an error, because it is part of a model of another size.
 """
 
 import json
@@ -41,13 +41,13 @@ from .pretrained import check_pooling, load_pretrained, same_arch, tensor_names
 
 __all__ = [
     "OWN",
-    "as_base",
-    "as_grown",
-    "as_translator",
-    "as_wide_as_vectors",
-    "encoder_of_start",
+    "encoder_of_base",
     "first_weights",
-    "start_from",
+    "fit_width_to_vectors",
+    "inherit_config",
+    "inherit_size",
+    "inherit_translator",
+    "init_weights",
 ]
 
 # Beginning of the names of what reads a text, whatever the labels are.
@@ -63,7 +63,7 @@ OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "hea
 _EMBEDDING_DROPOUT = 0.1
 
 
-def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def inherit_config(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns settings with those of the run below them that they start from, if they do.
 
     Its shape, positions, reading order and context are taken over, so that its weights fit and mean what
@@ -90,7 +90,7 @@ def as_base(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [{"arch": base.arch, "model": model, "data": {"max_tokens": longest}}, *rest]
 
 
-def as_grown(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def inherit_size(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns settings of a language model with those of the one below them that it starts from, if it does.
 
     Its size, task and context are taken over, as its tokenizer is; what is given goes above. Another
@@ -112,7 +112,7 @@ def as_grown(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [{**ground, "data": {"context": base.data.context}}, *trees]
 
 
-def as_translator(given: Mapping[str, Any]) -> dict[str, Any]:
+def inherit_translator(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what a run takes over from the one that it starts from: its kind, its size, its tokenizer.
 
     Args:
@@ -185,7 +185,7 @@ def _section(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return section if isinstance(section, Mapping) else {}
 
 
-def as_wide_as_vectors(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def fit_width_to_vectors(*trees: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns settings with `model.d_model` as `data.vectors` needs it below them, where none is given.
 
     A preset's width gives way. Settings are left as they are where the architecture has no embeddings, and
@@ -213,7 +213,7 @@ def _width_of(path: Path) -> int:
     return 0
 
 
-def encoder_of_start(config: RunConfig) -> TextEncoder | None:
+def encoder_of_base(config: RunConfig) -> TextEncoder | None:
     """Returns the encoder of the run that a model starts from, if it may be used: one vocabulary.
 
     `None` where a tokenizer is named, where the weights are no run's, or where that run has another
@@ -242,7 +242,7 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
         What was used and what was not, one sentence each.
 
     Raises:
-        SentiError: as `check_pooling`, `load_pretrained` and `start_from` do.
+        SentiError: as `check_pooling`, `load_pretrained` and `init_weights` do.
     """
     start = config.train.init_from
     base = None if start is None else _config_of(Path(start))
@@ -252,10 +252,10 @@ def first_weights(module: nn.Module, config: RunConfig, encoder: HasFingerprint)
     said = [] if known else load_pretrained(module, config.arch)
     if known and isinstance(module, Fits):
         return [f"{start}: none of its weights are used: {config.arch} computes its own from the texts"]
-    return said if start is None else [*said, *start_from(module, config, encoder)]
+    return said if start is None else [*said, *init_weights(module, config, encoder)]
 
 
-def start_from(module: nn.Module, config: RunConfig | LanguageConfig, encoder: HasFingerprint) -> list[str]:
+def init_weights(module: nn.Module, config: RunConfig | LanguageConfig, encoder: HasFingerprint) -> list[str]:
     """Puts the weights of `train.init_from` into a module, where they fit.
 
     Args:
