@@ -1,20 +1,24 @@
-"""Runs and files that the tests of reports, figures and commands share."""
+"""Runs and files that the tests of reports, figures and commands share.
+
+Each fixture imports what it needs: this file is read before any test, by each of several processes.
+"""
+
+from __future__ import annotations
 
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import fake_run
 import labelled_reviews
 import sentitok
-from sentimodels.data import Table, read_table, split
-from sentimodels.data.writers import write_table
-from sentimodels.evaluation.predictions import predict
+
+if TYPE_CHECKING:
+    from sentimodels.data import Table
 
 SENTENCES = Path(__file__).resolve().parent / "data" / "sentences"
 
@@ -22,6 +26,8 @@ SENTENCES = Path(__file__).resolve().parent / "data" / "sentences"
 @pytest.fixture
 def fake_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes run directories load as `FakeClassifier`."""
+    import fake_run
+
     module: Any = ModuleType("sentimodels.classifier")
     module.Classifier = fake_run.FakeClassifier
     monkeypatch.setitem(sys.modules, "sentimodels.classifier", module)
@@ -47,12 +53,16 @@ def trained(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sentences() -> Table:
     """1,000 labelled sentences."""
+    from sentimodels.data import read_table
+
     return read_table(SENTENCES / "yelp_labelled.txt")
 
 
 @pytest.fixture(scope="session")
 def parts(sentences: Table) -> dict[str, Table]:
     """The same in two parts; three rows of valid are copied from train."""
+    from sentimodels.data import Table, split
+
     made = split(sentences, (0.8, 0.2), 1)
     train, valid = made["train"], made["valid"]
     copied = Table.of(
@@ -65,6 +75,11 @@ def parts(sentences: Table) -> dict[str, Table]:
 @pytest.fixture(scope="session")
 def made(parts: dict[str, Table], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the examples of `--help` name: files and two runs."""
+    import fake_run
+    from sentimodels.data import Table, read_table
+    from sentimodels.data.writers import write_table
+    from sentimodels.evaluation.predictions import predict
+
     path = tmp_path_factory.mktemp("made")
     for name, table in parts.items():
         write_table(table, path / f"{name}.csv")
