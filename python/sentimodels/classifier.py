@@ -1,8 +1,8 @@
 """`Classifier`: a saved run that answers.
 
-Not for training (`runs/execute.py`) or for files (`cli/predict.py`). Labels and probabilities come from
-one pass through the model, so they cannot disagree; an answer does not depend on the other
-texts of a call. Probabilities are divided by the temperature that was fitted after training.
+Labels and probabilities come from one pass through the model, so they cannot disagree; an answer does not
+depend on the other texts of a call. Probabilities are divided by the temperature that was fitted after
+training.
 """
 
 import logging

@@ -1,7 +1,6 @@
 """The errors of `sentimodels`: one tree, so that a caller can catch all or one kind.
 
-Not for bugs of our own: those are plain Python exceptions. Each message names
-the value, the limit or the choices, and what to do next.
+Each message names the value, the limit or the choices, and what to do next.
 """
 
 import difflib

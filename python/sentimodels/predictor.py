@@ -1,7 +1,4 @@
-"""`load_predictor`: whatever answers, a run's `Classifier` or an `Ensemble` of several.
-
-Not for answering: both do that themselves, behind one protocol (`Predictor`).
-"""
+"""`load_predictor`: whatever answers, a run's `Classifier` or an `Ensemble` of several."""
 
 from pathlib import Path
 

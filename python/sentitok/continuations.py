@@ -1,7 +1,6 @@
 """`Continuations`: ways in which the ids of a text may go on, as tiktoken's `encode_with_unstable`.
 
-Not for completing words: it lists what the vocabulary allows, not what is likely. Slow, by its
-definition: the vocabulary is searched at each place of the text's last piece.
+Slow, by its definition: the vocabulary is searched at each place of the text's last piece.
 
 Source: openai/tiktoken 0.14, `src/lib.rs` (`_encode_unstable_native`).
 """

@@ -1,7 +1,6 @@
 """`differences`: where two tokenizers give other ids for the same texts.
 
 Equal ids are found by whole batches of arrays, so it runs about as fast as both tokenizers encode.
-Not for how good their ids are (`evaluate.py`).
 """
 
 import os

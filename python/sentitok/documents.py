@@ -1,9 +1,7 @@
 """Documents one by one: for measures, comparisons and samples in Python.
 
-Not for training, counting or encoding files, which take paths and make no object of a document.
-The reading is the extension's, so the formats, limits and messages are those of training:
-`lines` (each with its end), `text` (the whole file), `jsonl:FIELD`, `csv:COLUMN`, `tsv:COLUMN`,
-`parquet:COLUMN`; `-` is stdin.
+The reading is the extension's, so the formats, limits and messages are those of training: `lines` (each with
+its end), `text` (the whole file), `jsonl:FIELD`, `csv:COLUMN`, `tsv:COLUMN`, `parquet:COLUMN`; `-` is stdin.
 """
 
 import os

@@ -1,7 +1,7 @@
 """What a message shows of a value or a text that may be long.
 
-Not for what a command prints in tables. One rule, that of `rust/error.rs`: the beginning,
-how long it is, and the end, where the remedy stands; a test holds the two together.
+One rule, that of `rust/error.rs`: the beginning, how long it is, and the end, where the remedy stands; a test
+holds the two together.
 """
 
 __all__ = ["shown", "told"]

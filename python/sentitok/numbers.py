@@ -1,8 +1,7 @@
 """Numbers that calls take in Python, checked: `index` and `whole` for whole ones, `real` for others.
 
-One rule with the extension (`rust/py/numbers.rs`): numbers of numpy are taken, truth values are not,
-nor floats where a number is whole; a message has the argument, its value, the limit and what to write
-instead. Not for a number that goes to the extension as it is, which is checked there.
+One rule with the extension (`rust/py/numbers.rs`): numbers of numpy are taken, truth values are not, nor
+floats where a number is whole; a message has the argument, its value, the limit and what to write instead.
 """
 
 import operator

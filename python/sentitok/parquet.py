@@ -1,8 +1,7 @@
 """`chunks`: a column of Parquet files as Arrow arrays, row group by row group.
 
-The extension reads Parquet through this, and so does `documents.py`. Not for tables in memory,
-which are taken as they are. pyarrow does the reading; it is imported when it is needed. Memory is
-that of a batch of rows and of a page of the column, whatever the file's size.
+The extension reads Parquet through this, and so does `documents.py`. pyarrow does the reading; it is imported
+when it is needed. Memory is that of a batch of rows and of a page of the column, whatever the file's size.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """What a directory of token shards says of itself: written, read and checked.
 
-Not for the documents (`datasets.py`). A directory is data from strangers, or damaged:
-whatever is in it, the answer is what was written or a `FormatError` with the path.
+A directory is data from strangers, or damaged: whatever is in it, the answer is what was written or a
+`FormatError` with the path.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Tokens as people read them: white space as signs, parts of characters as their bytes.
 
-Not for what a token is. Nothing here prints; the command `show` and the page do. No spelling
-has a character that could steer a terminal, nor U+FFFD.
+Nothing here prints; the command `show` and the page do. No spelling has a character that could steer a
+terminal, nor U+FFFD.
 """
 
 from typing import TYPE_CHECKING, Any

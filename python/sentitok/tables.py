@@ -1,7 +1,6 @@
 """`table`: a batch of encodings as a `pyarrow.Table`, with the types that transformers' columns have.
 
-Behind `EncodingBatch.to_table`, for functions of `datasets.map`. Not for tables that hold texts, which
-calls take as they are.
+Behind `EncodingBatch.to_table`, for functions of `datasets.map`.
 """
 
 from collections.abc import Mapping

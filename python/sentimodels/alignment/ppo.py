@@ -1,10 +1,9 @@
 """`PPO`: the loop that has a policy follow a reward, answer by answer.
 
-A step draws answers to a batch of openings, asks what they are worth, estimates advantages, and goes over
-the answers some times in mini-batches (Schulman et al. 2017; Ziegler et al. 2019). The penalty for leaving
-the reference follows its target. Which openings a step has and what is drawn are functions of seed and
-step alone, so a run that was stopped goes on from its state, on a CPU to the same bytes. Not for the losses
-(`alignment/ppo_loss.py`), nor for what is trained on batches that are known before (`training/trainer.py`).
+A step draws answers to a batch of openings, asks what they are worth, estimates advantages, and goes over the
+answers some times in mini-batches (Schulman et al. 2017; Ziegler et al. 2019). The penalty for leaving the
+reference follows its target. Which openings a step has and what is drawn are functions of seed and step
+alone, so a run that was stopped goes on from its state, on a CPU to the same bytes.
 """
 
 import time

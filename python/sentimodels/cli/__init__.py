@@ -1,8 +1,6 @@
 """The command `senti`: classifiers on top of sentitok, one file per group of commands.
 
-Not for work: each command is one or two calls into the library, and a page of
-output. Nothing is imported here but what answers signals (`signals.py`): all else
-comes after.
+Nothing is imported here but what answers signals (`signals.py`): all else comes after.
 """
 
 import atexit

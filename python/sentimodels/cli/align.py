@@ -1,7 +1,7 @@
 """`senti align`: flags and TOML -> `AlignConfig` -> a language model that follows a reward or preferences.
 
-Not for training, which is one call, nor for the options that set a key (`options.py`). Flags go above
-`--set`, that above `--config`. Divergence and distinct n-grams are printed beside every reward.
+Flags go above `--set`, that above `--config`. Divergence and distinct n-grams are printed beside every
+reward.
 """
 
 import json

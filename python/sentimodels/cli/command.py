@@ -1,8 +1,7 @@
 """`Command`: what every subcommand of `senti` shares: exit codes and error lines.
 
-Not for what a command prints: that is `sentitok.cli.output.Output`, which both
-commands use. Exit codes are those of `sentitok`: 0 done; 1 it ran and the answer
-is no, or the work failed; 2 wrong call, file or configuration; 130 Ctrl-C.
+Exit codes are those of `sentitok`: 0 done; 1 it ran and the answer is no, or the work failed; 2 wrong call,
+file or configuration; 130 Ctrl-C.
 """
 
 from collections.abc import Callable, Iterable

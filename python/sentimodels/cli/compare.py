@@ -1,7 +1,6 @@
 """`senti compare`: several runs on the same rows, with intervals of the differences.
 
-Not for one run (`evaluate.py`). Runs may be given as directories, asked about
-`--data`, or as the files that `senti evaluate -o` wrote.
+Runs may be given as directories, asked about `--data`, or as the files that `senti evaluate -o` wrote.
 """
 
 from pathlib import Path

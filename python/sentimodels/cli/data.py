@@ -1,7 +1,6 @@
 """`senti data`: look at labelled files before training on them, divide them, read the treebank.
 
-Not for the work: `sentimodels.data` does it. Every command reads what `senti train`
-reads, by the same flags.
+Every command reads what `senti train` reads, by the same flags.
 """
 
 from collections import Counter

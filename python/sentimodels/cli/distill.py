@@ -1,7 +1,6 @@
 """`senti distill`: flags and TOML -> `RunConfig` -> a student that answers as its teacher does.
 
-Not for training, which is one call, nor for the options that set a key of the configuration
-(`options.py`). Flags go above `--set`, that above `--config`, that above what the teacher read.
+Flags go above `--set`, that above `--config`, that above what the teacher read.
 """
 
 from collections.abc import Iterator

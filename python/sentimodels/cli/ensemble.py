@@ -1,7 +1,6 @@
 """`senti ensemble`: several runs as one; members, weights and temperature are chosen on dev.
 
-Not for training them. The result is a folder with one JSON file, which every command
-takes where it takes a run.
+The result is a folder with one JSON file, which every command takes where it takes a run.
 """
 
 from dataclasses import replace

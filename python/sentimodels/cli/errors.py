@@ -1,7 +1,7 @@
 """`senti errors`: what a run gets wrong in one file, and on which rows.
 
-Not for scores (`evaluate.py`). The errors themselves, the labels that are confused, and the accuracy on
-parts of the rows (`sentimodels.evaluation.slices`).
+The errors themselves, the labels that are confused, and the accuracy on parts of the rows
+(`sentimodels.evaluation.slices`).
 """
 
 import json

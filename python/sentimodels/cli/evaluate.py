@@ -1,8 +1,7 @@
 """`senti evaluate`: how well a run answers one file; `senti submit`: its answers as a Kaggle submission.
 
-Not for the errors one by one (`errors.py`), nor for several runs (`compare.py`), nor for answers without
-scores (`predict.py`). `evaluate` may write its predictions to a file, from which `compare` and `plot` draw
-without asking the model again.
+`evaluate` may write its predictions to a file, from which `compare` and `plot` draw without asking the model
+again.
 """
 
 from pathlib import Path

@@ -1,8 +1,7 @@
 """`senti explain`: what each token of a text adds to the answer of a run.
 
-Not for finding that out (`sentimodels.explain`, `sentimodels.explain.leave_one_out`). Blue raises what is
-explained, orange lowers it, as on the page; the table says the same in numbers, for pipes and for eyes
-that do not tell the two apart.
+Blue raises what is explained, orange lowers it, as on the page; the table says the same in numbers, for pipes
+and for eyes that do not tell the two apart.
 """
 
 import io

@@ -1,8 +1,7 @@
 """`senti generate`: prompts in, continued texts out.
 
-Not for how tokens are taken (`sentimodels.generation.sampling`). One prompt is written as it comes; several
-go through the model together, and come out in their order. On a terminal without a prompt, one is
-asked for, again and again, and each stands alone.
+One prompt is written as it comes; several go through the model together, and come out in their order. On a
+terminal without a prompt, one is asked for, again and again, and each stands alone.
 """
 
 import os

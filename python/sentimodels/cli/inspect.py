@@ -1,6 +1,6 @@
 """`senti archs`, `init`, `verify`: what there is, a configuration to begin from, is a run whole.
 
-Not for scores. Each is one call into the library and a page of output.
+Each is one call into the library and a page of output.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """The options of a command that set a key of its configuration, made from the fields.
 
-Not for options of the command alone (`train.py`, ...). A field with a `flag` (`config/`) is an option here:
-its name, kind, limits and help come from the field, so nothing is written twice. The keys of models
-differ by architecture; the few that are options are in a table of their own.
+A field with a `flag` (`config/`) is an option here: its name, kind, limits and help come from the field, so
+nothing is written twice. The keys of models differ by architecture; the few that are options are in a table
+of their own.
 """
 
 import inspect

@@ -1,7 +1,6 @@
 """`senti plot`: pictures of runs side by side.
 
-Not for the histograms of data files (`senti data stats --plots`). What kinds there are, and what each
-reads, is the table of `plots/`; here the sources are read and named.
+What kinds there are, and what each reads, is the table of `plots/`; here the sources are read and named.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,6 @@
 """`senti pretrain`: flags and TOML -> `LanguageConfig` -> a language model's run.
 
-Not for training, which is one call, nor for the options that set a key (`options.py`). Flags go above
-`--set`, that above `--config`, that above what suits the architecture and the size.
+Flags go above `--set`, that above `--config`, that above what suits the architecture and the size.
 """
 
 from collections.abc import Iterator

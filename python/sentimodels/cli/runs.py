@@ -1,7 +1,4 @@
-"""`senti runs`: the runs of a folder as a leaderboard.
-
-Not for training (`train.py`) nor for a comparison on the same rows (`compare.py`).
-"""
+"""`senti runs`: the runs of a folder as a leaderboard."""
 
 from pathlib import Path
 from statistics import fmean

@@ -1,7 +1,4 @@
-"""`senti serve`: runs on a page, side by side.
-
-Not for the page (`sentitok.web`) nor for what runs answer there (`sentimodels.web`).
-"""
+"""`senti serve`: runs on a page, side by side."""
 
 import os
 from pathlib import Path

@@ -1,7 +1,7 @@
 """What `senti train` says at the end: the run or runs, their scores, and whether they earn their cost.
 
-Not for reports on a file (`evaluate.py`). A difference counts only outside its 95 % interval, over the
-rows that judge, which chose nothing; for several seeds over seeds and rows together.
+A difference counts only outside its 95 % interval, over the rows that judge, which chose nothing; for several
+seeds over seeds and rows together.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """`senti sweep`: try combinations of settings, and rank them by validation rows.
 
-Not for the search (`runs/sweep.py`). Options are those of `senti train`, where a `--set` may list
-several values; all runs have the same rows.
+Options are those of `senti train`, where a `--set` may list several values; all runs have the same rows.
 """
 
 from inspect import Parameter

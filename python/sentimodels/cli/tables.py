@@ -1,7 +1,6 @@
 """`SOURCE` arguments and column flags that the commands share, and how reports are laid out.
 
-Not for reading (`sentimodels.data`). The flags are those of `read_table`; what was
-guessed is reported on stderr.
+The flags are those of `read_table`; what was guessed is reported on stderr.
 """
 
 import inspect

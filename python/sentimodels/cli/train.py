@@ -1,8 +1,6 @@
 """`senti train`: flags and TOML -> `RunConfig` -> one run, or one for each seed or fold.
 
-Not for training, which is one call, nor for its display and summary, nor for the options that set a
-key of the configuration (`options.py`). Flags go above `--set`, that above `--config`, that above the
-defaults of the architecture.
+Flags go above `--set`, that above `--config`, that above the defaults of the architecture.
 """
 
 from collections.abc import Callable, Iterator

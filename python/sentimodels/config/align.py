@@ -1,7 +1,6 @@
 """`AlignConfig` = base + data + task + optim + train of an alignment, written as TOML.
 
-Not for pre-training (`language.py`), whose configuration an aligned model keeps: it says what the model
-is, this one how it was aligned. `data` are openings to go on from (`ppo`) or pairs of answers (`dpo`).
+`data` are openings to go on from (`ppo`) or pairs of answers (`dpo`).
 """
 
 from collections.abc import Mapping

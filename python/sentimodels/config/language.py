@@ -1,7 +1,6 @@
 """`LanguageConfig` = data + model + task + optim + train of a language model, written as TOML.
 
-Not for classifiers (`run.py`), nor for what suits an architecture or a size (`runs/families.py`). The
-sections `[model]` and `[optim]` are those of classifiers; a corpus, what is predicted, and how long
+The sections `[model]` and `[optim]` are those of classifiers; a corpus, what is predicted, and how long
 training goes on have sections of their own here.
 """
 

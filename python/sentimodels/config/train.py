@@ -1,7 +1,7 @@
 """`TrainConfig`, the section `[train]`: how long and on what; and the `TrainingPlan` it gives.
 
-`LoopConfig` is the part of it that the trainer reads, whatever the task; `StartConfig` says where the
-weights start. Not for the loss or the order of rows: those are the task's (`task.py`).
+`LoopConfig` is the part of it that the trainer reads, whatever the task; `StartConfig` says where the weights
+start.
 """
 
 import math

@@ -1,7 +1,7 @@
 """`TranslationConfig` = data + model + task + optim + train of a translation model, written as TOML.
 
-Not for classifiers (`run.py`) nor for pre-training (`language.py`). The architecture is `seq2seq`, an
-encoder and a decoder, or a causal one, which learns to go on from a source and a marker with the target.
+The architecture is `seq2seq`, an encoder and a decoder, or a causal one, which learns to go on from a source
+and a marker with the target.
 """
 
 from typing import Literal

@@ -1,8 +1,8 @@
 """Opens a data file: decompresses, decodes strictly, hashes what it reads.
 
-Not for what the text means. Compression is found by the first bytes, not only by
-the name; the hash is that of the bytes after decompression, so a file and its
-`.gz` are the same data. Bytes that are not text are an error naming offset and line.
+Compression is found by the first bytes, not only by the name; the hash is that of the bytes after
+decompression, so a file and its `.gz` are the same data. Bytes that are not text are an error naming offset
+and line.
 """
 
 import codecs

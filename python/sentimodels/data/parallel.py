@@ -1,7 +1,6 @@
 """`read_parallel`: pairs of texts, of two files line by line, or of two columns of a table.
 
-Not for labelled texts (`readers.py`), whose readers of tables it uses, nor for ids. A pair with an empty
-side stays: who trains leaves it out, who translates keeps the lines in step.
+A pair with an empty side stays: who trains leaves it out, who translates keeps the lines in step.
 """
 
 from collections.abc import Iterable, Sequence

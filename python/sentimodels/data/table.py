@@ -1,8 +1,7 @@
 """`Table`: labelled texts as every reader returns them, and nothing about models.
 
-Not for token ids (`encoded.py`) and not for files (`readers.py`). A table never
-changes; `take` gives a new one. `notes` hold what the reader decided for the
-user, such as a guessed column: commands print them.
+A table never changes; `take` gives a new one. `notes` hold what the reader decided for the user, such as a
+guessed column: commands print them.
 """
 
 import math

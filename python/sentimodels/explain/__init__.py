@@ -1,9 +1,8 @@
 """What each token of a text adds to the scores of the classes, so that the parts sum up to the whole.
 
-Networks by integrated gradients (`integrated_gradients.py`), bags of n-grams exactly, as weight times
-value (`bags.py`). Not for probabilities without a token, which do not sum up (`leave_one_out.py`). The
-score of a class is its logit over the temperature, less the mean over the classes: the softmax of
-scores is the probabilities, and of two classes the difference of scores is the log odds.
+Networks by integrated gradients (`integrated_gradients.py`), bags of n-grams exactly, as weight times value
+(`bags.py`). The score of a class is its logit over the temperature, less the mean over the classes: the
+softmax of scores is the probabilities, and of two classes the difference of scores is the log odds.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,4 @@
-"""`Attribution`: the parts of an answer, and what they should sum up to.
-
-Not for finding them (`bags.py`, `integrated_gradients.py`).
-"""
+"""`Attribution`: the parts of an answer, and what they should sum up to."""
 
 from dataclasses import dataclass
 

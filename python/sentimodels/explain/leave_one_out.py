@@ -1,9 +1,9 @@
 """`leave_one_out`: what each token of a text adds to the answer, by leaving it out.
 
-After Zeiler and Fergus 2014 and Li, Monroe and Jurafsky 2016 (arXiv 1612.08220): the effect of a
-token on a class is the probability of the class with it, less the one without it. A token of a
-subword tokenizer is left out of the ids, so that its neighbours stay what they are; a word is left
-out of the text. Not for gradients. One pass of the model for each token: O(n) texts of n tokens.
+After Zeiler and Fergus 2014 and Li, Monroe and Jurafsky 2016 (arXiv 1612.08220): the effect of a token on a
+class is the probability of the class with it, less the one without it. A token of a subword tokenizer is left
+out of the ids, so that its neighbours stay what they are; a word is left out of the text. One pass of the
+model for each token: O(n) texts of n tokens.
 """
 
 from collections.abc import Callable, Sequence

@@ -8,9 +8,9 @@ log-probability over a norm of its length L, the end marker counted:
     mean    L ** alpha                  with alpha 1 the mean log-probability of a token
 
 A row is done once K texts have ended (`early_stop`: what is in front is taken), or once no live text can
-still be among the best: as log-probabilities are at most 0 and norms grow, one with log-probability p
-ends with a score of at most p over the norm of the greatest length. With as many beams as there
-are texts the search is exhaustive; with one it is greedy. Not for sampling.
+still be among the best: as log-probabilities are at most 0 and norms grow, one with log-probability p ends
+with a score of at most p over the norm of the greatest length. With as many beams as there are texts the
+search is exhaustive; with one it is greedy.
 """
 
 from bisect import insort

@@ -1,8 +1,8 @@
 """`Decoding`: texts that a causal model continues together, a token a step.
 
-The model reads each token once: what it keeps of them is in a cache. Prompts of unequal length
-are padded on the left, with a mask and with positions that begin at their first token, so that a
-row has the tokens that it has alone. Not for text, nor for when a text ends (`generate.py`).
+The model reads each token once: what it keeps of them is in a cache. Prompts of unequal length are padded on
+the left, with a mask and with positions that begin at their first token, so that a row has the tokens that it
+has alone.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,7 @@
 """How likely texts are to a causal model, and the states that stand for them.
 
-A text longer than the context is read in windows that share half of their tokens: each token is
-scored once, from at least half a context before it where the text has that much. Not for the loss
-of a validation set (`evaluation`), whose rows are packed.
+A text longer than the context is read in windows that share half of their tokens: each token is scored once,
+from at least half a context before it where the text has that much.
 """
 
 import math

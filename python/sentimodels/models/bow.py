@@ -1,10 +1,9 @@
 """`bow`: a bag of words, hashed word n-grams and, by option, character n-grams, in seconds.
 
-After fastText (Joulin et al. 2016), with three changes: a text's vectors are added and divided
-by their length instead of their number, steps are row-wise Adagrad over small batches, and the
-weights kept are the mean of those of the last two thirds of the steps. `fit` trains it with
-sparse products that touch only rows a batch has met; the module itself learns by gradients like
-any other. Not for order beyond its n-grams.
+After fastText (Joulin et al. 2016), with three changes: a text's vectors are added and divided by their
+length instead of their number, steps are row-wise Adagrad over small batches, and the weights kept are the
+mean of those of the last two thirds of the steps. `fit` trains it with sparse products that touch only rows a
+batch has met; the module itself learns by gradients like any other.
 """
 
 from typing import TYPE_CHECKING, Any

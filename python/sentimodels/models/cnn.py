@@ -1,8 +1,7 @@
 """`cnn`: TextCNN (Kim 2014): convolutions over tokens, pooled over the text.
 
-Channels: `tuned` embeddings that learn, `static` ones read from a vectors file that stay as
-they are, or `both`. Every window starts at a real token and sees zeros past the end, so
-padding changes nothing. Not for order beyond the widest kernel.
+Channels: `tuned` embeddings that learn, `static` ones read from a vectors file that stay as they are, or
+`both`. Every window starts at a real token and sees zeros past the end, so padding changes nothing.
 """
 
 from typing import Literal

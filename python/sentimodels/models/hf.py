@@ -1,9 +1,8 @@
 """`hf:PATH`: a backbone of transformers, from a folder that its save_pretrained wrote.
 
-BERT, RoBERTa, DistilBERT, ModernBERT, GPT-2, ...: whatever transformers' `AutoModel` builds and
-gives states. Its settings, the text of `config.json`, are kept in the run, which needs the folder no
-more once it has begun. Not for its weights, which are where training starts (`runs/pretrained.py`), nor
-for generation: `senti import` reads GPT-2 as a model of ours.
+BERT, RoBERTa, DistilBERT, ModernBERT, GPT-2, ...: whatever transformers' `AutoModel` builds and gives states.
+Its settings, the text of `config.json`, are kept in the run, which needs the folder no more once it has
+begun.
 """
 
 import json

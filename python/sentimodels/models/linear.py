@@ -1,8 +1,7 @@
 """`linear`: a transformer of the decoder's make whose attention is linear in the length of a text.
 
 Queries and keys pass through elu + 1 and meet in a sum that grows token by token, so a causal one writes with
-a state of one size (Katharopoulos et al. 2020). Two-way by default, as the other classifiers. Not for the
-other kinds of attention, which `gpt` and `encoder` have as `model.attention`.
+a state of one size (Katharopoulos et al. 2020). Two-way by default, as the other classifiers.
 """
 
 from typing import Literal

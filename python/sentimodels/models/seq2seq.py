@@ -1,10 +1,9 @@
 """`Seq2SeqModel`: an encoder reads a source, a decoder writes a target (Vaswani et al. 2017).
 
-Built of `nn/`: the encoder is a two-way transformer, the decoder a causal one whose blocks look
-at the encoder's states as well. One table of vectors serves source, target and output (Press and
-Wolf 2017), or two, or three. Sources are padded on the right and masked; targets are padded on the
-right, where no real token looks, and need no mask. Not for losses (`tasks/seq2seq.py`) nor for
-search (`generation/beam.py`).
+Built of `nn/`: the encoder is a two-way transformer, the decoder a causal one whose blocks look at the
+encoder's states as well. One table of vectors serves source, target and output (Press and Wolf 2017), or two,
+or three. Sources are padded on the right and masked; targets are padded on the right, where no real token
+looks, and need no mask.
 """
 
 from typing import Literal

@@ -11,8 +11,7 @@ The softmax kinds take the mask of `attention_mask`, the others that of the toke
 without one, all tokens are real and softmax runs torch's fastest kernel. Sums over a text are
 formed in float32 at least, whatever autocast says. A padded key enters no sum and no landmark;
 a text without a real token attends to itself, so no row is all hidden. With an `entry` of a
-cache, T new tokens follow those of earlier calls. Not for projections or positions
-(`transformer.py`).
+cache, T new tokens follow those of earlier calls.
 """
 
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,7 @@
 """`Backbone`: from ids to a state for each token, the same call for every architecture.
 
 A head (the other files of `nn/`) turns states into what a task needs. Attributes say what a backbone can do,
-so that a head or a task asks no type. Not for logits, losses or training.
+so that a head or a task asks no type.
 """
 
 from collections.abc import Collection

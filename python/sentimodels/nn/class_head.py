@@ -1,6 +1,6 @@
 """`ClassHead`: logits of classes for a text. Pooling, dropout, then a linear map or a small network.
 
-Not for losses. `HeadConfig` holds the fields of every architecture that classifies by states.
+`HeadConfig` holds the fields of every architecture that classifies by states.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,10 @@
 """Cross entropy over a vocabulary, some tokens at a time, so that logits are never held whole.
 
-For N tokens and V words all logits would be N x V numbers, more than all else together. Here
-the logits of one chunk of tokens exist at a time. `chunked_cross_entropy` has the loss of each token;
-the backward pass makes logits again. `summed_cross_entropy` has their sum alone, of which the gradient is
-known as soon as the logits are, so they are made once (Hsu et al. 2024): a step of `gpt`, preset nano, 8,000
-words, takes 0.6 of the time (2026-11-29). Not for classes, of which there
-are few (`tasks/classification.py`).
+For N tokens and V words all logits would be N x V numbers, more than all else together. Here the logits of
+one chunk of tokens exist at a time. `chunked_cross_entropy` has the loss of each token; the backward pass
+makes logits again. `summed_cross_entropy` has their sum alone, of which the gradient is known as soon as the
+logits are, so they are made once (Hsu et al. 2024): a step of `gpt`, preset nano, 8,000 words, takes 0.6 of
+the time (2026-11-29).
 """
 
 from collections.abc import Callable, Sequence

@@ -4,7 +4,7 @@ Recurrence (Dao and Gu 2024, eq. 1, scalar A per head; zero-order hold on A):
     h[t] = exp(a[t]) h[t-1] + x[t] b[t]^T,    y[t] = h[t] c[t]
 with x (B, T, H, P) already scaled by its step, a (B, T, H) = step * A <= 0, and b, c
 (B, T, N) shared by the heads. `scan_chunked` is the "state space duality": quadratic
-within a chunk, a recurrence between chunks, O(T). Not for CUDA kernels: none are used.
+within a chunk, a recurrence between chunks, O(T).
 Sums are formed in float32 at least, whatever autocast says. A padded token enters neither
 convolution nor state; a backward pass first turns each text round by its own length
 (`nn/recurrent.py`), for which padding must lie on the right.

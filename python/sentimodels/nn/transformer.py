@@ -1,8 +1,7 @@
 """The transformer that `encoder`, `bert` and `gpt` share: one block, every choice by option.
 
-Not for embedding of ids (`embedding.py`) or logits (the other files of `nn/`). Norms: LayerNorm (Ba et al.
-2016), RMSNorm (Zhang and Sennrich 2019), before or after the sub-layer (Xiong et al. 2020).
-Activations: ReLU, GELU exact, by tanh (GPT-2's) and x sigma(1.702 x), SiLU, ReLU² (So et al.
+Norms: LayerNorm (Ba et al. 2016), RMSNorm (Zhang and Sennrich 2019), before or after the sub-layer (Xiong et
+al. 2020). Activations: ReLU, GELU exact, by tanh (GPT-2's) and x sigma(1.702 x), SiLU, ReLU² (So et al.
 2021), SwiGLU (Shazeer 2020).
 """
 

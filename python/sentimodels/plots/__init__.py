@@ -1,8 +1,7 @@
 """Figures of runs, predictions and data: one row of `KINDS` for each kind, one file for each family.
 
-Not for numbers: a figure draws what a report, a file of predictions or a run directory already holds.
-How all figures look is `sentitok.figures.canvas`. To add a kind: a function `(given, asked) -> Figure`
-in a file here, and a row; `senti plot` does the rest. This file imports nothing that is slow.
+How all figures look is `sentitok.figures.canvas`. To add a kind: a function `(given, asked) -> Figure` in a
+file here, and a row; `senti plot` does the rest. This file imports nothing that is slow.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """Figures of predictions: confusion matrices, and how far a confidence can be believed.
 
-Not for the scores (`evaluation/`). Intervals of a bin are Wilson's; rows of one group count less than
-rows that are independent, as in `evaluation/slices.py`.
+Intervals of a bin are Wilson's; rows of one group count less than rows that are independent, as in
+`evaluation/slices.py`.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Histograms of data files: labels, lengths.
-
-Not for counting either: the counts come from who read the files.
-"""
+"""Histograms of data files: labels, lengths."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

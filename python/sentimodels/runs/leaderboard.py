@@ -1,8 +1,7 @@
 """The runs of a folder, ranked by the score that chose their weights.
 
-Not for a comparison on the same rows with a test of the difference (`senti compare`). Scores are of
-validation data, so runs are ranked among those with the same; `data` tells which these are. `BOARDS` has a
-row for each kind of run.
+Scores are of validation data, so runs are ranked among those with the same; `data` tells which these are.
+`BOARDS` has a row for each kind of run.
 """
 
 import hashlib

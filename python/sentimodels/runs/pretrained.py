@@ -1,6 +1,6 @@
 """`hf:PATH` in a run: its settings and its tokenizer from the folder, and the weights it starts from.
 
-Not for the module (`models/hf.py`). Only safetensors are read, never pickles, and nothing is downloaded.
+Only safetensors are read, never pickles, and nothing is downloaded.
 """
 
 import json

@@ -1,8 +1,7 @@
 """`evaluate` and `report`: one file of predictions in, everything worth saying out.
 
-Not for printing (`cli/evaluate.py`) nor for drawing (`plots/`). A report is plain
-values that JSON knows. It refuses a file that was trained on, and tells rows that
-were training texts from those that were not.
+A report is plain values that JSON knows. It refuses a file that was trained on, and tells rows that were
+training texts from those that were not.
 """
 
 from dataclasses import asdict, replace

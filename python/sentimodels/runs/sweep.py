@@ -1,10 +1,9 @@
 """A sweep: a run for each combination of values, the best by validation rows, within a budget.
 
-Not for the choice of an architecture without training (`auto.py`). Combinations are a grid; where a
-budget may leave some out, they are tried in an order drawn from the seed, so that what is tried is
-spread over the grid (Bergstra and Bengio 2012). No test row is read: the best of many on one part of
-the rows looks better there than it is. A grid of our own instead of optuna, which would bring a database and
-its migrations (SQLAlchemy, Alembic); where a grid is not enough, optuna can call `train`.
+Combinations are a grid; where a budget may leave some out, they are tried in an order drawn from the seed, so
+that what is tried is spread over the grid (Bergstra and Bengio 2012). No test row is read: the best of many
+on one part of the rows looks better there than it is. A grid of our own instead of optuna, which would bring
+a database and its migrations (SQLAlchemy, Alembic); where a grid is not enough, optuna can call `train`.
 """
 
 import itertools

@@ -1,7 +1,4 @@
-"""`verify`: says what of a run directory is not as it was written.
-
-Not for loading a run, which checks the files that it reads by itself (`directory.py`).
-"""
+"""`verify`: says what of a run directory is not as it was written."""
 
 from pathlib import Path
 

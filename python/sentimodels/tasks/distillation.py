@@ -1,9 +1,8 @@
 """`Distillation`: the answers of a teacher, and labels where there are any.
 
-Not for asking the teacher (`recipes/distillation.py`), nor for the loop (`training/trainer.py`). Batches
-and validation are those of classification. Sources: Hinton, Vinyals and Dean 2015 (probabilities at a
-temperature T, their divergence times T squared, so that its gradients keep their size whatever T is);
-Tang et al. 2019 and Ba and Caruana 2014 (squared differences of logits, from BERT to an LSTM).
+Batches and validation are those of classification. Sources: Hinton, Vinyals and Dean 2015 (probabilities at a
+temperature T, their divergence times T squared, so that its gradients keep their size whatever T is); Tang et
+al. 2019 and Ba and Caruana 2014 (squared differences of logits, from BERT to an LSTM).
 """
 
 from collections.abc import Callable, Iterator

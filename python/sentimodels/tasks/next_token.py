@@ -1,8 +1,7 @@
 """`NextToken`: a causal language model as a task: batches of rows, the loss of each next token, scores.
 
-Not for rows nor for how far a run goes (`text/packed.py`). A row is a context of tokens
-and the one that follows; of a validation row only tokens that no row before it has had count, so the score
-is that of the whole text, each token once.
+A row is a context of tokens and the one that follows; of a validation row only tokens that no row before it
+has had count, so the score is that of the whole text, each token once.
 """
 
 import math

@@ -1,8 +1,8 @@
 """`Seq2Seq`: a target for each source; see `training.trainer.Task`.
 
-Cross entropy of each token of the targets and of their end, smoothed in training alone (Szegedy et al.
-2016): validation loss and perplexity are of the plain one. The same for an encoder-decoder and for a
-causal model: the `PairFormat` knows how each reads pairs. Not for search (`generation/beam.py`).
+Cross entropy of each token of the targets and of their end, smoothed in training alone (Szegedy et al. 2016):
+validation loss and perplexity are of the plain one. The same for an encoder-decoder and for a causal model:
+the `PairFormat` knows how each reads pairs.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
 """From texts to ids: words, n-grams, the open vocabulary, and the encoder of a run.
 
-Not for vectors (`nn/`). The encoders take the place of a `sentitok` tokenizer, or use one.
+The encoders take the place of a `sentitok` tokenizer, or use one.
 """

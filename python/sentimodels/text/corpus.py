@@ -1,9 +1,8 @@
 """`prepare` and `Corpus`: from files to the rows of a training and a validation part.
 
 Texts are encoded into token shards in the run directory; directories that `sentitok encode` wrote are used
-where they lie. Either way all documents go by once, in blocks: excluded lines are left out, tokens
-and bytes counted, rows found. So memory does not grow with the corpus, but the index on the disk does.
-Not for reading texts (`documents.py`) nor for rows of a task.
+where they lie. Either way all documents go by once, in blocks: excluded lines are left out, tokens and bytes
+counted, rows found. So memory does not grow with the corpus, but the index on the disk does.
 """
 
 import json

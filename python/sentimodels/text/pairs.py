@@ -1,10 +1,9 @@
 """`Pairs`: both sides of parallel text as ids, and the plan that puts pairs of like length together.
 
 One tokenizer reads both sides, so that names and numbers are the same tokens on both. A batch is so many
-places, padding included. Pairs are sorted by target and source length, equal ones in an order that the
-epoch draws, cut into batches, and the batches shuffled: every epoch has the same number of batches and next
-to no padding. Not for what a model reads of a pair (`generation/pair_formats.py`,
-`generation/pair_formats.py`).
+places, padding included. Pairs are sorted by target and source length, equal ones in an order that the epoch
+draws, cut into batches, and the batches shuffled: every epoch has the same number of batches and next to no
+padding.
 """
 
 from collections.abc import Sequence

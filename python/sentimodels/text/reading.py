@@ -1,8 +1,7 @@
 """`read_tokens`: the tokens of one text as a run reads them, and where they are in the text.
 
-Not for ids of a model (`encoder.py`): this is for showing and for explaining. A subword tokenizer
-shows its tokens; what reads words, in order or as a bag of n-grams, shows the words. Places are
-in the text as it was given, in characters, whatever lower case does to its length.
+A subword tokenizer shows its tokens; what reads words, in order or as a bag of n-grams, shows the words.
+Places are in the text as it was given, in characters, whatever lower case does to its length.
 """
 
 import unicodedata

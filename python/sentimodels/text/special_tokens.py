@@ -1,7 +1,7 @@
 """Which tokens of a tokenizer end a document, begin a row, and stand for what is masked.
 
-Each is known by the names that tokenizers give it; what is missing is added at the end of the vocabulary,
-so ids that exist keep their meaning. Not for how rows use them (`tasks/next_token.py`, `tasks/masked.py`).
+Each is known by the names that tokenizers give it; what is missing is added at the end of the vocabulary, so
+ids that exist keep their meaning.
 """
 
 from collections.abc import Mapping

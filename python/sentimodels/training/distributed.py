@@ -1,8 +1,7 @@
 """`Distributed`: which of how many processes this is, on which device, and what they tell each other.
 
-Not for cutting a model into parts: each process holds all of it. Batches, gradients, the average of
-the weights, logging and writing ask here; a process alone gets back what it gave, at no cost.
-Gradients are added over processes; the trainer divides them by the terms of all. torch's
+Batches, gradients, the average of the weights, logging and writing ask here; a process alone gets back what
+it gave, at no cost. Gradients are added over processes; the trainer divides them by the terms of all. torch's
 `DistributedDataParallel` is not used: it takes means over processes, however few terms one has, needs each
 loss to go through its own `forward`, and cannot add sparse gradients with NCCL.
 """

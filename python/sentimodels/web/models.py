@@ -1,7 +1,6 @@
 """Runs as the page shows them: a classifier, an ensemble, a language model.
 
-Not for routes (`routes.py`). Each says in `about` which of them it answers. Nothing here changes
-a model, so threads share them.
+Each says in `about` which of them it answers. Nothing here changes a model, so threads share them.
 """
 
 from collections.abc import Iterator, Sequence

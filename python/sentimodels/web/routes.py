@@ -1,7 +1,6 @@
 """Routes of runs: predict, predict batch, effects, generate.
 
-Not for what a model answers (`models.py`), nor for limits and tokens (`sentitok.web`). A text that
-is written streams as one JSON object a line; it ends when nobody reads any more.
+A text that is written streams as one JSON object a line; it ends when nobody reads any more.
 """
 
 import asyncio

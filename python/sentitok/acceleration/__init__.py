@@ -1,8 +1,8 @@
 """`accelerate`: a fast tokenizer of transformers that runs here, and stays the object it is.
 
 The object gets a class between its own and transformers': what that answers is asked of a
-`sentitok.Tokenizer` made from the same file, or else of transformers as before. Everything that
-is saved, pickled or set is transformers' own. Not for slow tokenizers, which run no file.
+`sentitok.Tokenizer` made from the same file, or else of transformers as before. Everything that is saved,
+pickled or set is transformers' own.
 
 Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`, and transformers
 4, `tokenization_utils_fast.py`.

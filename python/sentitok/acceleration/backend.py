@@ -1,8 +1,7 @@
 """`Running`: what runs in the place of a backend of tokenizers, and whether it still may.
 
-Callers can change a backend. So it is checked again (`seal`) when it was handed
-out since the last call, and at each call while somebody else holds it; else nothing could have
-changed it, which two comparisons say. Not for parts of a backend that were taken out before.
+Callers can change a backend. So it is checked again (`seal`) when it was handed out since the last call, and
+at each call while somebody else holds it; else nothing could have changed it, which two comparisons say.
 """
 
 import copyreg

@@ -1,7 +1,6 @@
 """What transformers 4 does otherwise than 5, as far as `accelerate` has to know.
 
-In 4, `_batch_encode_plus` takes the rows of a batch and `_encode_plus` one row; in 5 the second
-takes both. Not for what a call means, which is the same in both.
+In 4, `_batch_encode_plus` takes the rows of a batch and `_encode_plus` one row; in 5 the second takes both.
 
 Source: transformers 4.57, `tokenization_utils_fast.py` and `tokenization_utils_base.py`.
 """

@@ -1,8 +1,7 @@
 """Chats to ids: `Tokenizer.apply_chat_template`.
 
-A template writes the messages as one text, special tokens included; jinja2 runs it, in its
-sandbox. What a message holds stays text: a special token that it spells, or begins, is none.
-Not for generation, nor for reading a model's answer.
+A template writes the messages as one text, special tokens included; jinja2 runs it, in its sandbox. What a
+message holds stays text: a special token that it spells, or begins, is none.
 
 Source of what templates may use: transformers 5, `utils/chat_template_utils.py`.
 """

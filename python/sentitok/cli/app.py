@@ -1,7 +1,7 @@
 """The commands of `sentitok`, put together.
 
-Not for what runs them (`process.py`). The libraries for numbers and tables are imported
-by the command that needs them, so that `sentitok train-bpe` starts at once.
+The libraries for numbers and tables are imported by the command that needs them, so that `sentitok train-bpe`
+starts at once.
 """
 
 import typer

@@ -1,10 +1,8 @@
 """`Command`: what every subcommand shares: exit codes, error lines, quick parsing.
 
-Not for what a command prints (`output.py`).
-Exit codes: 0 done; 1 it ran and the answer is no, or the work failed; 2 wrong
-call, file or configuration; 130 Ctrl-C. Each error is handled here and nowhere
-else, as one line on stderr; `--traceback` shows where it came from. What ends the
-process as a whole (SIGTERM, closed streams) is in `process.py`.
+Exit codes: 0 done; 1 it ran and the answer is no, or the work failed; 2 wrong call, file or configuration;
+130 Ctrl-C. Each error is handled here and nowhere else, as one line on stderr; `--traceback` shows where it
+came from. What ends the process as a whole (SIGTERM, closed streams) is in `process.py`.
 """
 
 import contextlib

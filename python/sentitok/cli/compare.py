@@ -1,7 +1,4 @@
-"""`sentitok compare`: do two tokenizers give the same ids, and where do they first differ?
-
-Not for comparing (`sentitok.differences`), nor for how good the ids are (`sentitok eval`).
-"""
+"""`sentitok compare`: do two tokenizers give the same ids, and where do they first differ?"""
 
 import json
 from pathlib import Path

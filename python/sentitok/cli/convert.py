@@ -1,7 +1,4 @@
-"""`sentitok convert`: a tokenizer in another format, and whether it still gives the same ids.
-
-Not for the formats, which are the extension's, nor for comparing (`sentitok.differences`).
-"""
+"""`sentitok convert`: a tokenizer in another format, and whether it still gives the same ids."""
 
 import shlex
 from pathlib import Path

@@ -1,7 +1,7 @@
 """`sentitok doctor` and `sentitok prune`: useless tokens, and a vocabulary without them.
 
-Not for judging quality (`sentitok eval`). Which tokens are unreachable follows from
-the tokenizer alone (`Tokenizer.doctor`); what a text does not use, from the text.
+Which tokens are unreachable follows from the tokenizer alone (`Tokenizer.doctor`); what a text does not use,
+from the text.
 """
 
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""`sentitok eval`: what tokenizers make of a text, side by side.
-
-Not for measuring: `sentitok.evaluate` does that.
-"""
+"""`sentitok eval`: what tokenizers make of a text, side by side."""
 
 import math
 from importlib.util import find_spec

@@ -1,6 +1,6 @@
 """Tokenizers that a command names by their files, and the options for what some files do not hold.
 
-What a file is follows from how it begins. Not for the option `--tokenizer FILE` (`encode.py`).
+What a file is follows from how it begins.
 """
 
 import re

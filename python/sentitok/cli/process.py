@@ -1,8 +1,6 @@
 """What a command owes the process it runs in: its streams and its end.
 
-Not for what a command prints (`output.py`), for its errors (`command.py`) nor for
-what signals do (`signals.py`). A stream that is closed, full or not UTF-8 is no
-reason for a traceback.
+A stream that is closed, full or not UTF-8 is no reason for a traceback.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """`sentitok serve`: tokenizers on a page, side by side.
 
-Not for the page (`sentitok.web`). What `senti serve` has in common with it is here: options, the
-extra that is needed, and what is said before the server runs.
+What `senti serve` has in common with it is here: options, the extra that is needed, and what is said before
+the server runs.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""What the three `train-*` commands share: options, checks, the run and its summary.
-
-Not for training itself, which is one call into the extension; the commands are
-in `train_bpe`, `train_wordpiece` and `train_unigram`.
-"""
+"""What the three `train-*` commands share: options, checks, the run and its summary."""
 
 import errno
 import json

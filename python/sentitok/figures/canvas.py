@@ -1,8 +1,7 @@
 """What every figure looks like, and how it becomes a file.
 
-Not for what a figure shows (`tokenizers.py`, and `sentimodels.plots`). matplotlib without a display and
-without pyplot: nothing global, no window. Colours are those of Okabe and Ito 2008, told apart by
-colour-blind eyes; line styles, markers and hatches say the same again, for print in grey.
+matplotlib without a display and without pyplot: nothing global, no window. Colours are those of Okabe and Ito
+2008, told apart by colour-blind eyes; line styles, markers and hatches say the same again, for print in grey.
 """
 
 from collections.abc import Sequence

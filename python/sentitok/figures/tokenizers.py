@@ -1,6 +1,5 @@
 """What tokenizers make of a text, drawn: by script, by size, by how often each token comes.
 
-Not for measures in one number (`sentitok.evaluate`), whose passes over the text are counted here as well.
 A token counts for the script of its characters, each by its share; anything but a letter (space, digit,
 punctuation) belongs to the next letter, as a space belongs to the word behind it.
 """

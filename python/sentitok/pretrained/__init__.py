@@ -1,8 +1,6 @@
 """Folders of models: tokenizer.json with the files beside it, read and written.
 
-Behind `Tokenizer.from_pretrained`, `save_pretrained`, `to_transformers` and `settings`. Not for the
-formats of tokenizer files, which `Tokenizer.from_file` reads: what a folder adds to those is what
-special tokens are for, tokens that only its settings name, and chat templates.
+Behind `Tokenizer.from_pretrained`, `save_pretrained`, `to_transformers` and `settings`.
 
 Source of the files: transformers 5, `tokenization_utils_base.py`.
 """

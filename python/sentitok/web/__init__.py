@@ -1,8 +1,7 @@
 """The page: a text box, tokens beside it, and the JSON that the page asks for.
 
-Not for what a model answers: here are only tokens. What answers more, such as the runs of
-`sentimodels`, brings models and routes of its own. The extra `web` installs what it needs
-(Starlette and uvicorn); the command line decides when anything listens.
+What answers more, such as the runs of `sentimodels`, brings models and routes of its own. The extra `web`
+installs what it needs (Starlette and uvicorn); the command line decides when anything listens.
 """
 
 from .app import create_app

@@ -1,6 +1,6 @@
 """`Model`: what the page shows side by side; here tokenizers.
 
-Not for routes (`app.py`). A classifier or a language model is a `Model` that answers more.
+A classifier or a language model is a `Model` that answers more.
 """
 
 from collections.abc import Sequence

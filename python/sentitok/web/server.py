@@ -1,7 +1,7 @@
 """`bind` and `serve`: where the page is found, until somebody stops it.
 
-Not for what is answered (`app.py`). The only file of `sentitok` that opens a socket, and only to
-be asked; it calls nobody. A signal ends it gently: no new requests, those begun are answered.
+The only file of `sentitok` that opens a socket, and only to be asked; it calls nobody. A signal ends it
+gently: no new requests, those begun are answered.
 """
 
 import contextlib

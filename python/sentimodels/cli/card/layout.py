@@ -1,7 +1,7 @@
 """What cards of all kinds are laid out with: front matter, tables, and the sections that all have.
 
-Not for what one kind alone says. The front matter is what the Hugging Face Hub reads: some lines, for which
-huggingface_hub would bring a client for the network.
+The front matter is what the Hugging Face Hub reads: some lines, for which huggingface_hub would bring a
+client for the network.
 """
 
 import json

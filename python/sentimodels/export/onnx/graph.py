@@ -1,10 +1,9 @@
 """`portable`: a classifier as a module that ONNX can hold, for any number of texts and tokens.
 
-A copy: embeddings with their character n-grams added up once for all known tokens, recurrent cells as
-ONNX's own operators, and what asks a tensor for its `len`, which an exporter takes for a constant, in
-other words. Refused by name: what learns no states (bags), what cuts a text by its length
-(mamba, causal linear attention), what averages windows, models of transformers. Not for files
-(`folder.py`).
+A copy: embeddings with their character n-grams added up once for all known tokens, recurrent cells as ONNX's
+own operators, and what asks a tensor for its `len`, which an exporter takes for a constant, in other words.
+Refused by name: what learns no states (bags), what cuts a text by its length (mamba, causal linear
+attention), what averages windows, models of transformers.
 """
 
 import copy

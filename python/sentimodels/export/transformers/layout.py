@@ -1,7 +1,4 @@
-"""`Layout`: what is to be known of one kind of model of transformers.
-
-Not for files (`folder.py`).
-"""
+"""`Layout`: what is to be known of one kind of model of transformers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

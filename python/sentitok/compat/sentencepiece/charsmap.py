@@ -1,7 +1,6 @@
 """Custom rules, compiled as a `.model` holds them, and read again.
 
-Not for the rules that have a name: `sentitok.Normalizer.sentencepiece` has those. A file's rules are
-checked by the extension when it reads them; here they are written, and listed.
+A file's rules are checked by the extension when it reads them; here they are written, and listed.
 
 Source: the layout of google/sentencepiece's `precompiled_charsmap`, a double array of Darts-clone: a unit
 holds its byte, whether a value stands behind it, and how to come to its children; Aoe 1989.

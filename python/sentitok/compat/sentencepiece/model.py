@@ -1,7 +1,4 @@
-"""`Model`: a file that is read, and what SentencePiece's methods say of its pieces.
-
-Not for text: `processor` encodes and decodes.
-"""
+"""`Model`: a file that is read, and what SentencePiece's methods say of its pieces."""
 
 import os
 from collections.abc import Callable

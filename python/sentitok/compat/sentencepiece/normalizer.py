@@ -1,7 +1,4 @@
-"""`SentencePieceNormalizer`: what SentencePiece makes of a text, without a model.
-
-Not for training by a rule that has a name: the trainer's `normalization_rule_name` says it.
-"""
+"""`SentencePieceNormalizer`: what SentencePiece makes of a text, without a model."""
 
 import os
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """`Places`: a text as a model sees it, and where each byte of that comes from.
 
 A model whose only pieces are bytes has its text's normalized bytes as tokens, and the places of its tokens
-are what is asked for. Not for ids: `processor` has those.
+are what is asked for.
 
 Source of what places mean: google/sentencepiece 0.2.3, `src/normalizer.cc`.
 """

@@ -1,7 +1,5 @@
 """Fields of protocol buffers, read and written: what SentencePiece's messages are made of.
 
-Not for whole models: `sentitok.SentencePieceModel` reads those, `Tokenizer.to_sentencepiece` writes them.
-
 Source: the encoding of protocol buffers, https://protobuf.dev/programming-guides/encoding.
 """
 

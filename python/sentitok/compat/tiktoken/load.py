@@ -1,7 +1,6 @@
 """Files of ranks as dicts: `tiktoken.load.load_tiktoken_bpe(path)`, for an `Encoding` built by hand.
 
-Not for encodings that have a name (`get_encoding`), nor for a tokenizer of a file
-(`sentitok.Tokenizer.from_tiktoken`). Nothing is fetched.
+Nothing is fetched.
 
 Source of what the calls mean: openai/tiktoken 0.14, `tiktoken/load.py`.
 """

@@ -1,7 +1,5 @@
 """`written`: the JSON of a stage or a tokenizer as tokenizers prints it: `Strip(strip_left=True, ...)`.
 
-Not for reading back.
-
 Source of the notation: what tokenizers 0.23 prints.
 """
 

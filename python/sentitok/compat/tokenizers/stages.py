@@ -1,7 +1,6 @@
 """`Stage`: a part of a tokenizer.json that is an object in Python, with the fields of its JSON.
 
-Not for what a stage does: sentitok builds that from the JSON, when it is first used. A stage may
-be changed after it was given to a tokenizer, which notices by `changes()`.
+A stage may be changed after it was given to a tokenizer, which notices by `changes()`.
 """
 
 import json

@@ -1,7 +1,5 @@
 """`NormalizedString` and `PreTokenizedString`: what stages that are written in Python change and split.
 
-Not for tokenizers: see `custom`.
-
 Source of what the calls mean: tokenizers 0.23.
 """
 

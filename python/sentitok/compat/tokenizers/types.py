@@ -1,7 +1,5 @@
 """Types for annotations: what may be encoded, by the names that tokenizers has for it.
 
-Not for checks: `inputs` says what is taken.
-
 Source: tokenizers 0.23, `bindings/python/py_src/tokenizers/__init__.pyi`.
 """
 
