@@ -1,9 +1,10 @@
 """`gpt`: a transformer of the decoder's make: RMSNorm, SwiGLU, no biases.
 
 As a classifier it is two-way, since it may read the whole text at once; as a language model it is `causal`,
-which `senti pretrain` sets. Norms, activation, order and positions by option (LayerNorm, ReLU², GELU, SiLU, pre-norm,
-rotary). Post-norm and learned positions, as in the first GPT (Radford et al. 2018), are what does best from
-scratch on short texts; deeper stacks and long texts want `norm_order = "pre"` and `positions = "rotary"`.
+which `senti pretrain` sets. Norms, activation, order and positions by option (LayerNorm, ReLU², GELU, SiLU,
+pre-norm, rotary). Post-norm and learned positions, as in the first GPT (Radford et al. 2018), are what does
+best from scratch on short texts; deeper stacks and long texts want `norm_order = "pre"` and `positions =
+"rotary"`.
 """
 
 from typing import Literal
