@@ -66,12 +66,6 @@ def train(
         ),
     ] = None,
     dry_run: DryRun = False,
-    fail_on_leak: Annotated[
-        bool, typer.Option("--fail-on-leak", hidden=True, help="The same as --leaks fail.")
-    ] = False,
-    drop_leaks: Annotated[
-        bool, typer.Option("--drop-leaks", hidden=True, help="The same as --leaks drop.")
-    ] = False,
     force: ForceRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -84,7 +78,6 @@ def train(
     validation macro-F1 is kept. Ctrl-C saves the run; senti train --resume DIR continues it.
     """
     output = output_of_first("senti.train/1", as_json=as_json, quiet=quiet)
-    given["data__leaks"] = _leaks(given["data__leaks"], fail_on_leak, drop_leaks)
     if resume is not None:
         baseline = given.pop("train__baseline")
         refuse_others(data, config, set_, out, "--force" * force, tree_of(given))
@@ -110,18 +103,6 @@ def train(
         run(output, "train", folder, resolved, summary, force=force, tables=tables)
     else:
         _run_seeds(output, folder, resolved, seeds, tables, force)
-
-
-def _leaks(given: str | None, fail: bool, drop: bool) -> str | None:
-    """Returns what `--leaks` and its two other names ask for.
-
-    Raises:
-        UsageError: if they ask for several things.
-    """
-    asked = {given, "fail" if fail else None, "drop" if drop else None} - {None}
-    if len(asked) > 1:
-        raise UsageError("--leaks, --fail-on-leak and --drop-leaks exclude each other; give one of them")
-    return asked.pop() if asked else None
 
 
 def settled(
