@@ -113,6 +113,14 @@ def _no_comparison() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_synced() -> Iterator[None]:
+    """Files of tests need not outlive the machine: a run syncs 30 times, for milliseconds each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     random.seed(20261121)

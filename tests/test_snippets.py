@@ -45,7 +45,7 @@ RUN_BY = {
 }
 # Blocks that are no examples, or that take too long.
 NOT_RUN = {
-    "CONTRIBUTING.md": "sets up, builds, measures and fuzzes for minutes; its targets are looked up below",
+    "CONTRIBUTING.md": "sets up, builds, measures and fuzzes for minutes",
     "docs/negative-results.md": "a pattern of commands that old commits knew",
     "docs/reference.md": "signatures, which test_reference.py compares with the stubs",
 }
@@ -86,26 +86,6 @@ def test_the_test_knows_the_page(key: str, test: str) -> None:
     if test == "test_docs.py":  # it reads the names of its pages from there
         text = (TESTS / "pages.py").read_text("utf-8")
     assert Path(key.partition("#")[0]).stem in text
-
-
-def test_what_contributing_shows_is_there() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    targets = re.findall(r"^make (\w+) ", text, re.M)
-    assert len(targets) > 5
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    for target in targets:
-        assert re.search(rf"^{target}:", makefile, re.M), target
-    named = [name for line in re.findall(r"^cargo .*fuzz run.*$", text, re.M) for name in _fuzz_targets(line)]
-    assert len(named) > 3
-    for name in named:
-        assert (ROOT / "fuzz" / "fuzz_targets" / f"{name}.rs").is_file(), name
-
-
-def _fuzz_targets(line: str) -> list[str]:
-    """`cargo fuzz run encode -- -max_total_time=120   # or model_file` -> encode, model_file."""
-    command, _, comment = line.partition("#")
-    first = command.partition(" -- ")[0].split()[-1]
-    return [first, *re.findall(r"\w+", comment.partition("or ")[2])]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the commands are lines for a POSIX shell")

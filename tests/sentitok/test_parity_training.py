@@ -81,7 +81,7 @@ CORPORA = [
 
 
 #: Characters of a text by default; the whole texts are a larger run of the same.
-SOME = 200_000
+SOME = 120_000
 
 
 def documents_of(name: str, step: int = 1) -> str:
