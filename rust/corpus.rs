@@ -1,12 +1,10 @@
-//! Documents from files and iterables, in blocks.
+//! Reads documents from files and iterables, in blocks.
 //!
-//! A [`Source`] is shared by worker threads behind a lock: a worker refills
-//! its [`Block`] under the lock (bytes only, no parsing of lines or JSON),
-//! lets go, and turns the bytes into [`Document`]s by itself. So one large
-//! file keeps all threads busy, and memory is one block per worker, whatever
-//! the size of the corpus.
-//!
-//! Not a place for splitting or counting: see [`crate::corpus::word_counts`].
+//! Worker threads share a [`Source`] behind a lock. A worker fills its [`Block`] under the lock
+//! (bytes only, without parsing lines or JSON), releases the lock, and parses the bytes into
+//! [`Document`]s alone. So a single large file keeps all threads busy, and each worker holds one
+//! block in memory, whatever the size of the corpus. Splitting and counting are in
+//! [`crate::corpus::word_counts`].
 
 mod block;
 mod compression;
@@ -35,44 +33,44 @@ pub use shard::Shard;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
-/// About how many bytes a block holds: large enough to make the lock cheap,
-/// small enough to answer a request to stop at once and to stay in the cache.
+/// The approximate size of a block in bytes: large enough that locking is cheap, small enough to
+/// stop promptly and to stay in the cache.
 pub const BLOCK_BYTES: usize = 1 << 20;
 
-/// The longest line, row or piped document read when no limit is named: what a
-/// file without line ends could otherwise make us hold.
+/// The default limit for the length of a line, row or piped document. It bounds memory for a file
+/// without line ends.
 pub const MAX_LINE_BYTES: usize = 1 << 28;
 
-/// The end of a message on a line, row or document that is too long.
+/// The end of the message for a line, row or document that is too long.
 fn too_long(what: &str, limit: usize) -> String {
     format!(
         "the {what} is longer than {limit} bytes, the most that is held at once; divide it, check the format, or raise `max_line_bytes`"
     )
 }
 
-/// Something that gives documents, block by block.
+/// A source of documents, read block by block.
 pub trait Source: Send {
-    /// Fills `block` with what comes next; `false` when nothing is left.
+    /// Fills `block` with the next documents; returns `false` if none are left.
     ///
     /// # Errors
-    /// What reading can meet: [`Error::Io`], [`Error::Record`],
+    /// Errors of reading: [`Error::Io`], [`Error::Record`],
     /// [`Error::InvalidText`], and [`Error::Cancelled`] once the meter is stopped.
     fn fill(&mut self, block: &mut Block) -> Result<bool>;
 
-    /// How far reading has come; valid while another thread reads.
+    /// The progress of reading; may be used while another thread reads.
     fn meter(&self) -> Arc<Meter>;
 
-    /// How many files or iterables there are.
+    /// The number of files or iterables.
     fn n_sources(&self) -> usize {
         1
     }
 
-    /// Allows documents longer than a block to be given in parts, cut where
-    /// the pieces of `pipeline` are proven to stay the same.
+    /// Allows the source to return documents longer than a block in parts, cut only where that
+    /// provably does not change the pieces of `pipeline`.
     fn cut_for(&mut self, _pipeline: &Pipeline) {}
 }
 
-/// How far a source has come, and whether it should stop.
+/// The progress of a source, and a flag that asks it to stop.
 #[derive(Debug, Default)]
 pub struct Meter {
     done: AtomicU64,
@@ -81,27 +79,27 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter over `total` units; 0 when unknown.
+    /// A meter for `total` bytes; 0 if unknown.
     pub fn new(total: u64) -> Self {
         Self { total: AtomicU64::new(total), ..Self::default() }
     }
 
-    /// Bytes read, as they lie on disk (compressed bytes for a compressed file).
+    /// Bytes read, as stored on disk (compressed bytes for a compressed file).
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Bytes in all, 0 when unknown.
+    /// Total bytes; 0 if unknown.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Adds to what is done.
+    /// Adds to the bytes read.
     pub fn advance(&self, by: usize) {
         self.done.fetch_add(by as u64, Ordering::Relaxed);
     }
 
-    /// Asks the source, and whoever waits in it, to stop.
+    /// Asks the source, and threads that wait for it, to stop.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -111,26 +109,26 @@ impl Meter {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// [`Error::Cancelled`] once stopped.
+    /// Checks that the source should not stop.
     ///
     /// # Errors
-    /// As said.
+    /// [`Error::Cancelled`] after [`Meter::stop`].
     pub fn check(&self) -> Result<()> {
         if self.is_stopped() { Err(Error::Cancelled) } else { Ok(()) }
     }
 }
 
-/// What happens to bytes that are not UTF-8.
+/// How to treat bytes that are not UTF-8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InvalidUtf8 {
-    /// They are an error with file, offset and line.
+    /// Report an error with file, offset and line.
     #[default]
     Error,
-    /// Each maximal invalid part becomes U+FFFD, as in
-    /// [`String::from_utf8_lossy`], and is counted.
+    /// Replace each maximal invalid part by U+FFFD, as [`String::from_utf8_lossy`] does, and count
+    /// them.
     Replace,
-    /// They stay: the valid stretches between are split as documents of their
-    /// own, and each longest run of invalid bytes is one piece.
+    /// Keep them. The valid stretches between are split as separate documents, and each maximal run
+    /// of invalid bytes is one piece.
     Bytes,
 }
 

@@ -1,9 +1,9 @@
-//! Corpora as token ids on disk, for training models.
+//! Writes corpora as token ids to disk, for training models.
 //!
-//! Documents are encoded in order by all threads and written as they come, so
-//! memory does not grow with the corpus. Files appear whole: a killed run goes
-//! on after its last finished shard and ends with the same bytes. Shard borders
-//! follow from documents and tokens alone, never from threads or blocks.
+//! All threads encode, and documents are written in order as they are ready, so memory does not
+//! grow with the corpus. Files appear whole: a killed run resumes after its last finished shard and
+//! ends with the same bytes. Boundaries of shards depend only on documents and tokens, not on
+//! threads or blocks.
 //!
 //! Readers: `sentitok.datasets` (Python), numpy.memmap, nanoGPT, Megatron.
 
@@ -25,30 +25,30 @@ use crate::progress::{Progress, Stage};
 use crate::tokenizer::{EncodeOptions, Tokenizer};
 use crate::vocab::TokenId;
 
-/// About how many bytes of text are encoded at once: enough to keep the
-/// threads busy, little enough to answer a request to stop.
+/// About how many bytes of text are encoded at once: enough for all threads, few enough to stop
+/// promptly.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Documents encoded at once, however short.
+/// The maximum number of documents encoded at once.
 const BATCH_DOCUMENTS: usize = 1 << 16;
 
-/// What files are written.
+/// The file layout of a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// `shard-00000.bin` with little-endian ids and `shard-00000.idx.npy` with
-    /// the end of each document.
+    /// `shard-00000.bin` with little-endian ids, and `shard-00000.idx.npy` with the end of each
+    /// document.
     #[default]
     Sentitok,
     /// One `tokens.bin` of uint16, as nanoGPT reads it.
     NanoGpt,
     /// `shard-00000.bin` and `shard-00000.idx` of Megatron-LM.
     Megatron,
-    /// `shard-00000.txt`: a document a line, ids in decimal.
+    /// `shard-00000.txt`: one document per line, ids in decimal.
     Text,
 }
 
 impl Layout {
-    /// The layouts by name.
+    /// The layouts with their names.
     pub const NAMES: [(&'static str, Self); 4] = [
         ("sentitok", Self::Sentitok),
         ("nanogpt", Self::NanoGpt),
@@ -76,27 +76,27 @@ impl FromStr for Layout {
     }
 }
 
-/// How a corpus becomes files.
+/// How a corpus is written to files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DatasetOptions<'a> {
-    /// What files are written.
+    /// The file layout.
     pub layout: Layout,
-    /// Put after each document; nanoGPT needs one.
+    /// The id written after each document; nanoGPT needs one.
     pub separator: Option<TokenId>,
-    /// The most tokens of a shard; a longer document is a shard of its own. For
-    /// nanoGPT's one file, how often a place to resume from is kept.
+    /// The maximum number of tokens in a shard; a longer document is a shard alone. For nanoGPT's
+    /// single file, how often a point to resume from is recorded.
     pub shard_tokens: u64,
-    /// Whether to continue what lies in the directory.
+    /// Whether to resume the dataset in the directory.
     pub resume: bool,
     /// How texts are encoded.
     pub encode: EncodeOptions<'a>,
-    /// What the corpus is, so that a run continues only with the same.
+    /// The sources of the corpus. A run only resumes with the same sources.
     pub sources: Vec<SourceFile>,
 }
 
 impl DatasetOptions<'_> {
-    /// A shard of 2^27 tokens has 256 or 512 MiB.
+    /// 2^27 tokens, which are 256 or 512 MiB.
     pub const SHARD_TOKENS: u64 = 1 << 27;
 }
 
@@ -113,15 +113,15 @@ impl Default for DatasetOptions<'_> {
     }
 }
 
-/// What [`encode_files`] did.
+/// The result of [`encode_files`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Summary {
-    /// What lies in the directory now.
+    /// The manifest of the directory.
     pub manifest: Manifest,
-    /// What reading met; zeros if everything was there already.
+    /// Counts of what was read; all 0 if the dataset was complete.
     pub tally: Tally,
-    /// Documents that were there already.
+    /// The number of documents from earlier runs.
     pub resumed_documents: u64,
 }
 
@@ -142,10 +142,9 @@ pub struct Summary {
 /// ```
 ///
 /// # Errors
-/// What reading and encoding can meet; [`Error::Io`];
-/// [`Error::NotRepresentable`] when ids do not fit the layout;
-/// [`Error::Option`] when the directory holds another dataset and `resume` is
-/// set; [`Error::Cancelled`].
+/// Errors of reading and encoding; [`Error::Io`]; [`Error::NotRepresentable`] if ids do not fit the
+/// layout; [`Error::Option`] if `resume` is set and the directory contains a different dataset;
+/// [`Error::Cancelled`].
 pub fn encode_files(
     source: &mut dyn Source,
     tokenizer: &Tokenizer,
@@ -164,8 +163,8 @@ pub fn encode_files(
     let mut tick = || progress.tick(Stage::Encode, meter.done(), meter.total());
     let shared = Mutex::new(&mut reader);
     let next = || shared.lock().unwrap_or_else(PoisonError::into_inner).next();
-    // One batch is read, unpacked and parsed while the one before it is encoded.
-    // Reading may wait for a pipe; a caller that asks to stop should not.
+    // While one batch is encoded, the next one is read, decompressed and parsed by a thread,
+    // because reading may wait for a pipe, and a request to stop must not.
     let (sender, batches) = mpsc::sync_channel(1);
     std::thread::scope(|scope| {
         let ahead = parallel::spawn(scope, move || {
@@ -194,7 +193,7 @@ pub fn encode_files(
                 break encoded;
             }
         };
-        // The reader may wait for a full channel, or for a pipe.
+        // The reader may be waiting for room in the channel, or for a pipe.
         drop(batches);
         if result.is_err() {
             meter.stop();
@@ -206,14 +205,14 @@ pub fn encode_files(
     Ok(Summary { manifest: writer.finish()?, tally, resumed_documents })
 }
 
-/// Documents, one after the other.
+/// Documents in order.
 #[derive(Default)]
 struct Batch {
     data: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// Takes documents out of a source, without those that are done.
+/// Reads documents from a source and skips those of earlier runs.
 struct Reader<'a> {
     source: &'a mut dyn Source,
     block: Block,
@@ -255,7 +254,7 @@ fn encode_batch(
         starts.zip(&batch.ends).map(|(start, &end)| &batch.data[start..end]).collect();
     let options = EncodeOptions { spans: false, ..*options };
     if tokenizer.model().dropout().is_some() {
-        // The seed goes by the document, not by its place in a batch.
+        // The seed depends on the document, not on its index in a batch.
         for document in documents {
             let seed = options.seed.wrapping_add(writer.documents().wrapping_mul(0xA076_1D64_78BD_642F));
             writer.push(&tokenizer.encode(document, EncodeOptions { seed, ..options })?.ids)?;
@@ -263,7 +262,7 @@ fn encode_batch(
         }
         return Ok(());
     }
-    // The units of a batch are not those of the whole; only that there is progress is taken over.
+    // The units of a batch are not those of the whole, so only the request to stop is passed on.
     let mut report = |_: Stage, _: u64, _: u64| tick().is_ok();
     let encoded = tokenizer.encode_batch_reporting(&documents, options, &mut Progress::new(&mut report))?;
     tick()?;

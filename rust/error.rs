@@ -1,7 +1,7 @@
-//! The one error type of the crate.
+//! The error type of the crate.
 //!
-//! A variant carries the data; its message gives the value, the limit and the
-//! remedy. The Python names of the variants are in `py/error.rs`.
+//! A variant carries the data; its message states the value, the limit and the remedy.
+//! `py/error.rs` maps variants to Python exceptions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong, each with the values that explain it.
+/// Everything that can go wrong, with the values that explain it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,15 +18,15 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The corpus holds no piece to train on.
+    /// The corpus contains no piece to train on.
     EmptyCorpus {
         /// How many sources were read.
         sources: usize,
     },
-    /// Bytes of a source are not text in the encoding expected.
+    /// Bytes of a source are not text in the expected encoding.
     InvalidText {
         /// File name, or a name such as `<iterable>`.
         source_name: String,
@@ -50,19 +50,19 @@ pub enum Error {
     },
     /// The requested vocabulary cannot hold what must be in it.
     VocabSize {
-        /// What was asked for.
+        /// The requested size.
         requested: u64,
-        /// The smallest size possible.
+        /// The smallest possible size.
         minimum: u64,
     },
-    /// There is not enough memory for what was asked for.
+    /// There is not enough memory.
     Memory {
-        /// How many values.
+        /// The number of values.
         n: usize,
-        /// The bytes of each.
+        /// The size of each in bytes.
         size: usize,
     },
-    /// An option has a value it cannot have.
+    /// An option has an invalid value.
     Option {
         /// Name of the option.
         option: &'static str,
@@ -78,7 +78,7 @@ pub enum Error {
         /// What is wrong and what to do.
         reason: String,
     },
-    /// A count would pass 2^64 - 1.
+    /// A count would exceed 2^64 - 1.
     CountOverflow {
         /// What was counted.
         what: String,
@@ -90,7 +90,7 @@ pub enum Error {
         /// JSON of the second pipeline.
         right: String,
     },
-    /// A file is not what it should be.
+    /// A file has invalid contents.
     Format {
         /// File name or format, with a path inside such as `$.model.vocab`.
         what: String,
@@ -103,10 +103,10 @@ pub enum Error {
         what: String,
         /// The version found.
         found: String,
-        /// The versions read.
+        /// The versions that can be read.
         supported: String,
     },
-    /// The tokenizer cannot be written in the format asked for.
+    /// The tokenizer cannot be written in the requested format.
     NotRepresentable {
         /// Name of the format.
         format: &'static str,
@@ -119,14 +119,14 @@ pub enum Error {
     UnknownId {
         /// The id.
         id: u64,
-        /// The greatest id there is.
+        /// The greatest id.
         max: u32,
     },
-    /// Ids cannot be decoded as asked.
+    /// Ids cannot be decoded as requested.
     Decode(String),
     /// The caller asked to stop (Ctrl-C, or a progress callback).
     Cancelled,
-    /// Our own bug; please report it.
+    /// A bug of this crate; please report it.
     Internal(String),
 }
 
@@ -154,7 +154,12 @@ impl fmt::Display for Error {
                  replace or bytes to continue"
             ),
             Self::Record { source_name, line, offset, reason } => {
-                write!(f, "{}, line {line} (byte {offset}): {}", cut(source_name, TOLD), cut(reason, TOLD))
+                write!(
+                    f,
+                    "{}, line {line} (byte {offset}): {}",
+                    cut(source_name, MAX_MESSAGE),
+                    cut(reason, MAX_MESSAGE)
+                )
             }
             Self::VocabSize { requested, minimum } => write!(
                 f,
@@ -168,33 +173,35 @@ impl fmt::Display for Error {
                 *n as f64 * *size as f64 / 1e6
             ),
             Self::Option { option, value, reason } => {
-                write!(f, "{option} = {}: {}", cut(value, SHOWN), cut(reason, TOLD))
+                write!(f, "{option} = {}: {}", cut(value, MAX_VALUE), cut(reason, MAX_MESSAGE))
             }
             Self::Pattern { pattern, reason } => {
-                write!(f, "pattern {:?}: {}", cut(pattern, SHOWN), cut(reason, TOLD))
+                write!(f, "pattern {:?}: {}", cut(pattern, MAX_VALUE), cut(reason, MAX_MESSAGE))
             }
             Self::CountOverflow { what } => write!(
                 f,
                 "the count of {} passes 2^64 - 1; train on a sample, or divide all counts by a constant",
-                cut(what, SHOWN)
+                cut(what, MAX_VALUE)
             ),
             Self::PipelineMismatch { left, right } => write!(
                 f,
                 "counts of different pipelines cannot be merged: {} and {}; count both with the same \
                  normalizer and pre-tokenizer",
-                cut(left, TOLD),
-                cut(right, TOLD)
+                cut(left, MAX_MESSAGE),
+                cut(right, MAX_MESSAGE)
             ),
-            Self::Format { what, reason } => write!(f, "{}: {}", cut(what, TOLD), cut(reason, TOLD)),
+            Self::Format { what, reason } => {
+                write!(f, "{}: {}", cut(what, MAX_MESSAGE), cut(reason, MAX_MESSAGE))
+            }
             Self::Version { what, found, supported } => write!(
                 f,
                 "{what} has version {}; this release reads {supported}; upgrade sentitok or write the file again",
-                cut(found, SHOWN)
+                cut(found, MAX_VALUE)
             ),
             Self::NotRepresentable { format, reason } => {
-                write!(f, "cannot be written as {format}: {}", cut(reason, TOLD))
+                write!(f, "cannot be written as {format}: {}", cut(reason, MAX_MESSAGE))
             }
-            Self::Encode(message) | Self::Decode(message) => f.write_str(&cut(message, TOLD)),
+            Self::Encode(message) | Self::Decode(message) => f.write_str(&cut(message, MAX_MESSAGE)),
             Self::UnknownId { id, max } => {
                 write!(f, "id {id} is not in the vocabulary (ids are 0 to {max})")
             }
@@ -206,25 +213,24 @@ impl fmt::Display for Error {
     }
 }
 
-/// Characters that are shown of a value.
-const SHOWN: usize = 200;
-/// Characters that are shown of what a message says.
-const TOLD: usize = 1200;
+/// The maximum length of a value in a message, in characters.
+const MAX_VALUE: usize = 200;
+/// The maximum length of a message, in characters.
+const MAX_MESSAGE: usize = 1200;
 
-/// A value as a message shows it, cut if it is long; for messages that are not an [`Error`].
+/// A value for a message that is not an [`Error`], shortened if it is long.
 #[cfg(feature = "python")]
 pub(crate) fn shown(value: &str) -> Cow<'_, str> {
-    cut(value, SHOWN)
+    cut(value, MAX_VALUE)
 }
 
-/// What a message says, cut if it is long.
+/// The text of a message, shortened if it is long.
 #[cfg(feature = "python")]
-pub(crate) fn told(text: &str) -> Cow<'_, str> {
-    cut(text, TOLD)
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    cut(text, MAX_MESSAGE)
 }
 
-/// A text of a message; of a long one the beginning, its length, and the end,
-/// where the remedy stands.
+/// Shortens a text to its beginning, its length, and its end, where the remedy usually is.
 fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let n = text.chars().count();
     if n <= most {
@@ -236,12 +242,12 @@ fn cut(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 impl Error {
-    /// Makes an [`Error::Io`] of a path and what the system said.
+    /// An [`Error::Io`] for a path and an error of the system.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }
 
-    /// Makes an [`Error::Format`] of a place and a reason.
+    /// An [`Error::Format`] for a position and a reason.
     pub fn format(what: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Format { what: what.into(), reason: reason.into() }
     }
@@ -252,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_short_whatever_they_show() {
+    fn messages_are_shortened() {
         let long = "é(".repeat(50_000);
         for error in [
             Error::Pattern { pattern: long.clone(), reason: long.clone() },
@@ -267,8 +273,8 @@ mod tests {
             let message = error.to_string();
             assert!(message.len() < 6000 && message.contains("100000 characters"), "{}", message.len());
         }
-        let told = Error::Encode(format!("{long}; pass less")).to_string();
-        assert!(told.ends_with("; pass less"), "{told}");
+        let message = Error::Encode(format!("{long}; pass less")).to_string();
+        assert!(message.ends_with("; pass less"), "{message}");
         assert_eq!(Error::format("a", "b").to_string(), "a: b");
     }
 }

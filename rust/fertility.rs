@@ -1,9 +1,10 @@
-//! `Fertility`: how many tokens touch each word of texts, summed; `DistinctWords`: the words that occur.
+//! `Fertility`: sums over the words of texts of how many tokens touch each; `DistinctWords`: the
+//! words that occur.
 //!
-//! A word is a longest run of characters that are not white space, as Unicode defines it; bytes that are
-//! not UTF-8 are part of words. A token touches the words with which it shares a byte. The measures that
-//! are made of the sums are in `python/sentitok/evaluate.py`. Source: Rust et al. 2021, "How Good is Your
-//! Tokenizer?".
+//! A word is a maximal run of characters that are not white space in Unicode; bytes that are not
+//! UTF-8 are part of words. A token touches the words with which it shares a byte.
+//! `python/sentitok/evaluate.py` computes the measures from these sums. Source: Rust et al. 2021,
+//! "How Good is Your Tokenizer?".
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use crate::pre_tokenizer::PreTokenizer;
 use crate::tokenizer::encoding::Span;
 use crate::tokenizer::{EncodeOptions, Input, Tokenizer};
 
-/// Bytes of distinct words that are encoded at a time, or a little more.
+/// Distinct words are encoded in batches of about this many bytes.
 const AT_ONCE: usize = 1 << 20;
 
 /// Sums over the words of texts, and how often each token occurs.
@@ -24,18 +25,18 @@ const AT_ONCE: usize = 1 << 20;
 pub struct Fertility {
     /// How often each id occurs.
     pub frequency: Vec<u64>,
-    /// Words.
+    /// The number of words.
     pub words: u64,
-    /// Tokens that touch a word, for each word.
+    /// The sum over all words of the tokens that touch them.
     pub tokens: u64,
-    /// Words that exactly one token touches.
+    /// The number of words that exactly one token touches.
     pub single: u64,
-    /// Words that two or more tokens touch.
+    /// The number of words that two or more tokens touch.
     pub continued: u64,
 }
 
 impl Fertility {
-    /// Sums of no text.
+    /// Sums over no text.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -43,7 +44,8 @@ impl Fertility {
         Ok(Self { frequency: memory::filled(tokenizer.vocab_size(), 0)?, ..Self::default() })
     }
 
-    /// Encodes texts without the template's tokens and adds their words; `distinct` takes the words, too.
+    /// Encodes texts without the special tokens of the template and adds their words, also to
+    /// `distinct`.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_batch`].
@@ -108,7 +110,7 @@ pub struct DistinctWords {
 }
 
 impl DistinctWords {
-    /// How many there are.
+    /// The number of words.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -118,7 +120,8 @@ impl DistinctWords {
         self.table.len() == 0
     }
 
-    /// How many of them exactly one token touches, each with a space in front, as in running text.
+    /// The number of these words that exactly one token touches when a space precedes them, as in
+    /// running text.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_batch`].
@@ -132,7 +135,8 @@ impl DistinctWords {
             places.clear();
             Ok(())
         };
-        // The order of a table is not fixed, and dropout draws by the number of a text.
+        // Sorts, because the order of the table is not fixed, and dropout depends on the index of a
+        // text.
         let mut table = self.table.clone();
         table.sort();
         let mut words = table.sorted();
@@ -173,17 +177,17 @@ fn for_each_word(text: Input<'_>, mut f: impl FnMut(Range<usize>) -> Result<()>)
     word.map_or(Ok(()), |start| f(start..at))
 }
 
-/// The tokens that touch each word of a text; words and spans are both in order.
+/// Counts the tokens that touch each word of a text. Words and spans are both in order.
 struct Touching<'a> {
     spans: &'a [Span],
-    /// Tokens follow each other: those that touch a word are from the first that ends behind the word's
-    /// start to the last that begins before its end.
+    /// The first token that ends after the start of the current word. The tokens that touch a word
+    /// are consecutive.
     first: usize,
     behind: usize,
 }
 
 impl Touching<'_> {
-    /// How many touch a word, which is behind the words before.
+    /// How many tokens touch a word, which must come after the previous words.
     fn next(&mut self, word: Range<usize>) -> u64 {
         let (start, end) = (word.start as u64, word.end as u64);
         while self.spans.get(self.first).is_some_and(|span| span[1] <= start) {
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_split_whitespace() {
+    fn words_agree_with_split_whitespace() {
         for c in (0..=0x10_FFFF).filter_map(char::from_u32) {
             let text = format!("a{c}b");
             let expected: Vec<&str> = text.split_whitespace().collect();
@@ -233,7 +237,7 @@ mod tests {
             let mut touching = Touching { spans, first: 0, behind: 0 };
             words(text.as_bytes()).into_iter().map(|word| touching.next(word)).collect::<Vec<_>>()
         };
-        // The first token ends inside a word, the last touches two.
+        // The first token ends inside a word; the last touches two words.
         assert_eq!(touching("ab  cd e", &[[0, 1], [1, 4], [4, 4], [4, 5], [5, 8]]), [2, 2, 1]);
         assert_eq!(touching("x", &[]), [0]);
     }

@@ -2,16 +2,17 @@
 //!
 //! The pipeline, in the order of the modules:
 //!
-//! 1. [`corpus`] reads documents from files and iterables, in blocks, and counts their pieces
-//!    ([`corpus::word_counts`]): mergeable, spillable, on disk.
-//! 2. [`normalizer`] rewrites a text; [`normalizer::Aligned`] remembers from where.
-//! 3. [`pre_tokenizer`] cuts it into pieces that no merge may cross.
-//! 4. [`models`] turns a piece into ids: [`models::bpe`], [`models::wordpiece`] or [`models::unigram`].
-//! 5. [`trainers`] makes a model from counted pieces.
-//! 6. [`tokenizer`] joins all: text to ids, ids to text, many at once.
-//! 7. [`formats`] and [`dataset`] put tokenizers and ids on disk.
+//! 1. [`corpus`] reads documents from files and iterables in blocks and counts their pieces
+//!    ([`corpus::word_counts`]); counts can be merged, spilled to disk and saved.
+//! 2. [`normalizer`] rewrites a text; [`normalizer::Aligned`] maps the result back to the original.
+//! 3. [`pre_tokenizer`] cuts it into pieces (pre-tokens) that no merge may cross.
+//! 4. [`models`] encode a piece as ids: [`models::bpe`], [`models::wordpiece`] or
+//!    [`models::unigram`].
+//! 5. [`trainers`] train a model from counted pieces.
+//! 6. [`tokenizer`] combines them: text to ids and ids to text, in batches.
+//! 7. [`formats`] and [`dataset`] write and read tokenizers and ids on disk.
 //!
-//! [`text`] lies below them: Unicode tables, patterns, search for strings, vector code.
+//! [`text`] contains what these share: Unicode tables, patterns, string search, vector code.
 //!
 //! # Features
 //!
@@ -50,7 +51,7 @@
 //! # Ok::<(), sentitok::Error>(())
 //! ```
 //!
-//! The Python module in `py` is glue over these and holds no logic.
+//! The Python module in `py` only wraps these and contains no logic of its own.
 
 mod atomic;
 mod cache;
@@ -105,9 +106,9 @@ pub use vocab::{TokenId, Vocab};
 mod tests {
     use crate::*;
 
-    /// Threads may share each public type, and hand it on.
+    /// All public types are `Send` and `Sync`.
     #[test]
-    fn threads_may_share_all_of_it() {
+    fn public_types_are_send_and_sync() {
         fn shared<T: Send + Sync>() {}
         shared::<Tokenizer>();
         shared::<tokenizer::Parts>();

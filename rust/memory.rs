@@ -1,25 +1,26 @@
-//! Memory whose size input decides: an error where the system refuses it.
+//! Fallible allocation: an error if the system refuses memory.
 //!
-//! Vectors and maps of the standard library end the process where they cannot grow. [`MakeRoom`] and the
-//! functions here grow them with `try_reserve` and return [`Error::Memory`]. They are for buffers whose size
-//! a text, a file or a number of the caller decides; a few kilobytes are allocated as usual.
+//! Vectors and maps of the standard library abort the process if they cannot grow. [`MakeRoom`] and
+//! the functions here use `try_reserve` and return [`Error::Memory`]. Use them for buffers whose
+//! size depends on a text, a file or a number from the caller; a few kilobytes may be allocated as
+//! usual.
 
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher, Hash};
 
 use crate::error::{Error, Result};
 
-/// There is no room for `n` values of `T`.
+/// The error that there is no memory for `n` values of `T`.
 pub(crate) fn missing<T>(n: usize) -> Error {
     Error::Memory { n, size: size_of::<T>() }
 }
 
-/// A collection that grows where input decides.
+/// A collection that grows fallibly.
 pub(crate) trait MakeRoom {
-    /// Makes room for `more` values beyond those it holds.
+    /// Reserves memory for `more` values in addition to those it holds.
     ///
     /// # Errors
-    /// [`Error::Memory`] where the system refuses it.
+    /// [`Error::Memory`] if the system refuses it.
     fn make_room(&mut self, more: usize) -> Result<()>;
 }
 
@@ -80,7 +81,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> MakeRoom for hashbrown::HashMap<K, V, S> {
 /// Appends a value.
 ///
 /// # Errors
-/// [`Error::Memory`] where there is not enough, as for all of these.
+/// [`Error::Memory`], as for all functions here.
 #[inline]
 pub(crate) fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
     if values.len() == values.capacity() {
@@ -98,53 +99,54 @@ pub(crate) fn extend<T: Clone>(values: &mut Vec<T>, more: &[T]) -> Result<()> {
     Ok(())
 }
 
-/// An empty vector with room for `n` values.
+/// An empty vector with memory for `n` values.
 pub(crate) fn reserved<T>(n: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     values.try_reserve_exact(n).map_err(|_| missing::<T>(n))?;
     Ok(values)
 }
 
-/// Checks that the system would give `size` bytes for each of `n` values, and a few megabytes more.
+/// Checks that the system would grant `size` bytes for each of `n` values, and a few megabytes
+/// more.
 ///
-/// Called before a tokenizer is loaded, written or changed, which builds many tables, some of them in
-/// other crates, that end the process where they cannot grow.
+/// Called before a tokenizer is loaded, written or changed: this builds many tables, some of them
+/// in other crates, which abort the process if they cannot grow.
 pub(crate) fn check_room(n: usize, size: usize) -> Result<()> {
     let n_bytes = n.saturating_mul(size).saturating_add(LEAST_ROOM);
     if has_room(n_bytes) { Ok(()) } else { Err(Error::Memory { n, size }) }
 }
 
-/// Whether the system would give a block of `n_bytes` now.
+/// Whether the system would grant a block of `n_bytes` now.
 pub(crate) fn has_room(n_bytes: usize) -> bool {
     let mut room = Vec::<u8>::new();
     let is_given = room.try_reserve_exact(n_bytes).is_ok();
-    // The compiler removes a block that nothing uses, and with it the question.
+    // Otherwise the compiler removes the unused allocation.
     std::hint::black_box(&mut room);
     is_given
 }
 
-/// The bytes that loading a tokenizer may take for each byte of its file: three times
-/// what was measured, 4 to 10.
+/// The memory for loading a tokenizer, in bytes for each byte of its file: three times the measured
+/// 4 to 10.
 pub(crate) const OF_READING: usize = 32;
 
-/// What a pattern, a cache or a thread takes in addition.
+/// Memory for a pattern, a cache or a thread, in addition.
 const LEAST_ROOM: usize = 8 << 20;
 
-/// What an iterator gives, which knows how much that is.
+/// Collects an iterator of known length.
 pub(crate) fn collected<T>(values: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
     let mut all = reserved(values.len())?;
     all.extend(values);
     Ok(all)
 }
 
-/// Makes a vector of `n` values longer, where it is shorter.
+/// Extends a vector to `n` values, if it is shorter.
 pub(crate) fn resize<T: Clone>(values: &mut Vec<T>, n: usize, value: T) -> Result<()> {
     values.make_room(n.saturating_sub(values.len()))?;
     values.resize(n, value);
     Ok(())
 }
 
-/// A vector of `n` values that are alike.
+/// A vector of `n` equal values.
 pub(crate) fn filled<T: Clone>(n: usize, value: T) -> Result<Vec<T>> {
     let mut values = reserved(n)?;
     values.resize(n, value);
@@ -156,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_an_error_that_names_its_size() {
+    fn refused_memory_is_an_error_that_names_the_size() {
         let n = usize::MAX / 8;
         let mut values = vec![1_u64];
         for error in [

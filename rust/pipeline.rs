@@ -1,8 +1,7 @@
-//! `Pipeline`: what turns a document into pieces, before any model.
+//! `Pipeline`: a normalizer and a pre-tokenizer, which turn a document into pieces.
 //!
-//! One object serves counting, training and encoding, so that they cannot
-//! split by different rules. Count files carry it; its SHA-256 decides whether
-//! two counts may be added.
+//! Counting, training and encoding share one object, so that they cannot split by different rules.
+//! Count files contain it; counts may only be added if the SHA-256 of their pipelines agree.
 
 pub(crate) mod split_points;
 
@@ -20,9 +19,9 @@ use crate::text::pattern::StepBudget;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pipeline {
-    /// What a text becomes before it is split; `None` leaves it as it is.
+    /// Rewrites a text before it is split; `None` leaves it as it is.
     pub normalizer: Option<Normalizer>,
-    /// Where it is split.
+    /// Splits the text.
     pub pre_tokenizer: PreTokenizer,
 }
 
@@ -32,11 +31,11 @@ impl Pipeline {
         Self { normalizer: None, pre_tokenizer }
     }
 
-    /// Refuses a normalizer that writes a space behind a word where the pre-tokenizer
-    /// cuts before it: the space would be a piece of the next word.
+    /// Refuses a normalizer that writes a space after a word with a pre-tokenizer that cuts before
+    /// the space: the space would become a part of the next word.
     ///
     /// # Errors
-    /// [`Error::Option`] naming what to pass instead.
+    /// [`Error::Option`], which names a valid combination.
     pub fn check(&self) -> Result<()> {
         let cuts =
             matches!(self.pre_tokenizer, PreTokenizer::Metaspace { .. } | PreTokenizer::MetaspaceWords);
@@ -54,10 +53,10 @@ impl Pipeline {
         }
     }
 
-    /// The pipeline as JSON, the same text for equal pipelines.
+    /// The pipeline as JSON; equal pipelines give the same text.
     ///
     /// # Errors
-    /// [`Error::Internal`] if it cannot be written, which would be our bug.
+    /// [`Error::Internal`] if it cannot be written, which would be a bug.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))
     }
@@ -65,7 +64,7 @@ impl Pipeline {
     /// Reads what [`Pipeline::to_json`] wrote.
     ///
     /// # Errors
-    /// [`Error::Format`] naming what is wrong.
+    /// [`Error::Format`], which says what is wrong.
     pub fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|error| Error::format("pipeline", error.to_string()))
     }
@@ -78,17 +77,17 @@ impl Pipeline {
         Ok(hex(&Sha256::digest(self.to_json()?.as_bytes())))
     }
 
-    /// Calls `f` with each piece of `document`, in order. A piece need not end on
-    /// characters where splitters see bytes.
+    /// Calls `f` with each piece of `document`, in order. A piece may end inside a character if
+    /// splitters see bytes.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Pattern`] when a user's pattern hits its step
-    /// limit; [`Error::Encode`] when the normalizer makes the text too long.
+    /// What `f` returns; [`Error::Pattern`] if a custom pattern exceeds its step limit;
+    /// [`Error::Encode`] if the normalizer makes the text too long.
     pub fn for_each_piece(&self, document: &str, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.split(document, |step, text| step.for_each_piece(text, |piece| f(&text.as_bytes()[piece])))
     }
 
-    /// The same in chunks.
+    /// As [`Pipeline::for_each_piece`], in chunks.
     ///
     /// # Errors
     /// As [`Pipeline::for_each_piece`].
@@ -107,9 +106,11 @@ impl Pipeline {
         })
     }
 
-    /// Calls `split` with what normalizer and pre-tokenizer make of a document, and what cuts it.
+    /// Calls `split` with each stretch of the normalized and rewritten text, and the pre-tokenizer
+    /// for it.
     fn split(&self, document: &str, mut split: impl FnMut(&PreTokenizer, &str) -> Result<()>) -> Result<()> {
-        // A document as a whole begins at its start, whatever was taken away there.
+        // A stretch at offset 0 counts as the start of the document, even if the normalizer removed
+        // text before it. `Within` instead looks at the origin.
         let is_cut_first = matches!(self.pre_tokenizer, PreTokenizer::Within { .. });
         let normalized = self.normalize(document, is_cut_first && self.looks_at_origin())?;
         let text = normalized.text(document);
@@ -128,18 +129,18 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// What the normalizer makes of a text, with the alignment where it is wanted.
+    /// Normalizes a text, with the alignment if requested.
     pub(crate) fn normalize(&self, text: &str, keeps_alignment: bool) -> Result<Rewritten> {
         let Some(normalizer) = &self.normalizer else { return Ok(Rewritten::Unchanged) };
         Rewritten::new(keeps_alignment, || normalizer.normalize(text), || normalizer.normalize_text(text))
     }
 
-    /// Whether pieces depend on the alignment of what the normalizer makes.
+    /// Whether the pieces depend on the alignment of the normalized text.
     pub(crate) fn looks_at_origin(&self) -> bool {
         self.normalizer.is_some() && self.pre_tokenizer.looks_at_origin()
     }
 
-    /// Whether [`Pipeline::safe_cut`] may find a place at all.
+    /// Whether [`Pipeline::safe_cut`] can ever find a cut.
     pub(crate) fn can_be_cut(&self) -> bool {
         match (&self.normalizer, &self.pre_tokenizer) {
             (None, pre_tokenizer) => !pre_tokenizer.rewrites() && !pre_tokenizer.runs_patterns(),
@@ -149,26 +150,25 @@ impl Pipeline {
         }
     }
 
-    /// A place at or before `near` where a text may be cut: the pieces of both parts
-    /// are those of the whole, whatever follows.
+    /// The last offset at or before `near` where a text may be cut: the pieces of both parts are
+    /// those of the whole, whatever follows.
     pub(crate) fn safe_cut(&self, text: &str, near: usize) -> Option<usize> {
         match &self.normalizer {
             None => self.pre_tokenizer.safe_cut(text, near),
-            // BERT's rules look at one character, and at the marks that follow one; what
-            // they make of a word ends with it, and a blank stays a blank.
+            // BERT's rules look at one character and the marks after it, so they never cross a
+            // blank, and a blank remains a blank.
             Some(Normalizer::Bert(_) | Normalizer::GoogleBert(_)) => cut_before_blank(text, near),
             Some(_) => None,
         }
     }
 }
 
-/// Pieces as counting gets them.
+/// Pieces in the form that counting needs.
 #[cfg(feature = "corpus")]
 pub(crate) enum Pieces<'a> {
     /// Up to [`LONG_CHUNK`](crate::text::LONG_CHUNK) pieces of these bytes.
     Chunk(&'a [u8], &'a [Piece]),
-    /// One piece: of a text so long that a chunk cannot name its places, or of
-    /// bytes that are not text.
+    /// One piece, of a text too long for the offsets of a chunk, or of invalid UTF-8.
     One(&'a [u8]),
 }
 

@@ -1,7 +1,7 @@
-//! How long work reports its progress and is asked to stop.
+//! Reports the progress of long work and asks whether to stop.
 //!
-//! Only the calling thread reports; workers look at nothing but a flag of
-//! their own job. Not a progress bar: callers draw.
+//! Only the calling thread reports; workers only check a flag of their job. Callers draw progress
+//! bars.
 
 use std::time::{Duration, Instant};
 
@@ -16,16 +16,16 @@ pub enum Stage {
     Spill,
     /// Merging pairs; units are vocabulary entries.
     Merge,
-    /// Looking for pieces to begin with; units are places in distinct words.
+    /// Finding the initial pieces; units are positions in distinct words.
     Seed,
-    /// Dropping pieces; units are those dropped.
+    /// Dropping pieces; units are dropped pieces.
     Prune,
     /// Encoding to files; units are bytes of the sources.
     Encode,
 }
 
 impl Stage {
-    /// The stage's name as callbacks see it.
+    /// The name of the stage for callbacks.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Count => "count",
@@ -38,20 +38,20 @@ impl Stage {
     }
 }
 
-/// What a callback gets: stage, units done, units in all (0 when unknown).
-/// `false` asks the job to stop.
+/// Receives the stage, the units done, and the total units (0 if unknown). Returns `false` to stop
+/// the job.
 pub type Callback<'a> = dyn FnMut(Stage, u64, u64) -> bool + 'a;
 
-/// Throttles a callback to one call each [`Progress::INTERVAL`].
+/// Limits a callback to one call per [`Progress::INTERVAL`].
 pub struct Progress<'a> {
     callback: Option<&'a mut Callback<'a>>,
     last: Option<Instant>,
-    /// Nobody looks at what is reported.
+    /// Whether the callback only decides about stopping and shows nothing.
     only_asks: bool,
 }
 
 impl<'a> Progress<'a> {
-    /// The time between two reports; half of what a reader of Ctrl-C notices.
+    /// The time between two reports. Half of the delay that users notice after Ctrl-C.
     pub const INTERVAL: Duration = Duration::from_millis(50);
 
     /// Reports to `callback`.
@@ -59,13 +59,13 @@ impl<'a> Progress<'a> {
         Self { callback: Some(callback), last: None, only_asks: false }
     }
 
-    /// Asks `callback` whether to stop and shows nothing: never before the first
-    /// [`Progress::INTERVAL`] is over, so that short work asks nobody.
+    /// Asks `callback` whether to stop, without showing anything. Never asks before the first
+    /// [`Progress::INTERVAL`] is over, so short work does not call it at all.
     pub fn asking(callback: &'a mut Callback<'a>) -> Self {
         Self { callback: Some(callback), last: Some(Instant::now()), only_asks: true }
     }
 
-    /// Reports to nobody.
+    /// Reports nothing.
     pub fn silent() -> Self {
         Self { callback: None, last: None, only_asks: true }
     }
@@ -78,18 +78,18 @@ impl<'a> Progress<'a> {
         if self.callback.is_none() || self.last.is_some_and(|at| at.elapsed() < Self::INTERVAL) {
             return Ok(());
         }
-        self.tell(stage, done, total)
+        self.call(stage, done, total)
     }
 
-    /// Reports at once; one that only asks has nothing to report.
+    /// Reports at once, unless the callback only decides about stopping.
     ///
     /// # Errors
     /// [`Error::Cancelled`] when the callback asks to stop.
     pub fn report(&mut self, stage: Stage, done: u64, total: u64) -> Result<()> {
-        if self.only_asks { self.tick(stage, done, total) } else { self.tell(stage, done, total) }
+        if self.only_asks { self.tick(stage, done, total) } else { self.call(stage, done, total) }
     }
 
-    fn tell(&mut self, stage: Stage, done: u64, total: u64) -> Result<()> {
+    fn call(&mut self, stage: Stage, done: u64, total: u64) -> Result<()> {
         self.last = Some(Instant::now());
         match &mut self.callback {
             None => Ok(()),
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_asks_is_quiet_until_it_is_time() {
+    fn asking_waits_for_the_interval() {
         let mut asked = 0;
         let mut callback = |_: Stage, _: u64, _: u64| {
             asked += 1;
@@ -122,7 +122,7 @@ mod tests {
             progress.report(Stage::Encode, unit, 1000).unwrap();
         }
         if started.elapsed() >= Progress::INTERVAL {
-            return; // A machine this busy says nothing.
+            return; // The machine is too busy for this test.
         }
         for (number, stopped) in [(1, false), (2, true)] {
             std::thread::sleep(Progress::INTERVAL);
@@ -133,10 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn one_that_reports_does_so_at_once() {
-        let mut told = Vec::new();
+    fn report_is_immediate() {
+        let mut reports = Vec::new();
         let mut callback = |_: Stage, done: u64, _: u64| {
-            told.push(done);
+            reports.push(done);
             true
         };
         let mut progress = Progress::new(&mut callback);
@@ -144,6 +144,6 @@ mod tests {
             progress.tick(Stage::Count, done, 5).unwrap();
         }
         progress.report(Stage::Count, 5, 5).unwrap();
-        assert_eq!((told.first(), told.last()), (Some(&0), Some(&5)));
+        assert_eq!((reports.first(), reports.last()), (Some(&0), Some(&5)));
     }
 }

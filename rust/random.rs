@@ -1,16 +1,16 @@
-//! `Random`: SplitMix64 (Steele et al. 2014), small, and the same numbers on every machine.
+//! `Random`: SplitMix64 (Steele et al. 2014), with the same numbers on every machine.
 
-/// A seeded source of numbers.
+/// A seeded random number generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A number of 64 bits.
+    /// The next number of 64 bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -20,9 +20,9 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 up to, but not, 1.
+    /// The next number in [0, 1).
     pub fn next_f64(&mut self) -> f64 {
-        // The upper 53 bits fit a double exactly.
+        // A double represents the upper 53 bits exactly.
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
@@ -31,9 +31,9 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The first numbers of seed 0 in the authors' C code.
+    /// The first numbers for seed 0 in the C code of the authors.
     #[test]
-    fn numbers_are_those_of_splitmix64() {
+    fn numbers_equal_the_c_code() {
         let mut random = Random::new(0);
         assert_eq!(random.next_u64(), 0xE220_A839_7B1D_CDAF);
         assert_eq!(random.next_u64(), 0x6E78_9E6A_A1B9_65F4);

@@ -1,12 +1,9 @@
-//! What SentencePiece's trainers of BPE and of Unigram have in common.
+//! What SentencePiece's trainers of BPE and Unigram share: the options for pieces
+//! ([`PieceOptions`]), the characters of the alphabet (`characters`), which characters may be
+//! combined in a piece (`rules`), and the cutting of words where no piece may cross (`segments`).
 //!
-//! Their options of pieces ([`PieceOptions`]), the characters that are covered
-//! (`characters`), which of them may stand together in a piece (`rules`), and
-//! words cut where no piece may stand across (`segments`).
-//!
-//! Not a trainer: which pieces are worth their place is for
-//! [`crate::trainers::bpe`] and [`crate::trainers::unigram`], which know nothing of
-//! each other. Follows google/sentencepiece 0.2.3.
+//! [`crate::trainers::bpe`] and [`crate::trainers::unigram`] then choose the pieces. Follows
+//! google/sentencepiece 0.2.3.
 
 pub(crate) mod characters;
 pub(crate) mod rules;
@@ -27,43 +24,43 @@ use crate::vocab::{PieceKind, TokenId};
 pub struct TrainedPiece {
     /// Its text, with `▁` for a space.
     pub text: String,
-    /// Unigram: its log-probability. BPE: minus the number of its merge. 0 for all
-    /// that is not [`PieceKind::Normal`].
+    /// Unigram: the log-probability. BPE: minus the number of the merge. 0 for all kinds but
+    /// [`PieceKind::Normal`].
     pub score: f64,
-    /// What it is for.
+    /// Its kind.
     pub kind: PieceKind,
 }
 
-/// The options of pieces. The defaults are SentencePiece's.
+/// Options for pieces. The defaults are SentencePiece's.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PieceOptions {
-    /// Tokens that get the first ids. Their text, where it stands in a word, is
-    /// no part of any other piece. At most one is [`PieceKind::Unknown`].
+    /// Tokens that get the first ids. Other pieces never contain their text. At most one is
+    /// [`PieceKind::Unknown`].
     pub special_tokens: Vec<(String, PieceKind)>,
-    /// Ids of special tokens that are not to be the first free ones.
+    /// Ids of special tokens that should differ from the first free ids.
     pub special_ids: Vec<(String, TokenId)>,
-    /// Adds the 256 tokens `<0x00>` to `<0xFF>` after the special tokens, for
-    /// characters outside the alphabet.
+    /// Whether the 256 tokens `<0x00>` to `<0xFF>` follow the special tokens, for characters
+    /// outside the alphabet.
     pub byte_fallback: bool,
-    /// The share of all characters that the alphabet covers; rarer characters
-    /// are left out. 1 keeps all.
+    /// The share of all characters that the alphabet covers; rarer characters are left out. 1 keeps
+    /// all.
     pub character_coverage: f64,
-    /// Characters that are in the alphabet whatever their count.
+    /// Characters that are always in the alphabet.
     pub required_chars: Vec<char>,
-    /// The most characters of a piece.
+    /// The maximum number of characters in a piece.
     pub max_piece_length: usize,
-    /// Whether a piece has characters of one script; Han and kana count as one.
+    /// Whether a piece only contains characters of one script; Han and kana count as one.
     pub split_by_unicode_script: bool,
-    /// Whether a digit counts as of a script of its own, that of punctuation.
+    /// Whether a digit counts as punctuation, which has a script of its own.
     pub split_by_number: bool,
-    /// Whether `▁` stands only at the start of a piece; if not, also inside.
+    /// Whether `▁` only occurs at the start of a piece; otherwise also inside.
     pub split_by_whitespace: bool,
-    /// Whether a digit is always a piece of its own.
+    /// Whether a digit is always a separate piece.
     pub split_digits: bool,
-    /// Whether `▁` stands at the end of a piece, not at its start.
+    /// Whether `▁` is at the end of a piece instead of its start.
     pub treat_whitespace_as_suffix: bool,
-    /// Whether a piece may be a run of `▁`, which is then part of one word.
+    /// Whether a run of `▁` may be a piece; the run is then part of one word.
     pub allow_whitespace_only_pieces: bool,
 }
 
@@ -92,10 +89,11 @@ impl Default for PieceOptions {
 }
 
 impl PieceOptions {
-    /// What cuts a normalized text into words: before each `▁`, or behind it, or beside runs of it.
+    /// The pre-tokenizer that cuts a normalized text into words: before each `▁`, after each, or
+    /// around runs of them.
     ///
     /// # Errors
-    /// None that these patterns have.
+    /// Never, because these patterns compile.
     pub(crate) fn pre_tokenizer(&self) -> Result<PreTokenizer> {
         if !self.split_by_whitespace && self.treat_whitespace_as_suffix {
             return Ok(PreTokenizer::Bytes);
@@ -115,10 +113,10 @@ impl PieceOptions {
         Ok(PreTokenizer::Split(Split { delimiter, behavior, invert: false }))
     }
 
-    /// The pipeline that these options ask for, with SentencePiece's normalizer of no rules.
+    /// The pipeline for these options, with SentencePiece's normalizer without rules.
     ///
     /// # Errors
-    /// None that these options have.
+    /// Never, because these options are valid.
     pub fn pipeline(&self) -> Result<Pipeline> {
         let mut normalizer = Normalizer::from_name("sentencepiece")?;
         if let Normalizer::SentencePiece(whole) = &mut normalizer {
@@ -129,8 +127,8 @@ impl PieceOptions {
         Ok(Pipeline { normalizer: Some(normalizer), pre_tokenizer: self.pre_tokenizer()? })
     }
 
-    /// How a pipeline normalizes, where SentencePiece's file can say that and these options ask for
-    /// it, with words cut as they say.
+    /// The normalizer of a pipeline, if SentencePiece's file can store it and the pipeline cuts
+    /// words as these options require.
     pub(crate) fn normalizer_of<'a>(&self, pipeline: &'a Pipeline) -> Option<&'a SentencePieceOptions> {
         let cuts = match &pipeline.pre_tokenizer {
             PreTokenizer::Bytes => !self.split_by_whitespace,
@@ -147,7 +145,7 @@ impl PieceOptions {
         }
     }
 
-    /// The pieces that get ids before the trained ones: special tokens, then bytes.
+    /// The pieces with ids before the trained ones: special tokens, then bytes.
     pub(crate) fn reserved(&self) -> impl Iterator<Item = TrainedPiece> {
         let bytes = if self.byte_fallback { 0..256 } else { 0..0 };
         let specials = self.special_tokens.iter().cloned();
@@ -155,10 +153,10 @@ impl PieceOptions {
         specials.chain(bytes).map(|(text, kind)| TrainedPiece { text, score: 0.0, kind })
     }
 
-    /// Puts pieces, those of [`PieceOptions::reserved`] first, where their ids are.
+    /// Moves pieces, of which those of [`PieceOptions::reserved`] come first, to their ids.
     ///
     /// # Errors
-    /// [`Error::Option`] for an id past the last piece.
+    /// [`Error::Option`] for an id after the last piece.
     pub(crate) fn arranged(&self, pieces: Vec<TrainedPiece>) -> Result<Vec<TrainedPiece>> {
         if self.special_ids.is_empty() {
             return Ok(pieces);
@@ -186,7 +184,7 @@ impl PieceOptions {
         Ok(places.into_iter().filter_map(|place| place.or_else(|| rest.next())).collect())
     }
 
-    /// Refuses ids of special tokens that cannot be.
+    /// Refuses invalid ids of special tokens.
     fn check_ids(&self, vocab_size: usize) -> Result<()> {
         let mut seen = BTreeSet::new();
         for (text, id) in &self.special_ids {
@@ -206,7 +204,7 @@ impl PieceOptions {
         Ok(())
     }
 
-    /// Refuses a vocabulary too small for reserved pieces and so many characters.
+    /// Refuses a vocabulary too small for reserved pieces and `n_chars` characters.
     ///
     /// # Errors
     /// [`Error::VocabSize`].

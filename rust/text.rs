@@ -1,4 +1,4 @@
-//! Text below tokenizers: Unicode tables, runs of UTF-8, patterns, search for many strings, vector code.
+//! The layer below tokenizers: Unicode tables, runs of UTF-8, patterns, string search, vector code.
 
 use std::ops::Range;
 
@@ -18,17 +18,17 @@ pub(crate) use simdutf8::basic::from_utf8;
 #[cfg(not(feature = "corpus"))]
 pub(crate) use std::str::from_utf8;
 
-/// What SentencePiece and `Metaspace` write for a space.
+/// The character that SentencePiece and `Metaspace` write for a space.
 pub const SPACE_MARK: char = '▁';
 pub(crate) const SPACE_MARK_STR: &str = "▁";
 pub(crate) const SPACE_MARK_BYTES: [u8; 3] = [0xE2, 0x96, 0x81];
 
-/// Pieces are handed on in chunks of this size where nothing asks for more.
+/// The usual number of pieces in a chunk.
 pub(crate) const CHUNK: usize = 128;
-/// The most pieces of a chunk.
+/// The maximum number of pieces in a chunk.
 pub(crate) const LONG_CHUNK: usize = 512;
 
-/// Where a piece lies: bytes `start..end` of a text of at most 4 GiB.
+/// The range of a piece: bytes `start..end` of a text of at most 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) start: u32,
@@ -36,14 +36,14 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Where it lies.
+    /// The range as `usize`.
     #[inline(always)]
     pub(crate) fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// The character that bytes are, if they are one.
+/// The character that these bytes encode, if they are exactly one.
 pub(crate) fn single_char(bytes: &[u8]) -> Option<char> {
     let mut chars = std::str::from_utf8(bytes).ok()?.chars();
     chars.next().filter(|_| chars.next().is_none())

@@ -1,8 +1,8 @@
-//! `Vocab`: token bytes to id and back.
+//! `Vocab`: maps the bytes of tokens to ids and back.
 //!
-//! All bytes lie in one slab; the index holds ids only, so a vocabulary of
-//! 200,000 tokens is three allocations. Ids may have small gaps. Special tokens outside the model are
-//! in `added_tokens`.
+//! All bytes are in one buffer, and the index contains ids only, so a vocabulary of 200,000 tokens
+//! needs three allocations. Ids may have small gaps. Special tokens outside the model are in
+//! `added_tokens`.
 
 use std::hash::BuildHasher;
 
@@ -12,47 +12,47 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 
-/// Reading, writing, pruning and checking a vocabulary take up to [`WORK`] bytes for each of its
-/// bytes, and as many for each of [`WORK_TOKEN`] bytes a token: three times what vocabularies of
-/// 150,000 tokens took.
+/// The memory to check for before a vocabulary is read, written, pruned or checked: [`WORK`] bytes
+/// for each of its bytes, where a token counts as [`WORK_TOKEN`] bytes more. Three times what
+/// vocabularies of 150,000 tokens needed.
 const WORK_TOKEN: usize = 16;
 const WORK: usize = 32;
 
-/// What a piece is cut into before merging.
+/// The units into which a piece is cut before merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Its bytes: the byte-level BPE of GPT-2. In training they are numbered by
-    /// the code points of their [`crate::text::byte_level`] characters.
+    /// Bytes, as in the byte-level BPE of GPT-2. In training they are numbered by the code points
+    /// of their [`crate::text::byte_level`] characters.
     #[default]
     Bytes,
-    /// Its Unicode characters, numbered by code point.
+    /// Unicode characters, numbered by code point.
     Chars,
 }
 
-/// The number of a token.
+/// The id of a token.
 pub type TokenId = u32;
 
-/// What a piece of SentencePiece is.
+/// The kind of a SentencePiece piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieceKind {
-    /// Found in text, by its score.
+    /// Found in text, with its score.
     #[default]
     Normal,
-    /// Stands for what is in no piece.
+    /// Represents characters that are in no piece.
     Unknown,
     /// Frames data; never found in text.
     Control,
-    /// Given by the user, preferred to all others.
+    /// Defined by the user; takes precedence over all normal pieces.
     UserDefined,
     /// Not used.
     Unused,
-    /// Stands for one byte of an unknown character.
+    /// Represents one byte of an unknown character.
     Byte,
 }
 
 impl PieceKind {
-    /// Whether a text can hold the piece.
+    /// Whether the piece can be found in text.
     pub(crate) fn is_in_text(self) -> bool {
         matches!(self, Self::Normal | Self::UserDefined)
     }
@@ -68,28 +68,27 @@ impl PieceKind {
 #[derive(Clone, Default)]
 pub struct Vocab {
     slab: Vec<u8>,
-    /// Where each id's bytes start; one more than there are ids.
+    /// The start of the bytes of each id; one entry more than there are ids.
     starts: Vec<u32>,
-    /// Which ids exist; a gap is an id without a token.
+    /// Whether each id has a token; ids without one are gaps.
     present: Vec<bool>,
-    /// The upper half of a token's hash, to tell most others apart without
-    /// looking at their bytes, and its id.
+    /// The id of each token, with the upper half of its hash, which distinguishes most tokens
+    /// without reading their bytes.
     index: HashTable<(u32, TokenId)>,
     hasher: DefaultHashBuilder,
     len: usize,
-    /// Ids of tokens that no text becomes, ascending; they are not in the index.
+    /// The ids of tokens that no text is encoded as, ascending. They are not in the index.
     unreachable: Vec<TokenId>,
 }
 
 impl Vocab {
-    /// The greatest number of ids left without a token: what a small file
-    /// with a huge id could otherwise make us allocate.
+    /// The maximum number of gaps. It bounds memory for a small file with a huge id.
     pub const MAX_GAPS: usize = 1 << 20;
 
-    /// Makes a vocabulary whose ids are the positions of the tokens.
+    /// Builds a vocabulary in which the id of a token is its position.
     ///
     /// # Errors
-    /// [`Error::Format`] for a token that stands twice, or more than 4 GiB of tokens.
+    /// [`Error::Format`] for a token that occurs twice, or more than 4 GiB of tokens.
     pub fn from_tokens<T: AsRef<[u8]>>(tokens: impl IntoIterator<Item = T>) -> Result<Self> {
         let tokens = tokens.into_iter();
         let mut builder = VocabBuilder::with_capacity(tokens.size_hint().0)?;
@@ -99,23 +98,23 @@ impl Vocab {
         Ok(builder.finish())
     }
 
-    /// Makes a vocabulary of tokens with their ids, in any order.
+    /// Builds a vocabulary from tokens with ids, in any order.
     ///
     /// # Errors
-    /// [`Error::Format`] for a token or an id that stands twice, or an id so
-    /// large that more than [`Vocab::MAX_GAPS`] ids have no token.
+    /// [`Error::Format`] for a token or an id that occurs twice, or an id so large that there are
+    /// more than [`Vocab::MAX_GAPS`] gaps.
     pub fn from_pairs<T: AsRef<[u8]>>(pairs: Vec<(T, TokenId)>) -> Result<Self> {
         Self::with_unreachable(pairs, Vec::new())
     }
 
-    /// As [`Vocab::from_pairs`], but no text becomes the tokens of the ids `unreachable`: they are
-    /// ids with bytes alone.
+    /// As [`Vocab::from_pairs`], with tokens that no text is encoded as: the ids in `unreachable`
+    /// have bytes, but are not in the index.
     pub(crate) fn with_unreachable<T: AsRef<[u8]>>(
         mut pairs: Vec<(T, TokenId)>,
         mut unreachable: Vec<TokenId>,
     ) -> Result<Self> {
         if !pairs.is_sorted_by_key(|pair| pair.1) {
-            // An id that stands twice is an error, whichever comes first.
+            // Stable order is not needed, because an id that occurs twice is an error.
             pairs.sort_unstable_by_key(|pair| pair.1);
         }
         if let Some(last) = pairs.last() {
@@ -162,10 +161,10 @@ impl Vocab {
         }
     }
 
-    /// Checks that there is room for tables built of this vocabulary.
+    /// Checks that there is memory for tables built from this vocabulary.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is not.
+    /// [`Error::Memory`] if there is not.
     pub(crate) fn check_room(&self) -> Result<()> {
         memory::check_room(self.slab.len() + WORK_TOKEN * self.len, WORK)
     }
@@ -175,7 +174,7 @@ impl Vocab {
         self.len
     }
 
-    /// Whether there is not a token.
+    /// Whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -185,27 +184,27 @@ impl Vocab {
         self.present.len()
     }
 
-    /// Tokens with their ids, ids ascending, but those that no text becomes.
+    /// The tokens with their ids in ascending order, except for unreachable ones.
     pub fn iter(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
         self.iter_all().filter(|&(id, _)| !self.is_unreachable(id))
     }
 
-    /// All tokens with their ids, ids ascending.
+    /// All tokens with their ids in ascending order.
     pub(crate) fn iter_all(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
         (0..self.id_limit() as TokenId).filter_map(|id| self.bytes(id).map(|bytes| (id, bytes)))
     }
 
-    /// The ids of tokens that no text becomes, ascending.
+    /// The ids of tokens that no text is encoded as, ascending.
     pub(crate) fn unreachable(&self) -> &[TokenId] {
         &self.unreachable
     }
 
-    /// Whether no text becomes this token.
+    /// Whether no text is encoded as this token.
     pub(crate) fn is_unreachable(&self, id: TokenId) -> bool {
         self.unreachable.binary_search(&id).is_ok()
     }
 
-    /// The id of a token that no text becomes.
+    /// The id of an unreachable token.
     pub(crate) fn unreachable_id(&self, bytes: &[u8]) -> Option<TokenId> {
         self.unreachable.iter().copied().find(|&id| self.bytes(id) == Some(bytes))
     }
@@ -216,7 +215,7 @@ impl Vocab {
     }
 }
 
-/// Fills a [`Vocab`] id by id.
+/// Builds a [`Vocab`] id by id.
 struct VocabBuilder {
     vocab: Vocab,
 }
@@ -286,7 +285,7 @@ impl VocabBuilder {
     }
 }
 
-/// Makes room for `more` ids.
+/// Reserves memory for `more` ids.
 fn reserve_index(
     index: &mut HashTable<(u32, TokenId)>,
     more: usize,
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_tables_are_refused() {
+    fn invalid_tables_are_refused() {
         for (pairs, expected) in [
             (vec![("a", 0), ("b", 0)], "id 0 stands twice"),
             (vec![("a", 0), ("a", 1)], "stands twice, as id 0 and id 1"),

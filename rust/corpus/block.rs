@@ -1,9 +1,8 @@
-//! `Block`: some documents of a source, and where they stood.
+//! `Block`: some documents of a source, and their positions.
 //!
-//! A source puts raw bytes in; the worker that owns the block finds the
-//! documents, checks that they are UTF-8 and applies the policy when they are
-//! not. A buffer is reused for the next block, so nothing is allocated per
-//! document.
+//! A source fills in raw bytes. The worker that owns the block finds the documents, checks that
+//! they are UTF-8 and applies the policy for invalid bytes. The buffer is reused for the next
+//! block, so no document needs an allocation.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -15,7 +14,7 @@ use crate::memory;
 use crate::pipeline::{Pieces, Pipeline};
 use crate::text::utf8_runs::{Run, for_each_run};
 
-/// What reading met, beside the documents.
+/// Counts of what was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
@@ -23,62 +22,62 @@ pub struct Tally {
     pub documents: u64,
     /// Bytes of documents.
     pub bytes: u64,
-    /// Blank lines of JSONL, which hold no record.
+    /// Blank lines of JSONL, which are skipped.
     pub skipped: u64,
     /// Invalid parts replaced by U+FFFD.
     pub replaced: u64,
     /// Bytes that are not UTF-8, replaced or kept.
     pub invalid_bytes: u64,
-    /// Byte order marks taken off the start of a file.
+    /// Byte order marks removed from the start of files.
     pub byte_order_marks: u64,
 }
 
-/// How the bytes of a block are divided.
+/// How the bytes of a block are divided into documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Division {
-    /// Documents pushed one by one, from an iterable.
+    /// Documents pushed one by one by an iterable.
     #[default]
     Iterable,
-    /// Documents pushed one by one, from records at [`Block::places`].
+    /// Documents pushed one by one from the records at [`Block::places`].
     Records,
     /// One document, or a part of one.
     Whole,
     /// Lines with their line ends.
     Lines,
-    /// A field of each line.
+    /// The value of a field on each line.
     Jsonl(Arc<str>),
 }
 
-/// Where a pushed document or a record starts.
+/// The start of a pushed document or record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub offset: u64,
-    /// From 1: the line of a row, or the number of a document of an iterable.
-    /// From 0, and from the block's start: the line of a JSON record.
+    /// Counted from 1: the line of a row, or the number of a document of an iterable. Counted from
+    /// 0 and from the start of the block: the line of a JSON record.
     pub line: u64,
 }
 
-/// Where a block starts.
+/// The start of a block in its source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockStart {
     pub name: Arc<str>,
-    /// Of the block's first byte, in the decompressed source.
+    /// The offset of the first byte, in the decompressed source.
     pub offset: u64,
-    /// Line feeds before the block.
+    /// The number of line feeds before the block.
     pub lines: u64,
-    /// Bytes of this file were skipped; their lines are counted when an
-    /// error has to name its line, and only then.
+    /// The path and the number of bytes of the file that this shard skipped. Their lines are only
+    /// counted if an error has to name its line.
     pub skipped: Option<(PathBuf, u64)>,
 }
 
 impl BlockStart {
-    /// The number, from 1, of a line that many line feeds into the block.
+    /// The number, from 1, of the line after this many line feeds of the block.
     fn line(&self, line_feeds: u64) -> u64 {
         self.before() + self.lines + line_feeds + 1
     }
 
-    /// The error of a line that is longer than `limit`: so many line feeds and
-    /// bytes behind the start.
+    /// The error for a line longer than `limit`. `line_feeds` and `bytes` are counted from the
+    /// start of the block.
     pub(super) fn too_long(&self, what: &str, line_feeds: u64, bytes: usize, limit: usize) -> Error {
         Error::Record {
             source_name: self.name.to_string(),
@@ -100,17 +99,17 @@ impl BlockStart {
     }
 }
 
-/// A document, as a worker sees it.
+/// A document as a worker sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Document<'a> {
-    /// Text.
+    /// UTF-8 text.
     Text(&'a str),
-    /// Not UTF-8; only under [`InvalidUtf8::Bytes`].
+    /// Bytes that are not UTF-8; only with [`InvalidUtf8::Bytes`].
     Bytes(&'a [u8]),
 }
 
 impl<'a> Document<'a> {
-    /// The same without the line feed that ends it, if one does.
+    /// The same document without a final line feed.
     #[must_use]
     pub fn without_line_feed(&self) -> Self {
         match self {
@@ -127,8 +126,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Calls `f` with the pieces, in order and in chunks; see
-    /// [`InvalidUtf8::Bytes`] for what the pieces of bytes are.
+    /// Calls `f` with the pieces in order, in chunks. For invalid bytes see [`InvalidUtf8::Bytes`].
     ///
     /// # Errors
     /// As [`Pipeline::for_each_piece`].
@@ -148,27 +146,27 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Bytes of some documents; filled by a source, read by a worker.
+/// The bytes of some documents, filled by a source and read by a worker.
 #[derive(Debug, Default)]
 pub struct Block {
     pub(super) data: Vec<u8>,
     pub(super) division: Division,
-    /// Where each document ends; made from `data` for lines.
+    /// The end of each document; for lines, computed from `data`.
     pub(super) ends: Vec<usize>,
     pub(super) places: Vec<Place>,
     pub(super) origin: BlockStart,
     pub(super) invalid_utf8: InvalidUtf8,
-    /// The last document continues in the next block.
+    /// Whether the last document continues in the next block.
     pub(super) continues: bool,
     pub(super) byte_order_marks: u64,
-    /// The longest line there may be.
+    /// The maximum length of a line.
     pub(super) max_line_bytes: usize,
-    /// The fields taken out of JSON; swapped with `data`.
+    /// The values of the JSON field; swapped with `data`.
     fields: Vec<u8>,
 }
 
 impl Block {
-    /// Forgets the documents, keeps the memory.
+    /// Removes the documents but keeps the memory.
     pub(super) fn clear(&mut self, division: Division, origin: BlockStart, invalid_utf8: InvalidUtf8) {
         self.data.clear();
         self.ends.clear();
@@ -183,12 +181,12 @@ impl Block {
         memory::push(&mut self.ends, self.data.len())
     }
 
-    /// Calls `f` with each document, in order, and adds to `tally`. To be
-    /// called once for each time a source has filled the block.
+    /// Calls `f` with each document in order, and adds to `tally`. Call it once each time a source
+    /// has filled the block.
     ///
     /// # Errors
-    /// [`Error::Record`] for a bad line of JSON, [`Error::InvalidText`] for
-    /// bytes that are not UTF-8 where these are not allowed, and what `f` returns.
+    /// [`Error::Record`] for an invalid line of JSON, [`Error::InvalidText`] for invalid UTF-8
+    /// under [`InvalidUtf8::Error`], and what `f` returns.
     pub fn for_each_document(
         &mut self,
         tally: &mut Tally,
@@ -200,8 +198,8 @@ impl Block {
         tally.documents += (self.ends.len() - usize::from(self.continues)) as u64;
         let mut start = 0;
         match simdutf8::basic::from_utf8(&self.data) {
-            // Also every end must lie between characters: two documents may
-            // be a valid whole where each is not.
+            // Every document must also end between characters: two invalid documents may form a
+            // valid whole.
             Ok(text) if self.ends.iter().all(|&end| text.is_char_boundary(end)) => {
                 tally.bytes += text.len() as u64;
                 for &end in &self.ends {
@@ -219,7 +217,7 @@ impl Block {
         Ok(())
     }
 
-    /// One document of a block that holds invalid UTF-8 somewhere.
+    /// Handles one document of a block that contains invalid UTF-8 somewhere.
     fn checked(
         &self,
         index: usize,
@@ -253,7 +251,7 @@ impl Block {
         }
     }
 
-    /// Refuses a line that is too long; a stream refuses what it would have to hold.
+    /// Refuses a line that is too long. (A stream only refuses lines that it would have to hold.)
     fn check_lines(&self) -> Result<()> {
         let is_lines = matches!(self.division, Division::Lines | Division::Jsonl(_));
         if !is_lines || self.data.len() <= self.max_line_bytes {
@@ -269,7 +267,7 @@ impl Block {
         Ok(())
     }
 
-    /// Makes `ends` (and for JSON `data` and `places`) from what was read.
+    /// Computes `ends` (and for JSON `data` and `places`) from the bytes read.
     fn find_documents(&mut self, tally: &mut Tally) -> Result<()> {
         match &self.division {
             Division::Iterable | Division::Records => {}
@@ -308,7 +306,7 @@ impl Block {
         Ok(())
     }
 
-    /// The error of invalid bytes at `at`, in the document that starts at `start`.
+    /// The error for invalid bytes at `at`, in the document that starts at `start`.
     fn invalid_text(&self, index: usize, start: usize, at: usize) -> Error {
         let reason = "invalid UTF-8".to_owned();
         let place = self.places.get(index).copied().unwrap_or(Place { offset: 0, line: 0 });
@@ -323,7 +321,8 @@ impl Block {
                 self.origin.offset + at as u64,
                 self.origin.line(line_feeds(&self.data[..at])),
             ),
-            // The bytes of the record are not those of the file: it is named by its start.
+            // The value differs from the bytes of the file (escapes), so the error names the start
+            // of the record.
             Division::Records | Division::Jsonl(_) => {
                 let line = match self.division {
                     Division::Records => place.line,
@@ -341,7 +340,7 @@ impl Block {
     }
 }
 
-/// The number of line feeds.
+/// Counts line feeds.
 pub(super) fn line_feeds(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }

@@ -1,16 +1,16 @@
-//! `Compression`: what a file is compressed with, and its decoder.
+//! `Compression`: how a file is compressed, with the decoder.
 //!
-//! Content decides: the magic bytes of gzip, zstd and xz are not UTF-8 text,
-//! and those of bzip2 no likely one. A suffix that promises compression while
-//! the content has none is an error, so that a damaged file is not read as
-//! text. Members after the first are read on; a truncated one is an error.
+//! The content decides: the magic bytes of gzip, zstd and xz are not UTF-8 text, and those of bzip2
+//! are unlikely text. If the suffix names a compression that the content does not have, that is an
+//! error, so that a damaged file is not read as text. All members of a file are read; a truncated
+//! member is an error.
 
 use std::io::Read;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// A way to compress.
+/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -39,8 +39,8 @@ impl Compression {
         }
     }
 
-    /// RFC 1952; bzip2's block magic, or its end magic when it is empty;
-    /// RFC 8878 with its skippable frames; the .xz format, 2.1.1.1.
+    /// Recognises magic bytes. Sources: RFC 1952; bzip2's block magic, or its end magic for an
+    /// empty file; RFC 8878 with its skippable frames; the .xz format, 2.1.1.1.
     pub fn of_magic(start: &[u8]) -> Option<Self> {
         match start {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -52,7 +52,7 @@ impl Compression {
         }
     }
 
-    /// What a file starting with `start` is compressed with.
+    /// The compression of a file that starts with `start`.
     pub fn of(path: &Path, start: &[u8]) -> Result<Option<Self>> {
         let found = Self::of_magic(start);
         match Self::of_path(path) {
@@ -68,7 +68,7 @@ impl Compression {
         }
     }
 
-    /// A reader of the text inside.
+    /// A reader of the decompressed data.
     pub fn decoder(self, path: &Path, input: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
         match self {
             Self::Gzip => Ok(Box::new(flate2::read::MultiGzDecoder::new(input))),
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// Compresses in as many members as there are parts.
+    /// Compresses each part as a separate member.
     fn compress(kind: Compression, parts: &[&[u8]]) -> Vec<u8> {
         let mut all = Vec::new();
         for &part in parts {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_member_is_read_and_a_cut_one_is_an_error() {
+    fn every_member_is_read_and_truncation_is_an_error() {
         let long: String = (0..30_000).map(|i| format!("line {i} {}\n", i * 7919 % 1013)).collect();
         let (first, second) = long.as_bytes().split_at(100_003);
         for kind in [Compression::Zstd, Compression::Xz] {
@@ -143,7 +143,7 @@ mod tests {
             let (one, two) = (&b"some text\n"[..], &b"more text\n"[..]);
             let between = compress(kind, &[one]).len();
             let both = compress(kind, &[one, two]);
-            // A cut exactly between members is not damage; anywhere else it is, once the magic bytes are whole.
+            // A cut exactly between members is not damage. Any other cut after the magic bytes is.
             for cut in 6..both.len() {
                 let text = read(kind, &both[..cut]);
                 assert_eq!(text.is_ok(), cut == between, "{} cut at {cut} of {}", kind.name(), both.len());

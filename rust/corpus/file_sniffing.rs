@@ -1,20 +1,20 @@
-//! Files that are not text, recognised by their first bytes, and what to do with them instead.
+//! Recognises files that are not text by their first bytes, and says what to do with them instead.
 //!
-//! Not for damage: a file whose format is named is read as that, whatever it looks like, but
-//! for tables that are binary.
+//! A file whose format the caller names is read in that format whatever it looks like, except that
+//! a binary file is never a table.
 
 use std::path::Path;
 
 use crate::error::Error;
 
-/// How many bytes are looked at.
+/// How many bytes are examined.
 pub(super) const START_BYTES: usize = 1 << 10;
 
-/// What to type for a file that holds one JSON array.
+/// The advice for a file that contains a single JSON array.
 pub(super) const ARRAY_REMEDY: &str =
     "write the elements of the array as lines: jq -c '.[]' FILE > NEW.jsonl, and read that as jsonl:FIELD";
 
-/// The error of a file that is a table of another format.
+/// The error for a table file that is binary.
 pub(super) fn table(path: &Path, start: &[u8]) -> Option<Error> {
     let reason = match start {
         [b'P', b'A', b'R', b'1', ..] => {
@@ -29,7 +29,7 @@ pub(super) fn table(path: &Path, start: &[u8]) -> Option<Error> {
     Some(Error::format(path.display().to_string(), reason))
 }
 
-/// The error of a file that is read as lines because nobody said what it is, and is something else.
+/// The error for a file that would be read as lines by default but is something else.
 pub(super) fn lines(path: &Path, start: &[u8]) -> Option<Error> {
     let reason = if is_array(path, start) {
         format!("this is one JSON array, where lines of text are expected; {ARRAY_REMEDY}")
@@ -49,8 +49,8 @@ pub(super) fn lines(path: &Path, start: &[u8]) -> Option<Error> {
     Some(Error::format(path.display().to_string(), format!("{reason}; {anyway}")))
 }
 
-/// The first field of the object in the first line, if that line is an object of JSON; a line longer than
-/// the start is believed to be one by its first field.
+/// The first field of the first line, if that line is a JSON object. For a line longer than
+/// `start`, its first field decides.
 fn json_lines(start: &[u8]) -> Option<String> {
     let line = start.split(|&byte| byte == b'\n').next()?.trim_ascii();
     let is_cut = start.len() >= START_BYTES && !start.contains(&b'\n');
@@ -63,7 +63,8 @@ fn json_lines(start: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(inside.get(..end)?).into_owned())
 }
 
-/// Whether a file is one array of JSON: by its name and the bracket, or by a bracket and an object.
+/// Whether a file is a single JSON array: recognised by its name and a bracket, or by a bracket and
+/// an object.
 fn is_array(path: &Path, start: &[u8]) -> bool {
     let Some(inside) = start.trim_ascii_start().strip_prefix(b"[") else { return false };
     let is_json = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("json"));
@@ -71,15 +72,16 @@ fn is_array(path: &Path, start: &[u8]) -> bool {
     is_json || object.trim_ascii_start().starts_with(b"\"")
 }
 
-/// The kind of a file that is a tokenizer for certain: fewer than can be read as one (`crate::formats`),
-/// as a text may begin like some.
+/// The kind of a file that is certainly a tokenizer. Stricter than `crate::formats`, because text
+/// may begin like some of those files.
 fn tokenizer(start: &[u8]) -> Option<&'static str> {
     let has = |word: &str| memchr::memmem::find(start, word.as_bytes()).is_some();
     let is_object = start.trim_ascii_start().starts_with(b"{");
     match start {
         _ if start.starts_with(b"#sentitok-tokenizer ") => Some("sentitok's own"),
         _ if is_object && (has("\"added_tokens\"") || has("\"pre_tokenizer\"")) => Some("tokenizer.json"),
-        // A message of one string, and behind it the tag of its score, of its kind, or of the next.
+        // A message that begins with a string, and after it the tag of its score, of its kind, or
+        // of the next message.
         [0x0a, whole, 0x0a, text, rest @ ..]
             if whole > text && matches!(rest.get(usize::from(*text)), Some(0x15 | 0x18)) =>
         {
@@ -91,7 +93,7 @@ fn tokenizer(start: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether the first two lines are a token in base64 and the ranks 0 and 1.
+/// Whether the first two lines are tokens in base64 with the ranks 0 and 1.
 fn begins_with_ranks(start: &[u8]) -> bool {
     let mut lines = start.split(|&byte| byte == b'\n');
     let mut has = |rank: &[u8]| {
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_text_is_told_from_texts() {
+    fn binary_files_are_distinguished_from_texts() {
         let cases: &[(&str, &[u8], Option<&str>)] = &[
             ("a.txt", b"A film.\n", None),
             ("a.txt", b"", None),

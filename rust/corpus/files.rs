@@ -1,12 +1,11 @@
-//! `FileSource`: documents of files, one file after the other.
+//! `FileSource`: the documents of files, one file after another.
 //!
-//! A file is opened when it is reached, but all are looked at first: a wrong
-//! path is found before hours of work. What a file is follows from its
-//! content (compression, byte order mark) and from the format asked for.
+//! A file is opened when it is reached, but all paths are checked at the start, so that a wrong
+//! path is found before hours of work. The content decides about compression and byte order marks;
+//! the caller or the suffix decides the format.
 //!
-//! A UTF-8 byte order mark at the start of a file is taken off and counted;
-//! Hugging Face's trainer keeps it as a character of the text. UTF-16 and
-//! UTF-32 are refused by name.
+//! A UTF-8 byte order mark at the start of a file is removed and counted (Hugging Face's trainer
+//! keeps it as a character of the text). UTF-16 and UTF-32 are refused by name.
 
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
@@ -23,21 +22,20 @@ use crate::corpus::file_sniffing;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
-/// How files are read.
+/// Options for reading files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FileOptions {
-    /// What a document is; `None` follows the suffix, see [`Format::of_path`].
+    /// How files are divided; `None` means by suffix, see [`Format::of_path`].
     pub format: Option<Format>,
-    /// What happens to bytes that are not UTF-8.
+    /// How to treat bytes that are not UTF-8.
     pub invalid_utf8: InvalidUtf8,
     /// Read only this part of the corpus.
     pub shard: Option<Shard>,
-    /// About how many bytes a block holds.
+    /// The approximate size of a block in bytes.
     pub block_bytes: usize,
-    /// A line or row that is longer is an error, and so is a whole document of
-    /// unknown size; except for lines that can be read in parts, see
-    /// [`Source::cut_for`].
+    /// The maximum length of a line, row, or document of unknown size; longer ones are an error.
+    /// Does not apply to lines that can be read in parts, see [`Source::cut_for`].
     pub max_line_bytes: usize,
 }
 
@@ -57,11 +55,11 @@ impl Default for FileOptions {
 struct Input {
     path: PathBuf,
     format: Format,
-    /// Whether that is the caller's word; else it is by the file's name.
+    /// Whether the caller named the format; otherwise it follows from the suffix.
     is_named: bool,
-    /// Bytes on disk; `None` for standard input and other pipes.
+    /// The size on disk in bytes; `None` for standard input and other pipes.
     size: Option<u64>,
-    /// The shard's bytes, counted from the file's start.
+    /// The bytes of the shard, counted from the start of the file.
     range: std::ops::Range<u64>,
 }
 
@@ -70,9 +68,9 @@ enum Current {
     Table(Box<DelimitedTable>),
 }
 
-/// Documents of files; `-` is standard input.
+/// The documents of files; `-` is standard input.
 pub struct FileSource {
-    /// Files still to read, the next one last.
+    /// The files still to read, the next one last.
     inputs: Vec<Input>,
     n_files: usize,
     current: Option<(Current, Place)>,
@@ -82,12 +80,11 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// A source over `paths`.
+    /// A source for `paths`.
     ///
     /// # Errors
-    /// [`Error::Io`] for a path that cannot be read or is a directory,
-    /// [`Error::Option`] for a table whose column is not named, for a shard of
-    /// a pipe, or for lines of no bytes.
+    /// [`Error::Io`] for a path that cannot be read or is a directory, [`Error::Option`] for a
+    /// table without a named column, for a shard of a pipe, or for a line limit of 0.
     pub fn new<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: FileOptions) -> Result<Self> {
         if options.max_line_bytes == 0 {
             return Err(Error::Option {
@@ -120,8 +117,8 @@ impl FileSource {
             let mine = shard.range(total);
             for input in &mut inputs {
                 let start = input.range.start;
-                // Both ends as offsets into the file; a file none of whose
-                // bytes are ours keeps an empty range.
+                // Both ends become offsets in the file. A file without bytes in the shard gets an
+                // empty range.
                 input.range = mine.start.saturating_sub(start)..mine.end.saturating_sub(start);
             }
             inputs.retain(|input| {
@@ -136,7 +133,7 @@ impl FileSource {
         Ok(Self { inputs, n_files, current: None, options, meter: Arc::new(Meter::new(total)), cut: None })
     }
 
-    /// Opens a file; `None` when this shard has no part of it.
+    /// Opens a file; `None` if no part of it is in this shard.
     fn open(&self, input: &Input) -> Result<Option<(Current, Place)>> {
         let path = &input.path;
         let metered = |reader| Metered { reader, meter: self.meter.clone() };
@@ -152,7 +149,7 @@ impl FileSource {
                     .map(|stream| stream.map(|stream| (Current::Stream(stream), place)));
             }
             if input.range.start > 0 {
-                // The file is one unit, and it begins in an earlier shard.
+                // The file is a single unit, which begins in an earlier shard.
                 return Ok(None);
             }
             (start, Box::new(metered(Box::new(file))))
@@ -190,7 +187,7 @@ impl FileSource {
                 stream.carry = start;
                 stream.byte_order_marks = marks;
                 if let (Format::Text, Some(size), None) = (format, input.size, place.compression) {
-                    // What lies on the disk is as large as it looks.
+                    // A regular file may be read whole, because its size is known.
                     stream.max_line_bytes = stream.max_line_bytes.max(size as usize);
                 }
                 Current::Stream(stream)
@@ -199,14 +196,14 @@ impl FileSource {
         Ok(Some((current, place)))
     }
 
-    /// Opens the shard's part of a plain file of lines.
+    /// Opens the part of a plain file of lines that is in the shard.
     fn open_lines(&self, input: &Input, mut file: File, start: &[u8]) -> Result<Option<Stream>> {
         let path = &input.path;
         let size = input.size.unwrap_or(0);
         let mark = text_start(input, &mut start.to_vec())?;
         let io = |error| Error::io(path, error);
         let mut from = line_start(&mut file, input.range.start).map_err(io)?;
-        // A file may grow while it is read: without a shard all of it is ours.
+        // A file may grow while it is read; without a shard all of it is read.
         let limit = if input.range.end >= size {
             u64::MAX
         } else {
@@ -278,7 +275,7 @@ impl Source for FileSource {
     }
 
     fn cut_for(&mut self, pipeline: &Pipeline) {
-        // A normalizer looks at the whole document, so nothing is proven.
+        // Nothing is proven with a normalizer, which may look at the whole document.
         if pipeline.normalizer.is_none() {
             let pre_tokenizer = pipeline.pre_tokenizer.clone();
             self.cut = Some(Box::new(move |text| super::stream::safe_cut(&pre_tokenizer, text)));
@@ -286,7 +283,7 @@ impl Source for FileSource {
     }
 }
 
-/// What an error of reading has to name.
+/// The context for an error of reading.
 struct Place {
     path: PathBuf,
     compression: Option<Compression>,
@@ -296,7 +293,7 @@ impl Place {
     fn error(&self, meter: &Meter, error: std::io::Error) -> Error {
         match self.compression {
             _ if meter.is_stopped() => Error::Cancelled,
-            // An error of the system has a number, one of a decoder has not.
+            // An error of the system has a number; an error of the decoder does not.
             Some(compression) if error.raw_os_error().is_none() => Error::format(
                 self.path.display().to_string(),
                 format!(
@@ -309,7 +306,7 @@ impl Place {
     }
 }
 
-/// Counts the bytes that come by.
+/// A reader that counts its bytes.
 struct Metered {
     reader: Box<dyn Read + Send>,
     meter: Arc<Meter>,
@@ -336,7 +333,7 @@ fn size_of(path: &Path) -> Result<Option<u64>> {
     Ok(metadata.is_file().then_some(metadata.len()))
 }
 
-/// The first bytes, as many as are needed to know what a file is.
+/// The first bytes, as many as are needed to recognise a file.
 fn peek(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.take(file_sniffing::START_BYTES as u64).read_to_end(&mut start)?;
@@ -346,7 +343,8 @@ fn peek(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
 /// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Takes a UTF-8 mark off `start`, and refuses what is not text; returns how many marks there were.
+/// Removes a UTF-8 byte order mark from `start` and refuses bytes that are not text. Returns how
+/// many marks there were (0 or 1).
 fn text_start(input: &Input, start: &mut Vec<u8>) -> Result<u64> {
     let marks = byte_order_mark(&input.path, start)?;
     match file_sniffing::lines(&input.path, start) {
@@ -355,7 +353,7 @@ fn text_start(input: &Input, start: &mut Vec<u8>) -> Result<u64> {
     }
 }
 
-/// Takes a UTF-8 mark off `start` and returns how many there were (0 or 1).
+/// Removes a UTF-8 byte order mark from `start`; returns how many there were (0 or 1).
 fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
     let encoding = match start.as_slice() {
         [0xff, 0xfe, 0, 0, ..] => "UTF-32LE",

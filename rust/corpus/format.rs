@@ -6,41 +6,41 @@ use std::str::FromStr;
 use super::compression::Compression;
 use crate::error::{Error, Result};
 
-/// What a document of a file is.
+/// How a file is divided into documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The whole file.
+    /// The whole file is a document.
     Text,
-    /// A line with its line feed, as Hugging Face's `train(files)` reads: only
-    /// LF ends a line, so `\r\n` keeps its `\r` and a lone `\r` ends nothing.
+    /// Each line with its line feed is a document, as in Hugging Face's `train(files)`. Only LF
+    /// ends a line, so `\r\n` keeps its `\r`, and a lone `\r` is text.
     Lines,
-    /// A string field of the object on each line; blank lines are skipped.
+    /// A string field of the JSON object on each line; blank lines are skipped.
     Jsonl {
-        /// Name of the field.
+        /// The name of the field.
         field: String,
     },
-    /// A column of a table with a header row and commas.
+    /// A column of a table with a header row, separated by commas.
     Csv {
-        /// Name of the column.
+        /// The name of the column.
         column: String,
     },
-    /// A column of a table with a header row and tabs.
+    /// A column of a table with a header row, separated by tabs.
     Tsv {
-        /// Name of the column.
+        /// The name of the column.
         column: String,
     },
 }
 
 impl Format {
-    /// The field of JSONL when none is named.
+    /// The default field of JSONL.
     pub const DEFAULT_FIELD: &'static str = "text";
 
-    /// The format a file name asks for; [`Format::Lines`] if none in particular.
+    /// The format for a file name, by its suffix; [`Format::Lines`] for any other suffix.
     ///
     /// A suffix of compression is ignored: `a.jsonl.gz` is JSONL.
     ///
     /// # Errors
-    /// [`Error::Option`] for a table: its column has to be named.
+    /// [`Error::Option`] for a table, because its column must be named.
     pub fn of_path(path: &Path) -> Result<Self> {
         let mut name = path.to_path_buf();
         if Compression::of_path(path).is_some() {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_suffixes_are_understood() {
+    fn names_and_suffixes_are_recognised() {
         let jsonl = |field: &str| Format::Jsonl { field: field.to_owned() };
         for (text, expected) in [
             ("text", Some(Format::Text)),

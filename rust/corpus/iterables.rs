@@ -1,4 +1,4 @@
-//! Documents from memory: vectors, iterators, and what another language gives.
+//! Documents from memory: vectors, iterators, and iterables of Python.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use super::{BLOCK_BYTES, Block, InvalidUtf8, Meter, Shard, Source};
 use crate::error::Result;
 use crate::memory;
 
-/// Takes documents until it is full.
+/// Collects the documents of a block.
 pub struct DocumentSink<'a> {
     block: &'a mut Block,
     shard: Option<Shard>,
     block_bytes: usize,
-    /// Documents given so far.
+    /// The number of documents so far.
     given: &'a mut u64,
 }
 
 impl DocumentSink<'_> {
-    /// Adds a document; says whether there is room for more.
+    /// Adds a document; returns whether there is room for more.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) where there is none for this one.
+    /// [`Error::Memory`](crate::Error::Memory) if this document does not fit into memory.
     pub fn push(&mut self, document: &[u8]) -> Result<bool> {
         let number = *self.given;
         *self.given += 1;
@@ -31,14 +31,14 @@ impl DocumentSink<'_> {
         Ok(!self.is_full())
     }
 
-    /// Whether the block is full; more can be pushed, but should not.
+    /// Whether the block is full. Pushing more is possible but wasteful.
     pub fn is_full(&self) -> bool {
-        // Documents may be empty, so their number is bounded too.
+        // Documents may be empty, so their number is limited, too.
         self.block.data.len() >= self.block_bytes || self.block.ends.len() > self.block_bytes / 16
     }
 }
 
-/// A source over a function that fills a [`DocumentSink`].
+/// A source that calls a function to fill a [`DocumentSink`].
 ///
 /// ```
 /// use sentitok::corpus::{Block, InvalidUtf8, IterSource, Source, Tally};
@@ -63,8 +63,8 @@ pub struct IterSource<F> {
 }
 
 impl<F: FnMut(&mut DocumentSink) -> Result<bool> + Send> IterSource<F> {
-    /// A source of what `next` pushes; `next` returns `false` at the end.
-    /// `name` is for messages, such as `<iterable>`.
+    /// A source of the documents that `next` pushes until it returns `false`. `name` is used in
+    /// messages, for example `<iterable>`.
     pub fn new(name: &str, invalid_utf8: InvalidUtf8, next: F) -> Self {
         Self {
             next,
@@ -78,19 +78,19 @@ impl<F: FnMut(&mut DocumentSink) -> Result<bool> + Send> IterSource<F> {
         }
     }
 
-    /// Takes only the documents of a shard.
+    /// Restricts the source to the documents of a shard.
     pub fn with_shard(mut self, shard: Option<Shard>) -> Self {
         self.shard = shard;
         self
     }
 
-    /// Takes a meter that others look at, too, such as those who wait for documents.
+    /// Uses a shared meter, for example with the code that waits for documents.
     pub fn with_meter(mut self, meter: Arc<Meter>) -> Self {
         self.meter = meter;
         self
     }
 
-    /// Makes blocks of about this many bytes instead of [`BLOCK_BYTES`].
+    /// Sets the approximate size of blocks (default [`BLOCK_BYTES`]).
     pub fn with_block_bytes(mut self, block_bytes: usize) -> Self {
         self.block_bytes = block_bytes.max(1);
         self
@@ -98,7 +98,7 @@ impl<F: FnMut(&mut DocumentSink) -> Result<bool> + Send> IterSource<F> {
 }
 
 impl IterSource<()> {
-    /// A source over an iterator.
+    /// A source for an iterator.
     pub fn from_documents<I>(
         documents: I,
         invalid_utf8: InvalidUtf8,

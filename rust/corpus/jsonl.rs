@@ -1,8 +1,8 @@
-//! One string field out of one line of JSON, without building the rest; of a line that is a string, that.
+//! Extracts one string field from a line of JSON without parsing the rest into values. If the line
+//! is a string, extracts that.
 //!
-//! The field is taken as bytes: invalid UTF-8 and lone surrogates inside it
-//! are left to the policy for invalid UTF-8. A field that stands twice counts
-//! with its last value, as in Python's `json`.
+//! The value is extracted as bytes: the policy for invalid UTF-8 then handles invalid UTF-8 and
+//! lone surrogates. If a field occurs twice, the last value counts, as in Python's `json`.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::corpus::file_sniffing::ARRAY_REMEDY;
 
-/// Appends the value of `field` in `line` to `out`; the error is a reason.
+/// Appends the value of `field` in `line` to `out`. The error is a reason for a message.
 pub(super) fn field_of(line: &[u8], field: &str, out: &mut Vec<u8>) -> Result<(), String> {
     let start = out.len();
     if line.trim_ascii_start().first() == Some(&b'[') {
@@ -29,7 +29,7 @@ pub(super) fn field_of(line: &[u8], field: &str, out: &mut Vec<u8>) -> Result<()
         Ok(false) => Err(format!("no field {field:?}; the fields are {}", fields_of(line))),
         Err(error) => {
             let reason = error.to_string();
-            // serde_json counts lines inside this one line.
+            // The line number of serde_json counts within this single line, so it is dropped.
             let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
             let place = if error.is_eof() {
                 "at its end".to_owned()
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 }
 
-/// Whether a key is the field.
+/// Whether a key is the wanted field.
 struct Key<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
@@ -110,7 +110,7 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// The value, as bytes; `None` where it stands by itself.
+/// The value as bytes; `None` if the line is the value.
 struct Text<'a> {
     field: Option<&'a str>,
     out: &'a mut Vec<u8>,
@@ -181,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_no_danger() {
+    fn deep_nesting_does_not_overflow_the_stack() {
         let line = format!(r#"{{"x":{}{},"text":"a"}}"#, "[".repeat(100_000), "]".repeat(100_000));
         let mut out = Vec::new();
-        // Ignored values are skipped without recursion; either answer is fine.
+        // Ignored values are skipped without recursion, so success and failure are both fine.
         let _ = field_of(line.as_bytes(), "text", &mut out);
     }
 }

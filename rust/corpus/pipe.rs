@@ -1,9 +1,9 @@
-//! Reading from standard input and other pipes without being stuck in them.
+//! Reads standard input and other pipes so that a job can stop while it waits for them.
 //!
-//! A read from a pipe can block for ever, so a thread of its own does it and
-//! whoever waits looks at the meter. That thread is not joined: a stopped job
-//! leaves it in its read until the pipe or the process ends. Where the system
-//! gives no thread, the pipe is read directly: a stop then waits for its bytes.
+//! A read from a pipe can block forever, so a separate thread reads, and the waiting thread checks
+//! the meter. The reading thread is not joined: after a stop it remains in its read until the pipe
+//! or the process ends. If the system cannot start a thread, the pipe is read directly, and a stop
+//! waits for its bytes.
 
 use std::io::{Error, Read, Result};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use super::{BLOCK_BYTES, Meter};
 
-/// How long a reader waits before it looks whether it should stop.
+/// How often a waiting reader checks for a request to stop.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// The end of a pipe that can be stopped.
+/// A pipe whose reader can be stopped.
 pub(super) struct Pipe {
     blocks: Blocks,
     current: Vec<u8>,
@@ -23,15 +23,15 @@ pub(super) struct Pipe {
     meter: Arc<Meter>,
 }
 
-/// Where the bytes come from.
+/// The origin of the bytes.
 enum Blocks {
     Thread(Receiver<Result<Vec<u8>>>),
     Direct(Box<dyn Read + Send>),
 }
 
 impl Pipe {
-    /// Starts to read what `open` opens, one block ahead. Opening is part of
-    /// it: a named pipe opens only when someone writes to it.
+    /// Starts to read one block ahead from what `open` opens. Opening is done in the thread,
+    /// because a named pipe only opens when someone writes to it.
     pub fn new<R: Read + Send + 'static>(
         open: impl Fn() -> Result<R> + Send + Sync + 'static,
         meter: Arc<Meter>,
@@ -43,13 +43,13 @@ impl Pipe {
             let mut input = match open_there() {
                 Ok(input) => input,
                 Err(error) => {
-                    // Fails only if nobody waits for it any more.
+                    // Fails only if the receiver is gone.
                     let _ = sender.send(Err(error));
                     return;
                 }
             };
             loop {
-                // Not `read_to_end`: what a slow pipe has given should not wait.
+                // Does not use `read_to_end`, so that the bytes of a slow pipe arrive promptly.
                 let mut block = vec![0; BLOCK_BYTES / 16];
                 let result = match input.read(&mut block) {
                     Ok(0) => return,
@@ -61,7 +61,7 @@ impl Pipe {
                     Err(error) => Err(error),
                 };
                 let failed = result.is_err();
-                // The receiver is gone when the job has ended: so do we.
+                // The receiver is gone if the job has ended.
                 if sender.send(result).is_err() || failed {
                     return;
                 }

@@ -1,31 +1,28 @@
-//! `Rows`: the bytes of a table on their way to the parser, watched for rows
-//! without an end.
+//! `Rows`: passes the bytes of a table to the parser and checks the shape of rows.
 //!
-//! The parser takes a quote that never closes for a field that continues to the
-//! end of the file. Here the same bytes are followed by the parser's own rules,
-//! so that the quote is found, with its place, and no row is held that is
-//! longer than the limit, and every row has as many fields as the header. Nothing is changed and
-//! nothing is parsed.
+//! For the parser, a quote that never closes begins a field that extends to the end of the file.
+//! This reader follows the same bytes by the same rules, without changing them, and finds the
+//! position of such a quote. It also enforces the maximum length of a row, and that every row has
+//! as many fields as the header.
 
 use std::io::{Error, Read, Result};
 
 use super::block::line_feeds;
 
-/// What is wrong with the rows, and where it began.
+/// A fault of the rows, with its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// The file ended inside a quoted field.
+    /// The file ends inside a quoted field.
     Unclosed(Start),
-    /// A quoted field of several lines has text behind its closing quote: the
-    /// quote that opened it is most likely a stray one, and what closed it opens
-    /// another field.
+    /// Text follows the closing quote of a quoted field that spans several lines. The opening quote
+    /// is probably stray, and the closing quote opens another field.
     Stray(Start),
-    /// A row is longer than the limit.
+    /// A row exceeds the limit.
     TooLong(Start),
     /// A row has more or fewer fields than the header.
     Uneven {
         row: Start,
-        /// The first quote in it that opens a field of several lines.
+        /// The first quote in the row that opens a field of several lines.
         several: Option<Start>,
         fields: u64,
         expected: u64,
@@ -33,7 +30,7 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    /// Where the row, or the quote, begins.
+    /// The start of the row or of the quote.
     pub fn start(self) -> Start {
         match self {
             Self::Unclosed(start) | Self::Stray(start) | Self::TooLong(start) => start,
@@ -42,7 +39,7 @@ impl Flaw {
     }
 }
 
-/// Where something begins.
+/// A position in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub line: u64,
@@ -57,15 +54,15 @@ enum State {
     FieldStart,
     Field,
     Quoted,
-    /// Behind a quote in a quoted field: its end, or the first of two for one.
+    /// After a quote in a quoted field: it ends the field, or is the first of two that mean one.
     AfterQuote,
 }
 
-/// How the fields of a table are written.
+/// How a table writes its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub delimiter: u8,
-    /// Whether fields may be quoted; otherwise a quote is text.
+    /// Whether fields may be quoted; otherwise quotes are text.
     pub quoted: bool,
     /// Whether the first line is Excel's `sep=;`, which sets the delimiter and is not a row.
     pub sets_delimiter: bool,
@@ -77,22 +74,22 @@ impl Dialect {
     }
 }
 
-/// A reader whose rows end.
+/// A reader that checks the shape of rows.
 pub(super) struct Rows<R> {
     input: R,
     delimiter: u8,
-    /// Whether fields may be quoted; otherwise a quote is text.
+    /// Whether fields may be quoted; otherwise quotes are text.
     quoted: bool,
-    /// Whether the row that comes next sets the delimiter, and has no fields.
+    /// Whether the next row sets the delimiter, and has no fields.
     sets_delimiter: bool,
     limit: u64,
     state: State,
-    /// Fields of the row so far, and those of the header.
+    /// The number of fields of the current row so far, and of the header.
     fields: u64,
     expected: Option<u64>,
     /// The first quote in the row that opens a field of several lines.
     several: Option<Start>,
-    /// What comes next.
+    /// The current position.
     at: Start,
     row: Start,
     quote: Start,
@@ -120,7 +117,7 @@ impl<R: Read> Rows<R> {
         }
     }
 
-    /// Why reading failed, if it was for the rows.
+    /// The fault of the rows that made reading fail, if any.
     pub fn flaw(&self) -> Option<Flaw> {
         self.flaw
     }
@@ -177,7 +174,7 @@ impl<R: Read> Rows<R> {
         }
     }
 
-    /// Moves on behind these bytes.
+    /// Updates the position and the fields for these bytes.
     fn pass(&mut self, bytes: &[u8]) {
         self.at.offset += bytes.len() as u64;
         let mut on_line = bytes;
@@ -234,7 +231,7 @@ impl<R: Read> Read for Rows<R> {
 mod tests {
     use super::*;
 
-    /// The flaw found when the bytes come in pieces of that size.
+    /// The fault found when the bytes arrive in parts of this size.
     fn flaw(text: &[u8], limit: u64, step: usize) -> Option<Flaw> {
         let mut rows = Rows::new(text, Dialect::new(b',', true), limit);
         let mut buffer = vec![0; step];
@@ -242,7 +239,7 @@ mod tests {
         rows.flaw()
     }
 
-    /// The line and column where a flaw begins.
+    /// The line and column of a fault.
     fn place(flaw: Option<Flaw>) -> Option<(u64, u64)> {
         match flaw? {
             Flaw::Unclosed(start) | Flaw::Stray(start) | Flaw::TooLong(start) => {
@@ -277,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_that_never_close_are_found_where_they_open() {
+    fn unclosed_quotes_are_found_where_they_open() {
         let unclosed = |line, column, offset| Some(Flaw::Unclosed(Start { line, column, offset }));
         for (text, expected) in [
             ("text\na\n", None),
@@ -287,7 +284,7 @@ mod tests {
             ("a,b\n1,\"2\n3,4\n", unclosed(2, 3, 6)),
             ("\"", unclosed(1, 1, 0)),
             ("\r\n\n\"", unclosed(3, 1, 3)),
-            // Two quotes are one, three are one and the end.
+            // Two quotes mean one; three mean one and the end of the field.
             ("a\n\"x\"\"\n", unclosed(2, 1, 2)),
             ("a\n\"x\"\"\"\n", None),
             // A quote inside a field is a character like any other.
@@ -306,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn quotes_are_followed_as_the_parser_follows_them() {
-        // All texts of up to 7 characters: the last field holds the end of the
-        // file exactly if the text is read otherwise with a quote added.
+    fn quotes_agree_with_the_parser() {
+        // For all texts of up to 7 characters: the last field extends to the end of the file
+        // exactly if adding a quote changes how the text is parsed.
         let letters = b"a\",\n\r";
         let records = |text: &[u8]| {
             let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);

@@ -1,12 +1,10 @@
 //! `Shard`: one of n parts of a corpus.
 //!
-//! One rule for files: put end to end, as they lie on disk, the files are one
-//! stretch of bytes cut into n equal parts, and a shard takes the units that
-//! *begin* in its part. A unit is a line of a plain text or JSONL file, and
-//! the whole file where lines cannot be found without reading from the start
-//! (compressed, CSV, TSV, `text`). So each document is in exactly one shard,
-//! and a shard reads little more than its part. Of an iterable, a shard takes
-//! every n-th document.
+//! The files, concatenated as they are on disk, are cut into n equal ranges of bytes, and a shard
+//! gets the units that *begin* in its range. A unit is a line of a plain text or JSONL file, or the
+//! whole file if lines cannot be found without reading from the start (compressed, CSV, TSV,
+//! `text`). So each document is in exactly one shard, and a shard reads little more than its range.
+//! For an iterable, a shard gets every n-th document.
 
 use std::str::FromStr;
 
@@ -40,21 +38,20 @@ impl Shard {
         }
     }
 
-    /// Its number, from 0, and how many shards there are.
+    /// The index, from 0, and the number of shards.
     pub fn place(self) -> (u64, u64) {
         (self.index, self.count)
     }
 
-    /// The bytes, of `total`, in which this shard's units begin.
+    /// The range of `total` bytes in which the units of this shard begin.
     pub(super) fn range(self, total: u64) -> std::ops::Range<u64> {
         let at = |index: u64| (u128::from(total) * u128::from(index) / u128::from(self.count)) as u64;
-        // The last shard also takes empty files at the very end, so that what
-        // is wrong with them is found.
+        // The last shard includes empty files at the very end, so that their errors are found.
         let end = if self.index + 1 == self.count { u64::MAX } else { at(self.index + 1) };
         at(self.index)..end
     }
 
-    /// Whether the document of that number is in this shard.
+    /// Whether the document with this number is in the shard.
     pub(super) fn takes(self, document: u64) -> bool {
         document % self.count == self.index
     }
@@ -63,7 +60,7 @@ impl Shard {
 impl FromStr for Shard {
     type Err = Error;
 
-    /// Reads `index/count`, such as `3/128`.
+    /// Parses `index/count`, such as `3/128`.
     fn from_str(text: &str) -> Result<Self> {
         let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
         let Some((index, count)) = parts else {

@@ -1,8 +1,8 @@
-//! Blocks out of one stream of text: lines, JSON lines, or one long document.
+//! Cuts one stream of text into blocks: lines, JSON lines, or one long document.
 //!
-//! A block ends after the last line feed in it. Where there is none (or in a
-//! whole-file document) it ends at a place where the pre-tokenizer is proven
-//! to split the same; where there is none of those either, the block doubles
+//! A block ends after its last line feed. Without one (or in a whole-file document), it ends where
+//! the pre-tokenizer provably splits the same. Without either, the block doubles until there is
+//! one, so that the search for a cut takes linear time.
 //! until there is, so that looking for a cut stays linear.
 
 use std::io::Read;
@@ -14,20 +14,20 @@ use super::{InvalidUtf8, Meter};
 use crate::error::{Error, Result};
 use crate::pre_tokenizer::PreTokenizer;
 
-/// Where a text may be cut, however it continues.
+/// Finds where a text may be cut, however it continues.
 pub(super) type Cut = dyn Fn(&str) -> Option<usize> + Send;
 
-/// One stream being read.
+/// The stream that is being read.
 pub(super) struct Stream {
     pub reader: Box<dyn Read + Send>,
     pub division: Division,
-    /// Where the next block starts.
+    /// The start of the next block.
     pub origin: BlockStart,
     pub invalid_utf8: InvalidUtf8,
     pub byte_order_marks: u64,
-    /// The most bytes held because a line or document has no end and no cut.
+    /// The maximum number of bytes held while a line or document has no end and no cut.
     pub max_line_bytes: usize,
-    /// Read, but not yet given.
+    /// Bytes read but not yet returned.
     pub carry: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl Stream {
         Self { reader, division, origin, invalid_utf8, byte_order_marks, max_line_bytes, carry }
     }
 
-    /// Fills `block`; `false` at the end.
+    /// Fills `block`; returns `false` at the end.
     pub fn fill(
         &mut self,
         block: &mut Block,
@@ -99,7 +99,7 @@ impl Stream {
         }
     }
 
-    /// Moves on behind the block; whether there is anything in it.
+    /// Moves on to the end of the block; returns whether the block has any bytes.
     fn advance(&mut self, block: &Block) -> bool {
         self.origin.offset += block.data.len() as u64;
         self.origin.lines += line_feeds(&block.data);
@@ -107,15 +107,15 @@ impl Stream {
     }
 }
 
-/// Where `text` may be cut however it continues; late in it, if anywhere.
+/// The last known offset where `text` may be cut, however it continues.
 ///
-/// What rewrites a text before the split (a space in front) would do so to
-/// each part, so there is no cut.
+/// There is no cut if the pre-tokenizer rewrites text before the split (for example inserts a
+/// space), because it would do so in each part.
 pub(super) fn safe_cut(pre_tokenizer: &PreTokenizer, text: &str) -> Option<usize> {
     if pre_tokenizer.rewrites() { None } else { pre_tokenizer.safe_cut(text, text.len()) }
 }
 
-/// A cut inside the last valid stretch of text in `data`.
+/// A cut in the last valid stretch of text in `data`.
 fn cut_in(data: &[u8], cut: &Cut) -> Option<usize> {
     let (mut start, mut valid) = (0, "");
     if let Ok(text) = simdutf8::basic::from_utf8(data) {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::corpus::Tally;
 
-    /// What comes out: for each block its documents, and whether it continues.
+    /// The documents of each block, and whether the block continues.
     fn blocks(
         text: &[u8],
         division: Division,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_end_where_they_may() {
+    fn blocks_end_only_at_line_ends_and_safe_cuts() {
         let cut: &Cut = &|text| text.rfind('|');
         type Blocks<'a> = &'a [(&'a [&'a str], bool)];
         let cases: &[(&str, &[u8], Division, Blocks)] = &[
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_parts_are_the_text() {
+    fn joined_parts_equal_the_text() {
         let text = "añb|c\nd€e||f\n\n|".repeat(20);
         for division in [Division::Lines, Division::Whole] {
             for block_bytes in 1..40 {

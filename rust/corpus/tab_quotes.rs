@@ -1,27 +1,30 @@
-//! Whether the quotes of a TSV file stand around its fields, or are text.
+//! Decides whether the quotes of a TSV file enclose its fields or are text.
 //!
-//! They are text in most files: a field may begin with a word that someone quotes. Programs that write
-//! quotes put them around every field of a column, or around those alone that hold a tab, a quote or a
-//! line end, or a comma, as Excel does. Where every line by itself has as many fields as the header, a quoted field of several
+//! In most files they are text: a field may begin with a quoted word. Programs that write quotes
+//! put them around every field of a column, or only around fields that contain a tab, a quote, a
+//! line end or, as Excel does, a comma. If each single line has as many fields as the header, a
+//! quoted field of several lines would swallow rows; in that case quotes count as enclosing only if
+//! all fields are quoted.
 //! lines would swallow rows; there all fields have to be quoted.
 
 use std::collections::HashSet;
 
-/// How the fields of a text are written, if quotes are read as those of CSV.
+/// How the fields of a text are written if quotes are read as in CSV.
 #[derive(Default)]
 struct Quotes {
-    /// All quotes close, with the end of the field behind them, and rows are as long as the header.
+    /// All quotes close at the end of their field, and all rows have as many fields as the header.
     fit: bool,
-    /// Some quoted field has several lines.
+    /// Some quoted fields span several lines.
     several_lines: bool,
-    /// All fields that hold something are quoted.
+    /// All fields that are not empty are quoted.
     everywhere: bool,
     /// Quotes are around whole columns, or where they are needed.
     as_programs: bool,
     n_columns: usize,
 }
 
-/// Whether the fields at the start of a file are quoted; `ended` where that is all of it.
+/// Whether the fields at the start of a file are quoted. `ended` says that `head` is the whole
+/// file.
 pub(super) fn are_quoted(head: &[u8], ended: bool) -> bool {
     if memchr::memchr(b'"', head).is_none() {
         return false;
@@ -38,7 +41,7 @@ pub(super) fn are_quoted(head: &[u8], ended: bool) -> bool {
     let lines_fit = counts.all(|count| Some(count) == first);
     let quotes = Quotes::of(head, ended);
     if !quotes.fit {
-        // Either is an error then; that of the quotes says more where one spans lines.
+        // Both readings are errors. That of quotes is clearer if one spans several lines.
         return !lines_fit && quotes.several_lines;
     }
     if quotes.everywhere {
@@ -54,7 +57,8 @@ impl Quotes {
     fn of(text: &[u8], ended: bool) -> Self {
         let mut found = Self { everywhere: true, ..Self::default() };
         let (mut stray, mut row, mut column) = (false, 0, 0);
-        // Columns with quotes that need none, and with fields that a program quotes if it quotes columns.
+        // Columns with unnecessary quotes, and columns with unquoted fields that a program would
+        // quote if it quoted columns.
         let (mut needless, mut plain) = (HashSet::new(), HashSet::new());
         let (mut for_a_comma, mut plain_comma) = (HashSet::new(), false);
         let ends_field = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r');
@@ -67,7 +71,7 @@ impl Quotes {
             let start = at;
             if text[at] == b'"' {
                 let Some(end) = closing_quote(text, at + 1) else {
-                    // The field may end behind the head.
+                    // The field may continue after `head`.
                     if ended {
                         found.several_lines |= text[at..].iter().any(|byte| matches!(byte, b'\n' | b'\r'));
                         return found;
@@ -119,7 +123,7 @@ impl Quotes {
     }
 }
 
-/// Where the quoted field ends whose text begins at `at`.
+/// The end of the quoted field whose text begins at `at`.
 fn closing_quote(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         let quote = at + memchr::memchr(b'"', text.get(at..)?)?;
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_around_fields_and_quotes_that_are_text() {
+    fn enclosing_quotes_are_distinguished_from_text() {
         for (text, ended, expected) in [
             ("a\tb\n1\tx\n", true, false),
             ("text\tlabel\n\"Great\t1\nfine\t0\na classic\"\t1\n", true, false),

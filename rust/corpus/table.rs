@@ -1,12 +1,12 @@
-//! Rows of CSV and TSV.
+//! Reads the rows of CSV and TSV.
 //!
-//! Rows are found under the source's lock: a quoted field may hold line ends,
-//! so a block cannot be cut without parsing from the start.
+//! Rows are found under the lock of the source: a quoted field may contain line ends, so a block
+//! cannot be cut without parsing from the start.
 //!
-//! The file is streamed, so its first [`HEAD_BYTES`] decide how fields are written. Fields of CSV may be quoted.
-//! Those of TSV are as they stand, quotes included, unless all are quoted ([`are_quoted`]). The delimiter is
-//! that of Excel's first line `sep=;`, or that of the format, or another one under which the header has the
-//! column.
+//! The file is streamed, so its first [`HEAD_BYTES`] decide how fields are written. Fields of CSV
+//! may be quoted. Fields of TSV are unquoted, and quotes are text, unless all fields are quoted
+//! ([`are_quoted`]). The delimiter is that of Excel's first line `sep=;`, or that of the format, or
+//! another one with which the header contains the column.
 
 use std::io::{Chain, Cursor, Read};
 use std::path::PathBuf;
@@ -17,15 +17,15 @@ use super::tab_quotes::are_quoted;
 use super::{InvalidUtf8, too_long};
 use crate::error::{Error, Result};
 
-/// How much of a file decides how its fields are written.
+/// How many bytes of a file decide how its fields are written.
 const HEAD_BYTES: usize = 8 << 20;
-/// Delimiters that files have whatever they are called.
+/// The delimiters that are tried, whatever the suffix.
 const DELIMITERS: &[u8] = b",;\t|";
 
-/// The start of a file, which was looked at, and the rest.
+/// The start of a file, which was examined, and the rest.
 type Input = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
-/// One table being read.
+/// The table that is being read.
 pub(super) struct DelimitedTable {
     reader: csv::Reader<Rows<Input>>,
     max_row_bytes: usize,
@@ -63,7 +63,7 @@ impl DelimitedTable {
         for _ in 0..=usize::from(dialect.sets_delimiter) {
             let Err(error) = reader.read_byte_record(&mut headers) else { continue };
             let flaw = reader.get_ref().flaw();
-            // A missing column says more than a flaw of a row below the header.
+            // A missing column is a clearer error than a fault in a row below the header.
             if flaw.is_none_or(|flaw| flaw.start().offset < behind_header) || has(&first, column) {
                 return Err(row_error(&path, error, flaw, quoted, max_row_bytes, io));
             }
@@ -89,7 +89,7 @@ impl DelimitedTable {
         Ok(Self { reader, max_row_bytes, path, quoted, column: at, record, byte_order_marks, ended: false })
     }
 
-    /// Fills `block` with rows; `false` when there are none left.
+    /// Fills `block` with rows; returns `false` if none are left.
     pub fn fill(
         &mut self,
         block: &mut Block,
@@ -112,7 +112,7 @@ impl DelimitedTable {
                     return Err(row_error(&self.path, error, flaw, self.quoted, self.max_row_bytes, io));
                 }
             }
-            // All rows are as long as the header, or they are an error.
+            // The column exists: `Rows` has checked that all rows are as long as the header.
             block.push(self.record.get(self.column).unwrap_or_default())?;
             let place = self.record.position();
             block.places.push(Place {
@@ -124,7 +124,8 @@ impl DelimitedTable {
     }
 }
 
-/// How the fields of a file that starts with `head` are written; `ended` where that is all of it.
+/// How a file that starts with `head` writes its fields. `ended` says that `head` is the whole
+/// file.
 fn dialect_of(head: &[u8], ended: bool, delimiter: u8, column: &str) -> Dialect {
     let quoted = |delimiter, head| delimiter != b'\t' || are_quoted(head, ended);
     if let Some((delimiter, rows)) = set_delimiter(head) {
@@ -139,7 +140,7 @@ fn dialect_of(head: &[u8], ended: bool, delimiter: u8, column: &str) -> Dialect 
     others.map(|&other| Dialect::new(other, quoted(other, head))).find(names_column).unwrap_or(own)
 }
 
-/// The header at the start of a file, and where the rows below it begin.
+/// The header at the start of a file, and the offset of the rows below it.
 fn header_of(head: &[u8], dialect: Dialect) -> (csv::ByteRecord, u64) {
     let (mut reader, mut header) = (parser(dialect).from_reader(head), csv::ByteRecord::new());
     for _ in 0..=usize::from(dialect.sets_delimiter) {
@@ -154,7 +155,7 @@ fn has(header: &csv::ByteRecord, column: &str) -> bool {
     header.iter().any(|name| name == column.as_bytes())
 }
 
-/// The delimiter that Excel's first line sets, as `sep=;` and `"sep=;"` do, and the rows below.
+/// The delimiter that Excel's first line (`sep=;` or `"sep=;"`) sets, and the rows below.
 fn set_delimiter(head: &[u8]) -> Option<(u8, &[u8])> {
     let end = memchr::memchr2(b'\r', b'\n', head).unwrap_or(head.len());
     let (mut line, rows) = head.split_at(end);

@@ -1,11 +1,10 @@
-//! `WordCounts`: piece to count, with the pipeline that made it.
+//! `WordCounts`: pieces with their counts, and the pipeline that split the text.
 //!
-//! What trainers see of a corpus. Counts of parts of a corpus add up to the
-//! counts of the whole, whatever the parts, so counting may be spread over
-//! threads, processes and machines. Memory follows the distinct pieces; where
-//! that is too much, [`count_to_file`] and [`merge_files`] work in runs on disk.
-//!
-//! Not a place for minimum counts or sampling: a part cannot know them.
+//! Trainers see a corpus only through its counts. The counts of parts of a corpus add up to the
+//! counts of the whole, so counting may be distributed over threads, processes and machines.
+//! (Minimum counts and sampling would break this, because a part cannot apply them.) Memory is
+//! proportional to the distinct pieces; if that is too much, [`count_to_file`] and [`merge_files`]
+//! work with sorted runs on disk.
 
 mod count;
 mod file;
@@ -29,27 +28,26 @@ use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 use run::SortedRun;
 
-/// How counting is done; nothing here but `max_piece_bytes` and `line_ends`
-/// changes a result.
+/// Options for counting. Only `max_piece_bytes` and `line_ends` affect the result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CountOptions {
-    /// Worker threads; `None` takes [`default_threads`](crate::parallel::default_threads).
+    /// The number of threads; `None` means [`default_threads`](crate::parallel::default_threads).
     pub threads: Option<usize>,
-    /// Bytes the tables may take together; beyond, they spill to `temp_dir`.
+    /// The memory for all tables together, in bytes. Beyond it, tables spill to `temp_dir`.
     pub max_memory: Option<u64>,
     /// Longer pieces are cut at character boundaries and counted in
     /// [`Totals::pieces_cut`].
     pub max_piece_bytes: usize,
-    /// Takes each document as one line, as SentencePiece does: its line feed is
-    /// no part of it, and [`LINE_END`] stands behind its last piece.
+    /// Treats each document as a line, as SentencePiece does: drops its line feed, and appends
+    /// [`LINE_END`] to its last piece.
     pub line_ends: bool,
-    /// Where runs are spilled; `None` takes the system's folder.
+    /// The directory for spilled runs; `None` means the temporary directory of the system.
     pub temp_dir: Option<PathBuf>,
 }
 
 impl CountOptions {
-    /// Longer than any piece of natural text, short enough for any trainer.
+    /// Longer than any piece of natural text, and short enough for any trainer.
     pub const MAX_PIECE_BYTES: usize = 1 << 16;
 
     fn temp_dir(&self) -> PathBuf {
@@ -64,7 +62,7 @@ impl Default for CountOptions {
     }
 }
 
-/// Pieces with their counts, sorted by piece bytes; immutable.
+/// Pieces with their counts, sorted by bytes; immutable.
 ///
 /// ```
 /// use sentitok::{Pipeline, PreTokenizer, WordCounts};
@@ -80,21 +78,20 @@ pub struct WordCounts {
     pipeline: Pipeline,
     totals: Totals,
     bytes: Vec<u8>,
-    /// Where each piece ends in `bytes`.
+    /// The end of each piece in `bytes`.
     ends: Vec<usize>,
     counts: Vec<u64>,
 }
 
 impl WordCounts {
-    /// No pieces.
+    /// Counts without pieces.
     pub fn empty(pipeline: Pipeline) -> Self {
         let totals = Totals::default();
         Self { pipeline, totals, bytes: Vec::new(), ends: Vec::new(), counts: Vec::new() }
     }
 
-    /// Counts made elsewhere, in any order; those of equal pieces are added
-    /// up, and those of 0 left out. No text was read, so of the totals only
-    /// [`Totals::pieces`] is known.
+    /// Counts from elsewhere, in any order. Adds the counts of equal pieces and drops counts of 0.
+    /// Since no text was read, of the totals only [`Totals::pieces`] is known.
     ///
     /// # Errors
     /// [`Error::CountOverflow`]; [`Error::Format`] for an empty piece; as [`Pipeline::check`].
@@ -123,7 +120,7 @@ impl WordCounts {
         Ok(words)
     }
 
-    /// Counts the pieces of texts in memory, with all threads.
+    /// Counts the pieces of texts in memory, using all threads.
     ///
     /// # Errors
     /// As [`count`].
@@ -136,7 +133,7 @@ impl WordCounts {
         count(&mut source, pipeline, &CountOptions::default(), &mut Progress::silent())
     }
 
-    /// The counts of both. Associative and commutative.
+    /// The sum of both. Associative and commutative.
     ///
     /// # Errors
     /// [`Error::PipelineMismatch`], [`Error::CountOverflow`].
@@ -165,7 +162,7 @@ impl WordCounts {
         None
     }
 
-    /// Pieces with their counts, pieces ascending by bytes.
+    /// The pieces with their counts, in ascending order of bytes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         (0..self.len()).map(|at| (self.piece(at), self.counts[at]))
     }
@@ -175,12 +172,12 @@ impl WordCounts {
         self.ends.len()
     }
 
-    /// Whether there is no piece.
+    /// Whether there are no pieces.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// What was counted in all.
+    /// The totals of what was read and counted.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -190,7 +187,7 @@ impl WordCounts {
         self.iter().map(|(piece, count)| piece.len() as u128 * u128::from(count)).sum()
     }
 
-    /// What made the pieces.
+    /// The pipeline that split the text.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
@@ -200,7 +197,7 @@ impl WordCounts {
         &self.bytes[start..self.ends[at]]
     }
 
-    /// Adds a piece greater than all others.
+    /// Adds a piece, which must be greater than all present ones.
     fn push(&mut self, piece: &[u8], count: u64) -> Result<()> {
         memory::extend(&mut self.bytes, piece)?;
         memory::push(&mut self.ends, self.bytes.len())?;
@@ -208,7 +205,7 @@ impl WordCounts {
     }
 }
 
-/// Refuses two pipelines that differ.
+/// Refuses pipelines that differ.
 fn same_pipeline(left: &Pipeline, right: &Pipeline) -> Result<()> {
     if left.fingerprint()? == right.fingerprint()? {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Where documents end: numpy's .npy and Megatron-LM's .idx.
+//! The index of document ends: numpy's .npy and Megatron-LM's .idx.
 //!
-//! Both are written while documents come; memory does not grow with their
-//! number. Layouts: numpy's format 1.0; `megatron/core/datasets/indexed_dataset.py`.
+//! Both are written as documents arrive, in constant memory. Layouts: numpy's format 1.0;
+//! `megatron/core/datasets/indexed_dataset.py`.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::atomic::{self, AtomicFile};
 use crate::error::{Error, Result};
 
-/// An array of int64: the end of each document, in tokens.
+/// An array of int64 with the end of each document, in tokens.
 pub(super) struct NpyIndex {
     file: AtomicFile,
     documents: u64,
@@ -48,10 +48,10 @@ fn npy_header(len: u64) -> [u8; 128] {
     header
 }
 
-/// Lengths, places and numbers of documents; each document is one sequence.
+/// The lengths, offsets and numbers of documents; each document is one sequence.
 pub(super) struct MegatronIndex {
     path: PathBuf,
-    /// int32 lengths, until their number is known.
+    /// The lengths as int32, in a temporary file until their number is known.
     lens: BufWriter<File>,
     documents: u64,
     bytes_per_id: u64,
@@ -82,7 +82,7 @@ impl MegatronIndex {
         let mut file = AtomicFile::create_beside(&path)?;
         file.write(MAGIC)?;
         file.write(&1u64.to_le_bytes())?;
-        // Megatron's numbers of types: 8 is uint16, 4 is int32.
+        // Megatron's codes of types: 8 is uint16, 4 is int32.
         file.write(&[if bytes_per_id == 2 { 8 } else { 4 }])?;
         file.write(&documents.to_le_bytes())?;
         file.write(&(documents + 1).to_le_bytes())?;

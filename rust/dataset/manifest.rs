@@ -1,8 +1,8 @@
-//! `manifest.json`: what a dataset is, and how far it has come.
+//! `manifest.json`: describes a dataset and how much of it is written.
 //!
-//! Written again after each shard, whole or not at all; a run continues from what
-//! it says. It holds nothing that differs between two runs over the same data:
-//! no times, no paths of machines but the sources' names.
+//! Rewritten whole or not at all after each shard; a run resumes from it. It contains nothing that
+//! differs between two runs over the same data: no times, and no paths except the names of the
+//! sources.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,49 +21,49 @@ use crate::vocab::TokenId;
 pub(super) const FILE: &str = "manifest.json";
 const SCHEMA: &str = "sentitok.dataset";
 const VERSION: u64 = 1;
-/// The largest file read; a shard takes about 300 bytes in it.
+/// The largest file that is read; a shard takes about 300 bytes.
 const MAX_BYTES: u64 = 1 << 28;
-/// The longest name of a file that it may give; systems take no longer one.
+/// The longest file name in a manifest; file systems allow no longer ones.
 const MAX_NAME_BYTES: usize = 255;
 
-/// What lies in a directory of token ids.
+/// The description of a directory of token ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// `sentitok.dataset`.
+    /// Always `sentitok.dataset`.
     pub schema: String,
-    /// Of the schema.
+    /// The version of the schema.
     pub version: u64,
-    /// Name of the [`Layout`].
+    /// The name of the [`Layout`].
     pub layout: String,
-    /// numpy's name of an id's type; `text` for ids as text.
+    /// The numpy name of the type of ids; `text` for ids as text.
     pub dtype: String,
-    /// One more than the greatest id there can be.
+    /// One more than the greatest possible id.
     pub vocab_size: u64,
     /// [`Tokenizer::fingerprint`].
     pub tokenizer_sha256: String,
-    /// The id after each document.
+    /// The id written after each document.
     pub separator: Option<TokenId>,
-    /// Whether the template's tokens stand around each document.
+    /// Whether the special tokens of the template are added to each document.
     pub add_special_tokens: bool,
-    /// Which special tokens of the text are tokens.
+    /// Which special tokens in the text are encoded as such.
     pub specials: Vec<String>,
-    /// The most ids of a document.
+    /// The maximum number of ids per document.
     pub max_tokens: Option<u64>,
     /// The seed of BPE-dropout.
     pub seed: u64,
-    /// When a shard ends.
+    /// The maximum number of tokens per shard.
     pub shard_tokens: u64,
-    /// What was encoded.
+    /// The sources that were encoded.
     pub sources: Vec<SourceFile>,
-    /// Whether all of it is there.
+    /// Whether the dataset is complete.
     pub complete: bool,
-    /// Documents in all shards.
+    /// The number of documents in all shards.
     pub documents: u64,
-    /// Ids in all shards, separators included.
+    /// The number of ids in all shards, including separators.
     pub tokens: u64,
-    /// The shards in order. While nanoGPT's one file grows, its parts.
+    /// The shards in order. While nanoGPT's single file grows, its parts.
     pub shards: Vec<Shard>,
 }
 
@@ -72,9 +72,9 @@ pub struct Manifest {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SourceFile {
-    /// Path as it was given, or a name such as `<iterable>`.
+    /// The path as given, or a name such as `<iterable>`.
     pub name: String,
-    /// Its size on disk, where it has one.
+    /// The size on disk, if known.
     pub bytes: Option<u64>,
 }
 
@@ -89,9 +89,9 @@ pub struct Shard {
     pub index: Option<String>,
     /// The number of its first document in the source, from 0.
     pub first_document: u64,
-    /// How many documents it has.
+    /// The number of documents.
     pub documents: u64,
-    /// How many ids.
+    /// The number of ids.
     pub tokens: u64,
     /// The size of `file`.
     pub bytes: u64,
@@ -135,7 +135,8 @@ impl Manifest {
     /// Reads the manifest of a directory; `None` if it has none.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for what is not a manifest of ours.
+    /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for a file that is not a valid
+    /// manifest.
     pub fn load(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(FILE);
         let read = File::open(&path).and_then(|file| {
@@ -178,7 +179,7 @@ impl Manifest {
         }
     }
 
-    /// What cannot be in a manifest, whatever the data set.
+    /// A fault that no valid manifest has.
     fn flaw(&self) -> Option<String> {
         let width = match self.dtype.as_str() {
             "uint16" => Some(2),
@@ -187,7 +188,7 @@ impl Manifest {
         };
         let (mut documents, mut tokens) = (0u64, 0u64);
         for shard in &self.shards {
-            // A manifest is a file like any other: it must not name files elsewhere.
+            // A manifest may come from anywhere, so it must not name files in other directories.
             let names = [Some(&shard.file), shard.index.as_ref()];
             if let Some(name) = names.into_iter().flatten().find(|name| !is_plain(name)) {
                 return Some(format!("it names {name:?}, which is not the name of a file"));
@@ -218,7 +219,7 @@ impl Manifest {
         })
     }
 
-    /// Refuses to continue from shards that are not as the manifest says.
+    /// Refuses to resume if the files of shards differ from the manifest.
     pub(super) fn check_files(&self, dir: &Path) -> Result<()> {
         for shard in &self.shards {
             let files =
@@ -255,7 +256,7 @@ impl Manifest {
         atomic::write(&dir.join(FILE), &bytes)
     }
 
-    /// Refuses to continue a dataset made otherwise, naming the difference.
+    /// Refuses to resume a dataset with different settings; the error names the difference.
     pub(super) fn check_same(&self, wanted: &Self, dir: &Path) -> Result<()> {
         let fields = |manifest: &Self| {
             [
@@ -293,12 +294,12 @@ fn is_plain(name: &str) -> bool {
     is_short && !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }
 
-/// A field as the file has it.
+/// A field as written in the file.
 fn json(field: &impl Serialize) -> String {
     serde_json::to_string(field).unwrap_or_default()
 }
 
-/// The type of an id on disk.
+/// The type of ids on disk.
 fn dtype(layout: Layout, vocab_size: u64) -> Result<&'static str> {
     match layout {
         Layout::Text => Ok("text"),
@@ -311,7 +312,7 @@ fn dtype(layout: Layout, vocab_size: u64) -> Result<&'static str> {
                 vocab_size - 1
             ),
         }),
-        // Megatron's own rule, with its own margin.
+        // The rule of Megatron, including its margin.
         Layout::Megatron if vocab_size < 65_500 => Ok("uint16"),
         Layout::Megatron => Ok("int32"),
     }

@@ -1,4 +1,4 @@
-//! The files of one shard while they are written.
+//! The files of one shard that is being written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read, Write};
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::hex;
 use crate::vocab::TokenId;
 
-/// How an id is written.
+/// The format of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     Two,
@@ -58,7 +58,7 @@ impl Width {
 
 enum Ids {
     Whole(AtomicFile),
-    /// A file that grows over several parts, under a name of its own till the end.
+    /// A file that grows over several runs, under a temporary name until it is complete.
     Growing(BufWriter<File>),
 }
 
@@ -80,12 +80,12 @@ pub(super) struct OpenShard {
     width: Width,
 }
 
-/// The name of nanoGPT's file, and the one it has until it is whole.
+/// The name of nanoGPT's file, and its name until it is complete.
 pub(super) const NANO_GPT: &str = "tokens.bin";
 pub(super) const NANO_GPT_PART: &str = ".tokens.bin.part";
 
 impl OpenShard {
-    /// Starts the shard of that number; `bytes` of a growing file are kept.
+    /// Starts a shard. Keeps the first `bytes` of a growing file.
     pub(super) fn create(
         dir: &Path,
         layout: Layout,
@@ -165,7 +165,7 @@ impl OpenShard {
         Ok(())
     }
 
-    /// Brings the shard to the disk.
+    /// Flushes the shard to the disk.
     pub(super) fn finish(self) -> Result<manifest::Shard> {
         let mut shard = self.shard;
         match self.index {
@@ -173,7 +173,7 @@ impl OpenShard {
             Index::Megatron(index) => index.finish()?,
             Index::None => {}
         }
-        // Its first bytes are written last, so it is read once more.
+        // Its first bytes are written last, so the hash needs another read.
         shard.index_sha256 = self.index_path.as_deref().map(sha256_of).transpose()?;
         match self.ids {
             Ids::Whole(file) => {
@@ -189,11 +189,11 @@ impl OpenShard {
     }
 }
 
-/// Opens a growing file, cut to the bytes that are known to be good.
+/// Opens a growing file, truncated to the bytes that are known to be valid.
 fn open_part(path: &Path, bytes: u64) -> Result<BufWriter<File>> {
     let io = |error| Error::io(path, error);
     let mut options = OpenOptions::new();
-    // Not truncated: what stands before `bytes` is kept.
+    // Does not truncate yet, because the first `bytes` are kept.
     let mut file = options.create(true).write(true).truncate(false).open(path).map_err(io)?;
     let there = file.metadata().map_err(io)?.len();
     if there < bytes {

@@ -1,4 +1,4 @@
-//! `DatasetWriter`: documents in, shards and manifest out.
+//! `DatasetWriter`: writes documents to shards, and the manifest.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,13 +22,12 @@ pub struct DatasetWriter {
 }
 
 impl DatasetWriter {
-    /// Starts in `dir`, or continues after the shards that are there.
+    /// Starts a dataset in `dir`, or resumes after the existing shards.
     ///
     /// # Errors
-    /// [`Error::Option`] for a shard size of 0, a missing separator, or another
-    /// dataset in the directory; [`Error::NotRepresentable`] for ids too large
-    /// for the layout; [`Error::UnknownId`] for a separator that is not a token;
-    /// [`Error::Io`].
+    /// [`Error::Option`] for a shard size of 0, a missing separator, or a different dataset in the
+    /// directory; [`Error::NotRepresentable`] for ids too large for the layout;
+    /// [`Error::UnknownId`] for a separator that is not a token; [`Error::Io`].
     pub fn create(dir: &Path, tokenizer: &Tokenizer, options: &DatasetOptions<'_>) -> Result<Self> {
         let refuse = |option, value: &str, reason: &str| {
             Err(Error::Option { option, value: value.into(), reason: reason.into() })
@@ -67,7 +66,8 @@ impl DatasetWriter {
         }
         atomic::remove_leftovers(dir, is_of_dataset);
         if options.layout == Layout::NanoGpt && !manifest.complete && !manifest.shards.is_empty() {
-            // Killed between naming the file and saying so: it continues growing.
+            // A run was killed after it renamed the file and before it wrote the manifest, so the
+            // file becomes a growing one again.
             let (part, path) = (dir.join(NANO_GPT_PART), dir.join(NANO_GPT));
             if path.exists() && !part.exists() {
                 atomic::rename(&path, &part)?;
@@ -77,12 +77,12 @@ impl DatasetWriter {
         Ok(Self { dir: dir.into(), layout: options.layout, width, manifest, open: None })
     }
 
-    /// Documents written, those of earlier runs included.
+    /// The number of documents written, including earlier runs.
     pub fn documents(&self) -> u64 {
         self.manifest.documents + self.open.as_ref().map_or(0, |open| open.shard.documents)
     }
 
-    /// Whether an earlier run wrote everything.
+    /// Whether the dataset is complete.
     pub fn is_complete(&self) -> bool {
         self.manifest.complete
     }
@@ -117,7 +117,7 @@ impl DatasetWriter {
         Ok(())
     }
 
-    /// Brings the last shard and the manifest to the disk.
+    /// Writes the last shard and the manifest.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -126,7 +126,7 @@ impl DatasetWriter {
             return Ok(self.manifest);
         }
         if self.layout == Layout::NanoGpt && self.open.is_none() && self.manifest.shards.is_empty() {
-            // No document: an empty file, all the same.
+            // Without documents, writes an empty file.
             self.open = Some(OpenShard::create(&self.dir, self.layout, self.width, 0, 0, 0)?);
         }
         self.close()?;
@@ -148,7 +148,7 @@ impl DatasetWriter {
         Ok(())
     }
 
-    /// Gives the grown file its name, and makes its parts one shard.
+    /// Renames the growing file to its final name and joins its parts to one shard.
     fn join_parts(&mut self) -> Result<()> {
         let (part, path) = (self.dir.join(NANO_GPT_PART), self.dir.join(NANO_GPT));
         let whole = Shard {
@@ -167,14 +167,15 @@ impl DatasetWriter {
     }
 }
 
-/// Whether a temporary file of that target is left from writing a dataset.
+/// Whether a temporary file with this target is left over from writing a dataset.
 fn is_of_dataset(target: &OsStr) -> bool {
     let name = target.to_string_lossy();
     let number = |rest: &str| rest.split('.').next().is_some_and(|number| number.parse::<usize>().is_ok());
     name == super::manifest::FILE || name.strip_prefix("shard-").is_some_and(number)
 }
 
-/// Removes a dataset, its manifest first: half a dataset must not look whole.
+/// Removes a dataset, the manifest first, so that a partly removed dataset is not taken for a
+/// complete one.
 fn remove(dir: &Path, manifest: &Manifest) -> Result<()> {
     let names = manifest.shards.iter().flat_map(|shard| [Some(shard.file.as_str()), shard.index.as_deref()]);
     for name in [Some(super::manifest::FILE)].into_iter().chain(names).chain([Some(NANO_GPT_PART)]).flatten()

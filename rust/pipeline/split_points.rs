@@ -1,10 +1,10 @@
-//! `SplitPoints`: where a text may be cut whose normalizer or pre-tokenizer rewrites it.
+//! `SplitPoints`: where a text may be cut although the normalizer or the pre-tokenizer rewrites it.
 //!
-//! At a blank between words of ASCII letters and digits, if every step of the normalizer
-//! acts on each side alone ([`crate::normalizer::split_points`]), and a piece begins with what
-//! the blank becomes. Where a text is not split at all, the model says whether it may be
-//! cut there ([`SplitPoints::across`]). What is found is the same as for the whole text, whatever
-//! stands in it; a text without such a blank is not cut.
+//! A text may be cut at a blank between words of ASCII letters and digits, if every step of the
+//! normalizer acts on each side independently ([`crate::normalizer::split_points`]) and a piece
+//! begins with what the blank becomes. If a text is not split at all, the model decides whether it
+//! may be cut there ([`SplitPoints::across`]). The result always equals that for the whole text; a
+//! text without such a blank is not cut.
 
 use super::Pipeline;
 use crate::error::Result;
@@ -13,25 +13,25 @@ use crate::normalizer::{Aligned, Normalizer};
 use crate::pre_tokenizer::{LOOK_BACK, PreTokenizer};
 use crate::text::SPACE_MARK;
 
-/// Where a part lies in a text that is cut at split points.
+/// The position of a part in a text that is cut at split points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartPosition {
-    /// That with which it begins.
+    /// At the start of the text.
     First,
-    /// One with neither end.
+    /// In the middle.
     Inner,
-    /// That with which it ends.
+    /// At the end of the text.
     Last,
 }
 
-/// Where a text may be cut, and what becomes of its parts.
+/// Where a text may be cut, and how its parts are normalized.
 #[derive(Debug)]
 pub(crate) struct SplitPoints {
     window: Surroundings,
     letters: [bool; 256],
     /// The steps for each [`PartPosition`].
     steps: [Option<Normalizer>; 3],
-    /// Whether a piece continues over a split point, which it holds as `▁`.
+    /// Whether a piece continues across split points, where it contains `▁`.
     pub(crate) joined: bool,
 }
 
@@ -48,13 +48,13 @@ impl SplitPoints {
         Some(Self { letters: window.letters(), window, steps, joined })
     }
 
-    /// Leaves the split points behind letters that may stand before a `▁` inside a piece.
+    /// Keeps only split points after letters that may precede a `▁` inside a piece.
     pub(crate) fn across(&mut self, may_cut_behind: impl Fn(u8) -> bool) {
         self.window.retain(may_cut_behind);
         self.letters = self.window.letters();
     }
 
-    /// The last split point at or before `near`, within 64 KiB: a place before a blank.
+    /// The last split point at or before `near`, within 64 KiB: the offset of a blank.
     pub(crate) fn last(&self, text: &str, near: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         let near = near.min(bytes.len());
@@ -75,8 +75,7 @@ impl SplitPoints {
         self.steps[position as usize].as_ref()
     }
 
-    /// What the normalizer makes of a part, which may become `times` as long; `None` when
-    /// nothing changes.
+    /// Normalizes a part, which may become `times` as long; `None` if nothing changes.
     ///
     /// # Errors
     /// As [`Normalizer::normalize`].
@@ -103,10 +102,10 @@ impl SplitPoints {
     }
 }
 
-/// Whether a piece continues over a split point; `None` where nothing is known of it.
+/// Whether a piece continues across split points; `None` if the pre-tokenizer does not allow the
+/// cut.
 ///
-/// What a section begins with decides what is put in front of it: nothing, before a blank
-/// or its mark.
+/// Nothing is inserted before a part, because it begins with a blank or its mark.
 fn split_across(pre_tokenizer: &PreTokenizer, window: &mut Surroundings) -> Option<bool> {
     match pre_tokenizer {
         PreTokenizer::Metaspace { split, .. } => Some(!split),

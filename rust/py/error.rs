@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::error::{Error, told};
+use crate::error::{Error, shortened};
 
 /// The package's exception types.
 pub(super) struct Exceptions {
@@ -195,7 +195,7 @@ fn os_error(py: Python<'_>, path: &Path, source: &io::Error) -> PyResult<PyErr> 
 pub(super) fn warn(py: Python<'_>, sentences: &[String]) -> PyResult<()> {
     let category = py.get_type::<PyUserWarning>();
     for sentence in sentences {
-        py.import("warnings")?.call_method1("warn", (told(sentence), &category, 2))?;
+        py.import("warnings")?.call_method1("warn", (shortened(sentence), &category, 2))?;
     }
     Ok(())
 }

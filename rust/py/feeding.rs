@@ -45,9 +45,9 @@ impl State {
         !self.stopped.load(Ordering::Relaxed)
     }
 
-    fn tell(&self, py: Python<'_>, listener: &mut Listener<'_>) -> bool {
+    fn report(&self, py: Python<'_>, listener: &mut Listener<'_>) -> bool {
         let stage = Self::STAGES[self.stage.load(Ordering::Relaxed) as usize % Self::STAGES.len()];
-        listener.tell(py, stage, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+        listener.report(py, stage, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> R
             return run(py, callback, |progress| run_job(receiver, take()?, progress));
         };
 
-        let mut feeder = Feeder { py, state, listener: Listener::new(callback), told: Instant::now() };
+        let mut feeder = Feeder { py, state, listener: Listener::new(callback), last_report: Instant::now() };
         let fed = feeder.feed(&mut next, &sender);
         if fed.is_err() {
             state.stopped.store(true, Ordering::Relaxed);
@@ -115,7 +115,7 @@ pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> R
             let wait = Progress::INTERVAL / 2;
             let end = &mut end;
             waiting = py.detach(move || end.recv_timeout(wait)) == Err(RecvTimeoutError::Timeout);
-            feeder.tell();
+            feeder.report();
         }
         let result = py.detach(|| worker.join());
         fed?;
@@ -129,15 +129,15 @@ struct Feeder<'a, 'py> {
     py: Python<'py>,
     state: &'a State,
     listener: Listener<'a>,
-    told: Instant,
+    last_report: Instant,
 }
 
 impl Feeder<'_, '_> {
     /// Tells Python how far the job is, not too often; `false` once it should stop.
-    fn tell(&mut self) -> bool {
-        if self.told.elapsed() >= Progress::INTERVAL {
-            self.told = Instant::now();
-            if !self.state.tell(self.py, &mut self.listener) {
+    fn report(&mut self) -> bool {
+        if self.last_report.elapsed() >= Progress::INTERVAL {
+            self.last_report = Instant::now();
+            if !self.state.report(self.py, &mut self.listener) {
                 self.state.stopped.store(true, Ordering::Relaxed);
             }
         }
@@ -151,14 +151,14 @@ impl Feeder<'_, '_> {
         sender: &SyncSender<Column>,
     ) -> PyResult<()> {
         let mut more = true;
-        while more && self.tell() {
+        while more && self.report() {
             let mut batch = Column::default();
             more = next(&mut batch)?;
             let mut unsent = Some(batch);
             while let Some(batch) = unsent.take() {
                 match sender.try_send(batch) {
                     Ok(()) => {}
-                    Err(TrySendError::Full(batch)) if self.tell() => {
+                    Err(TrySendError::Full(batch)) if self.report() => {
                         self.py.detach(|| std::thread::sleep(FULL_WAIT));
                         unsent = Some(batch);
                     }

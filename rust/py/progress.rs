@@ -25,12 +25,12 @@ impl<'a> Listener<'a> {
     }
 
     /// Looks for signals and calls the callback; `false` when one of them raised.
-    pub fn tell(&mut self, py: Python<'_>, stage: Stage, done: u64, total: u64) -> bool {
-        let told = py.check_signals().and_then(|()| match self.callback {
+    pub fn report(&mut self, py: Python<'_>, stage: Stage, done: u64, total: u64) -> bool {
+        let answer = py.check_signals().and_then(|()| match self.callback {
             Some(callback) => callback.call1(py, (stage.name(), done, total)).map(drop),
             None => Ok(()),
         });
-        match told {
+        match answer {
             Ok(()) => true,
             Err(error) => {
                 self.raised.get_or_insert(error);
@@ -56,7 +56,7 @@ pub(super) fn run<T: Send>(
 ) -> PyResult<T> {
     let mut listener = Listener::new(callback);
     let result = py.detach(|| {
-        let mut report = |stage, done, total| Python::attach(|py| listener.tell(py, stage, done, total));
+        let mut report = |stage, done, total| Python::attach(|py| listener.report(py, stage, done, total));
         // Without a callback the interpreter is asked for signals alone, and seldom:
         // whoever holds it would make the work wait.
         let mut progress = match callback {

@@ -1,6 +1,4 @@
-//! `Words` and `Characters`: what is counted, and the characters it is made of.
-//!
-//! Not the rules of which characters may stand together: those are in `rules`.
+//! `CountedWords` and `Characters`: the counted words, and the alphabet of their characters.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,23 +12,24 @@ use crate::memory;
 use crate::progress::{Progress, Stage};
 use crate::text::automaton::Strings;
 
-/// Pieces read between two looks at the clock.
+/// How many pieces are read between two checks for progress.
 const TICK: usize = 1 << 12;
 
 /// The characters of the corpus.
 pub(crate) struct Characters {
-    /// Those in the vocabulary with their counts, the most frequent first, of
-    /// equal counts the lesser code points.
+    /// The characters of the alphabet with their counts, the most frequent first; of equal counts
+    /// the lower code point.
     pub(crate) required: Vec<(char, u64)>,
-    /// Those left out, in the same order.
+    /// The characters outside the alphabet, in the same order.
     pub(crate) dropped: Vec<(char, u64)>,
     classes: FxHashMap<char, Class>,
-    /// The same for ASCII.
+    /// The classes of ASCII characters.
     ascii: [Option<Class>; 128],
 }
 
 impl Characters {
-    /// Counts characters, but one, and keeps what `character_coverage` asks for.
+    /// Counts all characters except `uncounted`, and keeps as many as `character_coverage`
+    /// requires.
     pub(crate) fn of(
         options: &PieceOptions,
         words: &CountedWords<'_>,
@@ -59,7 +58,7 @@ impl Characters {
             asked.iter().map(|&c| (c, counts.remove(&c).unwrap_or(0))).collect();
         let mut dropped: Vec<(char, u64)> = counts.into_iter().collect();
         dropped.sort_unstable_by_key(|&(c, count)| (c == '\0', Reverse(count), c));
-        // NUL ends a string in the files of others, so no piece may hold it.
+        // Other programs end strings at NUL, so no piece may contain it.
         let n_kept = dropped
             .iter()
             .take_while(|&&(c, count)| {
@@ -75,7 +74,7 @@ impl Characters {
         Ok(Self { required, dropped, classes, ascii })
     }
 
-    /// The class of a character, `None` for one outside the alphabet.
+    /// The class of a character; `None` for one outside the alphabet.
     #[inline]
     pub(crate) fn class(&self, c: char) -> Option<Class> {
         match self.ascii.get(c as usize) {
@@ -85,7 +84,7 @@ impl Characters {
     }
 }
 
-/// Counted words as text, with special tokens cut out.
+/// Counted words as text, without the text of special tokens.
 pub(crate) struct CountedWords<'a> {
     words: Vec<(&'a str, u64)>,
     specials: Option<Strings>,
@@ -121,13 +120,13 @@ impl<'a> CountedWords<'a> {
         Ok(Self { words, specials })
     }
 
-    /// Words and counts.
+    /// The words with their counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, u64)> {
         self.words.iter().copied()
     }
 
-    /// Calls `f` with each part of a word between special tokens, and whether it
-    /// ends the word.
+    /// Calls `f` with each part of a word between special tokens, and whether the part ends the
+    /// word.
     pub(super) fn parts(&self, word: &'a str, mut f: impl FnMut(&'a str, bool)) {
         let mut start = 0;
         for (_, found) in self.specials.iter().flat_map(|specials| specials.find_iter(word.as_bytes())) {

@@ -1,25 +1,24 @@
-//! `Rules`: which characters may stand together in a piece.
+//! `Rules`: which characters may be combined in a piece.
 //!
-//! The rules of SentencePiece's trainer, by its options: a piece has one
-//! script (Hiragana, Katakana and Han count as one, marks take the script
-//! before them), a space only in front, or only at the end, digits perhaps alone. A pair that no
-//! piece may hold is a place where words fall apart, which is what makes
-//! training quick; see `segments`.
+//! These are the rules of SentencePiece's trainer, as its options define them: a piece has one
+//! script (Hiragana, Katakana and Han count as one; marks take the script of the character before
+//! them), spaces only at the start or only at the end, and digits possibly alone. A pair of
+//! characters that no piece may contain is where `segments` cuts words, which makes training fast.
 
 use super::PieceOptions;
 use crate::text::SPACE_MARK;
 use crate::text::unicode::{self, Script};
 
-/// What the rules know of a character.
+/// The class of a character for the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// U+2581, which stands for a space.
+    /// U+2581, which represents a space.
     Space,
-    /// A decimal digit, ASCII or full width.
+    /// A decimal digit, ASCII or full-width.
     Digit,
-    /// A mark with the script of what it stands on.
+    /// A mark, which takes the script of its base character.
     Mark,
-    /// Anything else, with its script.
+    /// Any other character, with its script.
     Of(Script),
 }
 
@@ -39,10 +38,10 @@ impl Class {
     }
 }
 
-/// The script that the characters so far demand of the next; `None` takes any.
+/// The script that the characters so far require of the next one; `None` allows any.
 type Demand = Option<Script>;
 
-/// What a piece is to its neighbours.
+/// The properties of a piece that decide what it may be combined with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     length: usize,
@@ -50,23 +49,23 @@ pub(crate) struct Shape {
     begins_in_space: bool,
     ends_in_space: bool,
     has_digit: bool,
-    /// The script of its first character that has one, and what its last one
-    /// demands of the next; `None` where all are spaces and marks.
+    /// The script of its first character that has one, and the script required of the next
+    /// character; `None` if all are spaces and marks.
     scripts: Option<(Demand, Demand)>,
 }
 
-/// Which characters may stand together.
+/// Decides which characters may be combined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     by_script: bool,
     by_number: bool,
     by_whitespace: bool,
     digits_alone: bool,
-    /// Whether spaces stand at the end, not in front.
+    /// Whether spaces are at the end of pieces instead of the start.
     behind: bool,
-    /// Whether spaces may be a piece.
+    /// Whether a piece may consist of spaces only.
     spaces_alone: bool,
-    /// The most characters of a piece.
+    /// The maximum number of characters in a piece.
     pub(crate) max_length: usize,
 }
 
@@ -83,7 +82,7 @@ impl Rules {
         }
     }
 
-    /// Whether some piece may hold these two, one after the other.
+    /// Whether some piece may contain these two characters in this order.
     pub(crate) fn together(&self, left: Class, right: Class) -> bool {
         if self.digits_alone && (left == Class::Digit || right == Class::Digit) {
             return false;
@@ -97,11 +96,11 @@ impl Rules {
         }
     }
 
-    /// Whether these characters may be a piece of two or more.
+    /// Whether these characters may form a piece of two or more.
     pub(crate) fn allow(&self, classes: impl ExactSizeIterator<Item = Class> + Clone) -> bool {
         let last = classes.len().saturating_sub(1);
         let is_of_spaces = self.spaces_alone && classes.clone().all(|class| class == Class::Space);
-        // Where a space may stand, and where it may not, though it may stand inside.
+        // The end where a space belongs, and the end where it is not allowed.
         let (own, other) = if self.behind { (last, 0) } else { (0, last) };
         let mut demand = None;
         for (at, class) in classes.enumerate() {
@@ -119,7 +118,7 @@ impl Rules {
         last < self.max_length
     }
 
-    /// The shape of a piece that is allowed, or of one character.
+    /// The shape of an allowed piece or of a single character.
     pub(crate) fn shape(&self, classes: impl Iterator<Item = Class>) -> Shape {
         let mut shape = Shape {
             length: 0,
@@ -143,11 +142,11 @@ impl Rules {
         shape
     }
 
-    /// Whether two pieces of these shapes may be one: what [`Rules::allow`]
-    /// says of their characters.
+    /// Whether two pieces of these shapes may be joined; equals [`Rules::allow`] for their
+    /// characters.
     #[inline]
     pub(crate) fn join(&self, left: Shape, right: Shape) -> bool {
-        // The part that may hold the one space, and the other.
+        // The part that may contain a space at its own end, and the other part.
         let (own, other) = if self.behind { (right, left) } else { (left, right) };
         let other_end = if self.behind { other.begins_in_space } else { other.ends_in_space };
         let is_of_spaces = |part: Shape| part.n_spaces == part.length;
@@ -166,7 +165,7 @@ impl Rules {
         !spaced && !digits && scripts && left.length + right.length <= self.max_length
     }
 
-    /// What a character demands of the next one, or `None` when it is not what
+    /// The script required after a character; `None` if the character does not meet `demand`.
     /// was demanded of it.
     fn next(&self, demand: Demand, class: Class) -> Option<Demand> {
         let script = match class {
@@ -189,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shapes_join_as_pieces_are_allowed(
+        fn joining_shapes_equals_allowing_pieces(
             left in "[▁a1.中я\u{301}]{1,6}|▁{1,4}|[▁a]{1,4}",
             right in "[▁a1.中я\u{301}]{1,6}|▁{1,4}|[▁a]{1,4}",
             flags: [bool; 6],
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_by_the_rules() {
+    fn rules_allow_the_expected_pieces() {
         let plain = PieceOptions::default;
         let options = [
             ("default", plain()),
@@ -227,7 +226,7 @@ mod tests {
             ("suffix", PieceOptions { treat_whitespace_as_suffix: true, ..plain() }),
             ("runs", PieceOptions { allow_whitespace_only_pieces: true, ..plain() }),
         ];
-        // For each piece, the options under which it may be.
+        // For each piece, the options that allow it.
         for (piece, allowed) in [
             ("the", "default number script space digits runs suffix"),
             ("▁the", "default number script space digits runs"),

@@ -1,10 +1,9 @@
-//! `Segments`: counted pieces of text, cut where no piece may stand across.
+//! `Segments`: counted words, cut where no piece may cross.
 //!
-//! Words fall apart at characters outside the alphabet, at the text of special
-//! tokens, and between two characters that [`Rules`] never let stand together:
-//! `▁movie,` is `▁movie` and `,`. A segmentation of a word is then one of each
-//! part, so nothing is lost, while far fewer distinct strings remain to be
-//! counted, searched and merged or segmented again.
+//! Words are cut at characters outside the alphabet, at the text of special tokens, and between two
+//! characters that [`Rules`] never allow together: `▁movie,` becomes `▁movie` and `,`. A
+//! segmentation of a word is then a segmentation of each part, so nothing is lost, and there are
+//! far fewer distinct strings to count, search and merge or segment.
 
 use std::collections::hash_map::Entry;
 
@@ -16,15 +15,15 @@ use crate::error::Result;
 use crate::memory::{self, MakeRoom};
 use crate::progress::{Progress, Stage};
 
-/// Pieces read between two looks at the clock.
+/// How many pieces are read between two checks for progress.
 const TICK: usize = 1 << 12;
 
-/// What follows a segment at one of its places.
+/// What follows a segment at one occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// A character of the alphabet.
     Char(char),
-    /// A character outside it.
+    /// A character outside the alphabet.
     Foreign(char),
     /// A special token.
     Special,
@@ -32,17 +31,17 @@ pub(crate) enum After {
     Word,
 }
 
-/// Distinct segments, in order.
+/// The distinct segments, in order.
 pub(crate) struct Segments<'a, T> {
     pub(crate) texts: Vec<&'a str>,
     pub(crate) weights: Vec<u64>,
-    /// What a trainer notes of what follows each one.
+    /// The trainer's note for each segment about what follows it.
     pub(crate) notes: Vec<T>,
 }
 
 impl<'a, T: Ord> Segments<'a, T> {
-    /// Cuts words. `note` makes a note of what follows a segment at one place, or
-    /// adds that to the note of the places before.
+    /// Cuts words. `note` creates the note for what follows a segment at one occurrence, or
+    /// combines it with the note of the earlier occurrences.
     pub(crate) fn of(
         words: &CountedWords<'a>,
         characters: &Characters,
@@ -61,7 +60,7 @@ impl<'a, T: Ord> Segments<'a, T> {
                 cut(part, end, characters, rules, |segment, after| match found.entry(segment) {
                     Entry::Occupied(mut known) => {
                         let (weight, noted) = known.get_mut();
-                        // No overflow: a count of its first character holds it.
+                        // Cannot overflow, because the count of its first character includes it.
                         *weight += count;
                         *noted = note(Some(noted), after);
                     }
@@ -85,8 +84,7 @@ impl<'a, T: Ord> Segments<'a, T> {
     }
 }
 
-/// Calls `f` with each segment of a text and what follows it; `end` is what
-/// follows the text.
+/// Calls `f` with each segment of a text and what follows it; `end` follows the whole text.
 fn cut<'a>(
     text: &'a str,
     end: After,

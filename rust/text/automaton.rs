@@ -1,16 +1,18 @@
-//! Strings found in a text: the leftmost, of those the longest.
+//! Finds any of a set of strings in a text: the leftmost match, and of those the longest.
 //!
-//! `aho-corasick` builds the quickest automaton for few strings, in time quadratic in a string
-//! that repeats itself; so long ones get the next best. For thousands of strings its automaton
-//! takes long to build and misses the processor's caches at each byte. If none is long, the longest
-//! that begins at a position is found in a trie instead, at positions where one may begin
-//! ([`Beginnings`]), in no more steps than a string has bytes. If some are, the automaton walks from
-//! such positions, and only until it is back at its start.
+//! - For few strings, `aho-corasick` builds its fastest automaton. Building takes quadratic time
+//!   for a string that repeats itself, so long strings get the next best automaton.
+//! - For thousands of strings its automaton takes long to build and misses the cache at each byte.
+//!   If no string is long, a trie looks up the longest string at each position where one may begin
+//!   ([`Beginnings`]), which takes at most as many steps as a string has bytes.
+//! - If some strings are long, the automaton runs from such positions, and only until it is back in
+//!   its start state.
 //!
 //! Cost: a search reads on after a match, because a longer one may follow, and the next search
 //! begins at the end of the match. So time is linear if few bytes are read again. How many can be
-//! is a property of the strings ([`most_read_again`]); where more than [`MOST_READ_AGAIN`] can, the
-//! text is read from right to left instead ([`Backward`]), which reads each byte at most twice.
+//! read again is a property of the strings ([`most_read_again`]). If it exceeds
+//! [`MOST_READ_AGAIN`], the text is read from right to left ([`Backward`]), which reads each byte
+//! at most twice.
 
 mod backward;
 mod prefixes;
@@ -25,18 +27,19 @@ use self::backward::{Backward, Position};
 use self::prefixes::Prefixes;
 use crate::text::trie::Trie;
 
-/// Bytes of strings of which the quickest automaton is made at once.
+/// The fastest automaton is built at once for strings with at most this many bytes in total.
 const QUICK_BYTES: usize = 1 << 12;
-/// First bytes of which `aho-corasick` finds the next by vector instructions.
+/// Up to this many distinct first bytes, `aho-corasick` finds the next one with vector
+/// instructions.
 const FEW_FIRST_BYTES: usize = 3;
 
-/// Bytes that a search may read after the end of its match.
+/// The maximum number of bytes that a search may read after the end of its match.
 const MOST_READ_AGAIN: usize = 48;
-/// The longest string that `aho-corasick` compares with the text at each position, by vector
-/// instructions; with longer ones that repeat themselves a single search would not be linear.
+/// The longest string that `aho-corasick` compares with the text at each position with vector
+/// instructions. With longer strings that repeat themselves, a search would not be linear.
 const MOST_COMPARED: usize = 256;
 
-/// The automaton of some strings; a match is known by its place among them.
+/// The automaton for some strings. A match is identified by the index of its string.
 fn leftmost_longest<S: AsRef<[u8]>>(strings: &[S]) -> Result<AhoCorasick, BuildError> {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
@@ -49,16 +52,17 @@ fn longest<S: AsRef<[u8]>>(strings: &[S]) -> usize {
     strings.iter().map(|string| string.as_ref().len()).max().unwrap_or(0)
 }
 
-/// An automaton that is walked byte by byte.
+/// An automaton that runs byte by byte.
 fn walked<S: AsRef<[u8]>>(strings: &[S]) -> Result<NFA, BuildError> {
     NFA::builder().match_kind(MatchKind::LeftmostLongest).prefilter(false).build(strings)
 }
 
-/// The most bytes that a search reads between the end of its match and the byte that ends it.
+/// The maximum number of bytes that a search reads between the end of its match and the byte that
+/// ends the search.
 ///
-/// While a search has a match and reads on, what it read since the start of some string is a
-/// beginning of that string, which starts no later than the match. So walking each string alone
-/// shows the last match at each of its bytes.
+/// While a search has a match and reads on, the bytes since the start of some string are a prefix
+/// of that string, which starts no later than the match. So running the automaton on each string
+/// alone shows the last match at each of its bytes.
 fn most_read_again<S: AsRef<[u8]>>(automaton: &NFA, strings: &[S]) -> usize {
     let Ok(start) = automaton.start_state(Anchored::No) else { return 0 };
     let mut most = 0;
@@ -77,19 +81,19 @@ fn n_bytes<S: AsRef<[u8]>>(strings: &[S]) -> usize {
     strings.iter().map(|string| string.as_ref().len()).sum()
 }
 
-/// The longest string, in bytes, that is looked for in a trie from each place where it may begin.
+/// The longest string, in bytes, that is looked up in a trie at each possible beginning.
 const MOST_LOOKED_UP: usize = 48;
 
-/// Where one of many strings may begin.
+/// Finds where one of many strings may begin.
 pub(crate) enum Beginnings {
     /// At one of a few bytes.
     Bytes(Vec<u8>),
-    /// Where their prefixes stand.
+    /// Where one of their prefixes occurs.
     Prefixes(Prefixes),
 }
 
 impl Beginnings {
-    /// The first such place from `at` on.
+    /// The first such position from `at` on.
     #[inline]
     fn next(&self, text: &[u8], at: usize) -> Option<usize> {
         let rest = text.get(at..)?;
@@ -106,30 +110,30 @@ impl Beginnings {
     }
 }
 
-/// What finds any number of strings, none of them empty.
+/// Finds any number of strings that are not empty.
 pub(crate) enum Strings {
-    /// Few, or long ones with few ways to begin.
+    /// For few strings, or long ones with few possible beginnings.
     Whole(AhoCorasick),
-    /// Many, none of them long.
+    /// For many strings that are all short.
     LookedUp {
         /// The strings.
         trie: Trie,
-        /// Says where one may begin.
+        /// Finds where one may begin.
         beginnings: Beginnings,
     },
-    /// Many, some of them long.
+    /// For many strings, some of them long.
     Walked {
-        /// Walks from where one may begin.
+        /// Runs from where one may begin.
         automaton: Box<NFA>,
-        /// Says where that is.
+        /// Finds where one may begin.
         prefixes: Prefixes,
     },
-    /// Some of them are found after reading far beyond others.
+    /// For strings of which some are only found after reading far beyond a shorter match.
     Backward(Box<Backward>),
 }
 
 impl Strings {
-    /// What finds these strings.
+    /// Chooses the method for these strings.
     pub(crate) fn new<S: AsRef<[u8]>>(strings: &[S]) -> Result<Self, BuildError> {
         let longest = longest(strings);
         if longest > MOST_READ_AGAIN
@@ -163,8 +167,8 @@ impl Strings {
         }
     }
 
-    /// The strings that are in a text, by their places among the strings, from
-    /// left to right; they do not overlap.
+    /// The matches in a text, from left to right and without overlaps: the index of the string and
+    /// the range.
     pub(crate) fn find_iter(&self, text: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> {
         let (mut whole, mut at, mut position) = (None, 0, Position::default());
         if let Self::Whole(automaton) = self {
@@ -202,14 +206,14 @@ fn look_up(
     }
 }
 
-/// The leftmost longest string from `at` on, with the least state of walking.
+/// The leftmost longest string from `at` on, by running the automaton.
 fn walk(automaton: &NFA, prefixes: &Prefixes, text: &[u8], mut at: usize) -> Option<(usize, Range<usize>)> {
     let start = automaton.start_state(Anchored::No).ok()?;
     let mut state = start;
     let mut found = None;
     while at < text.len() {
         if state == start {
-            // With a match in hand the automaton dies instead of starting again.
+            // Once it has a match, the automaton dies instead of starting again.
             let Some(next) = prefixes.next(text, at) else { break };
             at = next;
         }
@@ -231,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_strings_are_found_as_short_ones() {
+    fn long_strings_are_found_like_short_ones() {
         for n in [1, QUICK_BYTES, 40 * QUICK_BYTES] {
             let found = leftmost_longest(&["a".repeat(n), "aa".repeat(n), "b".to_owned()]).unwrap();
             let text = format!("{}b", "a".repeat(3 * n));
@@ -240,9 +244,9 @@ mod tests {
         }
     }
 
-    /// What is found by walking from where strings may begin is what one automaton finds.
+    /// Running from possible beginnings finds the same as one automaton.
     #[test]
-    fn many_strings_are_found_as_few_ones() {
+    fn many_strings_are_found_like_few_ones() {
         let mut state = 1_u32;
         let mut below = |n: usize| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -254,9 +258,9 @@ mod tests {
         let letters = ["a", "b", "c", "d", "é"];
         for least in [3, 5, 8, 9, 12, 20] {
             let mut strings: Vec<String> = (0..800).map(|n| word(&letters, least + n % 7)).collect();
-            // Of strings that are there twice the first is found.
+            // Of equal strings the first is found.
             strings.push(strings[3].clone());
-            // One long string more, and the automaton walks.
+            // With one more long string, the automaton runs.
             let long = [&strings[..], &["x".repeat(MOST_LOOKED_UP + 1)]].concat();
             let [looked_up, walked] = [&strings, &long].map(|strings| Strings::new(strings).unwrap());
             assert!(matches!(looked_up, Strings::LookedUp { beginnings: Beginnings::Prefixes(_), .. }));
@@ -268,7 +272,7 @@ mod tests {
             let few_framed = leftmost_longest(&framed).unwrap();
             let mut n = 0;
             let mut parts = vec!["a", "b", "c", "d", "é", " ", "xyz, "];
-            // Some whole, and some that lack their last characters.
+            // Some whole strings, and some without their last characters.
             parts.extend(strings.iter().take(8).map(String::as_str));
             parts.extend(strings.iter().skip(8).take(8).map(|string| string.trim_end_matches(['a', 'b'])));
             for len in 0..400 {
@@ -288,7 +292,7 @@ mod tests {
         assert_eq!(few.find_iter(b"abbc").collect::<Vec<_>>(), [(0, 0..2), (1, 2..3)]);
     }
 
-    /// Reads of a byte, and what is found, by the leftmost longest string at each position.
+    /// Reference implementation: the leftmost longest string at each position.
     fn find_slowly(strings: &[String], text: &str) -> Vec<(usize, Range<usize>)> {
         let (mut at, mut found) = (0, Vec::new());
         while at < text.len() {
@@ -319,7 +323,7 @@ mod tests {
                 |len: usize| -> String { (0..len).map(|_| ["a", "b", "é"][below(2 + round % 2)]).collect() };
             let strings: Vec<String> = (0..1 + round % 7).map(|n| word(1 + (n * round) % 9)).collect();
             let mut backward = Backward::new(&strings).unwrap();
-            // Blocks end everywhere.
+            // Shorter blocks test their boundaries more often.
             backward.shorten_blocks();
             let text = word(round % 60);
             let mut position = Position::default();
@@ -331,7 +335,8 @@ mod tests {
         }
     }
 
-    /// Sets whose searches would read most of a text again and again: steps grow as the text does.
+    /// Sets of strings whose searches would read most of a text again and again. The steps must
+    /// grow linearly with the text.
     #[test]
     fn hostile_sets_take_linear_time() {
         let sets: [fn(usize) -> Vec<String>; 5] = [
@@ -352,7 +357,7 @@ mod tests {
                 }
             }
         }
-        // A search ends where a match does if no string is in another.
+        // If no string contains another, a search ends where its match does.
         for strings in [vec!["<s>".to_owned(), "x".repeat(500)], (1..300).map(|n| "a".repeat(n)).collect()] {
             assert_eq!(most_read_again(&walked(&strings).unwrap(), &strings), 0);
         }

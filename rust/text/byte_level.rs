@@ -1,8 +1,8 @@
-//! The byte-to-character table of GPT-2, by which files write byte strings as
-//! printable text: `" a"` is `"Ġa"`.
+//! The byte-to-character table of GPT-2, with which files spell byte strings as printable text: `"
+//! a"` is `"Ġa"`.
 //!
-//! Inside the crate a token is its bytes, so encoding needs this only for pipelines that spell bytes so.
-//! Source: `bytes_to_unicode` of openai/gpt-2.
+//! Inside the crate a token is a byte string, so encoding needs this table only for pipelines that
+//! spell bytes. Source: `bytes_to_unicode` of openai/gpt-2.
 
 use std::sync::LazyLock;
 
@@ -22,15 +22,15 @@ pub static BYTE_TO_CHAR: LazyLock<[char; 256]> = LazyLock::new(|| {
     table
 });
 
-/// The bytes in the order of their characters' code points: the order in
-/// which Hugging Face's trainer numbers a byte-level alphabet.
+/// The bytes ordered by the code points of their characters. Hugging Face's trainer numbers a
+/// byte-level alphabet in this order.
 pub static BYTES_BY_CHAR: LazyLock<[u8; 256]> = LazyLock::new(|| {
     let mut bytes: [u8; 256] = std::array::from_fn(|byte| byte as u8);
     bytes.sort_unstable_by_key(|&byte| BYTE_TO_CHAR[usize::from(byte)]);
     bytes
 });
 
-/// The byte a character represents, if it represents one.
+/// The byte that a character represents, if any.
 pub fn char_to_byte(c: char) -> Option<u8> {
     match u32::from(c) {
         code @ (33..=126 | 161..=172 | 174..=255) => u8::try_from(code).ok(),
@@ -39,12 +39,12 @@ pub fn char_to_byte(c: char) -> Option<u8> {
     }
 }
 
-/// Writes bytes as characters.
+/// Spells bytes as characters.
 pub fn to_chars(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| BYTE_TO_CHAR[usize::from(byte)]).collect()
 }
 
-/// Reads characters back into bytes; `None` if one represents no byte.
+/// The bytes that a text spells; `None` if a character represents no byte.
 pub fn to_bytes(text: &str) -> Option<Vec<u8>> {
     text.chars().map(char_to_byte).collect()
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_comes_back() {
+    fn every_byte_round_trips() {
         for byte in 0..=255u8 {
             assert_eq!(char_to_byte(BYTE_TO_CHAR[usize::from(byte)]), Some(byte));
         }

@@ -1,10 +1,10 @@
-//! `Pattern`: a regular expression that users or files give, compiled once.
+//! `Pattern`: a regular expression from a user or a file, compiled once.
 //!
-//! What a pattern means is [`dialect`]'s affair. Two engines run it: [`linear`],
-//! whose searches are linear in what they read, without look-around; and
-//! [`backtrack`] for the others. Both count their work over all of a text and
-//! give up where it is out of all proportion to the text's length, so that time
-//! is near-linear in the text or ends in an error, the same on every machine.
+//! [`dialect`] defines what a pattern means. Two engines run it: [`linear`], without look-around,
+//! whose searches take time linear in what they read; and [`backtrack`] for all other patterns.
+//! Both count their steps over the whole text and give up if these exceed a bound that is
+//! near-linear in the length of the text. So a text takes near-linear time or ends in an error, the
+//! same on every machine.
 
 mod backtrack;
 pub(crate) mod dialect;
@@ -23,10 +23,10 @@ use self::linear::Linear;
 use self::program::Program;
 use crate::error::{Error, Result};
 
-/// The bytes a compiled pattern may take.
+/// The maximum memory of a compiled pattern, in bytes.
 const PROGRAM_BYTES: usize = 1 << 20;
 
-/// A compiled pattern. Cloning shares it.
+/// A compiled pattern. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: Arc<str>,
@@ -40,10 +40,11 @@ enum Engine {
 }
 
 impl Pattern {
-    /// Compiles `pattern`, for the linear-time engine unless `look_around`.
+    /// Compiles `pattern` for the linear-time engine, or with `look_around` for the backtracking
+    /// engine.
     ///
     /// # Errors
-    /// [`Error::Pattern`] if it does not compile; it says so if it would with
+    /// [`Error::Pattern`] if it does not compile; the message says so if it would compile with
     /// `look_around`.
     pub(crate) fn new(pattern: &str, look_around: bool) -> Result<Self> {
         let refuse = |reason: String| Error::Pattern { pattern: pattern.to_owned(), reason };
@@ -68,16 +69,16 @@ impl Pattern {
         Ok(Self { source: pattern.into(), engine })
     }
 
-    /// The pattern as it was given.
+    /// The pattern string.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
 
-    /// Calls `f` with each match, from left to right; matches do not overlap,
-    /// and one of nothing does not follow another match at once.
+    /// Calls `f` with each match, from left to right. Matches do not overlap, and an empty match
+    /// never directly follows another match.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Pattern`] for a text that is too much work.
+    /// What `f` returns; [`Error::Pattern`] if the pattern needs too many steps on this text.
     pub(crate) fn for_each_match<E: From<Error>>(
         &self,
         text: &str,
@@ -103,14 +104,13 @@ impl Pattern {
     }
 }
 
-/// The last line of a message of several, which shows the pattern before.
+/// The last line of an error message; the lines before it show the pattern.
 fn innermost(reason: &str) -> &str {
     reason.trim_end().lines().next_back().unwrap_or(reason).trim_start_matches("error: ")
 }
 
-/// The steps that one text may take, by all patterns that run on it or on pieces
-/// of it. A text may be cut into thousands of pieces, so what a short one may take
-/// follows its length as well.
+/// The steps that all patterns together may take on one text and its pieces. They share one budget,
+/// because a text may be cut into thousands of pieces.
 pub(crate) struct StepBudget {
     bytes: usize,
     steps: u64,
@@ -118,17 +118,17 @@ pub(crate) struct StepBudget {
 }
 
 impl StepBudget {
-    /// Steps for each byte of a text.
+    /// Steps per byte of a text.
     const STEPS_A_BYTE: u64 = 256;
-    /// Steps more for each of its first bytes: a run of blanks that is gone
-    /// through from each of its places takes as many as it has blanks, or twice.
+    /// Additional steps for each of the first bytes. A run of blanks that is searched from each of
+    /// its positions takes about as many steps per byte as it has blanks, or twice as many.
     const MORE_A_BYTE: u64 = 1 << 10;
-    /// The bytes that get more.
+    /// How many bytes get additional steps.
     const FIRST_BYTES: u64 = 32 << 10;
     /// Steps that any text may take.
     const LEAST: u64 = 1 << 20;
 
-    /// What a text of so many bytes may take.
+    /// The budget for a text of this many bytes.
     pub(crate) fn of(bytes: usize) -> Self {
         let n = bytes as u64;
         let more = Self::MORE_A_BYTE * n.min(Self::FIRST_BYTES);
@@ -148,11 +148,11 @@ impl StepBudget {
     }
 }
 
-/// Why an engine gave up.
+/// Why an engine stopped early.
 enum Stop {
-    /// The text is too much work.
+    /// The text exceeded its budget.
     TooMuch,
-    /// The engine met what it should not.
+    /// The engine reported an unexpected error.
     Engine(String),
 }
 

@@ -1,18 +1,16 @@
-//! Splitting 64 bytes at a time, with the vectors of the machine.
+//! Splits 64 bytes at a time with the vector instructions of the machine.
 //!
-//! A window of 64 bytes begins where a piece does. Its bytes become masks, one
-//! bit a byte (`Block`, `classes`); each family of splitters turns masks
-//! into the places where pieces start (`Tiles`) or start and end (`Words`),
-//! beside its scalar rule in `pre_tokenizer`; `fill` writes the pieces, and
-//! the next window begins at the last of these places. So nothing is carried
-//! from one window to the next, and a window that decides nothing is left to
-//! the scalar rule, which is the reference implementation and the oracle of all this.
+//! A window of 64 bytes begins where a piece does. Its bytes become masks with one bit per byte
+//! (`Block`, `classes`). Each family of splitters computes from the masks where pieces start
+//! (`Tiles`), or start and end (`Words`); these rules are next to the scalar rules in
+//! `pre_tokenizer`. `fill` writes the pieces, and the next window begins at the last start. So no
+//! state is carried from one window to the next. A window that decides nothing is left to the
+//! scalar rule, which is the reference implementation.
 //!
-//! There are two forms, AVX2 and words of 64 bits (`portable`), and the
-//! choice is made once. What is `unsafe` here are calls into
-//! `avx2`, which are sound where the processor has AVX2, as its token proves,
-//! the hint of `prefetch`, which reads nothing, and the advice of
-//! `huge_pages`, which touches no memory.
+//! There are two forms, AVX2 and words of 64 bits (`portable`); the choice is made once. The
+//! `unsafe` code consists of calls into `avx2`, which are sound because a token proves that the
+//! processor has AVX2; the hint of `prefetch`, which reads nothing; and the advice of `huge_pages`,
+//! which touches no memory.
 #![allow(
     unsafe_code,
     reason = "2026-11: functions compiled for AVX2 cannot be called otherwise; each block has its proof"
@@ -37,14 +35,14 @@ pub(crate) use self::prefetch::prefetch;
 pub(crate) use self::spaces::Room;
 use super::Piece;
 
-/// What splits; made only where it can run.
+/// A set of vector instructions that this machine has.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Level(Form);
 
 /// A loop that the compiler may turn into vector code.
 pub(crate) trait Kernel {
-    /// Runs it; inlined wherever it is called.
+    /// Runs the loop. Must be inlined into every caller.
     fn run(self);
 }
 
@@ -56,7 +54,7 @@ enum Form {
 }
 
 impl Level {
-    /// Every form this machine runs, the quickest first.
+    /// Every form that this machine can run, the fastest first.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -65,7 +63,7 @@ impl Level {
         all
     }
 
-    /// What a form is called.
+    /// The name of the form.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -74,29 +72,30 @@ impl Level {
         }
     }
 
-    /// The quickest form; found once.
+    /// The fastest form; detected once.
     #[inline]
     pub(crate) fn best() -> Self {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| Self::all().first().copied().unwrap_or(Self(Form::Portable)))
     }
 
-    /// Runs a kernel, compiled for this form.
+    /// Runs a kernel compiled for this form.
     #[inline]
     pub(crate) fn run(self, kernel: impl Kernel) {
         match self.0 {
-            // SAFETY: an `Avx2` exists only where the processor has what this is compiled for.
+            // SAFETY: an `Avx2` exists only if the processor has the features that this is compiled
+            // for.
             #[cfg(target_arch = "x86_64")]
             Form::Avx2(proof) => unsafe { avx2::run(proof, kernel) },
             Form::Portable => kernel.run(),
         }
     }
 
-    /// Writes the next pieces of a text, from `at` on, and moves `at` behind
-    /// them; returns how many, none only at the end of the text.
+    /// Writes the next pieces of a text from `at` on, and moves `at` after them. Returns how many;
+    /// 0 only at the end of the text.
     ///
-    /// `bytes` are those of a text of at most 4 GiB, `at` lies where a piece
-    /// starts or at its end.
+    /// `bytes` must be those of a text of at most 4 GiB, and `at` the start of a piece or the end
+    /// of the text.
     pub(crate) fn tiles<F: Tiles>(
         self,
         family: &F,
@@ -105,26 +104,26 @@ impl Level {
         out: &mut [Piece],
     ) -> usize {
         match self.0 {
-            // SAFETY: as above.
+            // SAFETY: as in `run`.
             #[cfg(target_arch = "x86_64")]
             Form::Avx2(proof) => unsafe { avx2::tiles(proof, family, bytes, at, out) },
             Form::Portable => fill::tiles(portable::Portable, family, bytes, at, out),
         }
     }
 
-    /// Writes the ASCII words that a text begins with, `▁` instead of each space between
-    /// two of them, as far as there is room and some text behind them; returns how many bytes
-    /// were read, and how many written. Before a character of more bytes it stops one byte early.
+    /// Copies the ASCII words at the start of a text and writes `▁` for single spaces between them,
+    /// while there is room and text left. Returns how many bytes were read and how many written.
+    /// Stops one byte before a longer character.
     pub(crate) fn spell_spaces(self, bytes: &[u8], out: &mut Room) -> (usize, usize) {
         match self.0 {
-            // SAFETY: as above.
+            // SAFETY: as in `run`.
             #[cfg(target_arch = "x86_64")]
             Form::Avx2(proof) => unsafe { avx2::spell_spaces(proof, bytes, out) },
             Form::Portable => spaces::spell(portable::Portable, bytes, out),
         }
     }
 
-    /// The same for pieces with blanks between them; `at` lies in no piece.
+    /// [`Level::tiles`] for pieces with blanks between them; `at` must not be inside a piece.
     pub(crate) fn words<F: Words>(
         self,
         family: &F,
@@ -133,7 +132,7 @@ impl Level {
         out: &mut [Piece],
     ) -> usize {
         match self.0 {
-            // SAFETY: as above.
+            // SAFETY: as in `run`.
             #[cfg(target_arch = "x86_64")]
             Form::Avx2(proof) => unsafe { avx2::words(proof, family, bytes, at, out) },
             Form::Portable => fill::words(portable::Portable, family, bytes, at, out),
@@ -147,7 +146,7 @@ mod tests {
     use super::*;
     use crate::PreTokenizer;
 
-    /// Every byte, and the neighbours of those that are asked for.
+    /// Windows in which every byte occurs, with different neighbours.
     fn windows() -> impl Iterator<Item = Bytes> {
         (0..=255_u8)
             .step_by(if cfg!(miri) { 51 } else { 1 })
@@ -199,7 +198,7 @@ mod tests {
         let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take_while(|at| *at < 64).collect();
         let mask_of = |places: &[usize]| places.iter().fold(0_u64, |mask, at| mask | 1 << at);
         assert_eq!(shape.first(u64::MAX), mask_of(&starts));
-        // The last one has its next one behind the window.
+        // The character after the last one is outside the window.
         assert_eq!(shape.next(mask_of(&starts)), mask_of(&starts[1..]));
         assert_eq!(spaces, 0b111 << 11);
         assert_eq!(shape.back(1 << 13 | 1 << 0 | 1 << 2), 1 << 11 | 1 << 0 | 1 << 1);

@@ -1,10 +1,10 @@
-//! The name that was probably meant by one that does not exist.
+//! Suggests the name that was probably meant by an unknown one.
 
-/// The known name most like `name`, if one is like it at all.
+/// The known name most similar to `name`, if one is similar at all.
 ///
-/// Case, `-`, `_` and `.` are nothing. A known name that the other begins with
-/// is like it, the longest first (`cl100k_base` means `cl100k`), and so is one
-/// that a third of its letters changed would make.
+/// Ignores case, `-`, `_` and `.`. A known name is similar if it is a prefix of `name`
+/// (`cl100k_base` suggests `cl100k`; the longest prefix counts), or if at most a third of its
+/// letters differ.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let asked = letters(name);
     if asked.is_empty() || asked.len() > MOST_LETTERS {
@@ -15,25 +15,25 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         let distance = distance(&asked, &candidate);
         let is_start = candidate.len() >= 3 && asked.starts_with(&candidate);
         let is_near = 3 * distance <= asked.len().min(candidate.len());
-        // Least is best: first those that are near, then the longest start.
+        // The lowest rank is best: first by edit distance, then by the longest prefix.
         let rank = if is_near { (0, distance) } else { (1, asked.len() - candidate.len().min(asked.len())) };
         (is_near || is_start).then_some((rank, known))
     });
     scored.min_by_key(|(rank, _)| *rank).map(|(_, known)| known)
 }
 
-/// ` did you mean NAME?` behind what is said of a name that does not exist, or nothing.
+/// ` did you mean NAME?` to append to a message about an unknown name; empty if no name is similar.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or_else(String::new, |nearest| format!(" (did you mean {nearest}?)"))
 }
 
-/// Whether a name begins with another, given in small letters and digits alone.
+/// Whether a name begins with `beginning`, which contains only lower-case letters and digits.
 pub(crate) fn begins_with(name: &str, beginning: &str) -> bool {
     let asked = letters(name);
     asked.len() <= MOST_LETTERS && beginning.chars().eq(asked.into_iter().take(beginning.len()))
 }
 
-/// A name longer than this is not a slip of the pen.
+/// Longer names are not compared, because they are not typing errors.
 const MOST_LETTERS: usize = 64;
 
 fn letters(name: &str) -> Vec<char> {
@@ -41,7 +41,7 @@ fn letters(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).filter(counts).take(MOST_LETTERS + 1).collect()
 }
 
-/// How many letters must be changed, put in or taken out to make one the other.
+/// The edit distance: how many letters must be changed, inserted or removed.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
@@ -61,7 +61,7 @@ mod tests {
     use crate::pre_tokenizer::PreTokenizer;
 
     #[test]
-    fn the_name_that_was_meant() {
+    fn similar_names_are_suggested() {
         for (name, expected) in [
             ("cl100k_base", Some("cl100k")),
             ("o200k_base", Some("o200k")),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn distances() {
+    fn edit_distances() {
         let of = |a, b| distance(&letters(a), &letters(b));
         assert_eq!((of("", "abc"), of("abc", "abc"), of("kitten", "sitting")), (3, 0, 3));
     }

@@ -1,40 +1,39 @@
-//! `Trie`: every piece that begins at a place, one load a byte.
+//! `Trie`: finds every key that begins at a position, with one memory load per byte.
 //!
-//! A double array (Aoe 1989) addressed by exclusive or, in one flat vector of
-//! words: a unit holds the byte that leads to it, where its children are, and
-//! the piece that ends there. No two nodes share the place of their children,
-//! so the byte alone tells whether a child belongs to the node.
-//! Built in the order of the sorted pieces; time is linear in their bytes.
+//! A double array (Aoe 1989) addressed by XOR, in one flat vector of words. A unit holds the byte
+//! that leads to it, the base of its children, and the value of the key that ends there. No two
+//! nodes have the same base, so the byte alone shows whether a child belongs to the node. Built in
+//! the order of the sorted keys, in time linear in their bytes.
 
 use crate::error::{Error, Result};
 
-/// Bits of a unit: label, base, value.
+/// The bits of a unit: label, base, value.
 const LABEL_BITS: u32 = 9;
 const BASE_BITS: u32 = 27;
 const LABEL_MASK: u64 = (1 << LABEL_BITS) - 1;
 const BASE_MASK: u64 = (1 << BASE_BITS) - 1;
 const VALUE_SHIFT: u32 = LABEL_BITS + BASE_BITS;
-/// The label of a unit that is free: no byte.
+/// The label of a free unit, which is not a byte.
 const FREE: u64 = LABEL_MASK;
-/// Units are given out by blocks in which any byte leads to a place.
+/// Units are allocated in blocks, inside which every XOR with a byte stays.
 const BLOCK: usize = 256;
-/// How many free places are tried for a node of several children.
+/// How many free units are tried for a node with several children.
 const TRIES: usize = 48;
-/// The largest value: what is left of 64 bits, less one for "none".
+/// The largest value: the remaining bits of 64, less one value for "none".
 pub(crate) const MAX_VALUE: u32 = (1 << (64 - VALUE_SHIFT)) - 2;
 
-/// A node that a byte led to.
+/// The node that a byte led to.
 #[derive(Clone, Copy)]
 pub(crate) struct Step(u64);
 
 impl Step {
-    /// Where the node's children are.
+    /// The base of the node's children.
     #[inline]
     pub(crate) fn base(self) -> u32 {
         ((self.0 >> LABEL_BITS) & BASE_MASK) as u32
     }
 
-    /// What ends at the node.
+    /// The value of the key that ends at the node.
     #[inline]
     pub(crate) fn value(self) -> Option<u32> {
         ((self.0 >> VALUE_SHIFT) as u32).checked_sub(1)
@@ -49,8 +48,7 @@ pub(crate) struct Trie {
 }
 
 impl Trie {
-    /// Makes a trie of keys, in any order, with values up to 2^28 - 2; of equal
-    /// keys one stays.
+    /// Builds a trie from keys in any order, with values up to 2^28 - 2. Of equal keys one is kept.
     ///
     /// # Errors
     /// [`Error::Format`] for more than 2^27 nodes or a greater value.
@@ -62,25 +60,25 @@ impl Trie {
         Builder::default().build(&keys)
     }
 
-    /// Where the search of a key begins.
+    /// The base of the root, where searches begin.
     #[inline]
     pub(crate) fn root(&self) -> u32 {
         self.root
     }
 
-    /// The node that `byte` leads to from the node whose children are at `base`.
+    /// The node that `byte` leads to from the node with the children at `base`.
     #[inline]
     pub(crate) fn step(&self, base: u32, byte: u8) -> Option<Step> {
         let unit = *self.units.get((base ^ u32::from(byte)) as usize)?;
         (unit & LABEL_MASK == u64::from(byte)).then_some(Step(unit))
     }
 
-    /// The length of the longest key that `text` begins with.
+    /// The length of the longest key that is a prefix of `text`.
     pub(crate) fn longest_prefix(&self, text: &[u8]) -> Option<usize> {
         self.longest(text).map(|(len, _)| len)
     }
 
-    /// The length and the value of the longest key that `text` begins with.
+    /// The length and the value of the longest key that is a prefix of `text`.
     pub(crate) fn longest(&self, text: &[u8]) -> Option<(usize, u32)> {
         let mut base = self.root;
         let mut longest = None;
@@ -93,7 +91,7 @@ impl Trie {
     }
 }
 
-/// The keys in order, each once; the first eight bytes decide most comparisons.
+/// The keys sorted, without duplicates. The first eight bytes decide most comparisons.
 pub(crate) fn sorted(keys: Vec<(&[u8], u32)>) -> Vec<(&[u8], u32)> {
     let head = |key: &[u8]| {
         let mut head = [0; 8];
@@ -106,17 +104,16 @@ pub(crate) fn sorted(keys: Vec<(&[u8], u32)>) -> Vec<(&[u8], u32)> {
     keys.into_iter().map(|key| key.1).collect()
 }
 
-/// A node whose children are still to be placed.
+/// A node whose children have no units yet.
 struct Pending {
-    /// Its unit; the root has none.
+    /// Its unit; `None` for the root.
     unit: Option<usize>,
-    /// The keys that begin with its path, and its length.
+    /// The keys that begin with its path.
     keys: std::ops::Range<usize>,
     depth: usize,
 }
 
-/// Free units are a list in both directions, its ends at the unit that stands
-/// for nothing.
+/// Builds the units. Free units form a doubly linked list, whose ends are [`NONE`].
 #[derive(Default)]
 struct Builder {
     units: Vec<u64>,
@@ -124,9 +121,9 @@ struct Builder {
     prev: Vec<u32>,
     first: u32,
     last: u32,
-    /// Which units are no longer in it.
+    /// Whether each unit has left the list.
     is_out: Vec<bool>,
-    /// Which bases are taken.
+    /// Whether each base is in use.
     taken: Vec<bool>,
 }
 
@@ -135,7 +132,7 @@ const NONE: u32 = u32::MAX;
 impl Builder {
     fn build(mut self, keys: &[(&[u8], u32)]) -> Result<Trie> {
         (self.first, self.last) = (NONE, NONE);
-        // The first block stays free: a node without children has base 0.
+        // The first block stays free, because a node without children has base 0.
         self.units = vec![FREE; BLOCK];
         self.taken = vec![true; BLOCK];
         self.is_out = vec![true; BLOCK];
@@ -148,7 +145,7 @@ impl Builder {
             if let Some((key, value)) = keys.get(start)
                 && key.len() == node.depth
             {
-                // The shortest key sorts first; the empty one is not a piece.
+                // The shortest key sorts first. Empty keys are not supported.
                 if let Some(unit) = node.unit {
                     self.units[unit] |= (u64::from(*value) + 1) << VALUE_SHIFT;
                 }
@@ -180,9 +177,9 @@ impl Builder {
         Ok(Trie { units: self.units, root })
     }
 
-    /// A base at which all children fit. One child goes to the first hole, and
-    /// holes that do not do are given up, so that no one tries them again;
-    /// several are tried from the end, where most is free.
+    /// A base at which all children fit. A single child goes to the first free unit, and units that
+    /// do not fit are removed from the list, so that they are not tried again. Several children are
+    /// tried from the end, where most units are free.
     fn place(&mut self, children: &[(u8, std::ops::Range<usize>)]) -> Result<u32> {
         let label = u32::from(children[0].0);
         if children.len() == 1 {
@@ -214,7 +211,7 @@ impl Builder {
         self.add_block()
     }
 
-    /// Adds a block of free units; any base inside it fits.
+    /// Adds a block of free units, in which any base fits.
     fn add_block(&mut self) -> Result<u32> {
         let start = self.units.len();
         let end = start + BLOCK;
@@ -234,7 +231,7 @@ impl Builder {
         Ok(start as u32)
     }
 
-    /// Takes a unit out of the list, if it is in it.
+    /// Removes a unit from the list, if it is there.
     fn take(&mut self, unit: usize) {
         if std::mem::replace(&mut self.is_out[unit], true) {
             return;
@@ -272,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_a_map_finds(
+        fn trie_agrees_with_a_map(
             keys in prop::collection::btree_map(prop::collection::vec(any::<u8>(), 1..5), 0..99u32, 0..300),
             short in prop::collection::btree_map("[a-c\\x00\\xFF]{1,6}", 0..99u32, 0..200),
             texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..8), 1..20),
@@ -290,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_filled() {
-        // Words over few letters, as a vocabulary's: many nodes have one child.
+    fn free_units_are_filled() {
+        // Words over few letters, as in a vocabulary: many nodes have one child.
         let words: Vec<String> = (0..5000u32).map(|n| format!("{:o}x{:x}", n * 7919, n * n)).collect();
         let trie = Trie::new(words.iter().map(|word| (word.as_bytes(), 0)).collect()).unwrap();
         let nodes = trie.units.iter().filter(|unit| **unit & LABEL_MASK != FREE).count();

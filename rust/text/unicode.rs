@@ -1,10 +1,9 @@
-//! Character classes, frozen at one Unicode version.
+//! Character classes of one fixed Unicode version.
 //!
-//! One byte of flags per code point, from two-stage tables that
-//! `scripts/unicode_tables.py` writes. General categories are those of
-//! [`UNICODE_VERSION`], as in tiktoken 0.14 and tokenizers 0.23; they stay what
-//! they are when Rust's own tables move on, because a split must not change
-//! with the compiler. Normalization and case are not here.
+//! One byte of flags per code point, in two-stage tables written by `scripts/unicode_tables.py`.
+//! General categories are those of [`UNICODE_VERSION`], as in tiktoken 0.14 and tokenizers 0.23.
+//! They do not change with Rust's own tables, because a split must not depend on the compiler.
+//! Normalization and case are in [`crate::normalizer`].
 
 pub(crate) mod graphemes;
 pub(crate) mod properties;
@@ -19,7 +18,7 @@ use crate::step_counter::step;
 /// The Unicode version of the general categories.
 pub const UNICODE_VERSION: &str = tables::UNICODE_VERSION;
 
-/// What a character is; a character has any number of these.
+/// Properties of characters; a character may have any number of them.
 pub mod flag {
     /// A set of flags.
     pub type Flags = u8;
@@ -31,41 +30,41 @@ pub mod flag {
     pub const MARK: Flags = 1 << 2;
     /// `\s`: the property `White_Space`.
     pub const SPACE: Flags = 1 << 3;
-    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: may stand at the head of a capitalised word.
+    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: may begin a capitalised word.
     pub const UPPER_ISH: Flags = 1 << 4;
-    /// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: may stand in its tail.
+    /// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: may continue a capitalised word.
     pub const LOWER_ISH: Flags = 1 << 5;
     /// `\w`: the properties `Alphabetic` and `Join_Control`, marks, decimal digits, connectors.
     pub const WORD: Flags = 1 << 6;
-    /// Punctuation of BERT as tokenizers 0.23 knows it: ASCII symbols and `\p{P}` of Unicode 8.
+    /// Punctuation of BERT in tokenizers 0.23: ASCII symbols and `\p{P}` of Unicode 8.
     pub const BERT_PUNCTUATION: Flags = 1 << 7;
 }
 
-/// A script: Latin, Han, ...; only equality and the names below mean anything.
+/// A script, such as Latin or Han. Only equality and the named constants have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Script(u8);
 
 impl Script {
     /// Digits, punctuation, symbols, and all code points without a script.
     pub const COMMON: Self = Self(0);
-    /// Marks that take the script of what they stand on.
+    /// Marks that take the script of their base character.
     pub const INHERITED: Self = Self(1);
     /// Chinese characters.
     pub const HAN: Self = Self(2);
-    /// One of the syllabaries of Japanese.
+    /// A syllabary of Japanese.
     pub const HIRAGANA: Self = Self(3);
-    /// The other one.
+    /// The other syllabary of Japanese.
     pub const KATAKANA: Self = Self(4);
 }
 
-/// The script of a character, by binary search: for new tables, not
-/// for each character of a text.
+/// The script of a character, by binary search: fast enough to build tables, not for each character
+/// of a text.
 pub fn script(c: char) -> Script {
     let run = scripts::RUNS.partition_point(|run| run.0 <= c as u32);
     run.checked_sub(1).map_or(Script::COMMON, |run| Script(scripts::RUNS[run].1))
 }
 
-/// Flags of a character.
+/// The flags of a character.
 #[inline]
 pub fn flags(c: char) -> Flags {
     flags_of(c as u32)
@@ -79,27 +78,26 @@ fn flags_of(point: u32) -> Flags {
     tables::FLAGS.get(at).copied().unwrap_or(0)
 }
 
-/// Flags of each ASCII byte; 0 for the bytes of longer characters.
+/// The flags of each ASCII byte; 0 for bytes of longer characters.
 static ASCII: [Flags; 256] = {
     let mut ascii = [0; 256];
     let mut byte = 0;
     while byte < 128 {
-        // ASCII is the first block, which is numbered 0.
+        // ASCII is in the first block, whose number is 0.
         ascii[byte] = tables::FLAGS[byte];
         byte += 1;
     }
     ascii
 };
 
-/// Flags of every character from U+5000 to U+9FFF and from U+B000 to U+CFFF:
-/// most of the Chinese characters and Hangul syllables of running text.
+/// The flags of every character from U+5000 to U+9FFF and from U+B000 to U+CFFF: most of the
+/// Chinese characters and Hangul syllables in text.
 pub(crate) const IDEOGRAPH: Flags = flag::LETTER | flag::UPPER_ISH | flag::LOWER_ISH | flag::WORD;
 
-/// Flags and length in bytes of the character at `at`; `None` at the end.
+/// The flags and the length in bytes of the character at `at`; `None` at the end.
 ///
-/// `bytes` are those of a `str` and `at` is on a character boundary. Anything
-/// else gives flags without meaning, but a length of at least 1 that stays
-/// inside `bytes`.
+/// `bytes` must be those of a `str`, and `at` a character boundary. Otherwise the flags are
+/// meaningless, but the length is at least 1 and stays inside `bytes`.
 #[inline(always)]
 pub fn flags_at(bytes: &[u8], at: usize) -> Option<(Flags, usize)> {
     step();
@@ -107,14 +105,14 @@ pub fn flags_at(bytes: &[u8], at: usize) -> Option<(Flags, usize)> {
     if first < 0x80 { Some((ASCII[usize::from(first)], 1)) } else { Some(long_flags_at(bytes, at)) }
 }
 
-/// Flags of the character at `at`, which is of two bytes or more.
+/// The flags of the character at `at`, which has two bytes or more.
 ///
-/// As [`flags_at`], for characters that are not the ideographs it saves the tables for.
+/// As [`flags_at`], but without the shortcut for [`IDEOGRAPH`] characters.
 #[inline(always)]
 pub(crate) fn flags_of_long(bytes: &[u8], at: usize) -> Flags {
     let low = |byte: u8| u32::from(byte & 0x3F);
     match bytes.get(at..).unwrap_or(&[]) {
-        // The first blocks of the tables are in order, so that one look is enough.
+        // The first blocks of the tables are in order, so one lookup is enough.
         [a @ ..=0xDF, b, ..] => tables::FLAGS[usize::from(a & 0x1F) << 6 | usize::from(b & 0x3F)],
         [a @ ..=0xEF, b, c, ..] => flags_of(u32::from(a & 0x0F) << 12 | low(*b) << 6 | low(*c)),
         [a, b, c, d, ..] => flags_of(u32::from(a & 0x07) << 18 | low(*b) << 12 | low(*c) << 6 | low(*d)),
@@ -122,8 +120,8 @@ pub(crate) fn flags_of_long(bytes: &[u8], at: usize) -> Flags {
     }
 }
 
-/// The code point of the character at `at`, which is of two bytes or more; without
-/// meaning where there is none.
+/// The code point of the character at `at`, which has two bytes or more; meaningless for other
+/// bytes.
 #[inline(always)]
 pub(crate) fn point_of_long(bytes: &[u8], at: usize) -> u32 {
     let low = |byte: u8| u32::from(byte & 0x3F);
@@ -135,12 +133,12 @@ pub(crate) fn point_of_long(bytes: &[u8], at: usize) -> u32 {
     }
 }
 
-/// [`flags_at`] of a character of two bytes or more.
+/// [`flags_at`] for a character of two bytes or more.
 #[inline]
 fn long_flags_at(bytes: &[u8], at: usize) -> (Flags, usize) {
     let low = |byte: u8| u32::from(byte & 0x3F);
     match bytes.get(at..).unwrap_or(&[]) {
-        // These lead bytes represent one class, which saves the tables.
+        // All characters with these lead bytes have the same flags, so no lookup is needed.
         [0xE5..=0xE9 | 0xEB..=0xEC, _, _, ..] => (IDEOGRAPH, 3),
         [a @ 0xE0..=0xEF, b, c, ..] => (flags_of(u32::from(a & 0x0F) << 12 | low(*b) << 6 | low(*c)), 3),
         [a @ 0x80..=0xDF, b, ..] => (flags_of(u32::from(a & 0x1F) << 6 | low(*b)), 2),
@@ -151,10 +149,10 @@ fn long_flags_at(bytes: &[u8], at: usize) -> (Flags, usize) {
     }
 }
 
-/// End of the longest run from `at` of characters that have any flag of `any`.
+/// The end of the longest run from `at` of characters that have any flag of `any`.
 ///
-/// Meant for constants: ASCII letters are then measured eight at a time,
-/// without a branch for each, which is what words cost most.
+/// If `any` is a constant, ASCII letters are read eight at a time without a branch for each; words
+/// cost most of the time.
 #[inline(always)]
 pub fn end_of_run(bytes: &[u8], at: usize, any: Flags) -> usize {
     let start = if any & (flag::LETTER | flag::WORD) != 0 {
@@ -167,7 +165,7 @@ pub fn end_of_run(bytes: &[u8], at: usize, any: Flags) -> usize {
     end_while(bytes, start, |flags| flags & any != 0)
 }
 
-/// End of the longest run from `at` of characters that have no flag of `none`.
+/// The end of the longest run from `at` of characters that have no flag of `none`.
 #[inline(always)]
 pub fn end_of_run_without(bytes: &[u8], at: usize, none: Flags) -> usize {
     const LETTER: Flags = flag::LETTER | flag::UPPER_ISH | flag::LOWER_ISH | flag::WORD;
@@ -186,8 +184,8 @@ fn end_while(bytes: &[u8], mut at: usize, is_inside: impl Fn(Flags) -> bool) -> 
     at
 }
 
-/// End of the run from `at` of the letters a to z, with `fold` 0x20 also of A to Z;
-/// in the last seven bytes it may stop early.
+/// The end of the run from `at` of the letters a to z, and with `fold` 0x20 also A to Z. May stop
+/// early in the last seven bytes.
 #[inline(always)]
 fn end_of_ascii_letters(bytes: &[u8], mut at: usize, fold: u8) -> usize {
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -195,7 +193,7 @@ fn end_of_ascii_letters(bytes: &[u8], mut at: usize, fold: u8) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         step();
         let eight = u64::from_le_bytes(*eight);
-        // No sum carries into the next byte, as none passes 0xFF.
+        // No sum carries into the next byte, because none exceeds 0xFF.
         let low = (eight | every(fold)) & !HIGH;
         let from_a = low + every(0x80 - b'a');
         let past_z = low + every(0x7F - b'z');
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_those_of_the_pattern_engine() {
+    fn classes_agree_with_the_pattern_engine() {
         let engine = |class: &str| regex_automata::meta::Regex::new(&format!("^{class}$")).unwrap();
         for (class, any) in [
             (r"\p{L}", flag::LETTER),
@@ -260,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_those_of_the_pattern_engine() {
+    fn scripts_agree_with_the_pattern_engine() {
         let engine =
             |name: &str| regex_automata::meta::Regex::new(&format!(r"^\p{{Script={name}}}$")).unwrap();
         let mut buffer = [0; 4];
@@ -305,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_letters_are_those_found_one_by_one() {
+    fn runs_of_letters_agree_with_single_steps() {
         let mut state = 1_u32;
         for _ in 0..20_000 {
             let text: String = (0..20)
@@ -326,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_stay_inside() {
+    fn invalid_bytes_stay_in_bounds() {
         for bytes in [&b"\xE4"[..], b"\xE4\xB8", b"\xF0\x9F\x98", b"\xFF", b"\xF5\xFF\xFF\xFF", b"\x80"] {
             let (_, len) = flags_at(bytes, 0).unwrap();
             assert!((1..=bytes.len()).contains(&len), "{bytes:?}");

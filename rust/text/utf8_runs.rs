@@ -1,20 +1,20 @@
-//! `Run`: bytes as runs of text, and of bytes that are not text, alternately.
+//! `Run`: splits bytes into alternating runs of UTF-8 text and of invalid bytes. Nothing is
+//! replaced.
 //!
-//! Counting and encoding both go by them, so that what is cached from invalid
-//! bytes is what they are encoded with: each longest run of them is one piece.
-//! Not a decoder: nothing is replaced here.
+//! Counting and encoding share this, so that each maximal run of invalid bytes is one piece for
+//! both.
 
 /// A run of bytes; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Run<'a> {
-    /// UTF-8.
+    /// UTF-8 text.
     Text(&'a str),
-    /// No part of it is a character.
+    /// Bytes of which no part is a character.
     Invalid(&'a [u8]),
 }
 
 impl Run<'_> {
-    /// The number of its bytes.
+    /// The number of bytes.
     pub(crate) fn len(self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -23,7 +23,7 @@ impl Run<'_> {
     }
 }
 
-/// Calls `f` with each run and the place where it begins, in order.
+/// Calls `f` with each run and its offset, in order.
 pub(crate) fn for_each_run<'a, E>(
     bytes: &'a [u8],
     mut f: impl FnMut(usize, Run<'a>) -> Result<(), E>,
@@ -44,10 +44,11 @@ pub(crate) fn for_each_run<'a, E>(
     if start < end { f(start, Run::Invalid(&bytes[start..end])) } else { Ok(()) }
 }
 
-/// The runs that [`for_each_few_runs`] hands on at once.
+/// The maximum number of runs per call of [`for_each_few_runs`].
 const FEW: usize = 16;
 
-/// Calls `f` with the same, several at once, so that what is known of them can be fetched together.
+/// As [`for_each_run`], with several runs per call, so that callers can prefetch data for them
+/// together.
 pub(crate) fn for_each_few_runs<'a, E>(
     bytes: &'a [u8],
     mut f: impl FnMut(&[(usize, Run<'a>)]) -> Result<(), E>,
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_longest_run_of_invalid_bytes_is_one() {
+    fn maximal_runs_of_invalid_bytes_are_one_run() {
         type Case<'a> = (&'a [u8], &'a [(usize, Run<'a>)]);
         let cases: &[Case] = &[
             (b"", &[]),
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_at_once_are_the_same() {
+    fn runs_are_the_same_in_groups() {
         let bytes: Vec<u8> = (0..200u8).map(|n| if n % 3 == 0 { 0xff } else { n }).collect();
         for len in 0..bytes.len() {
             let (mut one_by_one, mut together) = (Vec::new(), Vec::new());

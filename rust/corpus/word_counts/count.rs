@@ -1,9 +1,8 @@
-//! Counting: worker threads that read, split and count; exact in any order.
+//! Counting: worker threads read, split and count. The result does not depend on their order.
 //!
-//! The calling thread only waits, reports and passes on a request to stop.
-//! Each worker counts into a table of its own; sorted, the tables are runs
-//! of one merge. A table that would outgrow its share of `max_memory` is
-//! written out as a sorted run and emptied.
+//! The calling thread waits, reports progress and passes on a request to stop. Each worker has a
+//! separate table; at the end the sorted tables are merged. A table that would exceed its share of
+//! `max_memory` is written to disk as a sorted run and emptied.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -22,20 +21,18 @@ use crate::parallel;
 use crate::pipeline::Pipeline;
 use crate::progress::{Progress, Stage};
 
-/// Stands behind the last piece of a line in counts that mark where lines end;
-/// trainers in SentencePiece's manner take it for that, whose sentences end
-/// with the same character.
+/// Follows the last piece of a line in counts with [`CountOptions::line_ends`]. SentencePiece ends
+/// sentences with the same character, and trainers in its manner interpret it.
 pub const LINE_END: char = '\0';
 
-/// How often the calling thread looks up; half of what [`Progress`] waits.
+/// How often the calling thread reports; half of the interval of [`Progress`].
 const WAIT: Duration = Duration::from_millis(25);
 
-/// The pieces of all documents of `source`, counted.
+/// Counts the pieces of all documents of `source`.
 ///
 /// # Errors
-/// What reading and splitting meet, the earliest in the corpus first;
-/// [`Error::Cancelled`] when `progress` asks to stop; [`Error::Option`] for a
-/// `max_piece_bytes` that cannot hold a character.
+/// Errors of reading and splitting, the earliest in the corpus first; [`Error::Cancelled`] if
+/// `progress` asks to stop; [`Error::Option`] for a `max_piece_bytes` too small for a character.
 pub fn count(
     source: &mut dyn Source,
     pipeline: &Pipeline,
@@ -54,10 +51,10 @@ pub fn count(
     Ok(words)
 }
 
-/// As [`count`], but the result goes to a count file and is never held.
+/// As [`count`], but writes the result to a count file without holding it in memory.
 ///
 /// # Errors
-/// As [`count`], and [`Error::Io`] of the output.
+/// As [`count`], and [`Error::Io`] for the output.
 pub fn count_to_file(
     source: &mut dyn Source,
     pipeline: &Pipeline,
@@ -73,7 +70,7 @@ pub fn count_to_file(
     Ok(header)
 }
 
-/// The counts of all workers, not yet merged.
+/// The counts of all workers before merging.
 struct Counted {
     tables: Vec<CountTable>,
     spilled: Vec<Spilled>,
@@ -95,7 +92,7 @@ impl Counted {
                 reason: format!("a character takes up to {} bytes", char::MAX.len_utf8()),
             });
         }
-        // Parts of a line would end like lines.
+        // With line ends, parts of a line would each seem to end a line.
         if !options.line_ends {
             source.cut_for(pipeline);
         }
@@ -117,15 +114,14 @@ impl Counted {
                 .collect();
             drop(sender);
             if workers.is_empty() {
-                // The system gives no thread: the calling one counts.
+                // The system cannot start a thread, so the calling thread counts.
                 let mut worker = Worker::new(pipeline, options, 1, &meter);
                 let mut tick = || progress.tick(Stage::Count, meter.done(), meter.total());
                 worker.work(&state, &mut tick);
                 return (vec![Ok(worker)], None);
             }
             let mut stopped = None;
-            // Every worker holds a sender until it ends, so nothing is sent:
-            // the channel is disconnected when the last one is done.
+            // Workers send nothing. The channel disconnects when the last worker drops its sender.
             while receiver.recv_timeout(WAIT) != Err(RecvTimeoutError::Disconnected) {
                 if stopped.is_none()
                     && let Err(error) = progress.tick(Stage::Count, meter.done(), meter.total())

@@ -1,10 +1,9 @@
-//! Count files: readable, sorted, mergeable in constant memory.
+//! Count files: readable, sorted, and merged in constant memory.
 //!
-//! The first line is `#sentitok-counts 1 ` and a JSON object with the
-//! pipeline and the totals; then one line `base64(piece) SP count` for each
-//! piece, pieces strictly ascending by bytes. The same counts are the same
-//! bytes. The totals hold the sum of all counts, so that a file cut short
-//! between two lines is seen.
+//! The first line is `#sentitok-counts 1 ` and a JSON object with the pipeline and the totals. Then
+//! one line `base64(piece) SP count` for each piece, in strictly ascending order of bytes. Equal
+//! counts give equal bytes. The totals contain the sum of all counts, so a file that was truncated
+//! between two lines is recognised.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -23,26 +22,25 @@ use crate::memory::{self, MakeRoom};
 use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 
-/// How a count file of this version starts.
+/// The first bytes of a count file.
 const MAGIC: &str = "#sentitok-counts ";
 const VERSION: &str = "1";
 
-/// The longest line read: a piece of 192 MiB. What a damaged file could
-/// otherwise make us hold.
+/// The maximum length of a line: a piece of 192 MiB. It bounds memory for a damaged file.
 const MAX_LINE: usize = 1 << 28;
 
-/// What the first line of a count file says.
+/// The first line of a count file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Header {
-    /// What made the pieces.
+    /// The pipeline that split the text.
     pub pipeline: Pipeline,
-    /// What was counted in all.
+    /// The totals of what was read and counted.
     pub totals: Totals,
 }
 
-/// The header of a count file, without reading the rest.
+/// Reads the header of a count file.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Format`], [`Error::Version`].
@@ -50,11 +48,11 @@ pub fn read_header(path: &Path) -> Result<Header> {
     Ok(CountsReader::open(path)?.header)
 }
 
-/// Adds count files up into another, in constant memory.
+/// Adds count files into a new one, in constant memory.
 ///
 /// # Errors
-/// [`Error::PipelineMismatch`], [`Error::CountOverflow`], and what reading
-/// and writing count files meet; then there is no output.
+/// [`Error::PipelineMismatch`], [`Error::CountOverflow`], and errors of reading and writing count
+/// files. On an error no output is left.
 pub fn merge_files<P: AsRef<Path>>(inputs: &[P], output: &Path, progress: &mut Progress) -> Result<Header> {
     let Some(first) = inputs.first() else {
         return Err(Error::Option {
@@ -63,7 +61,7 @@ pub fn merge_files<P: AsRef<Path>>(inputs: &[P], output: &Path, progress: &mut P
             reason: "name at least one count file".to_owned(),
         });
     };
-    // All headers first: a mismatch is found before any work is done.
+    // Reads all headers first, so that a mismatch is found before any work.
     let mut header = read_header(first.as_ref())?;
     for input in &inputs[1..] {
         let other = read_header(input.as_ref())?;
@@ -103,7 +101,7 @@ impl CountsReader<BufReader<File>> {
 }
 
 impl<R: BufRead> CountsReader<R> {
-    /// Reads the header; `name` is for messages.
+    /// Reads the header. `name` is used in messages.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Format`], [`Error::Version`].
@@ -123,7 +121,7 @@ impl<R: BufRead> CountsReader<R> {
             count: 0,
             sum: 0,
         };
-        // What begins otherwise is not read to the end of its first line: it may have none.
+        // Checks the beginning first, because the first line of another file may be endless.
         let start = reader.input.fill_buf().map_err(|error| Error::io(&reader.name, error))?;
         let n = start.len().min(MAGIC.len());
         let is_ours = start[..n] == MAGIC.as_bytes()[..n];
@@ -147,12 +145,12 @@ impl<R: BufRead> CountsReader<R> {
         Ok(reader)
     }
 
-    /// What the first line says.
+    /// The header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Goes to the next piece; `false` at the end of a sound file.
+    /// Moves to the next piece; returns `false` at the end of a valid file.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] naming the line.
@@ -180,7 +178,7 @@ impl<R: BufRead> CountsReader<R> {
             return Err(self.error(format!("the count is {count:?}, expected 1 to 2^64 - 1")));
         };
         if self.piece <= self.before {
-            // Before the first piece stands the empty one, which is none.
+            // `self.piece` is empty before the first piece, and an empty piece is invalid.
             return Err(self.error(if self.piece.is_empty() {
                 "the piece is empty"
             } else {
@@ -204,12 +202,12 @@ impl<R: BufRead> CountsReader<R> {
         self.count
     }
 
-    /// Reads a line without its line feed; `false` at the end.
+    /// Reads a line without its line feed; returns `false` at the end.
     fn read_line(&mut self) -> Result<bool> {
         self.number += 1;
         self.line.clear();
         loop {
-            // Not `read_until`, which takes memory to be there.
+            // Avoids `read_until`, which aborts if memory runs out.
             let part = match self.input.fill_buf() {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 part => part.map_err(|error| Error::io(&self.name, error))?,
@@ -235,7 +233,7 @@ impl<R: BufRead> CountsReader<R> {
     }
 }
 
-/// Reads a count as it is written: digits, no leading zero, not 0.
+/// Parses a count: digits without a leading zero, not 0.
 fn parse_count(digits: &[u8]) -> Option<u64> {
     if digits.first() == Some(&b'0') || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -243,7 +241,7 @@ fn parse_count(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Writes a count file piece by piece; nothing appears under its name before
+/// Writes a count file piece by piece. The file appears under its name only after
 /// [`CountsWriter::finish`].
 pub struct CountsWriter {
     file: AtomicFile,
@@ -262,7 +260,7 @@ impl CountsWriter {
         Ok(writer)
     }
 
-    /// Writes a piece; it must be greater than the one before.
+    /// Writes a piece, which must be greater than the previous one.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -272,7 +270,7 @@ impl CountsWriter {
         self.file.write(self.line.as_bytes())
     }
 
-    /// Puts the file under its name.
+    /// Renames the file to its final name.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -288,7 +286,7 @@ fn push_header(out: &mut String, header: &Header) -> Result<()> {
 }
 
 fn push_piece(out: &mut String, piece: &[u8], count: u64) -> Result<()> {
-    // Four characters for three bytes, and a count of at most 20 digits.
+    // Four characters for three bytes, a count of at most 20 digits, and two separators.
     out.make_room(piece.len().div_ceil(3).saturating_mul(4).saturating_add(24))?;
     STANDARD.encode_string(piece, out);
     // Writing to a String cannot fail.
@@ -317,11 +315,11 @@ impl WordCounts {
         Self::read(CountsReader::open(path)?)
     }
 
-    /// The bytes of a count file; equal counts give equal bytes.
+    /// The bytes of a count file. Equal counts give equal bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is not enough; [`Error::Internal`] if they cannot be
-    /// written, which would be our bug.
+    /// [`Error::Memory`] if memory runs out; [`Error::Internal`] if they cannot be written, which
+    /// would be a bug.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut text = String::new();
         push_header(&mut text, &self.header())?;

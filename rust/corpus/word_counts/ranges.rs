@@ -1,7 +1,7 @@
-//! The tables of all workers merged by ranges of pieces, a thread a range.
+//! Merges the tables of all workers in parallel, one range of pieces per thread.
 //!
-//! The ranges are those of one table's quantiles; whatever they are, what is in them,
-//! one after the other, is what one merge gives.
+//! The ranges are the quantiles of one table. For any ranges, the results in order equal a single
+//! merge.
 
 use std::path::Path;
 
@@ -13,15 +13,14 @@ use crate::memory::{self, MakeRoom};
 use crate::parallel;
 use crate::progress::Progress;
 
-/// Pieces in all tables for which another thread is worth its start.
+/// The fewest pieces in all tables for which another thread pays off.
 const RANGE_PIECES: usize = 1 << 13;
 
-/// Appends the pieces of sorted tables to `words`, which has none yet, with up to
-/// `n_threads`.
+/// Merges sorted tables into `words`, which must be empty, with up to `n_threads`.
 ///
 /// # Errors
-/// [`Error::CountOverflow`] for the least piece whose sum is too large;
-/// [`Error::Cancelled`] when `progress` asks to stop.
+/// [`Error::CountOverflow`] for the smallest piece whose sum is too large; [`Error::Cancelled`] if
+/// `progress` asks to stop.
 pub(super) fn merge(
     tables: &[CountTable],
     n_threads: usize,
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_one_merge() {
+    fn ranges_equal_a_single_merge() {
         let word = |n: usize| format!("{:x}", n * n % 7919 * 99_991);
         let long = |n: usize| format!("{:040x}", n * n % 4001 * 7_777_777);
         let cases: [Vec<CountTable>; 4] = [

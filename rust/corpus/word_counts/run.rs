@@ -1,8 +1,7 @@
-//! `SortedRun`: pieces with counts in ascending order, and merging many of them.
+//! `SortedRun`: pieces with counts in ascending order, and the merging of many runs.
 //!
-//! Runs come from tables, from files of spilled tables, from count files and
-//! from [`WordCounts`]. A merge holds one piece per run; equal pieces are
-//! added up, so the order of the runs cannot matter.
+//! Runs come from tables, spilled tables, count files and [`WordCounts`]. A merge holds one piece
+//! per run and adds the counts of equal pieces, so the order of runs does not matter.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
@@ -15,8 +14,8 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 
-/// How many runs are merged at a time: each may hold a file open, and a
-/// process is seldom allowed more than 1024.
+/// How many runs are merged at a time. Each may hold a file open, and a process may often open only
+/// 1024.
 const FAN_IN: usize = 128;
 
 /// A sorted sequence of pieces with counts.
@@ -76,8 +75,8 @@ impl<'a> SortedRun<'a> {
     }
 }
 
-/// Calls `sink` with each piece of all runs and the sum of its counts, pieces
-/// ascending. More than [`FAN_IN`] runs go through files in `temp_dir`.
+/// Calls `sink` with each piece of all runs and the sum of its counts, in ascending order. More
+/// than [`FAN_IN`] runs are first merged into files in `temp_dir`.
 pub(super) fn merge(
     mut runs: Vec<SortedRun>,
     temp_dir: &Path,
@@ -120,14 +119,14 @@ fn merge_few(
     Ok(())
 }
 
-/// The error of a count that is too large.
+/// The error for a count that is too large.
 pub(super) fn overflow(piece: &[u8]) -> Error {
     Error::CountOverflow { what: format!("{:?}", String::from_utf8_lossy(piece)) }
 }
 
-/// A binary heap of runs by their current pieces, the least first.
+/// A binary min-heap of runs by their current pieces.
 ///
-/// `std`'s heap cannot hold runs: changing its first item means moving it out.
+/// `std`'s heap is not suitable, because changing its first item requires moving it out.
 struct Heap<'a> {
     runs: Vec<SortedRun<'a>>,
 }
@@ -172,14 +171,14 @@ impl<'a> Heap<'a> {
     }
 }
 
-/// Writes a run into a temporary file: length (u32), count (u64), bytes.
+/// Writes a run to a temporary file: length (u32), count (u64), bytes for each piece.
 pub(super) struct SpillWriter {
     file: BufWriter<File>,
     dir: PathBuf,
 }
 
 impl SpillWriter {
-    /// A new file in `dir`, which vanishes with the process.
+    /// A new file in `dir`, which is deleted with the process.
     pub fn new(dir: &Path) -> Result<Self> {
         let file = atomic::scratch(dir)?;
         Ok(Self { file: BufWriter::with_capacity(1 << 16, file), dir: dir.to_path_buf() })
@@ -195,7 +194,7 @@ impl SpillWriter {
         result.map_err(|error| Error::io(&self.dir, error))
     }
 
-    /// The run, from its start.
+    /// The run, rewound to its start.
     pub fn finish(self) -> Result<Spilled> {
         let dir = self.dir;
         let file = self.file.into_inner().map_err(|error| Error::io(&dir, error.into_error()));

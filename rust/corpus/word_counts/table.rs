@@ -1,11 +1,10 @@
-//! `Table`: one worker's counts, the inner loop of counting.
+//! `CountTable`: the counts of one worker, the inner loop of counting.
 //!
-//! A piece of up to 15 bytes is kept inside its slot, as the key that all tables
-//! of pieces have ([`crate::cache::piece_table`]). Longer pieces lie in one arena. Both
-//! tables probe linearly from a seeded hash, so that no text can be made to
-//! collide; hash order never reaches a result, since a table leaves as a sorted
-//! run ([`Sorted`]), or for sums. A chunk of pieces is counted in two short loops, keys and places,
-//! then counts, so that the memory answers many questions at a time.
+//! A piece of up to 15 bytes is stored inside its slot, as a key of [`crate::cache::piece_table`].
+//! Longer pieces are stored in an arena. Both tables probe linearly from a seeded hash, so that no
+//! text can cause collisions on purpose. Hash order never affects results, because a table is read
+//! as a sorted run ([`Sorted`]) or for sums. A chunk of pieces is counted in two short loops, first
+//! keys and positions, then counts, so that cache misses overlap.
 
 mod sorted;
 
@@ -20,10 +19,10 @@ use crate::memory::{self, MakeRoom};
 use crate::text::simd::prefetch;
 use crate::text::{LONG_CHUNK, Piece};
 
-/// Slots of an empty table.
+/// The number of slots of an empty table.
 const FIRST_SLOTS: usize = 1 << 12;
 
-/// A short piece with its count, two to a cache line; free when the key is 0.
+/// A short piece with its count, two per cache line; the slot is free if the key is 0.
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 struct Slot {
@@ -36,7 +35,7 @@ struct Slot {
 struct Entry {
     start: usize,
     len: u32,
-    /// Part of the hash: most mismatches are seen without reading the arena.
+    /// A part of the hash. Most mismatches are found without reading the arena.
     tag: u32,
     count: u64,
 }
@@ -48,14 +47,14 @@ struct Chunk {
     hashes: [u64; LONG_CHUNK],
 }
 
-/// Pieces with their counts, in no order.
+/// Pieces with their counts, unordered.
 #[derive(Clone)]
 pub(crate) struct CountTable {
     slots: Vec<Slot>,
     n_short: usize,
     seed: Key,
     chunk: Box<Chunk>,
-    /// One more than an entry's index; 0 is free.
+    /// One plus the index of an entry; 0 for a free slot.
     index: Vec<u32>,
     entries: Vec<Entry>,
     arena: Vec<u8>,
@@ -84,12 +83,12 @@ impl CountTable {
         }
     }
 
-    /// How many pieces there are.
+    /// The number of pieces.
     pub fn len(&self) -> usize {
         self.n_short + self.entries.len()
     }
 
-    /// Takes the keys of a chunk of pieces, for [`CountTable::add_next`].
+    /// Computes the keys of a chunk of pieces for [`CountTable::add_next`].
     #[inline]
     pub fn begin(&mut self, text: &[u8], pieces: &[Piece]) {
         let Self { slots, chunk, seed, .. } = self;
@@ -102,8 +101,8 @@ impl CountTable {
         }
     }
 
-    /// Counts the pieces from `done` to `end` of the chunk once more, up to the
-    /// first that is long or has no room; gives its number, or `end`.
+    /// Adds one to the counts of pieces `done..end` of the chunk, up to the first piece that is
+    /// long or has no room. Returns the number of that piece, or `end`.
     #[inline]
     pub fn add_next(&mut self, done: usize, end: usize) -> usize {
         let Self { slots, n_short, chunk, .. } = self;
@@ -119,13 +118,13 @@ impl CountTable {
         end
     }
 
-    /// Counts `piece` once more; `false` if there is no room for a new piece
-    /// of its length: then [`CountTable::grow`], or write the table out and clear it.
+    /// Adds one to the count of `piece`. Returns `false` if the table has no room for a new piece
+    /// of its length; then call [`CountTable::grow`], or write the table out and clear it.
     pub fn add(&mut self, piece: &[u8]) -> bool {
         self.add_times(piece, 1)
     }
 
-    /// Counts `piece` so many times more, as [`CountTable::add`].
+    /// Adds `n` to the count of `piece`; otherwise as [`CountTable::add`].
     fn add_times(&mut self, piece: &[u8], n: u64) -> bool {
         if piece.len() > MAX_KEY {
             return self.add_long(piece, n);
@@ -165,10 +164,10 @@ impl CountTable {
         true
     }
 
-    /// Counts `piece` so many times more, and makes room where there is none.
+    /// Adds `n` to the count of `piece`, growing the table if necessary.
     ///
     /// # Errors
-    /// As [`CountTable::grow`]; [`Error::Encode`] for a piece of 4 GiB and more.
+    /// As [`CountTable::grow`]; [`Error::Encode`] for a piece of 4 GiB or more.
     pub fn put(&mut self, piece: &[u8], n: u64) -> Result<()> {
         if u32::try_from(piece.len()).is_err() {
             return Err(Error::Encode(format!("a word of {} bytes; the limit is 4 GiB", piece.len())));
@@ -179,13 +178,13 @@ impl CountTable {
         Ok(())
     }
 
-    /// Makes room for at least one more piece like `piece`.
+    /// Grows the table so that at least one more piece like `piece` fits.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is none; all counts are kept.
+    /// [`Error::Memory`] if memory runs out; all counts are kept.
     pub fn grow(&mut self, piece: &[u8]) -> Result<()> {
         if piece.len() <= MAX_KEY {
-            // Large pages for this table changed neither counting nor what stands on it.
+            // Huge pages for this table did not speed up counting.
             let new = memory::filled(self.slots.len() * 2, Slot::default())?;
             let old = std::mem::replace(&mut self.slots, new);
             let mask = self.slots.len() - 1;
@@ -219,7 +218,7 @@ impl CountTable {
         Ok(())
     }
 
-    /// The memory held after [`CountTable::grow`] for `piece`.
+    /// The memory in use after [`CountTable::grow`] for `piece`.
     pub fn bytes_if_grown(&self, piece: &[u8]) -> usize {
         let (short, long) = if piece.len() <= MAX_KEY { (3, 1) } else { (1, 2) };
         self.slots.len() * size_of::<Slot>() * short
@@ -229,8 +228,8 @@ impl CountTable {
                     + self.arena.capacity())
     }
 
-    /// Sorts what there is, in the same memory. Then [`CountTable::sorted`] reads
-    /// it and [`CountTable::clear`] empties it; nothing else may be asked of it.
+    /// Sorts the pieces in place. Afterwards only [`CountTable::sorted`] and [`CountTable::clear`]
+    /// may be called.
     pub fn sort(&mut self) {
         let mut end = 0;
         for at in 0..self.slots.len() {
@@ -245,7 +244,7 @@ impl CountTable {
         self.entries.sort_unstable_by(|a, b| piece(a).cmp(piece(b)));
     }
 
-    /// Empties the table, keeps its memory.
+    /// Empties the table but keeps its memory.
     pub fn clear(&mut self) {
         self.slots.fill(Slot::default());
         self.index.fill(0);
@@ -259,8 +258,8 @@ impl CountTable {
     }
 }
 
-/// Counts a short piece `n` times more, which belongs at `at`; `false` if it is new
-/// and there are `most` pieces.
+/// Adds `n` to the count of a short piece, whose probing starts at `at`. Returns `false` if it is
+/// new and there are already `most` pieces.
 #[inline(always)]
 fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, n: u64, mut at: usize) -> bool {
     loop {
@@ -269,7 +268,7 @@ fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, n: 
             continue;
         };
         if slot.key == key {
-            // Counting 2^64 pieces one by one takes centuries.
+            // Cannot overflow: counting 2^64 pieces one by one takes centuries.
             slot.count += n;
             return true;
         }
@@ -285,8 +284,8 @@ fn add_short(slots: &mut [Slot], n_short: &mut usize, most: usize, key: Key, n: 
     }
 }
 
-/// A key as a number that sorts as its piece does: the first byte greatest, the
-/// length least.
+/// A key as a number that sorts like its piece: the first byte is most significant, the length
+/// least.
 fn in_order(key: Key) -> u128 {
     key.swap_bytes()
 }
@@ -296,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_sort_as_the_pieces_do() {
+    fn keys_sort_like_their_pieces() {
         let mut pieces: Vec<Vec<u8>> = Vec::new();
         for byte in [0u8, 1, b'a', 0xff] {
             for len in 1..=MAX_KEY {

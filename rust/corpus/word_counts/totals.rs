@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::Tally;
 use crate::error::{Error, Result};
 
-/// Sums over all that was counted.
+/// Sums over everything that was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -14,22 +14,22 @@ pub struct Totals {
     pub documents: u64,
     /// Bytes of documents.
     pub bytes: u64,
-    /// Pieces, each as often as it was met: the sum of all counts.
+    /// Occurrences of pieces: the sum of all counts.
     pub pieces: u64,
     /// Pieces longer than `max_piece_bytes`, which were counted in parts.
     pub pieces_cut: u64,
-    /// Blank lines of JSONL, which hold no record.
+    /// Blank lines of JSONL, which are skipped.
     pub skipped: u64,
     /// Invalid parts replaced by U+FFFD.
     pub replaced: u64,
     /// Bytes that are not UTF-8, replaced or kept.
     pub invalid_bytes: u64,
-    /// Byte order marks taken off the start of a file.
+    /// Byte order marks removed from the start of files.
     pub byte_order_marks: u64,
 }
 
 impl Totals {
-    /// Takes over what reading met.
+    /// Totals that contain the counts of reading.
     pub(super) fn of_tally(tally: &Tally) -> Self {
         Self {
             documents: tally.documents,
@@ -48,7 +48,7 @@ impl Totals {
         Ok(())
     }
 
-    /// The sums of both.
+    /// The sum of both.
     ///
     /// # Errors
     /// [`Error::CountOverflow`].

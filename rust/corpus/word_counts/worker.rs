@@ -1,4 +1,4 @@
-//! `Worker`: one thread's part of counting, and what the threads share.
+//! `Worker`: the work of one counting thread, and the state that threads share.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,24 +12,24 @@ use crate::error::{Error, Result};
 use crate::pipeline::{Pieces, Pipeline};
 use crate::progress::Progress;
 
-/// What the workers share.
+/// The state that workers share.
 pub(super) struct State<'a> {
     source: &'a mut dyn Source,
-    /// How many blocks were given.
+    /// The number of blocks handed out.
     blocks: u64,
     ended: bool,
-    /// The error of the earliest block. All blocks before it were given
-    /// before it was, so which one is earliest does not depend on timing.
+    /// The error of the earliest block. All blocks before it were handed out before, so which error
+    /// is earliest does not depend on timing.
     pub(super) failed: Option<(u64, Error)>,
 }
 
 impl<'a> State<'a> {
-    /// Nothing is given yet.
+    /// The state before any block is handed out.
     pub(super) fn new(source: &'a mut dyn Source) -> Self {
         Self { source, blocks: 0, ended: false, failed: None }
     }
 
-    /// Fills `block` and returns its number; `None` when there is no more work.
+    /// Fills `block` and returns its number; `None` if there is no more work.
     fn fill(&mut self, block: &mut Block) -> Option<u64> {
         if self.ended || self.failed.is_some() {
             return None;
@@ -58,19 +58,19 @@ impl<'a> State<'a> {
     }
 }
 
-/// One thread's part of the work.
+/// The work of one thread.
 pub(super) struct Worker<'a> {
     pipeline: &'a Pipeline,
     options: &'a CountOptions,
     meter: &'a Meter,
     max_piece_bytes: usize,
-    /// Bytes the table may take.
+    /// The memory for the table, in bytes.
     budget: usize,
     pub(super) table: CountTable,
-    /// The last piece of a line so far.
+    /// The most recent piece of the current line.
     last: Vec<u8>,
-    /// Level n holds runs made of about `FAN_IN ^ n` tables each, so that few
-    /// files are open and each piece is rewritten a logarithm of times.
+    /// Level n holds runs of about `FAN_IN ^ n` tables each, so few files are open, and each piece
+    /// is rewritten a logarithmic number of times.
     pub(super) spilled: Vec<Vec<Spilled>>,
     pub(super) tally: Tally,
     pub(super) pieces: u64,
@@ -78,10 +78,10 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// A table smaller than this would spill more often than it counts.
+    /// With a smaller table, spilling would take more time than counting.
     const MIN_BUDGET: usize = 1 << 18;
 
-    /// How many spilled runs of a level become one of the next.
+    /// How many spilled runs of a level are merged into one run of the next level.
     const FAN_IN: usize = 16;
 
     pub(super) fn new(
@@ -109,7 +109,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Counts blocks until there are no more, with a `tick` before each.
+    /// Counts blocks until there are none left; calls `tick` before each.
     pub(super) fn work(&mut self, state: &Mutex<State>, tick: &mut dyn FnMut() -> Result<()>) {
         let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut block = Block::default();
@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Counts the pieces of a line, and marks where it ends.
+    /// Counts the pieces of a line and marks its end.
     fn line(&mut self, document: Document<'_>) -> Result<()> {
         let mut last = std::mem::take(&mut self.last);
         last.clear();
@@ -168,7 +168,7 @@ impl<'a> Worker<'a> {
             Pieces::One(piece) => return self.piece(piece),
             Pieces::Chunk(text, pieces) => (text, pieces),
         };
-        // Within a long document too.
+        // Checks here, too, because a document may be long.
         self.meter.check()?;
         if self.max_piece_bytes < MAX_KEY {
             return pieces.iter().try_for_each(|piece| self.piece(&text[piece.range()]));
@@ -197,7 +197,7 @@ impl<'a> Worker<'a> {
         if self.table.len() > 0 && self.table.bytes_if_grown(piece) > self.budget {
             self.spill()?;
         }
-        // A table just emptied may still be too small for one huge piece.
+        // Even an empty table may be too small for one huge piece.
         while !self.table.add(piece) {
             self.table.grow(piece)?;
         }
@@ -234,15 +234,15 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Counts a piece in parts, each as long as allowed.
+    /// Counts a long piece in parts of the maximum length.
     #[cold]
     fn long_piece(&mut self, piece: &[u8]) -> Result<()> {
         self.pieces_cut += 1;
         let most = self.max_piece_bytes;
         let mut rest = piece;
         while rest.len() > most {
-            // Continuation bytes look like 10xxxxxx; text has at most three in
-            // a row, and bytes that are not text may be cut anywhere.
+            // Continuation bytes have the form 10xxxxxx. Text has at most three in a row; invalid
+            // bytes may be cut anywhere.
             let is_start = |at: usize| rest.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
             let end = (most - 3..=most).rev().find(|&at| at > 0 && is_start(at)).unwrap_or(most);
             let (part, after) = rest.split_at(end);

@@ -1,23 +1,23 @@
 //! Finds the leftmost longest strings by reading the text from right to left.
 //!
-//! A search from left to right reads on after a match, because a longer one may follow, and reads
-//! those bytes again where none does: with the strings `a` and `a…ab` each `a` of a text costs as
-//! many bytes as the second string has. From right to left one pass suffices. The automaton of Aho
-//! and Corasick (1975) over the reversed strings is, after the bytes `text[i..]`, at the longest
-//! beginning of a reversed string that these bytes, reversed, end with; so the longest string that
-//! begins at `i` is known at once. A walk from left to right then takes the first start that is not
+//! A search from left to right reads on after a match, because a longer one may follow, and if none
+//! does, these bytes are read again: with the strings `a` and `a…ab`, each `a` of a text costs as
+//! many bytes as the second string has. From right to left a single pass suffices. After the bytes
+//! `text[i..]`, the automaton of Aho and Corasick (1975) over the reversed strings is at the
+//! longest prefix of a reversed string that these bytes, reversed, end with. So the longest string
+//! that begins at `i` is known. A pass from left to right then takes the first start that is not
 //! before the end of the last match.
 //!
-//! Cost: texts are read in blocks. The state at the end of a block depends on as many bytes after
-//! it as the longest string has, and no block is shorter than that; so each byte is read at most
-//! twice, and memory holds the matches of one block.
+//! Cost: the text is read in blocks. The state at the end of a block depends on at most as many
+//! bytes after it as the longest string has, and no block is shorter than that. So each byte is
+//! read at most twice, and memory holds the matches of one block.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::step_counter::step;
 
-/// Bytes of a block, if no string is longer.
+/// The size of a block, unless a string is longer.
 const BLOCK: usize = 1 << 14;
 
 const ROOT: u32 = 0;
@@ -25,32 +25,33 @@ const NONE: u32 = u32::MAX;
 
 /// The automaton of reversed strings.
 pub(crate) struct Backward {
-    /// The children of a node, from its entry to the next node's: nodes are numbered level by level.
+    /// The index of the first child of each node. Nodes are numbered level by level, so the
+    /// children end where those of the next node begin.
     first_child: Vec<u32>,
-    /// The byte that leads to a node, in ascending order among the children of one node.
+    /// The byte that leads to each node; ascending among the children of a node.
     label: Vec<u8>,
-    /// The node of the longest proper suffix that is a beginning, too.
+    /// The node of the longest proper suffix that is also a prefix of a string.
     suffix: Vec<u32>,
-    /// The longest string that ends at a node, or `NONE`.
+    /// The longest string that ends at each node, or `NONE`.
     string: Vec<u32>,
     lens: Vec<usize>,
     block: usize,
     longest: usize,
 }
 
-/// How far a search through one text is.
+/// The progress of a search through one text.
 #[derive(Default)]
 pub(super) struct Position {
     /// The end of the last match.
     at: usize,
     /// The end of the last block.
     block_end: usize,
-    /// Starts of strings in the block, the last one first.
+    /// The starts of strings in the block, in descending order.
     starts: Vec<(usize, u32)>,
 }
 
 impl Backward {
-    /// Builds the automaton; `None` where numbers of nodes do not fit into 32 bits.
+    /// Builds the automaton; `None` if the numbers of nodes exceed 32 bits.
     pub(super) fn new<S: AsRef<[u8]>>(strings: &[S]) -> Option<Self> {
         let lens: Vec<usize> = strings.iter().map(|string| string.as_ref().len()).collect();
         if lens.iter().sum::<usize>() >= NONE as usize {
@@ -59,7 +60,7 @@ impl Backward {
         let mut reversed: Vec<(Vec<u8>, u32)> =
             strings.iter().map(|string| string.as_ref().iter().rev().copied().collect()).zip(0..).collect();
         reversed.sort_unstable();
-        // The first of equal strings is found.
+        // Of equal strings the first one is found.
         reversed.dedup_by(|next, kept| next.0 == kept.0);
         let longest = lens.iter().copied().max().unwrap_or(0);
         let mut automaton = Self {
@@ -71,7 +72,7 @@ impl Backward {
             block: longest.max(BLOCK),
             longest,
         };
-        // Strings that share the node's path, which has `depth` bytes.
+        // The strings that share the path of a node, which has `depth` bytes.
         let mut level = VecDeque::from([(0..reversed.len(), 0)]);
         while let Some((mut range, depth)) = level.pop_front() {
             let node = automaton.first_child.len() as u32;
@@ -95,7 +96,7 @@ impl Backward {
         Some(automaton)
     }
 
-    /// Replaces each node's parent by its suffix, level by level.
+    /// Replaces the parent of each node by its suffix link, level by level.
     fn link(&mut self) {
         for node in 1..self.label.len() {
             let (parent, byte) = (self.suffix[node], self.label[node]);
@@ -109,7 +110,7 @@ impl Backward {
         }
     }
 
-    /// Makes blocks as short as the strings allow.
+    /// Makes blocks as short as the strings allow, for tests.
     #[cfg(test)]
     pub(super) fn shorten_blocks(&mut self) {
         self.block = self.longest.max(1);
@@ -121,7 +122,8 @@ impl Backward {
         Some(first + at as u32)
     }
 
-    /// The state after one more byte; steps back over all bytes of a text are at most its bytes.
+    /// The state after one more byte. Over a whole text, suffix links are followed at most once per
+    /// byte.
     fn next(&self, mut state: u32, byte: u8) -> u32 {
         loop {
             step();

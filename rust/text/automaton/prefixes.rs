@@ -1,44 +1,44 @@
-//! `Prefixes`: where in a text one of very many strings may begin.
+//! `Prefixes`: finds where one of very many strings may begin in a text.
 //!
-//! A few bits for the hash of each string's first bytes: at most places of a text not
-//! all of one hash are set, and nobody need look there. Where no string is short, only each few
-//! bytes of a text are looked at first, and whether what stands there stands in the
-//! beginning of a string, anywhere in it (as in Wu & Manber 1994). It never passes over a
-//! place where a string stands; strings may be chosen so that it holds nearly
-//! everywhere, which costs some looks a place.
+//! Stores a few bits for the hash of each string's first bytes. At most positions of a text some
+//! bit of the hash is not set, so no string begins there. If no string is short, only every few
+//! bytes of a text are checked first: whether they occur anywhere in the beginning of a string (as
+//! in Wu & Manber 1994). No occurrence is ever missed. For adversarial strings nearly all positions
+//! pass, which costs a few checks per position.
 
-/// Bits for each string, of which it sets up to three: one place in 200 holds by chance.
+/// Bits per string, of which up to three are set. One position in 200 passes by chance.
 const BITS: usize = 16;
 
-/// The most of them: 1 MiB.
+/// The maximum number of bits: 1 MiB.
 const MOST_BITS: usize = 1 << 23;
 
-/// Fewer bytes would hold nearly everywhere.
+/// With shorter strings nearly every position would pass.
 const LEAST_LEN: usize = 3;
 
-/// Bytes that are looked at at once where not each place is. Of five letters a text has
-/// many by chance; more leave more places to look at.
+/// How many bytes are checked together if not every position is checked. Five letters often match
+/// by chance; more bytes require more positions to be checked.
 const PART_LEN: usize = 6;
 
-/// The most places a string is looked for from at once: so many parts of it are kept.
+/// The maximum distance between checked positions, and so the number of parts that are stored per
+/// string.
 const MOST_STRIDE: usize = 8;
 
 /// The beginnings of some strings.
 pub(crate) struct Prefixes {
     beginnings: PrefixFilter,
     len: usize,
-    /// What stands in the first bytes of strings, each so many places.
+    /// The parts of the first bytes of strings, at each of `stride` offsets.
     parts: PrefixFilter,
     stride: usize,
 }
 
-/// A set of the first bytes of words, by their hashes: a Bloom filter whose bits for a word
-/// lie in one place of memory (Putze et al. 2007).
+/// A set of words by hash: a Bloom filter in which all bits of a word are in one machine word
+/// (Putze et al. 2007).
 struct PrefixFilter {
     bits: Box<[u64]>,
-    /// Which bits of a hash say where its own are.
+    /// The shift that gives the index of the machine word from a hash.
     shift: u32,
-    /// The bytes of a word that count.
+    /// Which bytes of a word count.
     mask: u64,
 }
 
@@ -52,13 +52,13 @@ impl PrefixFilter {
         }
     }
 
-    /// Where the bits of a word are, and which.
+    /// The index of the machine word for `word`, and its bits.
     #[inline(always)]
     fn place(&self, word: u64) -> (usize, u64) {
-        // The multiplier of Fibonacci hashing; high bits are the best mixed.
+        // Fibonacci hashing: the high bits of the product are mixed best.
         let hash = (word & self.mask).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let bit = |shift: u32| 1 << (hash >> shift & 63);
-        // The place has at most the 17 highest.
+        // The index uses at most the 17 highest bits.
         ((hash >> self.shift) as usize, bit(41) | bit(35) | bit(29))
     }
 
@@ -75,7 +75,7 @@ impl PrefixFilter {
 }
 
 impl Prefixes {
-    /// The beginnings of strings; `None` where they would hold nearly everywhere.
+    /// The beginnings of these strings; `None` if nearly every position would pass.
     pub(super) fn new<S: AsRef<[u8]>>(strings: &[S]) -> Option<Self> {
         let shortest = strings.iter().map(|string| string.as_ref().len()).min()?;
         if shortest < LEAST_LEN {
@@ -94,11 +94,11 @@ impl Prefixes {
         Some(Self { beginnings, len, parts, stride })
     }
 
-    /// The first place from `at` on where a string may begin.
+    /// The first position from `at` on where a string may begin.
     #[inline]
     pub(super) fn next(&self, text: &[u8], mut at: usize) -> Option<usize> {
         if self.stride > 1 {
-            // A string that begins here or later holds what stands at one of these places.
+            // A string that begins here or later contains the bytes at one of these positions.
             let mut last = at + self.stride - 1;
             while let Some(bytes) = text.get(last..).and_then(|rest| rest.first_chunk()) {
                 if self.parts.holds(u64::from_le_bytes(*bytes)) {

@@ -1,9 +1,9 @@
-//! Searches that may go back: patterns with look-around, atomic groups and
-//! backreferences, on a stack of their own.
+//! The backtracking engine, for patterns with look-around, atomic groups and backreferences.
 //!
-//! No engine of this kind is linear on every pattern. So every instruction, every
-//! character of a run and every step back is counted, over all of a text, and a
-//! text that takes more than its length allows is an error; the same text
+//! Such an engine is not linear for every pattern. So every instruction, every character of a run
+//! and every backtracking step is counted over the whole text, and a text that exceeds its budget
+//! is an error; the same text always gives the same result. The stack is explicit: calls only nest
+//! as deep as groups in the pattern.
 //! always gives the same. Calls nest only as deep as groups do in the pattern.
 
 use std::ops::Range;
@@ -14,29 +14,28 @@ use super::dialect::is_word;
 use super::program::{Insn, Program, Taking};
 use super::{StepBudget, Stop};
 
-/// Ways back that may wait at a time: 64 MiB.
+/// The maximum number of entries on the stack: 64 MiB.
 const WAYS_BACK: usize = 2 << 20;
 
-/// A slot that nothing was kept in.
+/// The value of a slot before it is set.
 const UNSET: usize = usize::MAX;
 
-/// What to take up again when the way taken fails.
+/// An alternative to try after a failure.
 enum Way {
-    /// Another branch.
+    /// The other branch of a split.
     Branch { pc: u32, at: usize },
-    /// A run that can give back a character, down to `least`.
+    /// Give back one character of a run, down to `least`.
     Give { pc: u32, at: usize, least: usize },
-    /// A run that can take a character more; its instruction is `pc`.
+    /// Take one more character in a run, whose instruction is `pc`.
     Take { pc: u32, at: usize, left: u32 },
-    /// What a slot held.
+    /// Restore the value of a slot.
     Slot { slot: u32, held: usize },
 }
 
-/// Calls `f` with each match, from left to right; the first error of `f` ends
-/// that, and is what is returned.
+/// Calls `f` with each match, from left to right. Stops at the first error of `f` and returns it.
 ///
 /// # Errors
-/// That the text is too much work.
+/// [`Stop::TooMuch`] if the text exceeds the budget.
 pub(super) fn for_each_match<E>(
     program: &Program,
     text: &str,
@@ -85,7 +84,7 @@ impl Machine<'_> {
         self.text.get(..at).and_then(|before| before.chars().next_back())
     }
 
-    /// The leftmost match from `from`.
+    /// The leftmost match at or after `from`.
     fn search(&mut self, from: usize) -> Result<Option<Range<usize>>, Stop> {
         let mut start = from;
         loop {
@@ -101,8 +100,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Runs from `pc` to the end of its part; the match must end at `target`, if
-    /// there is one. Ways back stay on the stack when it matches.
+    /// Runs from `pc` to the end of its part. If `target` is given, the match must end there. After
+    /// a match, alternatives remain on the stack.
     fn run(&mut self, pc: u32, at: usize, target: Option<usize>) -> Result<Option<usize>, Stop> {
         let base = self.ways.len();
         let (mut pc, mut at) = (pc, at);
@@ -171,7 +170,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The way to take up, of those above `base`.
+    /// Takes the next alternative above `base` from the stack.
     fn back(&mut self, base: usize) -> Option<(u32, usize)> {
         while self.ways.len() > base {
             match self.ways.pop()? {
@@ -209,8 +208,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Takes up to `max` characters of a set: where that ends, how many they
-    /// are, and where the first `min` end.
+    /// Matches up to `max` characters of a set. Returns the end, the number of characters, and the
+    /// end of the first `min`.
     fn take(&mut self, set: u32, at: usize, max: u32, min: u32) -> Result<(usize, u32, usize), Stop> {
         let set = &self.program.sets[set as usize];
         let (mut end, mut n, mut least) = (at, 0, at);
@@ -226,8 +225,7 @@ impl Machine<'_> {
         Ok((end, n, least))
     }
 
-    /// Whether a part matches here, or ends here; what it kept in slots stays
-    /// when that is wanted.
+    /// Whether a part matches from here, or ending here. Slots that it set are kept if requested.
     fn look(
         &mut self,
         pc: u32,
@@ -261,7 +259,7 @@ impl Machine<'_> {
         Ok(false)
     }
 
-    /// Forgets ways back, but not what slots held before.
+    /// Removes alternatives from the stack, but keeps the entries that restore slots.
     fn keep_slots_only(&mut self, from: usize) {
         let mut kept = from;
         for way in from..self.ways.len() {
@@ -273,7 +271,7 @@ impl Machine<'_> {
         self.ways.truncate(kept);
     }
 
-    /// Puts slots back as they were.
+    /// Restores slots.
     fn undo(&mut self, from: usize) {
         while self.ways.len() > from {
             if let Some(Way::Slot { slot, held }) = self.ways.pop() {
@@ -282,7 +280,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Where what a group matched ends when it stands here again.
+    /// The end of a repetition at `at` of what a group matched; `None` if there is none.
     fn repeated(&mut self, group: u32, folded: bool, at: usize) -> Result<Option<usize>, Stop> {
         let slot = 2 * group as usize;
         let (start, end) = (self.slots[slot], self.slots[slot + 1]);
@@ -316,7 +314,7 @@ impl Machine<'_> {
             Assertion::EndLine { .. } => at == bytes.len() || bytes[at] == b'\n',
             Assertion::WordBoundary => is_boundary(),
             Assertion::NotWordBoundary => !is_boundary(),
-            // The compiler lets no others through.
+            // The compiler refuses all other assertions.
             _ => false,
         }
     }

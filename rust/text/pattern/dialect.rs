@@ -1,14 +1,15 @@
-//! What a pattern means: the classes of Oniguruma, the engine of tokenizers.
+//! The dialect of patterns: the classes of Oniguruma, the engine of tokenizers.
 //!
-//! `\w`, `\d`, `\s`, `\h`, `\b`, the POSIX brackets and properties mean what
-//! tokenizers 0.23.3 makes of them, in every pattern, wherever it is given;
-//! [`translate`] spells them for our engines, and [`crate::text::unicode::properties`] has
-//! the properties of its Unicode version (16). A superscript such as `²` is a word character outside of brackets and
-//! not inside, which is a fact about that engine.
+//! `\w`, `\d`, `\s`, `\h`, `\b`, the POSIX brackets and properties mean what they mean in
+//! tokenizers 0.23.3, wherever a pattern comes from. [`translate`] spells them for our engines;
+//! [`crate::text::unicode::properties`] contains the properties of Unicode 16. In Oniguruma a
+//! superscript such as `²` is a word character outside of brackets but not inside, and the same
+//! holds here.
 //!
-//! In a pattern of tokenizer.json `^` and `$` are the ends of lines: [`from_oniguruma`]
-//! spells them so that they mean the same to both. What else would compile here and
-//! split differently is refused by [`check`], with such a spelling. Not covered: case-insensitive matches of one character by two (`(?i)ß`).
+//! In a pattern of tokenizer.json `^` and `$` match at the ends of lines; [`from_oniguruma`] spells
+//! them so that they mean the same in both dialects. [`check`] refuses other patterns that would
+//! compile here and split differently. Exception: case-insensitive matches of one character by two
+//! (`(?i)ß`) are not checked.
 
 mod lines;
 
@@ -16,17 +17,18 @@ use self::lines::LINE_END;
 pub(crate) use self::lines::from_oniguruma;
 use crate::error::{Error, Result};
 
-/// Classes take memory before a program is made, and no real pattern has as many.
+/// The maximum number of classes. Real patterns have fewer, and classes take memory before the
+/// program is built.
 const MAX_CLASSES: usize = 1 << 10;
-/// Nor is any as long.
+/// The maximum length of a pattern. Real patterns are shorter.
 const MAX_BYTES: usize = 64 << 10;
 
-/// The word characters, as the inside of a bracket.
+/// The word characters, for use inside a bracket.
 const WORD: &str = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}";
-/// Those that are words outside of brackets alone.
+/// The characters that are word characters only outside of brackets.
 const SUPERSCRIPTS: &str = "²³¹¼½¾";
 
-/// Classes by their POSIX names, as the inside of a bracket.
+/// The POSIX classes by name, for use inside a bracket.
 const POSIX: [(&str, &str); 14] = [
     ("alnum", r"\p{Alphabetic}\p{Nd}"),
     ("alpha", r"\p{Alphabetic}"),
@@ -44,32 +46,32 @@ const POSIX: [(&str, &str); 14] = [
     ("xdigit", "0-9A-Fa-f"),
 ];
 
-/// Whether `\b` and `\w` see a word character.
+/// Whether `\b` and `\w` treat a character as a word character.
 pub(super) fn is_word(c: char) -> bool {
     use crate::text::unicode::{flag::WORD, flags};
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
     }
-    // The frozen table is that of regex engines, with joiners and without superscripts.
+    // The frozen table follows regex engines, which include joiners and exclude superscripts.
     SUPERSCRIPTS.contains(c) || flags(c) & WORD != 0 && !matches!(c, '\u{200C}' | '\u{200D}')
 }
 
-/// A pattern as our engines read it.
+/// A pattern in the syntax of our engines.
 #[derive(Debug)]
 pub(super) struct Translated {
     pub(super) pattern: String,
-    /// Whether it has `\b` or `\B`, whose words are not those of the linear engine.
+    /// Whether it has `\b` or `\B`, which the linear engine defines by different word characters.
     pub(super) looks_around: bool,
-    /// The places of `^` and `$`, where they were asked for.
+    /// The positions of `^` and `$`, if requested.
     anchors: Vec<usize>,
 }
 
-/// Spells the classes of a pattern for our engines; `Err` says why it cannot.
+/// Translates the classes of a pattern for our engines. `Err` says why that is impossible.
 pub(super) fn translate(pattern: &str) -> std::result::Result<Translated, &'static str> {
     Scanner::new(pattern, false)?.run()
 }
 
-/// Refuses a pattern that means something else here than to Oniguruma.
+/// Refuses a pattern that means something else in Oniguruma.
 pub(crate) fn check(pattern: &str) -> Result<()> {
     match Scanner::new(pattern, true).and_then(Scanner::run) {
         Ok(_) => Ok(()),
@@ -83,21 +85,21 @@ fn refused(pattern: &str, reason: &str) -> Error {
 
 type Outcome = std::result::Result<(), &'static str>;
 
-/// One walk over a pattern.
+/// One pass over a pattern.
 struct Scanner<'a> {
     rest: &'a str,
-    /// The bytes of the pattern.
+    /// The length of the pattern in bytes.
     len: usize,
     out: String,
-    /// Whether what tokenizers reads otherwise is refused.
+    /// Whether to refuse what tokenizers reads differently.
     is_strict: bool,
-    /// How many brackets are open.
+    /// The number of open brackets.
     depth: u32,
     classes: usize,
     looks_around: bool,
-    /// Whether a flag i stands anywhere: properties outside of brackets are not folded.
+    /// Whether the flag `i` occurs anywhere. (Properties outside of brackets are not folded.)
     folds: bool,
-    /// Where `^` and `$` stand, if they are looked for and not refused.
+    /// The positions of `^` and `$`, if they are collected instead of refused.
     anchors: Option<Vec<usize>>,
 }
 
@@ -150,13 +152,13 @@ impl<'a> Scanner<'a> {
         self.rest = rest;
     }
 
-    /// Writes `new` instead of `len` bytes.
+    /// Writes `new` and skips `len` bytes.
     fn replace(&mut self, len: usize, new: &str) {
         self.rest = self.rest.get(len..).unwrap_or("");
         self.out.push_str(new);
     }
 
-    /// Counts a class.
+    /// Counts a class and refuses too many.
     fn class(&mut self) -> Outcome {
         self.classes += 1;
         if self.classes > MAX_CLASSES {
@@ -165,7 +167,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Refuses what tokenizers reads otherwise.
+    /// Refuses what tokenizers reads differently.
     fn strict(&self, reason: &'static str) -> Outcome {
         if self.is_strict { Err(reason) } else { Ok(()) }
     }
@@ -191,7 +193,7 @@ impl<'a> Scanner<'a> {
         self.depth += 1;
         self.class()?;
         self.take(if self.rest.starts_with("[^") { 2 } else { 1 });
-        // First in a bracket it is itself.
+        // Directly after the opening bracket, `]` is an ordinary character.
         if self.rest.starts_with(']') {
             self.replace(1, r"\]");
         }
@@ -236,7 +238,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// A group and its flags.
+    /// Reads a group and its flags.
     fn group(&self) -> Outcome {
         if self.rest.starts_with("(?P") {
             return self.strict("tokenizers knows no (?P..); write (?<name>..)");
@@ -254,7 +256,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// A quantifier in braces.
+    /// Reads a quantifier in braces.
     fn repeat(&mut self) -> Outcome {
         let len = self.rest.find('}').map_or(self.rest.len(), |at| at + 1);
         let inner = self.rest.get(1..len.saturating_sub(1)).unwrap_or("");
@@ -329,7 +331,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Copies `len` bytes, and a brace after them.
+    /// Copies `len` bytes, and a brace expression after them.
     fn take_braced(&mut self, len: usize) {
         let braced =
             self.rest.get(len..).filter(|rest| rest.starts_with('{')).and_then(|rest| rest.find('}'));
@@ -360,7 +362,7 @@ impl<'a> Scanner<'a> {
             name.chars().filter(|c| !" -_".contains(*c)).map(|c| c.to_ascii_lowercase()).collect();
         let text = match (plain.as_str(), POSIX.iter().find(|(known, _)| *known == plain)) {
             ("word", _) if self.depth == 0 => bracketed(&format!("{WORD}{SUPERSCRIPTS}"), is_negated),
-            // The property is that of Unicode, without symbols.
+            // Oniguruma's `punct` is Unicode's property, without symbols.
             ("punct", _) => bracketed(r"\p{P}", is_negated),
             (_, Some((_, inside))) => bracketed(inside, is_negated),
             _ => format!("\\{}{{{name}}}", if is_negated { 'P' } else { 'p' }),
@@ -375,7 +377,7 @@ fn bracketed(inside: &str, is_negated: bool) -> String {
     format!("[{}{inside}]", if is_negated { "^" } else { "" })
 }
 
-/// The flags of a group such as `(?im-x:` that opens here.
+/// The flags of a group such as `(?im-x:` at the start of `text`.
 fn flags_at(text: &str) -> Option<&str> {
     let flags = text.strip_prefix("(?")?;
     let end = flags.find(|c: char| !c.is_ascii_alphabetic() && c != '-')?;
@@ -383,7 +385,7 @@ fn flags_at(text: &str) -> Option<&str> {
     is_group.then(|| &flags[..end])
 }
 
-/// The flags of all groups, from where this begins.
+/// The flags of all groups from the start of `pattern`.
 fn flags_of(pattern: &str) -> impl Iterator<Item = &str> {
     pattern.match_indices("(?").filter_map(|(at, _)| flags_at(&pattern[at..]))
 }

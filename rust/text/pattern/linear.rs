@@ -1,16 +1,16 @@
-//! Searches in time linear in the text: a DFA made as the text is read.
+//! The linear-time engine: a lazy DFA, which is built as the text is read.
 //!
-//! One search is linear in what it reads, but may read far past the match it
-//! finds (`a*b|a` on `aaa…`), and the next one would read that again. So the
-//! states that led nowhere are kept by their places (Reps 1998, "Maximal munch
-//! tokenization in linear time"): who comes into one of them stops. That, and
-//! what making states costs, is counted once a text takes more than a few looks
-//! at each byte; then all begins again with an empty cache, so that what is
-//! counted depends on the text alone, not on the texts before.
+//! A single search is linear in what it reads, but it may read far beyond the match it finds
+//! (`a*b|a` on `aaa…`), and the next search would read that again. So states from which no match
+//! followed are recorded with their positions, and a search that reaches one of them stops (Reps
+//! 1998, "Maximal munch tokenization in linear time"). Recording, and counting the cost of building
+//! states, only begin once a text has been read a few times over. Then the search restarts with an
+//! empty cache, so that the count depends on the text alone and not on earlier texts.
 //!
-//! Until then a match is looked for where one may begin, place by place, which
-//! tells where it starts: no search back is made, and no states for one. Where
-//! that reads much in vain, one search finds the next match wherever it begins. A pattern
+//! Before that, the engine searches for a match at each position where one may begin. This also
+//! gives the start of the match, without a reverse search and its states. If too many bytes are
+//! read without a match, one unanchored search finds the next match. A pattern that only matches at
+//! the ends of a text is only searched for there.
 //! that matches at the edges of a text alone is looked for there alone.
 
 mod edges;
@@ -33,16 +33,16 @@ use crate::parallel;
 use crate::scratch_pool::{Owner, ScratchPool};
 use crate::text::unicode::properties::spell_out;
 
-/// Looks at each byte, and bytes more, that are not counted.
+/// How many times each byte may be read before counting begins, and how many bytes in addition.
 const FREE_LOOKS: usize = 4;
 const FREE_BYTES: usize = 4 << 10;
-/// The bytes of states that each of two caches keeps, for each processor.
+/// The memory for states in each of the two caches per processor, in bytes.
 const CACHE_BYTES: usize = 1 << 20;
-/// What filling the cache once costs, in bytes looked at.
+/// The cost of filling the cache once, in bytes read.
 const REFILL: u64 = 2 << 20;
-/// The bytes that may be read in vain, place by place, beside half of those of the text.
+/// How many bytes anchored searches may read without a match, in addition to half of the text.
 const VAIN: usize = 32;
-/// How many bytes past a match are worth remembering.
+/// How far beyond a match states are worth recording, in bytes.
 const FAR: usize = 64;
 
 /// A compiled pattern.
@@ -54,9 +54,9 @@ pub(super) struct Linear {
 struct Dfas {
     forward: Arc<DFA>,
     reverse: Arc<DFA>,
-    /// Found when it is asked for.
+    /// Computed on first use.
     firsts: OnceLock<Box<Firsts>>,
-    /// Whether all matches begin where a text does or end where it does.
+    /// Whether every match begins at the start of the text or ends at its end.
     at_edges: bool,
     pool: ScratchPool<Box<Caches>>,
     owner: Owner,
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Dfas {
 }
 
 impl Dfas {
-    /// Runs `budget` with caches that an earlier search left behind, or new ones.
+    /// Runs `work` with the caches of an earlier search, or with new ones.
     fn with_caches<T>(&self, work: impl FnOnce(&mut Caches) -> T) -> T {
         let mut caches = self.pool.take(self.owner).unwrap_or_else(|| {
             Box::new(Caches { forward: self.forward.create_cache(), reverse: self.reverse.create_cache() })
@@ -97,14 +97,14 @@ impl Dfas {
 }
 
 impl Linear {
-    /// Compiles a pattern; `Err` says what is wrong with it.
+    /// Compiles a pattern. `Err` says what is wrong with it.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
-        // Twice, as what is wrong is wrong with the pattern as it was given.
+        // Parses the original pattern first, so that errors show it and not its translation.
         syntax::parse(pattern).map_err(|error| error.to_string())?;
         let hir = syntax::parse(&spell_out(pattern)?).map_err(|error| error.to_string())?;
         let build = |is_reverse: bool| {
             let nfa = thompson::Config::new()
-                // The mirror, which finds where a match starts, is about twice as large.
+                // The reverse program, which finds the start of a match, is about twice as large.
                 .nfa_size_limit(Some(if is_reverse { 2 * PROGRAM_BYTES } else { PROGRAM_BYTES }))
                 .reverse(is_reverse)
                 .which_captures(thompson::WhichCaptures::None)
@@ -137,11 +137,11 @@ impl Linear {
         })
     }
 
-    /// Calls `f` with each match, from left to right; the first error of `f` ends
-    /// that, and is what is returned.
+    /// Calls `f` with each match, from left to right. Stops at the first error of `f` and returns
+    /// it.
     ///
     /// # Errors
-    /// That the text is too much work.
+    /// [`Stop::TooMuch`] if the text exceeds the budget.
     pub(super) fn for_each_match<E>(
         &self,
         text: &str,
@@ -186,16 +186,16 @@ impl Linear {
     }
 }
 
-/// One text on its way.
+/// The search through one text.
 struct Search<'a> {
     dfas: &'a Dfas,
     caches: &'a mut Caches,
     text: &'a str,
-    /// What is counted; `None` while there are free looks.
+    /// The budget; `None` before counting begins.
     budget: Option<&'a StepBudget>,
     free: usize,
     clears: usize,
-    /// Bytes that were read where no match begins.
+    /// How many bytes were read at positions where no match begins.
     vain: usize,
     failures: Failures,
 }
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
         Self { dfas, caches, text, budget, free: 0, clears, vain: 0, failures: Failures::default() }
     }
 
-    /// Reports all matches; `false` when the free looks are used up.
+    /// Reports all matches; returns `false` when counting must begin.
     fn run<E>(&mut self, f: &mut dyn FnMut(Range<usize>) -> Result<(), E>) -> Result<Result<bool, E>, Stop> {
         let mut at = 0;
         let mut last_end = None;
@@ -217,7 +217,7 @@ impl<'a> Search<'a> {
                 Found::TooFar => return Ok(Ok(false)),
             };
             if start == end && (last_end == Some(end) || !self.text.is_char_boundary(end)) {
-                // Nothing, where the last match ended or inside a character.
+                // Skips an empty match directly after another match, or inside a character.
                 let next = end + 1;
                 at = (next..=self.text.len()).find(|&at| self.text.is_char_boundary(at)).unwrap_or(next);
                 continue;
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
         Ok(Ok(true))
     }
 
-    /// The leftmost match from `from`.
+    /// The leftmost match at or after `from`.
     fn next_match(&mut self, from: usize) -> Result<Found, Stop> {
         if self.dfas.at_edges {
             return self.next_at_edge(from);
@@ -257,8 +257,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// As [`Search::next_match`], for a pattern that matches at the edges alone: what begins
-    /// behind the text's beginning ends where the text does.
+    /// [`Search::next_match`] for a pattern that only matches at the ends of a text: a match that
+    /// does not begin at 0 ends at the end of the text.
     fn next_at_edge(&mut self, from: usize) -> Result<Found, Stop> {
         if from == 0 {
             match self.end_of_match(0, Anchored::Yes)? {
@@ -272,13 +272,13 @@ impl<'a> Search<'a> {
         Ok(self.start_of_match(from, end)?.map_or(Found::Nothing, |start| Found::Match(start, end)))
     }
 
-    /// The first place behind `at` where a match may begin, or the end of the text.
+    /// The first position after `at` where a match may begin, or the end of the text.
     fn place_after(&mut self, at: usize) -> usize {
         let firsts = self.dfas.firsts(&mut self.caches.forward);
         firsts.next(self.text.as_bytes(), at + 1).unwrap_or(self.text.len())
     }
 
-    /// The end of the leftmost match from `from`, or of one that begins there.
+    /// The end of the leftmost match at or after `from`, or of one that begins at `from`.
     fn end_of_match(&mut self, from: usize, anchored: Anchored) -> Result<End, Stop> {
         let bytes = self.text.as_bytes();
         let dfa = &self.dfas.forward;
@@ -286,7 +286,7 @@ impl<'a> Search<'a> {
         let cache = &mut self.caches.forward;
         let mut state = dfa.start_state_forward(cache, &input).map_err(Stop::of_engine)?;
         let mut found = None;
-        // The state from which no further match came, and where.
+        // The position and state after which no further match was found.
         let mut last = (from, state);
         let mut at = from;
         let counts = self.budget.is_some();
@@ -325,11 +325,11 @@ impl<'a> Search<'a> {
         Ok(found.map_or(End::None, End::At))
     }
 
-    /// Keeps the states after `at` and before `end`: no match comes from them.
+    /// Records the states after `at` and before `end`, from which no match follows.
     fn remember(&mut self, (mut at, mut state): (usize, LazyStateID), end: usize) -> Result<(), Stop> {
         let bytes = self.text.as_bytes();
         self.count(end - at)?;
-        // A match state at a place has read the byte there.
+        // A match state has already read the byte at its position.
         at += 1;
         self.failures.begin(at, end);
         while at < end {
@@ -345,13 +345,13 @@ impl<'a> Search<'a> {
         self.count(0)
     }
 
-    /// Counts bytes looked at, and fillings of the cache.
+    /// Counts bytes read and fillings of the cache.
     fn count(&mut self, bytes: usize) -> Result<(), Stop> {
         self.free = self.free.saturating_sub(bytes);
         let Some(budget) = self.budget else { return Ok(()) };
         let clears = self.caches.forward.clear_count();
         if clears != self.clears {
-            // Other states have the names now.
+            // Clearing the cache reused the ids of states.
             self.failures = Failures::default();
         }
         let refills = clears.saturating_sub(self.clears) as u64;
@@ -359,7 +359,7 @@ impl<'a> Search<'a> {
         budget.take(bytes as u64 + refills * REFILL)
     }
 
-    /// The leftmost start, from `from` on, of a match that ends at `end`.
+    /// The leftmost start at or after `from` of a match that ends at `end`.
     fn start_of_match(&mut self, from: usize, end: usize) -> Result<Option<usize>, Stop> {
         let input = Input::new(self.text.as_bytes()).span(from..end).anchored(Anchored::Yes);
         let found = self.dfas.reverse.try_search_rev(&mut self.caches.reverse, &input);
@@ -367,14 +367,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Where a match is.
+/// The result of a search.
 enum Found {
     Match(usize, usize),
     Nothing,
     TooFar,
 }
 
-/// Where a match ends.
+/// The end of a match.
 enum End {
     At(usize),
     None,

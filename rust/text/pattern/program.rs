@@ -1,9 +1,8 @@
-//! `Program`: a pattern with look-around as instructions for `backtrack`.
+//! `Program`: a pattern with look-around, compiled to instructions for `backtrack`.
 //!
-//! `fancy-regex` reads the pattern; what it gives is a tree in which every leaf
-//! is a set of characters, a literal or an assertion. Repeats of more than one
-//! character are written out, so a program may be far longer than its pattern;
-//! its size has a limit.
+//! `fancy-regex` parses the pattern into a tree whose leaves are sets of characters, literals and
+//! assertions. Repetitions of more than one character are unrolled, so a program may be far longer
+//! than its pattern; its size is limited.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use super::PROGRAM_BYTES;
 use super::set::Set;
 use super::tree::{check_assertion, class_of, collect_referred, count_groups, lengths};
 
-/// One instruction; numbers are places in the program, or of sets and slots.
+/// An instruction. Numbers are indices of instructions, sets or slots.
 #[derive(Clone, Debug)]
 pub(super) enum Insn {
     /// The characters of a string.
@@ -28,45 +27,45 @@ pub(super) enum Insn {
         max: u32,
         taking: Taking,
     },
-    /// Goes on at the first; when that fails, at the second.
+    /// Continue at the first; after a failure, at the second.
     Split(u32, u32),
     Jump(u32),
-    /// Goes on at `after` if what follows up to [`Insn::Done`] matches here, or
-    /// not; behind: something of `min` to `max` characters that ends here.
+    /// Continue at `after` if the instructions up to [`Insn::Done`] match here, or if they do not.
+    /// For a look-behind: if something of `min` to `max` characters that matches ends here.
     Look {
         behind: Option<(usize, usize)>,
         negative: bool,
         after: u32,
     },
-    /// What follows up to [`Insn::Done`], which is not taken up again.
+    /// The instructions up to [`Insn::Done`], without backtracking into them.
     Atomic {
         after: u32,
     },
-    /// Keeps the place in a slot.
+    /// Store the position in a slot.
     Save(u32),
-    /// Leaves a loop whose turn began here, where the slot says.
+    /// Leave a loop if its current iteration began here, according to the slot.
     Leave {
         slot: u32,
         after: u32,
     },
-    /// What a group matched; without regard to case, or with.
+    /// What a group matched, with or without regard to case.
     Backref {
         group: u32,
         folded: bool,
     },
     Assert(Assertion),
-    /// The end of the pattern, or of a part.
+    /// The end of the pattern or of a part.
     Done,
 }
 
-/// How a run is taken.
+/// How many characters a run takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taking {
-    /// As much as there is, to be given back.
+    /// As many as possible, with backtracking.
     Greedy,
-    /// As little as will do.
+    /// As few as possible.
     Lazy,
-    /// As much as there is, for good.
+    /// As many as possible, without backtracking.
     Possessive,
 }
 
@@ -81,7 +80,7 @@ pub(super) struct Program {
 type Outcome<T = ()> = Result<T, String>;
 
 impl Program {
-    /// Compiles a pattern; `Err` says what is wrong with it.
+    /// Compiles a pattern. `Err` says what is wrong with it.
     pub(super) fn new(pattern: &str) -> Outcome<Self> {
         let tree = Expr::parse_tree(pattern).map_err(|error| error.to_string())?;
         let mut referred = Vec::new();
@@ -105,13 +104,13 @@ impl Program {
 
 struct Compiler {
     program: Program,
-    /// Sets by their ranges.
+    /// Sets by their ranges, to reuse equal ones.
     known: HashMap<Vec<(u32, u32)>, u32>,
-    /// Sets by how they are written: repeats name the same over and over.
+    /// Sets by their notation, because repetitions name the same sets many times.
     read: HashMap<(String, bool), u32>,
     bytes: usize,
     groups: usize,
-    /// Groups that are referred to; others keep nothing.
+    /// The groups that backreferences name. Other groups store nothing.
     referred: Vec<usize>,
 }
 
@@ -157,7 +156,7 @@ impl Compiler {
         Ok(number)
     }
 
-    /// The set that an expression of one character is; `None` for others.
+    /// The set for an expression that matches exactly one character; `None` for other expressions.
     fn set_of(&mut self, expr: &Expr) -> Outcome<Option<u32>> {
         let class = match expr {
             Expr::Any { newline, crlf } => {
@@ -256,7 +255,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// A character without regard to case.
+    /// A character, ignoring case.
     fn expr_of_char(&mut self, c: char) -> Outcome {
         if let Some(set) = self.set_of(&Expr::Literal { val: c.to_string(), casei: true })? {
             self.push(Insn::Set(set))?;
@@ -308,13 +307,13 @@ impl Compiler {
         let once = |this: &mut Self, group: &mut usize| {
             // Each copy fills the same groups.
             *group = first_group;
-            // Also of what takes no room.
+            // Counts copies that need no instructions, too.
             this.bytes += 1;
             this.check_size()?;
             this.expr(child, group)
         };
         if hi == 0 {
-            // Its groups are there, unfilled.
+            // The groups of an omitted part exist but stay unset.
             *group += count_groups(child);
             return Ok(());
         }

@@ -1,6 +1,6 @@
-//! `Set`: a set of characters, quick for ASCII.
+//! `Set`: a set of characters with fast lookup for ASCII.
 
-/// Sorted ranges of code points; one bit for each of ASCII.
+/// Sorted ranges of code points, and one bit for each ASCII character.
 #[derive(Debug)]
 pub(super) struct Set {
     ascii: u128,
@@ -8,7 +8,7 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// The set of sorted, disjoint ranges.
+    /// The set of these sorted, disjoint ranges.
     pub(super) fn new(ranges: &[(u32, u32)]) -> Self {
         let mut ascii = 0;
         for &(first, last) in ranges {
@@ -18,7 +18,7 @@ impl Set {
         Self { ascii, others: others.collect() }
     }
 
-    /// Whether it holds `c`.
+    /// Whether the set contains `c`.
     #[inline]
     pub(super) fn has(&self, c: char) -> bool {
         let point = c as u32;

@@ -1,5 +1,5 @@
-//! The engines against those of `regex-automata` and `fancy-regex`, and against
-//! texts made to take long.
+//! Compares the engines with `regex-automata` and `fancy-regex`, and runs them on texts made to
+//! take long.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::program::Program;
 use super::{Pattern, StepBudget, Stop, backtrack};
 use crate::error::Error;
 
-/// Patterns over `a`, `b` and `é`; with look-around if asked for.
+/// Patterns over `a`, `b` and `é`, optionally with look-around.
 fn patterns(looks_around: bool) -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         4 => "[abé]",
@@ -26,7 +26,7 @@ fn patterns(looks_around: bool) -> impl Strategy<Value = String> {
         let plain = prop_oneof![
             several.clone().prop_map(|parts| parts.concat()),
             several.prop_map(|parts| format!("(?:{})", parts.join("|"))),
-            // What may be nothing at all is repeated in different ways by every engine.
+            // Not repeated: expressions that may be empty, because engines repeat them differently.
             ("[abé]", inner.clone(), r"[*+?]\??|\{1,2\}\??|\{2\}|\{1,\}")
                 .prop_map(|(c, part, times)| format!("(?:{part}{c}){times}")),
         ];
@@ -48,7 +48,7 @@ fn patterns(looks_around: bool) -> impl Strategy<Value = String> {
     })
 }
 
-/// Matches of a walk; `None` where it gives up.
+/// The matches of a pattern; `None` if it gives up.
 fn matches_of(
     walk: impl FnOnce(&mut dyn FnMut(std::ops::Range<usize>)) -> Result<Result<(), Error>, Stop>,
 ) -> Option<Vec<(usize, usize)>> {
@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn the_linear_engine_is_the_meta_engine(pattern in patterns(false), text in "[abéB\n]{0,12}") {
+    fn linear_engine_agrees_with_regex_automata(pattern in patterns(false), text in "[abéB\n]{0,12}") {
         let expected: Vec<_> = regex_automata::meta::Regex::new(&pattern)
             .unwrap()
             .find_iter(&text)
@@ -94,8 +94,8 @@ proptest! {
     }
 
     #[test]
-    fn the_backtracking_engine_is_fancy(pattern in patterns(true), text in "[abéB\n]{0,12}") {
-        // It does not repeat what is empty.
+    fn backtracking_engine_agrees_with_fancy_regex(pattern in patterns(true), text in "[abéB\n]{0,12}") {
+        // fancy-regex refuses to repeat empty expressions.
         let Ok(regex) = fancy_regex::Regex::new(&pattern) else { return Ok(()) };
         let program = Program::new(&pattern).unwrap();
         let expected: Result<Vec<_>, _> =
@@ -110,9 +110,9 @@ proptest! {
     }
 }
 
-/// Far reads past each match, at lengths that make the counted part run.
+/// Patterns that read far beyond each match, on texts long enough that counting begins.
 #[test]
-fn reading_again_is_linear_or_an_error() {
+fn repeated_reading_is_linear_or_an_error() {
     for (pattern, unit, expected) in [
         ("a*b|a", "a", Some(1)),
         ("(?:aa)*b|a", "a", Some(1)),
@@ -124,7 +124,7 @@ fn reading_again_is_linear_or_an_error() {
     ] {
         for n in [1000, 20_000, 100_000] {
             let text = unit.repeat(n / unit.len());
-            // It counts its steps, so what it finds it finds in linear time.
+            // The engine counts its steps, so whatever it finds takes linear time.
             let found = linear(pattern, &text);
             match (&found, expected) {
                 (Some(found), Some(0)) => assert!(found.is_empty()),
@@ -156,7 +156,7 @@ fn runaway_patterns_end_in_an_error() {
         let error: Error = found.unwrap_err();
         assert!(error.to_string().contains("steps"), "{pattern}: {error}");
     }
-    // What real patterns do is far from it.
+    // Real patterns stay far below the budget.
     for pattern in [r"\s+(?!\S)|\s+", r"(?=\w)\w+(?<=a)", r"\b\w+\b|\W"] {
         for text in ["a ".repeat(100_000), " ".repeat(100_000), "a".repeat(200_000)] {
             let found: Result<(), Error> = Pattern::new(pattern, true).unwrap().for_each_match(
@@ -170,7 +170,7 @@ fn runaway_patterns_end_in_an_error() {
 }
 
 #[test]
-fn compiled_patterns_are_bounded() {
+fn size_of_compiled_patterns_is_bounded() {
     for pattern in [
         r"(?:(?:(?:a|b){1000}){1000}){1000}",
         r"(?:){1000000000}",
@@ -180,7 +180,7 @@ fn compiled_patterns_are_bounded() {
         &"(?:a|bc)".repeat(8000),
     ] {
         for look_around in [false, true] {
-            // Nothing takes no room; what does is refused.
+            // An empty expression needs no memory; all others are refused.
             if let Err(error) = Pattern::new(pattern, look_around) {
                 assert!(error.to_string().len() < 2000, "{}", error.to_string().len());
             }

@@ -1,4 +1,4 @@
-//! Questions about the tree of a pattern, as `fancy-regex` gives it.
+//! Functions over the syntax tree of `fancy-regex`.
 
 use fancy_regex::{Assertion, Expr};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
@@ -7,12 +7,12 @@ use crate::text::unicode::properties::spell_out;
 
 type Outcome<T = ()> = Result<T, String>;
 
-/// How many groups there are.
+/// The number of groups.
 pub(super) fn count_groups(expr: &Expr) -> usize {
     usize::from(matches!(expr, Expr::Group(_))) + expr.children_iter().map(count_groups).sum::<usize>()
 }
 
-/// Groups that are referred to, from 0.
+/// The groups that backreferences name, from 0.
 pub(super) fn collect_referred(expr: &Expr, referred: &mut Vec<usize>) {
     if let Expr::Backref { group, .. } = expr {
         referred.extend(group.checked_sub(1));
@@ -20,7 +20,7 @@ pub(super) fn collect_referred(expr: &Expr, referred: &mut Vec<usize>) {
     expr.children_iter().for_each(|child| collect_referred(child, referred));
 }
 
-/// The least and the greatest number of characters that an expression matches.
+/// The minimum and the maximum number of characters that an expression matches.
 pub(super) fn lengths(expr: &Expr) -> (usize, usize) {
     match expr {
         Expr::Any { .. } | Expr::Delegate { .. } => (1, 1),
@@ -47,13 +47,13 @@ pub(super) fn lengths(expr: &Expr) -> (usize, usize) {
     }
 }
 
-/// The characters that a leaf represents.
+/// The characters that a leaf matches.
 pub(super) fn class_of(leaf: &str, folded: bool) -> Outcome<ClassUnicode> {
     let parse = |leaf: &str| {
         let parsed = regex_syntax::ParserBuilder::new().case_insensitive(folded).build().parse(leaf);
         parsed.map_err(|error| error.to_string())
     };
-    // Twice, as what is wrong is wrong with the leaf as it was given.
+    // Parses the original leaf first, so that errors show it and not its translation.
     parse(leaf)?;
     let hir = parse(&spell_out(leaf)?)?;
     match hir.kind() {
@@ -73,7 +73,7 @@ pub(super) fn class_of(leaf: &str, folded: bool) -> Outcome<ClassUnicode> {
     }
 }
 
-/// Refuses what the engine does not know.
+/// Refuses assertions that the engine does not support.
 pub(super) fn check_assertion(assertion: Assertion) -> Outcome {
     match assertion {
         Assertion::StartText

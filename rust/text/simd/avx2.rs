@@ -1,7 +1,7 @@
 //! Blocks as two vectors of 32 bytes.
 //!
-//! The intrinsics used here read and write no memory by address except for one
-//! load from an array; all they ask for is a processor with AVX2.
+//! The intrinsics used here access no memory by address, except for one load from an array; their
+//! only requirement is a processor with AVX2.
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256,
@@ -14,12 +14,12 @@ use super::fill::{self, Tiles, Words};
 use super::spaces::{self, Room};
 use crate::text::Piece;
 
-/// Proves that the processor has AVX2 and the bit instructions of its time.
+/// Proves that the processor has AVX2, LZCNT, BMI and POPCNT.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(());
 
 impl Avx2 {
-    /// The proof, where it holds.
+    /// The proof, if the processor has them.
     pub(super) fn detect() -> Option<Self> {
         let has_all = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
@@ -66,7 +66,7 @@ pub(super) fn words<F: Words>(
     fill::words(proof, family, bytes, at, out)
 }
 
-/// The bytes; made by [`Avx2::load`] only, so the processor has AVX2.
+/// The bytes. Only [`Avx2::load`] creates them, so the processor has AVX2.
 pub(super) struct Halves(__m256i, __m256i);
 
 impl Load for Avx2 {
@@ -75,8 +75,8 @@ impl Load for Avx2 {
     #[inline(always)]
     fn load(self, bytes: &Bytes) -> Halves {
         let low: *const __m256i = bytes.as_ptr().cast();
-        // SAFETY: `self` proves AVX2; two loads of 32 bytes read the 64 of an
-        // array that is borrowed, and ask for no alignment.
+        // SAFETY: `self` proves AVX2. The two unaligned loads of 32 bytes read the 64 bytes of a
+        // borrowed array.
         unsafe { Halves(_mm256_loadu_si256(low), _mm256_loadu_si256(low.add(1))) }
     }
 }
@@ -100,7 +100,7 @@ fn between(half: __m256i, first: u8, last: u8) -> __m256i {
 impl Block for Halves {
     #[inline(always)]
     fn eq(&self, byte: u8) -> u64 {
-        // SAFETY: `Halves` exist only where the processor has AVX2.
+        // SAFETY: `Halves` exist only if the processor has AVX2.
         unsafe {
             let byte = _mm256_set1_epi8(byte as i8);
             mask(_mm256_cmpeq_epi8(self.0, byte), _mm256_cmpeq_epi8(self.1, byte))

@@ -1,30 +1,30 @@
-//! `Block`: 64 bytes that answer which of them are what; `Window`: where they lie.
+//! `Block`: 64 bytes as masks of their classes; `Window`: their position in a text.
 
-/// Bytes of a window, one for each bit of a mask.
+/// The number of bytes in a window, one per bit of a mask.
 pub(crate) const WINDOW: usize = 64;
 
-/// The places of a window with at least three bytes of it behind them.
+/// The positions of a window with at least three more bytes after them.
 pub(crate) const EARLY: u64 = u64::MAX >> 3;
 
 /// The bytes of a window.
 pub(crate) type Bytes = [u8; WINDOW];
 
-/// Makes blocks; a value of it proves that this machine can.
+/// Loads blocks. A value of this type proves that the machine can.
 pub(super) trait Load: Copy {
     type Block: Block;
 
     fn load(self, bytes: &Bytes) -> Self::Block;
 }
 
-/// 64 bytes; in a mask the lowest bit is the first byte.
+/// 64 bytes. The lowest bit of a mask is the first byte.
 pub(crate) trait Block {
-    /// Which bytes are this one.
+    /// Which bytes equal `byte`.
     fn eq(&self, byte: u8) -> u64;
 
-    /// Which bytes are one of these two of ASCII.
+    /// Which bytes equal one of two ASCII bytes.
     fn either(&self, one: u8, other: u8) -> u64;
 
-    /// Which bytes lie from `first` to `last`, which are both ASCII or both not.
+    /// Which bytes are in `first..=last`, of which both ends are ASCII or both are not.
     fn range(&self, first: u8, last: u8) -> u64;
 
     /// Which bytes are ASCII letters.
@@ -34,25 +34,24 @@ pub(crate) trait Block {
     fn long(&self) -> u64;
 }
 
-/// A block and the text it is taken from.
+/// A block and its position in a text.
 pub(crate) struct Window<'a, B> {
     pub(crate) block: B,
     /// The whole text.
     pub(crate) bytes: &'a [u8],
-    /// Where in the text the window begins: at a character.
+    /// The start of the window in the text, at a character boundary.
     pub(crate) at: usize,
-    /// How many of its bytes are the text's; fewer than 64 at the end of the
-    /// text, and never 0.
+    /// How many bytes of the window are in the text: fewer than 64 at the end of the text, but
+    /// never 0.
     pub(crate) len: usize,
 }
 
 impl<B> Window<'_, B> {
-    /// How many bytes are decided for splitters that look behind white space
-    /// and up to three bytes behind an apostrophe.
+    /// How many bytes are decided, for splitters that look past white space and up to three bytes
+    /// past an apostrophe.
     ///
-    /// White space that reaches the end of the window may continue, and how it is
-    /// split depends on what follows: only its start is known. The same holds
-    /// for an apostrophe in the last three bytes.
+    /// White space at the end of the window may continue, and its split depends on what follows, so
+    /// only its start is decided. The same holds for an apostrophe in the last three bytes.
     #[inline(always)]
     pub(crate) fn decided(&self, spaces: u64, apostrophes: u64) -> usize {
         let trailing = (spaces << (WINDOW - self.len)).leading_ones() as usize;
@@ -61,7 +60,7 @@ impl<B> Window<'_, B> {
     }
 }
 
-/// The places of a mask, in order.
+/// The positions of the set bits, in order.
 #[inline(always)]
 pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,28 +1,28 @@
-//! Classes of characters longer than a byte, as masks of all their bytes.
+//! Classes of characters with several bytes, as masks over all their bytes.
 //!
-//! They are looked up one by one in the tables, except for those whose lead byte
-//! says that they are ideographs or Hangul. A window without any pays one test.
+//! Characters are looked up one by one in the tables, unless the lead byte shows that they are
+//! ideographs or Hangul. A window without such characters only pays for one test.
 
 use std::hint::select_unpredictable;
 
 use super::block::{Block, WINDOW, Window};
 use crate::text::unicode::{Flags, IDEOGRAPH};
 
-/// Where the characters of a window begin and end.
+/// The boundaries of the characters in a window.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    /// Bytes of a character behind its first.
+    /// The bytes of characters after their first byte.
     inside: u64,
 }
 
 impl Shape {
-    /// Where each character is a byte.
+    /// The shape of a window in which each character is one byte.
     pub(crate) const ASCII: Self = Self { inside: 0 };
 
-    /// The places of the characters right behind those that start at `places`.
+    /// The starts of the characters right after those that start at `places`.
     ///
-    /// The sum carries over the bytes of a character; it ends where the next
-    /// one starts, so no two places meet.
+    /// The sum carries over the bytes of a character and ends where the next one starts, so carries
+    /// never meet.
     #[inline(always)]
     pub(crate) fn next(self, places: u64) -> u64 {
         (places << 1).wrapping_add(self.inside) & !self.inside
@@ -34,38 +34,38 @@ impl Shape {
         places & !self.inside
     }
 
-    /// Where the last character of a window starts, be it whole or not.
+    /// The start of the last character of a window, which may be incomplete.
     #[inline(always)]
     pub(crate) fn last(self) -> usize {
         WINDOW - 1 - self.inside.leading_ones() as usize
     }
 
-    /// [`Shape::last`] if the last piece `is_open` there, else 0; also 0 for
-    /// ASCII with more `places` than the first, whose words are short: to begin
-    /// the next window at once with the last of them costs less.
+    /// Where the next window can resume: [`Shape::last`] if the last piece `is_open` there, else 0.
+    /// Also 0 for ASCII with more `places` than the first, because words are short, and restarting
+    /// at the last of them costs less.
     #[inline(always)]
     pub(crate) fn resume(self, places: u64, is_open: bool) -> usize {
         if self.inside == 0 && places != 1 { 0 } else { select_unpredictable(is_open, self.last(), 0) }
     }
 
-    /// The starts of the characters that have their last byte at `places`, of
-    /// three bytes at most.
+    /// The starts of the characters whose last byte is at `places`, for characters of at most three
+    /// bytes.
     #[inline(always)]
     pub(crate) fn back(self, places: u64) -> u64 {
         let second = (places & self.inside) >> 1;
         self.first(places | second | (second & self.inside) >> 1)
     }
 
-    /// `places` and the other bytes of the characters that start there.
+    /// `places` with all other bytes of the characters that start there.
     #[inline(always)]
     fn whole(self, places: u64) -> u64 {
         places | self.inside & !self.inside.wrapping_add(places << 1 & self.inside)
     }
 }
 
-/// The bytes of the characters longer than a byte that have each of `classes`.
+/// The bytes of the longer characters that have each of `classes`.
 ///
-/// `look_up` gives the flags of the character at a place of a text.
+/// `look_up` returns the flags of the character at an offset of a text.
 #[inline(always)]
 pub(crate) fn long<B: Block, const N: usize>(
     window: &Window<'_, B>,
@@ -76,17 +76,17 @@ pub(crate) fn long<B: Block, const N: usize>(
     long_by_lead(window, classes, by_lead, look_up)
 }
 
-/// The flags of characters that lead bytes decide.
+/// The flags of characters that are decided by their lead bytes.
 pub(crate) struct ByLead<F> {
-    /// Those of U+4000 to U+9FFF, without the hexagrams, U+4DC0 to U+4DFF.
+    /// Flags of U+4000 to U+9FFF, except for the hexagrams U+4DC0 to U+4DFF.
     pub(crate) ideographs: Flags,
-    /// Those of U+B000 to U+CFFF.
+    /// Flags of U+B000 to U+CFFF.
     pub(crate) syllables: Flags,
-    /// Which other lead bytes are those of characters without flags.
+    /// Which other lead bytes only belong to characters without flags.
     pub(crate) none: F,
 }
 
-/// The same, where the flags that lead bytes tell are not those of letters.
+/// [`long`] with given flags per lead byte instead of those of letters.
 #[inline(always)]
 pub(crate) fn long_by_lead<B: Block, const N: usize>(
     window: &Window<'_, B>,
@@ -101,8 +101,8 @@ pub(crate) fn long_by_lead<B: Block, const N: usize>(
     let block = &window.block;
     let inside = block.range(0x80, 0xBF);
     let shape = Shape { inside };
-    // U+5000 to U+9FFF, U+B000 to U+CFFF; and U+4000 to U+4FFF without the
-    // hexagrams, U+4DC0 to U+4DFF, which the second byte tells.
+    // U+5000 to U+9FFF, U+B000 to U+CFFF, and U+4000 to U+4FFF without the hexagrams U+4DC0 to
+    // U+4DFF, which the second byte identifies.
     let ideographs = block.range(0xE5, 0xE9) | block.eq(0xE4) & !(block.eq(0xB7) >> 1) & !(1 << (WINDOW - 1));
     let syllables = block.range(0xEB, 0xEC);
     let of = |flags: Flags, class, places| if flags & class == 0 { 0 } else { places };

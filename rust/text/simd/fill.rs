@@ -1,7 +1,7 @@
-//! The loops: windows over a text, places of a window into pieces.
+//! The loops over the windows of a text, which convert positions in windows to pieces.
 //!
-//! Generic over what makes the blocks and over the family, and inlined into a
-//! function for each form, so that all of a window is one run of straight code.
+//! Generic over the blocks and the family, and inlined into one function for each form, so that the
+//! code for a window has no calls.
 
 use std::hint::select_unpredictable;
 
@@ -13,41 +13,41 @@ use crate::text::unicode::{end_of_run, flag};
 
 /// Splitters whose pieces follow each other without gaps.
 ///
-/// Where a piece ends depends on its start and what follows, on nothing before.
+/// The end of a piece only depends on its start and what follows.
 pub(crate) trait Tiles {
-    /// Where pieces start in a window that begins with the start of one.
+    /// Where pieces start in a window that begins at the start of a piece.
     fn starts<B: Block>(&self, window: &Window<'_, B>) -> Starts;
 
-    /// End of the piece at `start`, one character at a time: the reference implementation.
+    /// The end of the piece at `start`, one character at a time: the reference implementation.
     fn piece_end(&self, bytes: &[u8], start: usize) -> usize;
 }
 
-/// Places where pieces start.
+/// The positions where pieces start.
 pub(crate) struct Starts {
-    /// A bit for each; without meaning at `decided` and behind.
+    /// One bit per position; meaningless from `decided` on.
     pub(crate) places: u64,
-    /// How many bytes of the window are decided; all of them in the window at
-    /// the end of a text mean that the last piece ends there, too.
+    /// How many bytes of the window are decided. If all of them are, in the window at the end of a
+    /// text, the last piece ends there, too.
     pub(crate) decided: usize,
-    /// The last character of the window if it is whole and decided and a piece
-    /// that started there would end where the one it is in does; else 0. The
-    /// next window can begin there then, with a piece still open.
+    /// The start of the last character of the window, if it is complete and decided and a piece
+    /// that started there would end where the current piece does; else 0. The next window can then
+    /// begin there with the piece still open.
     pub(crate) resume: usize,
 }
 
 /// Splitters that drop the white space between pieces.
 ///
-/// The rest of a window at the end of a text is spaces, which change nothing.
+/// The last window of a text is padded with spaces, which do not change the pieces.
 pub(crate) trait Words {
-    /// Where pieces start and end in a window that begins in none.
+    /// Where pieces start and end in a window that begins outside of any piece.
     ///
-    /// Each end has its start before it; the end of the last piece may lie
-    /// behind the window. It is then the end of the piece that starts at any
-    /// character of it, so that the next window can begin at the last one.
+    /// Each end follows its start; the end of the last piece may be after the window. From any
+    /// character of that piece the end must be the same, so that the next window can begin at the
+    /// last character.
     fn places<B: Block>(&self, window: &Window<'_, B>) -> Places;
 }
 
-/// Places where pieces start and where they end, a bit for each.
+/// The positions where pieces start and end, one bit each.
 pub(crate) struct Places {
     pub(crate) starts: u64,
     pub(crate) ends: u64,
@@ -55,7 +55,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Those of words between characters that are `alone` and `blanks`, all bytes of each.
+    /// The positions of words between blanks and characters that are `alone`. The masks contain all
+    /// bytes of each character.
     #[inline(always)]
     pub(crate) fn of_words(blanks: u64, alone: u64, shape: Shape) -> Self {
         let words = !(blanks | alone);
@@ -70,7 +71,7 @@ pub(super) fn below(n: usize) -> u64 {
     if n < WINDOW { (1 << n) - 1 } else { u64::MAX }
 }
 
-/// The window at `at`, before the end; the end of the text is filled up with `pad`.
+/// The window at `at`, which is before the end. After the end of the text it is padded with `pad`.
 #[inline(always)]
 fn window<L: Load>(load: L, bytes: &[u8], at: usize, pad: u8) -> Window<'_, L::Block> {
     step();
@@ -85,10 +86,10 @@ fn window<L: Load>(load: L, bytes: &[u8], at: usize, pad: u8) -> Window<'_, L::B
     Window { block: load.load(&padded), bytes, at, len: rest.len() }
 }
 
-/// Writes the places of `bits`, counted from `base`, one after the other.
+/// Writes the positions of the set bits plus `base`, in order.
 ///
-/// Eight at a time, whether there are as many or not: what is written past
-/// their number is overwritten by the next or counts for nothing.
+/// Always writes eight at a time; entries beyond the number of bits are overwritten by the next
+/// call or ignored.
 #[inline(always)]
 fn write(out: &mut [Piece; WINDOW], mut bits: u64, base: u32, mut put: impl FnMut(&mut Piece, u32)) {
     for eight in out.as_chunks_mut::<8>().0 {
@@ -102,7 +103,7 @@ fn write(out: &mut [Piece; WINDOW], mut bits: u64, base: u32, mut put: impl FnMu
     }
 }
 
-/// Room for the pieces of a window behind the first `n`.
+/// Space for the pieces of a window after the first `n`.
 #[inline(always)]
 fn room(out: &mut [Piece], n: usize) -> Option<&mut [Piece; WINDOW]> {
     out.get_mut(n..).and_then(|rest| rest.first_chunk_mut())
@@ -117,7 +118,7 @@ pub(super) fn tiles<L: Load, F: Tiles>(
     at: &mut usize,
     out: &mut [Piece],
 ) -> usize {
-    // Where the piece in hand starts, and the window: there or further on in it.
+    // The start of the current piece, and of the window, which is at the same byte or later.
     let (mut piece, mut start, mut n) = (*at, *at, 0);
     while start < bytes.len() {
         let Some(room) = room(out, n) else { break };
@@ -160,7 +161,7 @@ pub(super) fn words<L: Load, F: Words>(
     at: &mut usize,
     out: &mut [Piece],
 ) -> usize {
-    // Where the piece in hand starts if there is one, else where the window does.
+    // The start of the current piece if there is one, else of the window.
     let (mut piece, mut start, mut n) = (*at, *at, 0);
     while start < bytes.len() {
         let Some(room) = room(out, n) else { break };
@@ -177,8 +178,7 @@ pub(super) fn words<L: Load, F: Words>(
         room[0].start = first;
         write(room, ends, base, |piece, place| piece.end = place);
         n += ends.count_ones() as usize;
-        // A last start without an end behind it: a piece is open, the one in
-        // hand if nothing ended.
+        // If the last start has no end after it, a piece is open: the current one if nothing ended.
         let is_open = starts.leading_zeros() <= ends.leading_zeros();
         let last = WINDOW - 1 - select_unpredictable(is_open, starts, ends).leading_zeros() as usize;
         piece = if ends == 0 { first as usize } else { start + last };

@@ -1,19 +1,19 @@
-//! Blocks as eight words of 64 bits, for every machine.
+//! Blocks as eight words of 64 bits, for any machine.
 
 use super::block::{Block, Bytes, Load};
 
 const HIGH: u64 = every(0x80);
 
-/// A word of one byte eight times.
+/// A word with the same byte eight times.
 const fn every(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// Runs anywhere.
+/// The portable form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Portable;
 
-/// The bytes, eight a word.
+/// The bytes, eight per word.
 pub(super) struct EightWords([u64; 8]);
 
 impl Load for Portable {
@@ -34,8 +34,8 @@ impl EightWords {
     /// The mask of the bytes whose highest bit `test` sets.
     #[inline(always)]
     fn mask(&self, test: impl Fn(u64) -> u64) -> u64 {
-        // The bits 0, 8, ... 56 times this come to lie in the highest byte, in
-        // order; all products lie apart, so none carries into another.
+        // The product moves the bits 0, 8, ... 56 into the highest byte, in order. All partial
+        // products are at different bits, so nothing carries.
         const GATHER: u64 = 0x0102_0408_1020_4080;
         self.0.iter().enumerate().fold(0, |mask, (at, word)| {
             let byte = ((test(*word) & HIGH) >> 7).wrapping_mul(GATHER) >> 56;
@@ -44,8 +44,8 @@ impl EightWords {
     }
 }
 
-/// The highest bit of each byte from `first` to `last`, both below 0x80, of
-/// seven-bit bytes; no sum carries, as none passes 0xFF.
+/// The highest bit of each byte in `first..=last`, both below 0x80, for bytes of seven bits. No sum
+/// carries, because none exceeds 0xFF.
 #[inline(always)]
 const fn between(seven: u64, first: u8, last: u8) -> u64 {
     (seven + every(0x80 - first)) & !(seven + every(0x7F - last))

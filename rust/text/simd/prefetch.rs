@@ -1,16 +1,16 @@
-//! A hint to the processor: a place in memory is going to be read.
+//! Hints that a value will be read soon.
 //!
-//! The one instruction of encoding that safe Rust cannot say. It changes no
-//! result; where a processor has no such hint, nothing is done.
+//! Safe Rust has no such instruction. It changes no result; on a processor without it, nothing
+//! happens.
 
-/// Asks for the line of a value, which will be read soon.
+/// Prefetches the cache line of a value.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of x86-64, and prefetching reads nothing: it may be
-        // given any address, and this one is of a live value.
+        // SAFETY: SSE is part of x86-64, and prefetching is allowed for any address; this is the
+        // address of a live value.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,28 +1,27 @@
-//! ASCII words with the spaces between them written as `▁`, 64 bytes at a time.
+//! Copies ASCII words and writes `▁` for the spaces between them, 64 bytes at a time.
 //!
-//! Words are copied sixteen bytes at once, whatever their length, and what is too much is
-//! written over by what follows. Not for other text, where a rule may apply to each
-//! character: that is the work of `normalizer::sentencepiece`, one run after the other.
+//! Copies sixteen bytes at once for a word of any length; what follows overwrites the excess.
+//! `normalizer::sentencepiece` handles all other text, in which rules may apply to each character.
 
 use super::block::{Block, Load, WINDOW, bits};
 use super::fill::below;
 use crate::step_counter::step;
 use crate::text::SPACE_MARK_BYTES;
 
-/// What a space is written as, and a byte that is written over.
+/// The mark for a space, and a byte that is overwritten.
 const MARK: [u8; 4] = {
     let [a, b, c] = SPACE_MARK_BYTES;
     [a, b, c, 0]
 };
 
-/// Bytes that are copied at once.
+/// How many bytes are copied at once.
 const COPIED: usize = 16;
-/// The bytes that a window reads, with those that are copied too much.
+/// The bytes that a window reads, including the excess.
 const SOURCE: usize = WINDOW + COPIED;
-/// The bytes that a window may write, with those that are too much.
+/// The bytes that a window may write, including the excess.
 const WRITTEN: usize = 2 * WINDOW + COPIED + MARK.len();
 
-/// Room for what some windows write.
+/// Space for the output of some windows.
 pub(crate) type Room = [u8; 8 * WRITTEN];
 
 /// [`super::Level::spell_spaces`].
@@ -37,8 +36,8 @@ pub(super) fn spell<L: Load>(load: L, bytes: &[u8], out: &mut Room) -> (usize, u
         let printable = block.range(b'!', b'~');
         let spaces = block.eq(b' ') & printable >> 1;
         let taken = (printable | spaces).trailing_ones() as usize;
-        // What follows the last byte is not known, or of more than one byte, which may go
-        // together with the one before.
+        // The byte after the last one is unknown, or begins a longer character, which may combine
+        // with the last one.
         let is_open = taken == WINDOW || block.long() >> taken & 1 == 1;
         let taken = taken.saturating_sub(usize::from(is_open));
         written += copy(source, room, taken, spaces & below(taken));
@@ -50,8 +49,8 @@ pub(super) fn spell<L: Load>(load: L, bytes: &[u8], out: &mut Room) -> (usize, u
     (read, written)
 }
 
-/// Writes the first `taken` bytes, a mark instead of each space; returns how many bytes
-/// that makes.
+/// Copies the first `taken` bytes and writes a mark for each space; returns how many bytes were
+/// written.
 #[inline(always)]
 fn copy(source: &[u8; SOURCE], room: &mut [u8; WRITTEN], taken: usize, spaces: u64) -> usize {
     let (mut from, mut to) = (0, 0);
@@ -70,7 +69,7 @@ fn copy(source: &[u8; SOURCE], room: &mut [u8; WRITTEN], taken: usize, spaces: u
         }
         (from, to) = (end + 1, next + 3);
     }
-    // There is no mark behind the last word.
+    // No mark follows the last word.
     to - 3
 }
 
@@ -79,20 +78,20 @@ mod tests {
     use super::super::Level;
     use super::*;
 
-    /// How many bytes are taken, one after the other.
+    /// Reference implementation: how many bytes are taken.
     fn taken_of(bytes: &[u8]) -> usize {
         let is_printed = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_graphic);
         let is_taken = |at: usize| is_printed(at) || bytes.get(at) == Some(&b' ') && is_printed(at + 1);
         (0..bytes.len()).take_while(|&at| is_taken(at)).count()
     }
 
-    /// What bytes become, one after the other.
+    /// Reference implementation: what is written.
     fn spelled(bytes: &[u8]) -> Vec<u8> {
         bytes.split(|byte| *byte == b' ').collect::<Vec<_>>().join(&MARK[..3])
     }
 
     #[test]
-    fn what_is_taken_is_spelled_byte_by_byte() {
+    fn output_equals_the_reference_implementation() {
         let mut state = 1_u32;
         let mut random = |below: usize| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -118,7 +117,8 @@ mod tests {
                 let mut room = [0; 8 * WRITTEN];
                 let (read, written) = level.spell_spaces(&text, &mut room);
                 assert_eq!(room[..written], spelled(&text[..read]), "{}", level.name());
-                // It stops at what it cannot take, at the end of the text or of the room.
+                // It stops at a byte that it cannot take, at the end of the text, or when there is
+                // no room.
                 let is_long = text.get(taken).is_some_and(|byte| !byte.is_ascii());
                 let all = taken.saturating_sub(usize::from(is_long));
                 let is_early = read + SOURCE > text.len() || written + WRITTEN > room.len();

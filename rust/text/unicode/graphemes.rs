@@ -1,12 +1,13 @@
-//! Extended grapheme clusters (UAX 29), frozen at Unicode 17: those of unicode-segmentation 1.13.3, with which
-//! tokenizers 0.23.3 applies the rules of a SentencePiece file.
+//! Extended grapheme clusters (UAX 29), fixed at Unicode 17: those of unicode-segmentation 1.13.3,
+//! with which tokenizers 0.23.3 applies the rules of a SentencePiece file.
 
 #[rustfmt::skip]
 mod table;
 
 use self::table::RUNS;
 
-/// What a character does at the edge of a grapheme: `Grapheme_Cluster_Break` and `Indic_Conjunct_Break`.
+/// The class of a character at grapheme boundaries: `Grapheme_Cluster_Break` and
+/// `Indic_Conjunct_Break`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Other,
@@ -19,7 +20,7 @@ enum Class {
     HangulLv,
     HangulLvt,
     Extend,
-    /// Extends, and stands between consonants that a linker joins.
+    /// Extends, and may be between consonants that a linker joins.
     ConjoiningExtend,
     /// Extends, and joins consonants.
     Linker,
@@ -31,7 +32,7 @@ enum Class {
     Regional,
 }
 
-/// The syllables of Hangul, of which each first of [`HANGUL_TAILS`] has no final consonant.
+/// The syllables of Hangul. The first of each [`HANGUL_TAILS`] syllables has no final consonant.
 const HANGUL: std::ops::Range<u32> = 0xAC00..0xD7A4;
 const HANGUL_TAILS: u32 = 28;
 
@@ -88,18 +89,18 @@ impl<'a> Iterator for Graphemes<'a> {
     }
 }
 
-/// What rules look back at, beyond the last character.
+/// What rules need to know of the text before, beyond the last character.
 #[derive(Default)]
 struct Context {
-    /// Whether an odd number of regional indicators came last.
+    /// Whether the text ends in an odd number of regional indicators.
     is_half_flag: bool,
-    /// Whether a pictogram came last, and marks after it.
+    /// Whether the text ends in a pictogram and marks after it.
     has_pictogram: bool,
-    /// The same, and then a joiner.
+    /// Whether the text ends in a pictogram, marks, and a joiner.
     has_joined_pictogram: bool,
-    /// Whether a consonant came last, and what may stand between it and another one.
+    /// Whether the text ends in a consonant and characters that may precede another one.
     has_consonant: bool,
-    /// The same, a linker included.
+    /// The same, including a linker.
     has_linked_consonant: bool,
 }
 
@@ -154,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn graphemes_are_those_of_unicode_segmentation() {
+    fn graphemes_agree_with_unicode_segmentation() {
         assert_eq!(unicode_segmentation::UNICODE_VERSION, (17, 0, 0));
-        // Each character between two of each class.
+        // Each character between two characters of each class.
         let frames = [
             "a",
             "\r",
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn random_runs_of_what_joins() {
+    fn random_joining_runs_agree() {
         let parts = [
             "a",
             "\r",

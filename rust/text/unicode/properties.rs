@@ -1,11 +1,12 @@
-//! What `\p{...}` and `\d` mean in custom patterns: classes of Unicode 16, whatever regex-syntax is installed.
+//! The meaning of `\p{...}` and `\d` in custom patterns: classes of Unicode 16, for any version of
+//! regex-syntax.
 //!
-//! The names are those that regex-syntax 0.8 knows, read as loosely as it reads them (UAX 44, LM3). The
-//! tables are written by scripts/property_tables.py.
+//! The names are those of regex-syntax 0.8, matched as loosely (UAX 44, LM3).
+//! scripts/property_tables.py writes the tables.
 //!
-//! Ignoring case (`(?i)`) is left to regex-syntax. Unicode promises that the case folding of an assigned character
-//! never changes (its Case Folding Stability policy), so another version matches more only of characters that are
-//! not assigned in Unicode 16.
+//! regex-syntax handles case folding (`(?i)`). Unicode guarantees that the case folding of an
+//! assigned character never changes (Case Folding Stability policy), so another version differs
+//! only for characters that are not assigned in Unicode 16.
 
 mod names;
 
@@ -13,15 +14,16 @@ use std::fmt::Write;
 
 use self::names::{CLASSES, PROPERTIES};
 
-/// Each class once: the number of its ranges, then how far each begins behind the one before, and its length
-/// less one; numbers in groups of seven bits, the lowest first.
+/// Each class once: the number of its ranges, then for each range the distance from the previous
+/// one and the length less one. Numbers are in groups of seven bits, the lowest first.
 static BYTES: &[u8] = include_bytes!("properties/classes.bin");
 
-/// A pattern for regex-syntax whose classes are spelled as ranges. `Err` for a property that is unknown here.
+/// The pattern for regex-syntax, with classes spelled as ranges. `Err` for an unknown property.
 pub(crate) fn spell_out(pattern: &str) -> Result<String, &'static str> {
     let mut spelled = String::with_capacity(pattern.len());
     let mut rest = pattern;
-    // Where classes may be those of ASCII, which never change, digits are left to the flag.
+    // If classes may be restricted to ASCII, whose classes never change, digits are left to the
+    // flag.
     let has_ascii_classes = pattern.contains("(?") && pattern.contains("-u");
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
@@ -44,7 +46,7 @@ pub(crate) fn spell_out(pattern: &str) -> Result<String, &'static str> {
     Ok(spelled)
 }
 
-/// Appends the class of a property with which `escape` begins; returns what follows it.
+/// Appends the class of the property with which `escape` begins; returns the rest.
 fn property<'a>(escape: &'a str, spelled: &mut String) -> Result<&'a str, &'static str> {
     let is_negated = escape.as_bytes().get(1) == Some(&b'P');
     let after = &escape[2..];
@@ -67,7 +69,7 @@ fn property<'a>(escape: &'a str, spelled: &mut String) -> Result<&'a str, &'stat
     Ok(rest)
 }
 
-/// Where a class is in [`BYTES`].
+/// The offset of a class in [`BYTES`].
 fn named(property: &str, value: &str) -> Option<usize> {
     let at = CLASSES.binary_search_by_key(&(property, value), |(name, _)| *name).ok()?;
     Some(CLASSES[at].1 as usize)
@@ -79,16 +81,17 @@ fn normalized(name: &str) -> String {
     let kept = |c: &char| c.is_ascii() && !matches!(c, ' ' | '_' | '-');
     let rest = name[is.map_or(0, str::len)..].chars().filter(kept);
     let normalized: String = rest.map(|c| c.to_ascii_lowercase()).collect();
-    // A name of its own, `ISO_Comment`, which no class has.
+    // Special case in UAX 44: `ISO_Comment` keeps its prefix. No class has that name.
     if is.is_some() && normalized == "c" { "isc".to_owned() } else { normalized }
 }
 
-/// The code points of a property's value, both by their short names (`gc`, `p`), as ranges in order.
+/// The code points with this value of a property, both given by short names (`gc`, `p`), as sorted
+/// ranges.
 pub(crate) fn ranges(property: &str, value: &str) -> Vec<(u32, u32)> {
     named(property, value).map(ranges_at).unwrap_or_default()
 }
 
-/// The class at a place of [`BYTES`].
+/// The class at an offset of [`BYTES`].
 fn ranges_at(place: usize) -> Vec<(u32, u32)> {
     let mut bytes = BYTES.iter().skip(place);
     let mut number = || {
@@ -113,11 +116,11 @@ fn ranges_at(place: usize) -> Vec<(u32, u32)> {
     (0..n_ranges).map(range).collect()
 }
 
-/// Appends the class at a place of [`BYTES`] as a bracket.
+/// Appends the class at an offset of [`BYTES`] as a bracket.
 fn write_class(place: usize, is_negated: bool, spelled: &mut String) {
     spelled.push_str(if is_negated { "[^" } else { "[" });
     for (first, last) in ranges_at(place) {
-        // A string takes all that is written.
+        // Writing to a String cannot fail.
         let _ = write!(spelled, r"\x{{{first:X}}}-\x{{{last:X}}}");
     }
     spelled.push(']');
@@ -127,16 +130,17 @@ fn write_class(place: usize, is_negated: bool, spelled: &mut String) {
 mod tests {
     use super::*;
 
-    /// If regex-syntax in Cargo.lock is of a later Unicode, this fails: patterns here stay what they are.
+    /// Fails if regex-syntax in Cargo.lock has a later Unicode version. The patterns here must stay
+    /// the same.
     #[test]
-    fn classes_are_those_of_regex_syntax_0_8_11() {
+    fn classes_agree_with_regex_syntax_0_8_11() {
         let mut last = None;
         for ((property, value), place) in CLASSES {
             let query = if property.is_empty() { value.to_owned() } else { format!("{property}={value}") };
             for pattern in [format!(r"\p{{{query}}}"), format!(r"\P{{{query}}}")] {
                 let spelled = spell_out(&pattern).unwrap();
                 assert!(!spelled.contains(['p', 'P']), "{pattern}: {spelled}");
-                // Aliases follow each other mostly; each class is parsed once for its first.
+                // Aliases are mostly adjacent, and each class is parsed once for the first of them.
                 if last != Some((property, place)) || property.is_empty() {
                     assert_eq!(regex_syntax::parse(&spelled), regex_syntax::parse(&pattern), "{pattern}");
                 }
@@ -146,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_are_spelled_out_wherever_they_are() {
+    fn properties_are_spelled_out_everywhere() {
         for pattern in [
             r"\pL+|\p{Lu}",
             r"[^\p{L}\d_]",

@@ -1,4 +1,4 @@
-//! `Sorted`: the pieces of a sorted table, in order, or those in a range.
+//! `Sorted`: a cursor over the pieces of a sorted table, or over a range of them.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ impl CountTable {
         self.sorted_between(None, None)
     }
 
-    /// Those from one piece on, up to another and without it; `None` means no bound.
+    /// The pieces from `from` (inclusive) to `to` (exclusive), in order; `None` means no bound.
     pub fn sorted_between(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Sorted<'_> {
         let (shorts, entries) = (&self.slots[..self.n_short], &self.entries[..]);
         let places = |bound: &[u8]| {
@@ -34,7 +34,7 @@ impl CountTable {
         }
     }
 
-    /// Pieces of a sorted table that lie at equal distances: `n - 1` or fewer, ascending.
+    /// At most `n - 1` pieces of a sorted table at equal distances, ascending.
     pub fn quantiles(&self, n: usize) -> Vec<Vec<u8>> {
         let (shorts, entries) = (&self.slots[..self.n_short], &self.entries);
         let piece = |part: usize| match shorts.len() >= entries.len() {
@@ -45,7 +45,7 @@ impl CountTable {
     }
 }
 
-/// A short piece, as its slot has it once it is sorted; the length is the last byte.
+/// A short piece as stored in its slot after sorting; the last byte is its length.
 fn short(bytes: &[u8; 16]) -> &[u8] {
     &bytes[..usize::from(bytes[MAX_KEY])]
 }
@@ -59,15 +59,15 @@ pub(crate) struct Sorted<'a> {
     shorts: &'a [Slot],
     entries: &'a [Entry],
     arena: &'a [u8],
-    /// The current piece, if it is short; its length is the last byte.
+    /// The current piece, if it is short; the last byte is its length.
     buffer: [u8; 16],
-    /// Where the current piece lies in the arena, if it is long.
+    /// The range of the current piece in the arena, if it is long.
     current: Range<usize>,
     count: u64,
 }
 
 impl Sorted<'_> {
-    /// Goes to the next piece; `false` at the end.
+    /// Moves to the next piece; returns `false` at the end.
     pub fn advance(&mut self) -> bool {
         let long = self.entries.first().map(place);
         if let Some(slot) = self.shorts.first() {
@@ -91,7 +91,7 @@ impl Sorted<'_> {
         if self.current.is_empty() { short(&self.buffer) } else { &self.arena[self.current.clone()] }
     }
 
-    /// Its count.
+    /// The count of the current piece.
     pub fn count(&self) -> u64 {
         self.count
     }

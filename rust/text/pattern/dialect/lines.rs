@@ -1,14 +1,15 @@
-//! `^` and `$` of Oniguruma, which are the ends of lines, in words that both dialects share.
+//! Spells Oniguruma's `^` and `$`, which match at the ends of lines, in syntax that both dialects
+//! share.
 
 use super::{Scanner, refused};
 use crate::error::Result;
 
-/// The start of a line as Oniguruma has it: there is none behind a last line feed.
+/// The start of a line in Oniguruma. A line feed at the end of the text starts no line.
 const LINE_START: &str = r"(?:\A|(?<=\n)(?!\z))";
-/// The end of a line: `m` is another flag there, and changes nothing of `$`.
+/// The end of a line. In Oniguruma `m` is a different flag, which does not affect `$`.
 pub(super) const LINE_END: &str = "(?m:$)";
 
-/// A pattern of Oniguruma's as one that means the same to both: the ends of lines are
+/// A pattern that means the same in both dialects as `pattern` in Oniguruma: `^` and `$` are
 /// spelled out.
 ///
 /// # Errors
@@ -33,14 +34,14 @@ mod tests {
     use super::from_oniguruma;
 
     #[test]
-    fn the_ends_of_lines_are_spelled_out() {
+    fn line_ends_are_spelled_out() {
         for (pattern, expected) in [
             ("^a$", r"(?:\A|(?<=\n)(?!\z))a(?m:$)"),
             (r"\^[$^]\$|(?m:$)", r"\^[$^]\$|(?m:$)"),
             ("é$|", "é(?m:$)|"),
         ] {
             assert_eq!(from_oniguruma(pattern).unwrap(), expected);
-            // What is spelled out once stays.
+            // Spelling out is idempotent.
             assert_eq!(from_oniguruma(expected).unwrap(), expected);
         }
         assert!(from_oniguruma("a{1,3}+^").is_err());

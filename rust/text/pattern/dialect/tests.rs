@@ -1,9 +1,9 @@
-//! What is refused, and how classes are spelled.
+//! Which patterns are refused, and how classes are spelled.
 
 use super::*;
 
 #[test]
-fn finds_what_is_read_otherwise() {
+fn differences_from_oniguruma_are_refused() {
     for (pattern, expected) in [
         (r"\p{N}{1,3}+", Some("{..}+")),
         (r"\p{L}+|\x{41}+|a{2}|[$^]|\$|\^", None),

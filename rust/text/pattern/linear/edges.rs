@@ -1,12 +1,10 @@
-//! Whether a pattern matches at the edges of a text alone, as `\A +| +\z` does.
-//!
-//! Such a pattern needs no search from place to place: a match begins where the text does, or
-//! it ends where the text ends, and is found from there.
+//! Whether a pattern only matches at the ends of a text, as `\A +| +\z` does. Such a pattern is
+//! searched for only at the start and backward from the end.
 
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// Whether each match begins where a text does or ends where it does, seen from what stands first
-/// and last in each alternative.
+/// Whether every match begins at the start of a text or ends at its end, judged by the first and
+/// last part of each alternative.
 pub(super) fn are_all(hir: &Hir) -> bool {
     let is_at_edge = |branch: &Hir| {
         let looks = branch.properties();
@@ -23,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_bound_to_an_edge_is() {
+    fn only_anchored_patterns_are_at_edges() {
         for (pattern, expected) in [
             (r"\A +| +\z", true),
             (r"^ +|[ ▁]+$", true),

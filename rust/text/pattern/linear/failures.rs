@@ -1,14 +1,14 @@
-//! `Failures`: states that led nowhere, by their places (Reps 1998), so that no later
-//! search goes the same way. Not kept from text to text.
+//! `Failures`: states from which no match followed, by position (Reps 1998), so that later searches
+//! in the same text stop at them.
 
 use regex_automata::hybrid::LazyStateID;
 
-/// The places past a match at which states are kept.
+/// The maximum number of positions after a match for which states are kept.
 const PLACES: usize = 1 << 20;
-/// The states that are kept of a place.
+/// The maximum number of states per position.
 const WAYS: usize = 4;
 
-/// States from which no match comes, by the places after which they are reached.
+/// States from which no match follows, by the position after which they are reached.
 #[derive(Default)]
 pub(super) struct Failures {
     from: usize,
@@ -22,7 +22,7 @@ impl Failures {
         place.is_some_and(|states| states.contains(&Some(state)))
     }
 
-    /// Makes place for those after `from`; those of other stretches are forgotten.
+    /// Makes room for the positions `from..to`, and drops the states of an earlier stretch.
     pub(super) fn begin(&mut self, from: usize, to: usize) {
         if !(self.from..self.from + self.states.len()).contains(&from) {
             self.from = from;

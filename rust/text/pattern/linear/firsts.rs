@@ -1,30 +1,30 @@
-//! `Firsts`: what a match of a pattern may begin with: which bytes, and which two that all
-//! matches begin with.
+//! `Firsts`: the bytes with which a match of a pattern may begin, and the two bytes with which all
+//! matches begin, if there are such.
 //!
-//! Asked of the DFA itself, from all that may stand before a match, so that places
-//! where none begins are passed over without a search. Not for patterns with word
-//! boundaries, which the linear engine has not.
+//! Computed from the DFA for all contexts before a match, so that a search can skip positions where
+//! no match begins. Assumes that the pattern has no word boundaries, which the linear engine does
+//! not support.
 
 use memchr::memmem::Finder;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::{Anchored, Input};
 
-/// What may stand before a match: all that a pattern without word boundaries tells apart.
+/// The contexts before a match that a pattern without word boundaries can distinguish.
 const BEFORE: [Option<u8>; 5] = [None, Some(b'a'), Some(b' '), Some(b'\n'), Some(b'\r')];
 
-/// What a match may begin with.
+/// The beginnings of matches.
 pub(super) struct Firsts {
-    /// The bytes, also those that a match of nothing stands before.
+    /// The bytes that may begin a match, or follow an empty match.
     bytes: [bool; 256],
-    /// The two bytes that each match begins with, if these are always the same: blanks in a
-    /// row are looked for in many files, and each word has one blank.
+    /// The two bytes with which each match begins, if they are always the same. Many files search
+    /// for runs of blanks, and single blanks are frequent.
     two: Option<Finder<'static>>,
     /// Whether there may be a match at the end of a text.
     at_end: bool,
 }
 
 impl Firsts {
-    /// Those of a pattern; `cache` is its.
+    /// Computes the beginnings for a pattern. `cache` must belong to `dfa`.
     pub(super) fn of(dfa: &DFA, cache: &mut Cache) -> Self {
         let bytes = std::array::from_fn(|byte| may_begin(dfa, cache, &[byte as u8], false));
         let at_end = may_begin(dfa, cache, &[], true);
@@ -36,13 +36,13 @@ impl Firsts {
         Self { bytes, two, at_end }
     }
 
-    /// Whether there may be a match in a text.
+    /// Whether a text may contain a match.
     pub(super) fn are_in(&self, text: &str) -> bool {
         self.at_end || self.next(text.as_bytes(), 0).is_some()
     }
 
-    /// The first place from `at` on where a match that is not empty may begin, or an empty
-    /// one before a byte.
+    /// The first position from `at` on where a match may begin that is not empty, or that is empty
+    /// and precedes a byte.
     pub(super) fn next(&self, text: &[u8], at: usize) -> Option<usize> {
         let rest = text.get(at..)?;
         let found = match &self.two {
@@ -53,14 +53,14 @@ impl Firsts {
     }
 }
 
-/// The only byte of a set.
+/// The byte of a set with a single byte.
 fn only(bytes: &[bool; 256]) -> Option<u8> {
     let mut found = (0..=255_u8).filter(|&byte| bytes[usize::from(byte)]);
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Whether a match may begin where these bytes stand, and the text's end behind them if
-/// `at_end`, whatever is before them.
+/// Whether a match may begin with these bytes (followed by the end of the text if `at_end`) in some
+/// context.
 fn may_begin(dfa: &DFA, cache: &mut Cache, bytes: &[u8], at_end: bool) -> bool {
     BEFORE.into_iter().any(|before| {
         let text: Vec<u8> = before.into_iter().chain(bytes.iter().copied()).collect();

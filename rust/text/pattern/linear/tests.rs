@@ -1,10 +1,10 @@
-//! One search and another find the same, and neither reads without bound.
+//! All ways to search find the same matches, and none reads a text without bound.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The matches of one search, by places or as they are counted; `None` where it gives up.
+/// The matches found with or without counting; `None` if the search gives up.
 fn matches(
     linear: &Linear,
     text: &str,
@@ -26,7 +26,7 @@ fn matches(
 
 proptest! {
     #[test]
-    fn place_by_place_the_same_is_found_as_in_one_search(
+    fn anchored_searches_agree_with_one_search(
         pattern in r"(\\A|\\z|\(\?m\)\^|\(\?m\)\$| \{2,\}|[a-cé中]|\\w|\\s|[^\\w\\s]|\.|b\*|\||[a-b]\+|[é中]\{1,3\}|\(a\|bc\)\?){1,6}",
         text in "[ab cé中\n\r.]{0,40}",
     ) {
@@ -39,7 +39,7 @@ proptest! {
     }
 }
 
-/// A pattern that is looked for from place to place, wherever it matches.
+/// The same pattern without the shortcut for the ends of a text.
 fn unaware_of_edges(pattern: &str) -> Linear {
     let mut linear = Linear::new(pattern).unwrap();
     Arc::get_mut(&mut linear.dfas).unwrap().at_edges = false;
@@ -48,7 +48,7 @@ fn unaware_of_edges(pattern: &str) -> Linear {
 
 proptest! {
     #[test]
-    fn at_the_edges_the_same_is_found_as_from_place_to_place(
+    fn search_at_edges_agrees_with_search_at_all_positions(
         first in "(\\\\A)?(a|b\\*|a\\*\\?|[ab]\\+|\\[\\^ \\]\\+é|\\(a\\|ab\\)|)",
         last in "(\\[a \\]\\+|b\\*|b\\*\\?|é|\\(b\\|ab\\)|\\.\\*a|)\\\\z",
         order in any::<bool>(),
@@ -64,7 +64,7 @@ proptest! {
 }
 
 #[test]
-fn two_bytes_that_all_matches_begin_with_are_looked_for_together() {
+fn two_common_first_bytes_are_searched_together() {
     for (pattern, text, expected) in [
         (" {2,}", "a b  c   d ", vec![3..5, 6..9]),
         ("ab|abc", "aabcab", vec![1..3, 4..6]),
@@ -77,9 +77,9 @@ fn two_bytes_that_all_matches_begin_with_are_looked_for_together() {
     }
 }
 
-/// Places where matches begin in vain do not make a text read again and again.
+/// Positions where searches fail do not make a text be read again and again.
 #[test]
-fn what_is_read_in_vain_is_bounded() {
+fn bytes_read_without_a_match_are_bounded() {
     let linear = Linear::new(r"[a-z]+@| ").unwrap();
     let text = "a".repeat(1 << 16) + " ";
     let free = FREE_LOOKS * text.len() + FREE_BYTES;
@@ -89,7 +89,7 @@ fn what_is_read_in_vain_is_bounded() {
 }
 
 #[test]
-fn as_many_caches_rest_as_there_are_processors() {
+fn pool_keeps_one_cache_per_processor() {
     let linear = Linear::new(r"\w+|\s+").unwrap();
     let search = || {
         let mut n = 0;
@@ -100,7 +100,7 @@ fn as_many_caches_rest_as_there_are_processors() {
         assert!(matches!(done, Ok(Ok(()))));
         assert_eq!(n, 3);
     };
-    // Threads that live for one call, one after the other and at once.
+    // Threads that live for one call, in sequence and in parallel.
     for _ in 0..20 {
         std::thread::scope(|scope| drop(scope.spawn(search)));
     }
