@@ -87,7 +87,7 @@ def test_a_plan_counts_the_tokens_of_a_base(corpus: Path, tmp_path: Path) -> Non
 def test_documents_that_a_plan_has_not_read_leave_the_steps_open(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sentimodels.recipes.pretraining._DOCUMENTS", 50)
+    monkeypatch.setattr("sentimodels.runs.corpus._DOCUMENTS", 50)
     whole = {"epochs": 2, "max_steps": None}
     found = plan(recipe_of(config_of(corpus, train=whole)))
     assert found["train_documents"] + found["valid_documents"] == 50

@@ -16,11 +16,11 @@ from ..config import LanguageConfig
 from ..models.language import LanguageModule, build_language_model
 from ..nn.backbone import set_recompute
 from ..runs.corpus import (
-    DOCUMENTS,
     TOKENS,
     begin_on_rows,
     check_same_corpus,
     first_documents,
+    is_first_part,
     notes_of,
     planned_of,
     task_of,
@@ -101,7 +101,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
 
     def steps(self) -> int | None:
         """Returns how many steps the run has; `None` where documents decide that a plan has not read."""
-        cut = self.rehearsed and sum(self.corpus.facts.documents) >= DOCUMENTS
+        cut = self.rehearsed and is_first_part(self.corpus)
         return None if cut and self.config.train.epochs is not None else super().steps()
 
     def planned(self) -> dict[str, Any]:

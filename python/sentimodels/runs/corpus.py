@@ -32,11 +32,11 @@ from .language_directory import SOURCES, begin_language_run, end_of_start, load_
 from .lineage import own_sources, record_of, sources_of_start
 
 __all__ = [
-    "DOCUMENTS",
     "TOKENS",
     "begin_on_rows",
     "check_same_corpus",
     "first_documents",
+    "is_first_part",
     "notes_of",
     "planned_of",
     "task_of",
@@ -47,7 +47,7 @@ __all__ = [
 TOKENS, _CLAIM = "tokens", ".rows"
 
 # Documents that a plan reads, at most.
-DOCUMENTS = 100_000
+_DOCUMENTS = 100_000
 # Where rows of two halves read a smaller share of the tokens than this, a note says so.
 _MUCH = 0.7
 # What decides which documents of files validate, beside how the files are read.
@@ -108,9 +108,9 @@ def _refuse_impossible(config: LanguageConfig, world: int) -> None:
 def first_documents(config: LanguageConfig) -> LanguageConfig:
     """Returns the configuration of a plan, which reads the first documents of a large corpus."""
     data = config.data
-    if data.limit is not None and data.limit <= DOCUMENTS:
+    if data.limit is not None and data.limit <= _DOCUMENTS:
         return config
-    return config.model_copy(update={"data": data.model_copy(update={"limit": DOCUMENTS})})
+    return config.model_copy(update={"data": data.model_copy(update={"limit": _DOCUMENTS})})
 
 
 def planned_of(config: LanguageConfig, corpus: Corpus | None, tokenizer: Tokenizer | None) -> dict[str, Any]:
@@ -123,6 +123,11 @@ def planned_of(config: LanguageConfig, corpus: Corpus | None, tokenizer: Tokeniz
     rows = (config.train.batch_size or 1) * config.train.accumulate
     about["tokens_of_a_step"] = rows * config.data.context
     return {key: value for key, value in about.items() if value is not None}
+
+
+def is_first_part(corpus: Corpus) -> bool:
+    """Whether a plan has read the first documents of a corpus alone."""
+    return sum(corpus.facts.documents) >= _DOCUMENTS
 
 
 @contextmanager
