@@ -4,9 +4,10 @@
 //! encodes each piece on its own, so no merge crosses the boundary of a piece. The *tokens* are the
 //! units of the vocabulary into which the model divides a piece.
 //!
-//! Each family of patterns has a file with two rules: a scalar rule, from the start of a piece to
-//! its end, and a vector rule for a window of 64 bytes. Published patterns never run as regular
-//! expressions. [`oracle`] is the reference implementation, which follows each pattern literally.
+//! Each family of patterns has a file with its scalar rule, from the start of a piece to its end. The
+//! families that published models use also have a rule for windows of 64 bytes, which runs on vector
+//! instructions. Published patterns never run as regular expressions. [`oracle`] is the reference
+//! implementation, which follows each pattern literally.
 //!
 //! Every variant takes linear time. A custom pattern ([`PreTokenizer::Regex`]) that would need more
 //! ends in an error.
@@ -72,8 +73,10 @@ const WINDOW_PAYS: usize = 32;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum PreTokenizer {
-    /// No split: the whole text is one piece. (For byte-level BPE, which cuts a text into words,
-    /// use `Gpt2`; for bytes spelled as characters, `ByteLevel`.)
+    /// No split: the whole text is one piece.
+    ///
+    /// This is not byte-level BPE. Whether tokens are made of bytes is an option of the model; its usual
+    /// pre-tokenizer is [`PreTokenizer::Gpt2`].
     #[serde(deserialize_with = "no_fields")]
     Bytes,
     /// GPT-2, r50k, p50k.

@@ -1,9 +1,8 @@
-//! The Python module `sentitok._sentitok`: registration, nothing else.
+//! The Python module `sentitok._sentitok`: wraps the crate and contains no logic of its own.
 //!
-//! Glue over the crate, without logic of its own. `error` says what errors
-//! become and catches panics; `text`, `ids` and `source` take Python's values
-//! apart, `arrays` puts results together, `copy_protocol` is what all classes share; the
-//! other files are one class or function each. Types for readers are in `python/sentitok/_sentitok.pyi`.
+//! `error` converts errors and catches panics; `text`, `ids` and `source` convert arguments;
+//! `arrays` builds results; `copy_protocol` is shared by all immutable classes. Every other file is
+//! one class or function. `python/sentitok/_sentitok.pyi` has the types.
 
 #![allow(missing_docs, reason = "2026-11: PyO3's macros make public items of private ones")]
 

@@ -31,7 +31,7 @@ impl DocumentSink<'_> {
         Ok(!self.is_full())
     }
 
-    /// Whether the block is full. Pushing more is possible but wasteful.
+    /// Whether the block is full. Pushing more only makes the block larger.
     pub fn is_full(&self) -> bool {
         // Documents may be empty, so their number is limited, too.
         self.block.data.len() >= self.block_bytes || self.block.ends.len() > self.block_bytes / 16

@@ -1,4 +1,4 @@
-//! `AddedToken` and `Special`: tokens outside the model, and one among segments.
+//! `AddedToken` and `Special`: a token outside the model, and a special token as a segment.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::tokenizer::Segment;
 use crate::tokenizer::added_tokens::{AddedToken, NewToken};
 use crate::vocab::TokenId;
 
-/// A special token among the segments of `Tokenizer.encode_segments`.
+/// A special token as a segment of `Tokenizer.encode_segments`.
 #[pyclass(frozen, eq, hash, module = "sentitok", name = "Special")]
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct PySpecial {
@@ -40,16 +40,16 @@ impl PySpecial {
     }
 }
 
-/// A string that is one token wherever it stands in a text.
+/// A string that is one token wherever it occurs in a text.
 ///
-/// A `special` one frames data: it is a token only when a call says so.
-/// `single_word` asks that no word character touches it; `lstrip` and `rstrip`
-/// take white space along; `normalized` looks for it in the normalized text. Without
-/// an `id` it is one for `Tokenizer.with_specials`, which gives it one.
+/// A `special` token frames data: it is only found in a text if a call says so. With `single_word`
+/// it must not touch a word character; `lstrip` and `rstrip` include adjacent white space;
+/// `normalized` searches the normalized text. A token without an `id` is for
+/// `Tokenizer.with_specials`, which assigns one.
 #[pyclass(frozen, eq, hash, module = "sentitok", name = "AddedToken")]
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct PyAddedToken {
-    /// Its id is 0 where it has none yet.
+    /// The id is 0 if none is assigned yet.
     token: AddedToken,
     id: Option<TokenId>,
 }
@@ -60,8 +60,8 @@ impl From<AddedToken> for PyAddedToken {
     }
 }
 
-/// Takes a list of tokens to add: strings, and objects with a `content` and rules, such as
-/// ours and those of tokenizers. An id is there where one was given.
+/// Takes a list of tokens to add: strings, or objects with a `content` and rules, such as ours and
+/// those of tokenizers. The id is `None` if none was given.
 pub(super) fn new_tokens(object: &Bound<'_, PyAny>) -> PyResult<Vec<(NewToken, Option<TokenId>)>> {
     items(object)?.iter().map(new_token).collect()
 }
@@ -112,7 +112,7 @@ impl PyAddedToken {
         &self.token.content
     }
 
-    /// Its id; an error for a token that has none yet.
+    /// The id; an error if none is assigned yet.
     #[getter]
     fn id(&self) -> PyResult<TokenId> {
         self.id.ok_or_else(|| {
@@ -129,25 +129,25 @@ impl PyAddedToken {
         self.token.special
     }
 
-    /// Whether it matches only where no word character touches it.
+    /// Whether it only matches if no word character touches it.
     #[getter]
     fn single_word(&self) -> bool {
         self.token.single_word
     }
 
-    /// Whether it takes the white space before it along.
+    /// Whether it includes the white space before it.
     #[getter]
     fn lstrip(&self) -> bool {
         self.token.lstrip
     }
 
-    /// Whether it takes the white space after it along.
+    /// Whether it includes the white space after it.
     #[getter]
     fn rstrip(&self) -> bool {
         self.token.rstrip
     }
 
-    /// Whether it is looked for in the normalized text.
+    /// Whether it is searched in the normalized text.
     #[getter]
     fn normalized(&self) -> bool {
         self.token.normalized
@@ -171,7 +171,7 @@ impl PyAddedToken {
         })
     }
 
-    /// Makes a token again of what was pickled.
+    /// Unpickles a token.
     #[staticmethod]
     fn _from_state(content: String, id: Option<TokenId>, rules: [bool; 5]) -> Self {
         let [special, single_word, lstrip, rstrip, normalized] = rules;
@@ -179,7 +179,7 @@ impl PyAddedToken {
     }
 }
 
-/// A segment of `Tokenizer.encode_segments`, kept alive.
+/// A segment of `Tokenizer.encode_segments`, as an owned reference.
 pub(super) enum Part {
     Special(Py<PySpecial>),
     Text(Text),

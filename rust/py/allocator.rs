@@ -1,31 +1,34 @@
-//! `Allocator`: the Python module's allocator, which maps blocks of a megabyte and more itself.
+//! `Allocator`: the allocator of the Python module, which maps blocks of a megabyte and more
+//! itself.
 //!
-//! The C library of GNU takes blocks of up to 32 MiB from the arena of the calling thread and keeps up to
-//! 64 MiB of freed memory in each arena. This allocator maps large blocks and keeps freed ones for the next
-//! request, at most [`KEPT`] bytes in the whole process; the oldest goes back to the system first. As in
-//! every such list (Knuth, The Art of Computer Programming 1, 2.5), neighbours are joined, the shortest range
-//! that is long enough is cut to length, and a block grows into the free range behind it. A vector that grows
-//! so meets pages that the one before it has touched.
+//! The GNU C library takes blocks of up to 32 MiB from the arena of the calling thread and keeps up
+//! to 64 MiB of freed memory in each arena. This allocator maps large blocks and keeps freed ones
+//! for later requests, at most [`KEPT`] bytes in the whole process; the oldest are unmapped first.
+//! As in any free list (Knuth, The Art of Computer Programming 1, 2.5), neighbours are joined, the
+//! shortest range that is long enough is cut to length, and a block grows into the free range after
+//! it. So a growing vector reuses pages that an earlier one has touched.
 //!
-//! It stays because of what it gains against the C library alone, processor time, 16 MB of reviews, one
-//! thread: `encode_batch` 0.75 with GPT-2, 0.85 with T5, 0.93 with BERT; decoding one long row 0.61 to 0.8.
-//! Training gains nothing (0.97 to 1.07). Other systems give large blocks back themselves and do without it.
+//! It pays off: compared with the C library alone, in processor time on 16 MB of reviews with one
+//! thread, `encode_batch` takes 0.75 with GPT-2, 0.85 with T5, 0.93 with BERT; decoding one long
+//! row 0.61 to 0.8. Training gains nothing (0.97 to 1.07). Other systems return large blocks
+//! themselves and do without it.
 //!
-//! No thread waits for the list: one that finds it locked, perhaps by a thread that a fork left behind, maps
-//! and unmaps.
+//! No thread waits for the free list: if it is locked, perhaps by a thread that does not exist
+//! after a fork, the block is mapped or unmapped directly.
 #![allow(unsafe_code, reason = "2026-11: an allocator deals in raw memory; each block has its proof")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::Mutex;
 
-/// From this size on, in bytes, a block is large.
+/// The minimum size of a large block in bytes.
 const LARGE: usize = 1 << 20;
-/// Large blocks are whole multiples of this: of the pages of every system.
+/// The sizes of large blocks are multiples of this, which is a multiple of the page size on every
+/// system.
 const STEP: usize = 1 << 16;
-/// The most bytes that are kept.
+/// The maximum number of kept bytes.
 const KEPT: usize = 64 << 20;
-/// The most ranges that are kept.
+/// The maximum number of kept ranges.
 const PLACES: usize = 64;
 
 /// A range of whole pages.
@@ -35,11 +38,11 @@ struct Pages {
     len: usize,
 }
 
-// SAFETY: pages belong to no thread; each range has one owner, which may be any thread.
+// SAFETY: pages belong to no thread. Each range has one owner, on any thread.
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// The address behind it.
+    /// The address after the range.
     fn end(self) -> usize {
         self.start.addr() + self.len
     }
@@ -50,7 +53,7 @@ impl Pages {
     }
 }
 
-/// The free ranges, from the oldest to the youngest: at most [`PLACES`].
+/// The free ranges, from the oldest to the newest; at most [`PLACES`].
 struct Kept {
     ranges: [Pages; PLACES],
     n: usize,
@@ -62,12 +65,12 @@ impl Kept {
         &self.ranges[..self.n]
     }
 
-    /// Their bytes.
+    /// The total size in bytes.
     fn n_bytes(&self) -> usize {
         self.ranges().iter().map(|range| range.len).sum()
     }
 
-    /// Takes out the range at an index; those behind it move up.
+    /// Removes the range at an index and moves the later ones up.
     fn remove(&mut self, at: usize) -> Pages {
         let range = self.ranges[at];
         self.ranges.copy_within(at + 1..self.n, at);
@@ -86,29 +89,29 @@ impl Kept {
         first
     }
 
-    /// Takes `len` bytes from the shortest range that has as many.
+    /// Takes `len` bytes from the shortest range that is long enough.
     fn take(&mut self, len: usize) -> Option<Pages> {
         let fits = (0..self.n).filter(|&at| self.ranges[at].len >= len);
         let at = fits.min_by_key(|&at| self.ranges[at].len)?;
         Some(self.cut(at, len))
     }
 
-    /// Takes the `len` bytes behind a block.
+    /// Takes the `len` bytes after a block, if they are free.
     fn take_behind(&mut self, block: Pages, len: usize) -> Option<Pages> {
         let fits = |range: &Pages| range.start.addr() == block.end() && range.len >= len;
         let at = self.ranges().iter().position(fits)?;
         Some(self.cut(at, len))
     }
 
-    /// Gives all ranges back to the system.
+    /// Unmaps all ranges.
     fn give_back(&mut self) {
         while self.n > 0 {
             unmap(self.remove(self.n - 1));
         }
     }
 
-    /// Keeps a range, joined with its neighbours, and gives back the oldest when there are too
-    /// many or too much.
+    /// Adds a range, joined with its neighbours, and unmaps the oldest ones if there are too many
+    /// ranges or bytes.
     fn put(&mut self, mut range: Pages) {
         while let Some(at) = self.ranges().iter().position(|other| other.end() == range.start.addr()) {
             let before = self.remove(at);
@@ -134,23 +137,24 @@ impl Kept {
 pub(crate) struct Allocator(Mutex<Kept>);
 
 impl Allocator {
-    /// With nothing kept.
+    /// An allocator with an empty free list.
     pub(crate) const fn new() -> Self {
         let none = Pages { start: ptr::null_mut(), len: 0 };
         Self(Mutex::new(Kept { ranges: [none; PLACES], n: 0 }))
     }
 
-    /// Lets `f` have the list, unless another thread has it.
+    /// Runs `f` on the free list, unless another thread has locked it.
     fn with_kept<T>(&self, f: impl FnOnce(&mut Kept) -> T) -> Option<T> {
         self.0.try_lock().ok().map(|mut kept| f(&mut kept))
     }
 
-    /// Takes `len` bytes from what is kept; they may hold anything.
+    /// Takes `len` bytes with any contents from the free list.
     fn take(&self, len: usize) -> Option<*mut u8> {
         self.with_kept(|kept| kept.take(len)).flatten().map(|range| range.start)
     }
 
-    /// Maps `len` new bytes, all zero; where the system refuses them, gives back what is kept and asks again.
+    /// Maps `len` new bytes, all zero. If the system refuses, unmaps the free ranges and tries
+    /// again.
     fn map(&self, len: usize) -> Option<*mut u8> {
         map(len).or_else(|| {
             self.with_kept(Kept::give_back);
@@ -158,21 +162,21 @@ impl Allocator {
         })
     }
 
-    /// A small block of the system, by `ask`; where it has none, gives back what is kept and asks again.
+    /// Allocates a small block by calling `ask`. If the system refuses, unmaps the free ranges and
+    /// tries again.
     fn small(&self, ask: impl Fn() -> *mut u8) -> *mut u8 {
         let start = ask();
         if start.is_null() && self.with_kept(Kept::give_back).is_some() { ask() } else { start }
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     fn free(&self, block: Pages) {
         if self.with_kept(|kept| kept.put(block)).is_none() {
             unmap(block);
         }
     }
 
-    /// Makes a block longer or shorter and returns its start; `None`, and the block as it was,
-    /// where there is no memory.
+    /// Resizes a block and returns its start; `None`, with the block unchanged, if memory runs out.
     fn resize(&self, block: Pages, len: usize) -> Option<*mut u8> {
         if len <= block.len {
             let (_, rest) = block.split(len);
@@ -184,15 +188,15 @@ impl Allocator {
         if self.with_kept(|kept| kept.take_behind(block, len - block.len)).flatten().is_some() {
             return Some(block.start);
         }
-        // Copying into touched pages takes less time than touching new ones.
+        // Copying into touched pages is faster than touching new ones.
         if let Some(start) = self.take(len) {
             return Some(self.move_to(start, block));
         }
-        // The system moves what it mapped at once, not what was joined here.
+        // `mremap` moves a mapping of the system, but not a range joined from several.
         remap(block, len).or_else(|| self.map(len).map(|start| self.move_to(start, block)))
     }
 
-    /// Copies a block to the beginning of a longer one and frees it.
+    /// Copies a block to the start of a longer one and frees it.
     fn move_to(&self, start: *mut u8, block: Pages) -> *mut u8 {
         // SAFETY: the new block was just made, so it has no other owner, and it is longer.
         unsafe { ptr::copy_nonoverlapping(block.start, start, block.len) };
@@ -201,8 +205,8 @@ impl Allocator {
     }
 }
 
-/// The bytes that are mapped for a layout, if it is that of a large block. The layout alone decides, so a
-/// block is freed as it was made.
+/// The mapped size for a layout, if it is that of a large block. It only depends on the layout, so
+/// a block is freed the way it was allocated.
 fn mapped(size: usize, align: usize) -> Option<usize> {
     if size < LARGE || align > 4096 { None } else { size.checked_next_multiple_of(STEP) }
 }
@@ -224,30 +228,30 @@ fn map(len: usize) -> Option<*mut u8> {
     (start != libc::MAP_FAILED).then_some(start.cast())
 }
 
-/// Lets the system make a block longer, elsewhere if it must.
+/// Lets the system extend a block, which may move it.
 fn remap(block: Pages, len: usize) -> Option<*mut u8> {
-    // SAFETY: the block is ours as a whole, and whoever asks to have it resized replaces all
-    // pointers into it.
+    // SAFETY: the whole block is ours, and the caller of `realloc` replaces all pointers into it.
     let start = unsafe { libc::mremap(block.start.cast(), block.len, len, libc::MREMAP_MAYMOVE) };
     (start != libc::MAP_FAILED).then_some(start.cast())
 }
 
-/// Gives a range back to the system.
+/// Unmaps a range.
 fn unmap(range: Pages) {
-    // SAFETY: the pages are ours and no longer in use. Should the system refuse,
-    // they stay mapped and unused.
+    // SAFETY: the pages are ours and no longer in use. If the system refuses, they stay mapped and
+    // unused.
     unsafe { libc::munmap(range.start.cast(), range.len) };
 }
 
-// SAFETY: a layout is large or not by its size and alignment alone, so each block goes back to where it
-// came from. Blocks are at least as long as asked for, begin at a page (4096 bytes or more), and have one
-// owner: each mapped byte is in one range that is kept or in one block that was handed out. `realloc`
-// keeps the beginning, as `mremap` and copies do. Nothing panics: indices lie within the list.
+// SAFETY: only size and alignment decide whether a layout is large, so each block is freed where it
+// was allocated. Blocks are at least as long as requested, begin at a page (4096 bytes or more),
+// and have one owner: each mapped byte is in one free range or in one allocated block. `realloc`
+// keeps the beginning, as `mremap` and copies do. Nothing panics, because all indices are within
+// the list.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match mapped(layout.size(), layout.align()) {
             Some(len) => self.take(len).or_else(|| self.map(len)).unwrap_or(ptr::null_mut()),
-            // SAFETY: the caller's promise is passed on.
+            // SAFETY: the caller's guarantee is passed on.
             None => self.small(|| unsafe { System.alloc(layout) }),
         }
     }
@@ -256,13 +260,13 @@ unsafe impl GlobalAlloc for Allocator {
         match mapped(layout.size(), layout.align()) {
             Some(len) => match self.take(len) {
                 Some(start) => {
-                    // SAFETY: the block was just taken, and it is that long.
+                    // SAFETY: the block was just allocated, and it is that long.
                     unsafe { start.write_bytes(0, len) };
                     start
                 }
                 None => self.map(len).unwrap_or(ptr::null_mut()),
             },
-            // SAFETY: the caller's promise is passed on.
+            // SAFETY: the caller's guarantee is passed on.
             None => self.small(|| unsafe { System.alloc_zeroed(layout) }),
         }
     }
@@ -270,7 +274,8 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         match mapped(layout.size(), layout.align()) {
             Some(len) => self.free(Pages { start, len }),
-            // SAFETY: the caller's promise is passed on; the block came from `System`, as it is not large.
+            // SAFETY: the caller's guarantee is passed on. The block is from `System`, because it
+            // is small.
             None => unsafe { System.dealloc(start, layout) },
         }
     }
@@ -280,18 +285,19 @@ unsafe impl GlobalAlloc for Allocator {
             (Some(len), Some(new_len)) => {
                 return self.resize(Pages { start, len }, new_len).unwrap_or(ptr::null_mut());
             }
-            // SAFETY: the caller's promise is passed on; the block came from `System`, as it is not large.
+            // SAFETY: the caller's guarantee is passed on. The block is from `System`, because it
+            // is small.
             (None, None) => return self.small(|| unsafe { System.realloc(start, layout, size) }),
             _ => {}
         }
-        // SAFETY: the caller promises that `size`, rounded up to the alignment, does not
-        // overflow; the alignment is that of a layout.
+        // SAFETY: the caller guarantees that `size`, rounded up to the alignment, does not
+        // overflow; the alignment is that of a valid layout.
         let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        // SAFETY: `size` is not zero, as the caller promises.
+        // SAFETY: `size` is not zero, as the caller guarantees.
         let new = unsafe { self.alloc(new_layout) };
         if !new.is_null() {
-            // SAFETY: both blocks hold that many bytes, and the new one has no other owner; the
-            // old one is freed once, with its layout.
+            // SAFETY: both blocks have that many bytes, and the new one has no other owner. The old
+            // one is freed once, with its layout.
             unsafe {
                 ptr::copy_nonoverlapping(start, new, size.min(layout.size()));
                 self.dealloc(start, layout);

@@ -1,4 +1,4 @@
-//! Arrays that leave for Python: made of a vector without a copy, read-only.
+//! Arrays for Python, built from vectors without a copy, read-only.
 
 use numpy::ndarray::Array2;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
@@ -10,11 +10,11 @@ use crate::memory;
 use crate::py::gil_slices::numbers;
 use crate::tokenizer::encoding::{Span, TrimWidths};
 
-/// Up to so many bytes are copied into memory of NumPy's own.
+/// Arrays of at most this many bytes are copied into memory of NumPy.
 const COPIED: usize = 1 << 14;
 
-/// NumPy's own function that makes zeros, imported once: what hinders that, Ctrl-C too, is an
-/// error, and so is the want of memory, where that of the crate writes through a null pointer.
+/// NumPy's function `zeros`, imported once. Unlike the binding of the crate, which writes through a
+/// null pointer when memory runs out, it reports all errors (also Ctrl-C) as exceptions.
 fn zeros_of_numpy<T: Element>(py: Python<'_>, shape: (usize, Option<usize>)) -> PyResult<Bound<'_, PyAny>> {
     static ZEROS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let zeros =
@@ -26,7 +26,7 @@ fn zeros_of_numpy<T: Element>(py: Python<'_>, shape: (usize, Option<usize>)) -> 
     }
 }
 
-/// A read-only array of the values: a copy of few, else the vector itself.
+/// A read-only array of the values: a copy of a few, otherwise the vector itself.
 pub(super) fn read_only<T: Element + Copy>(
     py: Python<'_>,
     values: Vec<T>,
@@ -43,7 +43,7 @@ pub(super) fn read_only<T: Element + Copy>(
     Ok(array)
 }
 
-/// A read-only array of int64, as whole numbers leave: unsigned ones wrap where they are subtracted.
+/// A read-only array of int64. (Unsigned integers would wrap when they are subtracted.)
 pub(super) fn whole_numbers<T: Into<i64>>(
     py: Python<'_>,
     numbers: Vec<T>,
@@ -51,7 +51,7 @@ pub(super) fn whole_numbers<T: Into<i64>>(
     read_only(py, memory::collected(numbers.into_iter().map(Into::into))?)
 }
 
-/// Spans as a read-only array of `(n, 2)`.
+/// Spans as a read-only array of shape `(n, 2)`.
 pub(super) fn spans(py: Python<'_>, spans: Vec<Span>) -> PyResult<Bound<'_, PyArray2<u64>>> {
     let n = spans.len();
     let array = if size_of_val(&spans[..]) <= COPIED {
@@ -68,12 +68,12 @@ pub(super) fn spans(py: Python<'_>, spans: Vec<Span>) -> PyResult<Bound<'_, PyAr
     Ok(array)
 }
 
-/// Makes an array object and drops it: its place is there for the next.
+/// Creates and drops an array object, so that memory for the next one is known to be available.
 fn ensure_room_for_an_array(py: Python<'_>) -> PyResult<()> {
     zeros_of_numpy::<u64>(py, (0, None)).map(drop)
 }
 
-/// Spans in bytes, kept as the array that leaves where they are asked for as they are.
+/// Spans in bytes, stored as the array that Python gets if it asks for bytes.
 pub(super) struct KeptSpans(Py<PyArray2<u64>>);
 
 impl From<Bound<'_, PyArray2<u64>>> for KeptSpans {
@@ -98,15 +98,14 @@ impl KeptSpans {
         Ok(work(spans.as_slice()?.as_chunks().0))
     }
 
-    /// Whether these are others' spans.
+    /// Whether both have equal spans.
     pub fn equal(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
         self.with(py, |spans| other.with(py, |others| spans == others))?
     }
 }
 
-/// A writable array of `rows` x `columns` zeros. NumPy asks the system for large
-/// pages, which are made when they are first written: most of the time of a large
-/// array is the making of its pages.
+/// A writable array of `rows` x `columns` zeros. NumPy requests huge pages from the system, which
+/// are created on the first write; creating pages takes most of the time of a large array.
 pub(super) fn zeros<T: Element>(
     py: Python<'_>,
     rows: usize,
@@ -115,7 +114,7 @@ pub(super) fn zeros<T: Element>(
     Ok(zeros_of_numpy::<T>(py, (rows, Some(columns)))?.cast_into::<PyArray2<T>>()?)
 }
 
-/// Spans as a read-only array of `(n, 2)`, written in place by `fill`.
+/// Spans as a read-only array of shape `(n, 2)`, which `fill` writes in place.
 pub(super) fn filled_spans(
     py: Python<'_>,
     n: usize,
@@ -131,18 +130,18 @@ pub(super) fn filled_spans(
     Ok(array)
 }
 
-/// The same memory, read as signed: offsets are far below the half of what is unsigned.
+/// The same memory as signed integers. Offsets are far below 2^63.
 pub(super) fn signed<'py>(array: &Bound<'py, PyArray2<u64>>) -> PyResult<Bound<'py, PyArray2<i64>>> {
     Ok(array.call_method1("view", ("int64",))?.cast_into::<PyArray2<i64>>()?)
 }
 
-/// What offsets leave out, for pickling.
+/// The trim widths for pickling.
 pub(super) fn trim_widths(py: Python<'_>, trim_widths: TrimWidths) -> PyResult<(bool, Bound<'_, PyAny>)> {
     let counts = read_only(py, trim_widths.counts.into_flattened())?;
     Ok((trim_widths.after_prefix_space, counts.into_any()))
 }
 
-/// Reads what [`trim_widths`] wrote.
+/// Unpickles trim widths.
 pub(super) fn trim_widths_of_state(
     (after_prefix_space, counts): &(bool, Bound<'_, PyAny>),
 ) -> PyResult<TrimWidths> {

@@ -1,8 +1,7 @@
-//! Arrow string columns, by anything with `__arrow_c_stream__`.
+//! Arrow string columns, from any object with `__arrow_c_stream__`.
 //!
-//! pyarrow does the reading and is imported only here: Arrow crates pin
-//! another PyO3 than this one, and reading the C structs by hand would be the
-//! only unsafe code of the bindings.
+//! pyarrow reads them and is only imported here. The Arrow crates require a different version of
+//! PyO3, and reading the C structs by hand would need unsafe code.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ use pyo3::types::{PyBytes, PyIterator};
 
 use crate::tokenizer::Input;
 
-/// The texts of a column, end to end.
+/// The texts of a column in one buffer.
 #[derive(Default)]
 pub(super) struct Column {
     data: Vec<u8>,
@@ -26,9 +25,9 @@ impl Column {
         (0..self.n_rows()).map(|row| self.row(row))
     }
 
-    /// The rows, known to be UTF-8 where all are.
+    /// The rows, marked as UTF-8 if all of them are.
     pub fn inputs(&self) -> impl ExactSizeIterator<Item = Input<'_>> {
-        // One look at all of them costs less than one at each.
+        // One check of the whole buffer is faster than one per row.
         let text = simdutf8::basic::from_utf8(&self.data).ok();
         (0..self.n_rows()).map(move |row| match text.and_then(|text| text.get(self.place(row))) {
             Some(text) => Input::Text(text),
@@ -62,8 +61,8 @@ impl Column {
         self.ends.push(self.data.len());
     }
 
-    /// Appends the rows of a `pyarrow.LargeBinaryArray`; `before` is the
-    /// number of rows that came before these.
+    /// Appends the rows of a `pyarrow.LargeBinaryArray`. `before` is the number of earlier rows,
+    /// for errors.
     pub fn extend(&mut self, chunk: &Bound<'_, PyAny>, before: u64) -> PyResult<()> {
         let n_rows = chunk.len()?;
         if n_rows == 0 {
@@ -78,7 +77,7 @@ impl Column {
         }
         let first: usize = chunk.getattr("offset")?.extract()?;
         let buffers = chunk.call_method0("buffers")?;
-        // Cut in Arrow, so that no more than these rows is copied.
+        // Slices in Arrow first, so that only these rows are copied.
         let bytes_of = |buffer: usize, start: usize, end: usize| -> PyResult<Bound<'_, PyBytes>> {
             let slice = buffers.get_item(buffer)?.call_method1("slice", (start, end - start))?;
             Ok(slice.call_method0("to_pybytes")?.cast_into::<PyBytes>()?)
@@ -102,18 +101,18 @@ impl Column {
     }
 }
 
-/// The chunks of an Arrow object, in arrays of few rows, each made a
+/// The chunks of an Arrow object, as arrays of few rows, each converted to a
 /// `pyarrow.LargeBinaryArray`.
 pub(super) struct Chunks<'py> {
     chunks: Bound<'py, PyIterator>,
-    /// A chunk and how many of its rows were given.
+    /// The current chunk, and how many of its rows were returned.
     current: Option<(Bound<'py, PyAny>, usize)>,
     large_binary: Bound<'py, PyAny>,
 }
 
 impl<'py> Chunks<'py> {
-    /// The chunks of an object; `None` if it is not Arrow's, or if it can be
-    /// iterated as well and pyarrow is not installed.
+    /// The chunks of an object; `None` if it is not an Arrow object, or if it can also be iterated
+    /// and pyarrow is not installed.
     pub fn new(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
         let py = object.py();
         let is_stream = object.hasattr("__arrow_c_stream__")?;
@@ -122,13 +121,13 @@ impl<'py> Chunks<'py> {
         }
         let pyarrow = match import(py) {
             Ok(pyarrow) => pyarrow,
-            // A series of pandas or Polars gives its values one by one, too.
+            // A series of pandas or Polars can also be iterated.
             Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) && object.hasattr("dtype")? => {
                 return Ok(None);
             }
             Err(error) => return Err(error),
         };
-        // A table is read batch by batch; from_stream refuses what is none.
+        // A table is read in batches. `from_stream` refuses anything else.
         let table =
             is_stream.then(|| pyarrow.getattr("RecordBatchReader")?.call_method1("from_stream", (object,)));
         let chunks = match table {
@@ -160,7 +159,7 @@ impl<'py> Chunks<'py> {
         Ok(Self { chunks: chunks.try_iter()?, current: None, large_binary })
     }
 
-    /// The most rows in one array, so that a large chunk is copied in parts.
+    /// The maximum number of rows in one array, so that a large chunk is copied in parts.
     const ROWS: usize = 1 << 14;
 
     fn advance(&mut self) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -196,7 +195,7 @@ impl<'py> Chunks<'py> {
         if !array.hasattr("dictionary")? {
             return Ok(array);
         }
-        // Categories: their texts are converted once, not for each slice.
+        // The texts of categories are converted once, not for each slice.
         let texts = self.as_binary(array.getattr("dictionary")?)?;
         array.get_type().call_method1("from_arrays", (array.getattr("indices")?, texts))
     }

@@ -1,8 +1,7 @@
-//! `copy.copy` and `copy.deepcopy` of what never changes: the object itself.
+//! `copy.copy` and `copy.deepcopy` of immutable objects: return the object itself.
 //!
-//! Without these Python copies by pickling, which for a tokenizer reads all its
-//! tables again. Not for classes with a state, nor for those a pickle of which
-//! is a few words.
+//! By default Python copies by pickling, which reads all tables of a tokenizer again. Classes with
+//! mutable state, and those that are cheap to pickle, do not use this.
 
 use pyo3::prelude::*;
 

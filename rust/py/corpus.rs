@@ -1,7 +1,7 @@
-//! What trainers are given: text by any road, or counts.
+//! The input of trainers: text from any source, or counts.
 //!
-//! Shared by the three `train_*` functions, so that the same content means the
-//! same to all of them. Reading and counting are in `counting`.
+//! The three `train_*` functions share this, so that equal content means the same to all of them.
+//! `counting` reads and counts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
-/// What a call names: documents that are not read yet, or counts.
+/// The input of a call: unread documents, or counts.
 pub(super) enum Given<'py> {
     Text(Documents<'py>),
     Counts(Arc<WordCounts>),
@@ -30,8 +30,8 @@ pub(super) struct Corpus {
 }
 
 impl<'py> Given<'py> {
-    /// Takes the arguments; `asked` is the pipeline asked for, `default` the one
-    /// of counts that name none.
+    /// Takes the arguments. `asked` is the requested pipeline, `default` that of counts without a
+    /// pipeline.
     pub fn new(
         source: Option<&Bound<'py, PyAny>>,
         texts: Option<&Bound<'py, PyAny>>,
@@ -64,7 +64,7 @@ impl<'py> Given<'py> {
         }
     }
 
-    /// Reads and counts what is not counted yet.
+    /// Counts documents; returns counts as they are.
     pub fn count(
         self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! `count` and `merge_counts`: from text to counts.
+//! `count` and `merge_counts`: count the pieces of text, and add counts.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use crate::{
     corpus::word_counts::{CountOptions, WordCounts},
 };
 
-/// How text is read and counted.
+/// Options for reading and counting text.
 pub(super) struct Reading<'a> {
     pub format: Option<&'a str>,
     pub invalid_utf8: &'a str,
@@ -69,11 +69,10 @@ impl Reading<'_> {
 
 /// Counts the pieces of text.
 ///
-/// `source` is a path, or a list of paths; `texts`, or an iterator, series,
-/// array or Arrow column as `source`, is text in memory. With `out` the counts
-/// go to that file in bounded memory, and `None` is returned. `line_ends` takes
-/// each document as a line and marks where it ends, which `method="sentencepiece"`
-/// of `train_unigram` and `train_bpe` learns from.
+/// `source` is a path, or a list of paths; `texts`, or an iterator, series, array or Arrow column
+/// as `source`, is text in memory. With `out` the counts are written to that file in bounded
+/// memory, and `None` is returned. `line_ends` treats each document as a line and marks its end,
+/// which `method="sentencepiece"` of `train_unigram` and `train_bpe` uses.
 #[pyfunction]
 #[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, line_ends = false, threads = None, progress = None, out = None))]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
@@ -122,7 +121,7 @@ pub(super) fn count(
     })
 }
 
-/// Adds count files up into another, in constant memory; returns the totals.
+/// Adds count files into a new one, in constant memory; returns the totals.
 #[pyfunction]
 #[pyo3(signature = (paths, out, *, progress = None))]
 pub(super) fn merge_counts<'py>(

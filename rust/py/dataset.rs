@@ -1,4 +1,4 @@
-//! `encode_files`: texts of files or of memory to token shards.
+//! `encode_files`: encodes texts of files or from memory into token shards.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,15 +18,14 @@ use crate::tokenizer::EncodeOptions;
 
 /// Encodes texts into token shards in `out_dir`; returns the manifest.
 ///
-/// `source` is a path, or a list of paths; `texts`, or an iterator, series, array or Arrow
-/// column as `source`, is text in memory. Documents are encoded in order and written as they
-/// come, so memory does not grow with them. `separator` is a token put after each document.
-/// `layout` is `"sentitok"` (read by `sentitok.datasets.TokenDataset`), `"nanogpt"`,
-/// `"megatron"` or `"text"`.
+/// `source` is a path, or a list of paths; `texts`, or an iterator, series, array or Arrow column
+/// as `source`, is text in memory. Documents are encoded and written in order, in bounded memory.
+/// `separator` is a token written after each document. `layout` is `"sentitok"` (read by
+/// `sentitok.datasets.TokenDataset`), `"nanogpt"`, `"megatron"` or `"text"`.
 ///
-/// With `resume` a run continues after the last finished shard of an earlier one over the same
-/// source. That is the default for files. Texts in memory have no name to know them by: there
-/// a directory that holds a data set is an error unless `resume` says what to do.
+/// With `resume` a run continues after the last finished shard of an earlier run over the same
+/// source. This is the default for files. Texts in memory cannot be identified: for them, a
+/// directory that already contains a data set is an error unless `resume` is given.
 #[pyfunction]
 #[pyo3(signature = (
     source = None, out_dir = None, tokenizer = None, *, texts = None, format = None, layout = "sentitok",
@@ -90,7 +89,7 @@ pub(super) fn encode_files<'py>(
         if let Some((index, count)) = shard {
             sources.push(SourceFile { name: format!("shard {index}/{count}"), bytes: None });
         }
-        // How files are read decides what is encoded, so a run resumes only one that read them alike.
+        // The format decides what is encoded, so a run only resumes with the same format.
         if let Some(format) = format {
             sources.push(SourceFile { name: format!("format {format}"), bytes: None });
         }
@@ -124,7 +123,7 @@ pub(super) fn encode_files<'py>(
     })
 }
 
-/// Refuses to resume, or to leave alone, what may have been made of other texts.
+/// Refuses to resume, or to skip, a data set that may be made from different texts.
 fn refuse_unknown(out_dir: &Path) -> Result<()> {
     if Manifest::load(out_dir)?.is_none() {
         return Ok(());

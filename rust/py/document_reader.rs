@@ -1,8 +1,8 @@
-//! `DocumentReader`: documents of files for Python, many at a time, as a `DocumentBatch`, which makes
-//! objects of them only where they are asked for.
+//! `DocumentReader`: reads the documents of files in batches (`DocumentBatch`), which create Python
+//! objects only on access.
 //!
-//! Not for training, counting or encoding files, which read in blocks: for what measures or compares
-//! texts in Python (`sentitok.documents`).
+//! For measuring and comparing texts in Python (`sentitok.documents`). Training, counting and
+//! encoding of files read in blocks instead.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -21,12 +21,12 @@ use crate::corpus::{
 };
 use crate::error::Result;
 
-/// Bytes of a batch, or a little more.
+/// The approximate size of a batch in bytes.
 const BATCH_BYTES: usize = 4 << 20;
-/// Documents of a batch, or some more: they may be empty.
+/// The approximate maximum number of documents in a batch, which may be empty.
 const BATCH_ROWS: usize = BATCH_BYTES / 16;
 
-/// Documents that were read together.
+/// A batch of documents.
 ///
 /// A sequence of `str`; a document that is not UTF-8 is `bytes`.
 #[pyclass(frozen, sequence, name = "DocumentBatch", module = "sentitok._sentitok")]
@@ -48,7 +48,7 @@ impl PyDocumentBatch {
     }
 }
 
-/// A document as Python has it.
+/// A document as a Python object.
 fn object<'py>(py: Python<'py>, row: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     Ok(match simdutf8::basic::from_utf8(row) {
         Ok(text) => string(py, text)?.into_any(),
@@ -58,18 +58,18 @@ fn object<'py>(py: Python<'py>, row: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 
 /// Yields the documents of files, in order, in batches.
 ///
-/// `invalid_utf8` is that of `count`.
+/// `invalid_utf8` is as in `count`.
 #[pyclass(frozen, name = "DocumentReader", module = "sentitok._sentitok")]
 pub(super) struct PyDocumentReader {
     reader: Arc<Mutex<Reader>>,
     meter: Arc<Meter>,
-    /// Whether reading may wait for ever, as that of a pipe.
+    /// Whether reading may block forever, as with a pipe.
     waits: bool,
 }
 
 struct Reader {
     source: FileSource,
-    /// The last one, for its memory.
+    /// The last block, to reuse its memory.
     block: Block,
     tally: Tally,
 }
@@ -117,7 +117,7 @@ impl PyDocumentReader {
         })
     }
 
-    /// Invalid parts of UTF-8 that became U+FFFD, so far.
+    /// How many invalid parts of UTF-8 became U+FFFD so far.
     #[getter]
     fn replaced(&self) -> u64 {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).tally.replaced
@@ -125,7 +125,7 @@ impl PyDocumentReader {
 }
 
 impl Reader {
-    /// Reads the next documents; `None` at the end.
+    /// Reads the next batch; `None` at the end.
     fn batch(&mut self) -> Result<Option<Column>> {
         let mut column = Column::default();
         let has_room = |column: &Column| column.n_bytes() < BATCH_BYTES && column.n_rows() < BATCH_ROWS;

@@ -1,7 +1,8 @@
-//! The exceptions, which [`Error`] becomes which, and the net under every entry.
+//! The exceptions, the conversion of [`Error`] to them, and the handling of panics at every entry.
 //!
-//! Messages are the core's, which name Rust's items: [`SPELLED`] has what Python and the commands call them. The
-//! types are made by `type(name, bases, {})`, the one safe way to two bases.
+//! Messages come from the crate and name items of Rust; [`SPELLED`] maps these to the names in
+//! Python and in the commands. The types are created by `type(name, bases, {})`, because that is
+//! the only safe way to give them two bases.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,7 +19,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::error::{Error, shortened};
 
-/// The package's exception types.
+/// The exception types of the package.
 pub(super) struct Exceptions {
     pub base: Py<PyType>,
     pub train: Py<PyType>,
@@ -29,7 +30,7 @@ pub(super) struct Exceptions {
 }
 
 impl Exceptions {
-    /// The types, made at first use.
+    /// The types, created on first use.
     pub fn get(py: Python<'_>) -> PyResult<&Self> {
         static TYPES: PyOnceLock<Exceptions> = PyOnceLock::new();
         TYPES.get_or_try_init(py, || Self::new(py))
@@ -79,7 +80,7 @@ fn new_type<'py>(
     Ok(py.get_type::<PyType>().call1((name, bases, members))?.cast_into::<PyType>()?.unbind())
 }
 
-/// What messages say in Rust, and in Python and the commands.
+/// Words in messages: their names in Rust, and in Python and the commands.
 const SPELLED: &[(&str, &str)] = &[
     ("as in `parquet:text`", "as in parquet:text (--format parquet:text)"),
     (
@@ -134,7 +135,7 @@ const SPELLED: &[(&str, &str)] = &[
     ("start over with `resume` off", "start over with resume=False (--force)"),
 ];
 
-/// The message of an error, for who calls from Python or types a command.
+/// The message of an error, with names for users of Python or the commands.
 fn message(error: &Error) -> String {
     SPELLED.iter().fold(error.to_string(), |message, (rust, python)| {
         if message.contains(rust) { message.replace(rust, python) } else { message }
@@ -147,7 +148,7 @@ impl From<Error> for PyErr {
     }
 }
 
-/// The exception an error becomes.
+/// The exception for an error.
 fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let types = Exceptions::get(py)?;
     let class = match error {
@@ -175,7 +176,7 @@ fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_type(class.bind(py).clone(), (message(error),)))
 }
 
-/// The OSError child of a failed call, as Python itself would raise it.
+/// The subclass of OSError for a failed call, as Python itself would raise it.
 fn os_error(py: Python<'_>, path: &Path, source: &io::Error) -> PyResult<PyErr> {
     let (number, text) = match (source.raw_os_error(), number_of(source.kind())) {
         (Some(number), _) => {
@@ -187,11 +188,11 @@ fn os_error(py: Python<'_>, path: &Path, source: &io::Error) -> PyResult<PyErr> 
         }
         (None, None) => return Ok(PyOSError::new_err(format!("{}: {source}", path.display()))),
     };
-    // OSError picks its child by the number.
+    // OSError chooses its subclass by the number.
     Ok(PyErr::from_value(py.get_type::<PyOSError>().call1((number, text, path.as_os_str()))?))
 }
 
-/// Warns of each sentence, cut like the message of an error.
+/// Issues a warning for each sentence, shortened like the message of an error.
 pub(super) fn warn(py: Python<'_>, sentences: &[String]) -> PyResult<()> {
     let category = py.get_type::<PyUserWarning>();
     for sentence in sentences {
@@ -200,7 +201,7 @@ pub(super) fn warn(py: Python<'_>, sentences: &[String]) -> PyResult<()> {
     Ok(())
 }
 
-/// The name of the number that a kind of error found by ourselves has.
+/// The name of the errno for a kind of error that this crate raises itself.
 fn number_of(kind: io::ErrorKind) -> Option<&'static str> {
     match kind {
         io::ErrorKind::NotFound => Some("ENOENT"),
@@ -215,12 +216,12 @@ fn number_of(kind: io::ErrorKind) -> Option<&'static str> {
 }
 
 thread_local! {
-    /// Inside [`entry`]: where the last panic of this thread was. Outside: `None`.
+    /// Inside [`entry`]: the location of the last panic of this thread. Outside: `None`.
     static NET: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Makes panics inside [`entry`] be noted rather than printed. The hook is that
-/// of this library's own copy of `std`: it sees nobody else's panics.
+/// Records panics inside [`entry`] instead of printing them. The hook belongs to the copy of `std`
+/// in this library, so it does not see panics of other libraries.
 pub(super) fn install_panic_hook() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -253,16 +254,16 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("a panic without a message")
 }
 
-/// Runs what Python asked for; a panic becomes `InternalError`. Everything
-/// Python can call goes through here, but for what only reads a field.
+/// Runs a call from Python and converts a panic to `InternalError`. Every function that Python can
+/// call uses this, except for simple getters.
 pub(super) fn entry<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let outer = NET.with(|net| net.replace(Some(String::new())));
-    // Sound to continue after: classes are frozen, and a lock that a panic
-    // poisoned is an error where it is taken.
+    // Safe to continue after a panic: classes are frozen, and a lock that a panic poisoned is an
+    // error when it is taken.
     let result = catch_unwind(AssertUnwindSafe(work));
     let place = NET.with(|net| net.replace(outer));
     result.unwrap_or_else(|payload| {
-        // PyO3 gives no result for calls that make a small object; they fail for memory alone.
+        // PyO3 panics if it cannot create a small object, which only happens when memory runs out.
         if ["Python API call failed", "PyObject pointer is null"].contains(&message_of(&*payload)) {
             return Err(Error::Memory { n: 1, size: 1 }.into());
         }
@@ -275,7 +276,7 @@ pub(super) fn entry<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
 mod tests {
     use super::*;
 
-    /// The name of the type, the names of its bases, and the text.
+    /// The name of the type, the names of its bases, and the message.
     fn described(error: Error) -> (String, Vec<String>, String) {
         Python::initialize();
         Python::attach(|py| {
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_internal_error_with_its_place() {
+    fn panic_is_an_internal_error_with_its_location() {
         Python::initialize();
         install_panic_hook();
         let error = entry(|| -> PyResult<()> { panic!("by {}", "design") }).unwrap_err();

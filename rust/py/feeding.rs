@@ -1,8 +1,8 @@
-//! `feed`: runs a job on documents that the calling thread gives.
+//! `feed`: runs a job on documents that the calling thread provides.
 //!
-//! An iterator belongs to the thread that called: it is pulled there, into
-//! blocks that the counting threads take. So a cursor bound to its thread works,
-//! Ctrl-C lands in the iterator itself, and what it raises goes up unchanged.
+//! An iterator belongs to the thread that called: that thread reads it into batches, which the
+//! counting threads take. So a cursor that is bound to its thread works, Ctrl-C interrupts the
+//! iterator itself, and its exceptions propagate unchanged.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
@@ -18,12 +18,12 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 
-/// Batches that wait; one is being filled, and each thread may hold one.
+/// How many batches may wait. In addition one is being filled, and each thread may hold one.
 const BATCHES_AHEAD: usize = 4;
-/// How long to wait before looking again whether a batch is wanted.
+/// How long to wait before trying again to send a batch.
 const FULL_WAIT: Duration = Duration::from_millis(1);
 
-/// How far the job is, for the calling thread to tell.
+/// The progress of the job, which the calling thread reports.
 #[derive(Default)]
 struct State {
     stage: AtomicU64,
@@ -36,7 +36,7 @@ impl State {
     const STAGES: [Stage; 6] =
         [Stage::Count, Stage::Spill, Stage::Merge, Stage::Seed, Stage::Prune, Stage::Encode];
 
-    /// Takes what the job reports; `false` once it should stop.
+    /// Stores the progress of the job; returns `false` if it should stop.
     fn set(&self, stage: Stage, done: u64, total: u64) -> bool {
         let number = Self::STAGES.iter().position(|&known| known == stage).unwrap_or(0);
         self.stage.store(number as u64, Ordering::Relaxed);
@@ -51,10 +51,10 @@ impl State {
     }
 }
 
-/// Runs a job on a thread of its own, and feeds it from the calling thread.
+/// Runs a job on a separate thread, and feeds it from the calling thread.
 ///
-/// Where the system gives no thread, the calling one reads everything into
-/// memory, then runs the job.
+/// If the system cannot start a thread, the calling thread reads everything into memory and then
+/// runs the job.
 pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> Result<T> + Send>(
     py: Python<'_>,
     mut next: impl FnMut(&mut Column) -> PyResult<bool>,
@@ -73,7 +73,7 @@ pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> R
             IterSource::new("<iterable>", invalid_utf8, next).with_shard(shard).with_meter(meter);
         job(&mut source, progress)
     };
-    // Whoever runs the job takes it: its thread, or the calling one if there is none.
+    // Taken by whoever runs the job: its thread, or the calling thread if there is none.
     let waiting_job = Mutex::new(Some(job));
     let take = || {
         let job = waiting_job.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -82,20 +82,20 @@ pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> R
     std::thread::scope(|scope| {
         let (state, run_job, take) = (&state, &run_job, &take);
         let worker = parallel::spawn(scope, move || {
-            // Dropped at the end, also by a panic: the calling thread waits for it.
+            // Dropped at the end, also by a panic, which ends the wait of the calling thread.
             let _ended = ended;
             let mut report = |stage, done, total| state.set(stage, done, total);
             run_job(receiver, take()?, &mut Progress::new(&mut report))
         });
         let Some(worker) = worker else {
-            // All is read before the job begins: one thread cannot do both at once.
+            // Reads everything before the job begins, because one thread cannot do both at once.
             let (sender, receiver) = channel();
             let mut more = true;
             while more {
                 py.check_signals()?;
                 let mut batch = Column::default();
                 more = next(&mut batch)?;
-                // Fails only without a receiver, which is here.
+                // Cannot fail, because the receiver is in this function.
                 let _ = sender.send(batch);
             }
             drop(sender);
@@ -107,11 +107,11 @@ pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> R
         if fed.is_err() {
             state.stopped.store(true, Ordering::Relaxed);
         }
-        // Not before: a job that was not stopped takes this for the end.
+        // Not earlier, because a job that was not stopped takes this for the end of the documents.
         drop(sender);
         let mut waiting = true;
         while waiting {
-            // A loop, not a join: signals are looked for meanwhile.
+            // Waits in a loop instead of joining, to check for signals.
             let wait = Progress::INTERVAL / 2;
             let end = &mut end;
             waiting = py.detach(move || end.recv_timeout(wait)) == Err(RecvTimeoutError::Timeout);
@@ -124,7 +124,7 @@ pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> R
     })
 }
 
-/// The calling thread's part of [`feed`].
+/// The calling thread's side of [`feed`].
 struct Feeder<'a, 'py> {
     py: Python<'py>,
     state: &'a State,
@@ -133,7 +133,7 @@ struct Feeder<'a, 'py> {
 }
 
 impl Feeder<'_, '_> {
-    /// Tells Python how far the job is, not too often; `false` once it should stop.
+    /// Reports progress to Python at intervals; returns `false` if the job should stop.
     fn report(&mut self) -> bool {
         if self.last_report.elapsed() >= Progress::INTERVAL {
             self.last_report = Instant::now();
@@ -144,7 +144,7 @@ impl Feeder<'_, '_> {
         !self.state.stopped.load(Ordering::Relaxed)
     }
 
-    /// Sends batches until there is no more, or nobody takes them.
+    /// Sends batches until there are none left, or the job takes no more.
     fn feed(
         &mut self,
         next: &mut impl FnMut(&mut Column) -> PyResult<bool>,
@@ -171,7 +171,7 @@ impl Feeder<'_, '_> {
     }
 }
 
-/// Gives documents of batches to a source.
+/// A source that returns the documents of received batches.
 fn taker(
     receiver: Receiver<Column>,
     state: &State,
@@ -183,7 +183,7 @@ fn taker(
         if state.stopped.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        // Whoever reads may have failed while documents are waited for.
+        // The job may have failed while this waits for documents.
         meter.check()?;
         while row < batch.n_rows() {
             let has_room = sink.push(batch.row(row))?;
@@ -195,7 +195,7 @@ fn taker(
         match receiver.recv_timeout(Progress::INTERVAL / 2) {
             Ok(next) => (batch, row) = (next, 0),
             Err(RecvTimeoutError::Timeout) => {}
-            // All was sent, unless sending was given up.
+            // All documents were sent, unless sending was stopped.
             Err(RecvTimeoutError::Disconnected) if !state.stopped.load(Ordering::Relaxed) => {
                 return Ok(false);
             }

@@ -25,7 +25,7 @@ fn call(threads: Option<Threads>) -> Call {
     Call { threads: threads.map(Threads::get), ..Call::new(false, OwnedSpecials::None) }
 }
 
-/// Sums how many tokens touch the words of texts, and how often each token occurs.
+/// Counts how many tokens touch the words of texts, and how often each token occurs.
 #[pyclass(frozen, name = "FertilityCounter", module = "sentitok._sentitok")]
 pub(super) struct PyFertilityCounter {
     tokenizer: Arc<Tokenizer>,
@@ -35,7 +35,7 @@ pub(super) struct PyFertilityCounter {
 
 #[pymethods]
 impl PyFertilityCounter {
-    /// `distinct` takes the words of the texts, too.
+    /// If `distinct` is given, the words of the texts are added to it.
     #[new]
     #[pyo3(signature = (tokenizer, distinct = None))]
     fn new(tokenizer: &Bound<'_, PyTokenizer>, distinct: Option<Py<PyDistinctWords>>) -> PyResult<Self> {
@@ -46,7 +46,7 @@ impl PyFertilityCounter {
         })
     }
 
-    /// Adds texts, encoded without the template's tokens; returns how many bytes they have.
+    /// Adds texts, encoded without the special tokens of the template; returns their size in bytes.
     #[pyo3(signature = (texts, threads = None))]
     fn add(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<usize> {
         entry(|| {
@@ -76,38 +76,38 @@ pub(super) struct PyFertility {
 
 #[pymethods]
 impl PyFertility {
-    /// How often each id occurs, an array of int64.
+    /// How often each id occurs, as an array of int64.
     #[getter]
     fn frequency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         entry(|| arrays::read_only(py, self.sums.frequency.iter().map(|&count| count as i64).collect()))
     }
 
-    /// Words.
+    /// The number of words.
     #[getter]
     fn words(&self) -> u64 {
         self.sums.words
     }
 
-    /// Tokens that touch a word, summed over the words.
+    /// The sum over all words of the tokens that touch them.
     #[getter]
     fn tokens(&self) -> u64 {
         self.sums.tokens
     }
 
-    /// Words that one token alone touches.
+    /// The number of words that exactly one token touches.
     #[getter]
     fn single(&self) -> u64 {
         self.sums.single
     }
 
-    /// Words that two or more tokens touch.
+    /// The number of words that two or more tokens touch.
     #[getter]
     fn continued(&self) -> u64 {
         self.sums.continued
     }
 }
 
-/// The words that occur in texts, each once: those that a `FertilityCounter` meets.
+/// The distinct words of texts, collected by a `FertilityCounter`.
 #[pyclass(frozen, name = "DistinctWords", module = "sentitok._sentitok")]
 #[derive(Default)]
 pub(super) struct PyDistinctWords {
@@ -121,7 +121,8 @@ impl PyDistinctWords {
         Self::default()
     }
 
-    /// How many of them one token alone touches, each with a space in front, as in running text.
+    /// The number of these words that exactly one token touches when a space precedes them, as in
+    /// running text.
     #[pyo3(signature = (tokenizer, threads = None))]
     fn single(
         &self,

@@ -1,7 +1,7 @@
-//! What other libraries call by another name: arguments and attributes, and what to write here.
+//! The names of arguments and attributes in other libraries, and what to write instead.
 //!
-//! Calls take any further argument and refuse it, so that who types what transformers, tokenizers
-//! or SentencePiece take reads what takes its place. Nothing here changes what a call does.
+//! Calls accept any further keyword argument only to refuse it, so that users of transformers,
+//! tokenizers or SentencePiece read the equivalent. This does not change what a call does.
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
@@ -11,10 +11,10 @@ use super::batch::PyEncodingBatch;
 use super::encoding::PyEncoding;
 use crate::error::shown;
 
-/// A name of another library, and what to write here.
+/// A name in another library, and what to write instead.
 type Row = (&'static str, &'static str);
 
-/// Of calls that encode.
+/// Arguments of calls that encode.
 pub(super) const ENCODE: &[Row] = &[
     ("padding", "pad what encode_batch gives, by .pad() or .to_torch()"),
     ("pad_to_max_length", "pad what encode_batch gives, by .pad(length=...) or .to_torch(length=...)"),
@@ -43,7 +43,7 @@ pub(super) const ENCODE: &[Row] = &[
     ("nbest_size", "tokenizer.n_best(text, n) gives the best"),
 ];
 
-/// Of calls that pad.
+/// Arguments of calls that pad.
 pub(super) const PAD: &[Row] = &[
     ("pad_to_multiple_of", "it is multiple_of="),
     ("max_length", "it is length="),
@@ -58,7 +58,7 @@ pub(super) const PAD: &[Row] = &[
     ("return_token_type_ids", "to_torch(type_ids=True) gives them"),
 ];
 
-/// Of `from_pretrained`.
+/// Arguments of `from_pretrained`.
 pub(super) const FROM_PRETRAINED: &[Row] = &[
     ("use_fast", "leave it out: there is one kind"),
     ("token", "huggingface_hub fetches with the token of HF_TOKEN, or of \"hf auth login\""),
@@ -79,7 +79,7 @@ pub(super) const FROM_PRETRAINED: &[Row] = &[
     ),
 ];
 
-/// Of calls that train.
+/// Arguments of calls that train.
 pub(super) const TRAIN: &[Row] = &[
     ("input", "files are source=, a path or a list of paths"),
     ("files", "files are source=, a path or a list of paths"),
@@ -139,7 +139,7 @@ const OF_ENCODINGS: &[Row] = &[
     ("pad_to_multiple_of", "it is pad(multiple_of=...)"),
 ];
 
-/// Attributes of arrays and lists that callers look for on an encoding; its ids are an array.
+/// Attributes of arrays and lists that callers expect on an encoding, whose ids are an array.
 #[rustfmt::skip]
 const OF_IDS: &[&str] = &[
     "T", "all", "any", "append", "argmax", "astype", "copy", "count", "dtype", "extend", "flatten", "index",
@@ -147,7 +147,7 @@ const OF_IDS: &[&str] = &[
     "tobytes", "unsqueeze", "view",
 ];
 
-/// Refuses what a call was given beside its own arguments.
+/// Refuses arguments that a call does not have.
 pub(super) fn refuse(
     call: &str,
     rows: &[Row],
@@ -170,8 +170,8 @@ pub(super) fn refuse(
     Err(PyTypeError::new_err(message))
 }
 
-// Python asks these for what it did not find. A tokenizer has none: with it each call of a method
-// takes twice as long to be found.
+// Python calls `__getattr__` for missing attributes. A tokenizer has none, because it would double
+// the time to look up a method.
 
 #[pymethods]
 impl PyEncoding {
@@ -187,7 +187,7 @@ impl PyEncodingBatch {
     }
 }
 
-/// The error of an attribute that an object has not.
+/// The error for a missing attribute.
 fn no_attribute(of: &str, rows: &[Row], name: &str) -> PyErr {
     let mut remedy = meant(rows, name).map_or_else(String::new, |remedy| format!(": {remedy}"));
     if OF_IDS.contains(&name) {

@@ -1,5 +1,5 @@
-//! Turns: a long run of Python objects is made or read in parts, and between them
-//! other threads run and Ctrl-C is answered.
+//! Creates or reads many Python objects in slices, and releases the GIL between them, so that other
+//! threads run and Ctrl-C is handled.
 
 use std::time::{Duration, Instant};
 
@@ -9,22 +9,23 @@ use pyo3::types::PyList;
 
 use crate::memory;
 
-/// Objects between two looks at the clock: well below a millisecond.
+/// How many objects are processed between two checks of the time; they take well below a
+/// millisecond.
 const PART: usize = 1 << 13;
-/// Python hands the interpreter over only to a thread that has waited 5 ms
-/// without a sign; one given sooner comes back before the other wakes.
+/// Python only hands the interpreter to a thread that has waited 5 ms. If it were released earlier,
+/// it would return before the other thread wakes.
 const TURN: Duration = Duration::from_millis(6);
 
-/// Counts objects, and lets others have their turn now and then.
+/// Counts objects, and releases the interpreter at intervals.
 #[derive(Default)]
 pub(super) struct Turns {
     done: usize,
-    /// Not read before the first part is done: to ask for the time takes as long as a short call.
+    /// Set after the first slice, because reading the clock takes as long as a short call.
     since: Option<Instant>,
 }
 
 impl Turns {
-    /// Says that so many objects were made or read.
+    /// Counts objects that were created or read.
     #[inline]
     pub fn after(&mut self, py: Python<'_>, objects: usize) -> PyResult<()> {
         self.done += objects;
@@ -35,14 +36,14 @@ impl Turns {
         if self.since.get_or_insert_with(Instant::now).elapsed() < TURN {
             return Ok(());
         }
-        // Whoever waits gets the interpreter before it comes back here.
+        // A waiting thread gets the interpreter before it returns here.
         py.detach(|| ());
         self.since = Some(Instant::now());
         py.check_signals()
     }
 }
 
-/// A list of objects, whole at any time, made in parts.
+/// A list of objects, created in slices. It is valid at any time.
 pub(super) fn list<'py, T>(
     py: Python<'py>,
     items: impl IntoIterator<Item = T>,
@@ -66,7 +67,7 @@ where
     }
 }
 
-/// The numbers of an array, or of what becomes one.
+/// The numbers of an array, or of an object that converts to one.
 pub(super) fn numbers<T: Element + Clone>(object: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Vec<T>> {
     let numpy = object.py().import("numpy")?;
     let array = numpy.call_method1("asarray", (object, dtype))?.call_method0("ravel")?;

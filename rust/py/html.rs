@@ -1,24 +1,24 @@
-//! Tokens and tokenizers as HTML for notebooks: tokens coloured, white space visible, ids on hover.
+//! Tokens and tokenizers as HTML for notebooks: coloured tokens, visible white space, ids on hover.
 //!
-//! The same reading as `sentitok show`: never a character that could steer the
-//! page, and a part of a character as its bytes.
+//! Characters are shown as in `sentitok show`: no character can act as markup, and a part of a
+//! character is shown as bytes.
 
 use std::fmt::Write;
 
 use crate::tokenizer::encoding::Rows;
 use crate::vocab::TokenId;
 
-/// Backgrounds that black text is readable on; neighbours differ in hue.
+/// Backgrounds on which black text is readable; neighbours differ in hue.
 const BACKGROUNDS: [&str; 6] = ["#afd7ff", "#ffd7af", "#afffaf", "#ffafaf", "#d7ff87", "#ffd75f"];
-/// More tokens than a notebook shows well; the rest is counted.
+/// The maximum number of tokens that are shown; the rest is counted.
 const MOST: usize = 2_000;
-/// The same of a batch: rows, and tokens of a row.
+/// The maximum number of rows of a batch, and of tokens in a row.
 const MOST_ROWS: usize = 10;
 const MOST_IN_ROW: usize = 200;
 
 const OPEN: &str = "<div style=\"font-family:monospace;white-space:pre-wrap;color:#000\">";
 
-/// A `<div>` of the tokens; `bytes` are what each represents.
+/// A `<div>` with the tokens; each has the bytes that it represents.
 pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8])>) -> String {
     let n = tokens.len();
     let mut html = String::from(OPEN);
@@ -36,7 +36,7 @@ pub(super) fn tokens<'a>(tokens: impl ExactSizeIterator<Item = (TokenId, &'a [u8
     html
 }
 
-/// A `<table>` of the first rows; `bytes` are what an id represents.
+/// A `<table>` with the first rows. `bytes` returns the bytes of an id.
 pub(super) fn rows(rows: &Rows<'_, i64>, bytes: impl Fn(TokenId) -> Vec<u8>) -> String {
     let mut html = String::from("<table>");
     for (number, ids) in rows.iter().take(MOST_ROWS).enumerate() {
@@ -58,7 +58,7 @@ pub(super) fn rows(rows: &Rows<'_, i64>, bytes: impl Fn(TokenId) -> Vec<u8>) -> 
     html
 }
 
-/// A `<table>` of what a tokenizer is: names with values, and names with tokens.
+/// A `<table>` that describes a tokenizer: names with values, and names with tokens.
 pub(super) fn facts<'a>(
     values: &[(&str, String)],
     tokens: impl IntoIterator<Item = (&'a str, Vec<(TokenId, Vec<u8>)>)>,
@@ -88,7 +88,7 @@ pub(super) fn facts<'a>(
     html
 }
 
-/// One token, its id on hover.
+/// One token, with its id on hover.
 fn span(number: usize, id: TokenId, bytes: &[u8], html: &mut String) {
     let background = BACKGROUNDS[number % BACKGROUNDS.len()];
     // Writing to a String cannot fail.
@@ -106,7 +106,7 @@ fn readable(bytes: &[u8], html: &mut String) {
     }
 }
 
-/// One character, as text that cannot be markup.
+/// One character, escaped so that it cannot be markup.
 fn sign(c: char, html: &mut String) {
     let _ = match c {
         ' ' => write!(html, "⋅"),
@@ -118,7 +118,7 @@ fn sign(c: char, html: &mut String) {
     };
 }
 
-/// Characters that turn the direction of text or have no shape.
+/// Whether a character changes the direction of text or is invisible.
 fn is_format(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::{facts, tokens};
 
     #[test]
-    fn nothing_of_a_token_is_markup() {
+    fn tokens_are_escaped() {
         let html =
             tokens([(7, &b"<b>&\n"[..]), (8, &b"\xe2\x80"[..]), (9, " \u{202e}".as_bytes())].into_iter());
         for part in [
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_fact_is_markup() {
+    fn facts_are_escaped() {
         let html =
             facts(&[("pattern", "a <b>".to_owned())], [("special tokens", vec![(3, b"<s>".to_vec())])]);
         for part in ["a &#60;b&#62;</td>", "title=\"3\"", "&#60;s&#62;</span>", "special tokens</th>"] {

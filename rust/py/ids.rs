@@ -12,15 +12,16 @@ use crate::py::gil_slices::Turns;
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
-/// Ids of a list for which there is room at once; a longer one may shrink while it is read.
+/// For a list up to this length, memory is reserved at once. A longer list may shrink while it is
+/// read.
 const MOST_TRUSTED: usize = 1 << 12;
 
-/// What becomes of ids without a token.
+/// What to do with ids that have no token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// They are an error.
+    /// Raise an error.
     Raise,
-    /// They are left out.
+    /// Skip them.
     Ignore,
 }
 
@@ -41,7 +42,7 @@ impl<'py> FromPyObject<'_, 'py> for Unknown {
     }
 }
 
-/// Takes ids of a tokenizer.
+/// Takes ids for a tokenizer.
 pub(super) fn of_tokenizer(
     object: &Bound<'_, PyAny>,
     tokenizer: &Tokenizer,
@@ -54,10 +55,10 @@ pub(super) fn of_tokenizer(
     Ok(ids)
 }
 
-/// Takes ids. Those that are not a `u32` are unknown whatever the vocabulary;
-/// `max` is its greatest id, past which an iterator is not read on.
+/// Takes ids. Ids that are not a `u32` are always unknown. `max` is the greatest id of the
+/// vocabulary, after which an iterator is not read further.
 fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
-    // Before arrays: to ask a list for what it has not takes longer than to read a short one.
+    // Before arrays, because a failed attribute lookup takes longer than reading a short list.
     if let Ok(list) = object.cast_exact::<PyList>() {
         let room = list.len().min(MOST_TRUSTED);
         return from_objects(list.iter().map(Ok), memory::reserved(room)?, max, errors, object.py());
@@ -66,7 +67,7 @@ fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult
         let ids = ids.try_readonly()?;
         return collect(ids.as_array().iter().map(|&id| Ok(id)), errors);
     }
-    // Arrays of other integers, and tensors: numpy knows how to widen them.
+    // For arrays of other integer types and tensors, numpy converts them.
     if object.hasattr("__array__")? {
         let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
         return from_array(&array, max, errors);
@@ -79,11 +80,11 @@ fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult
              list of rows"
         )));
     }
-    // The length that an object says it has is not trusted.
+    // The reported length of an object is not trusted.
     from_objects(object.try_iter()?, Vec::new(), max, errors, object.py())
 }
 
-/// Adds the ids that objects are.
+/// Appends the ids in an iterator of objects.
 fn from_objects<'py>(
     objects: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
     mut ids: Vec<TokenId>,
@@ -113,7 +114,7 @@ fn from_objects<'py>(
     Ok(ids)
 }
 
-/// Whether an object instead of an id holds others.
+/// Whether an object, given in the place of an id, is a row of ids.
 fn is_row(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.hasattr("__len__")? && !object.is_instance_of::<PyString>())
 }
@@ -134,7 +135,7 @@ fn collect(
     Ok(ids)
 }
 
-/// Takes one id.
+/// Takes a single id.
 pub(super) fn extract_one(object: &Bound<'_, PyAny>, max: TokenId) -> PyResult<TokenId> {
     if let Ok(id) = object.extract::<TokenId>()
         && !object.is_instance_of::<PyBool>()
@@ -169,12 +170,12 @@ fn from_array(array: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResu
     }
 }
 
-/// What is said of an id as it is spelled.
+/// The error for an unknown id.
 fn unknown(id: &str, max: TokenId) -> PyErr {
     Error::Decode(format!("id {id} is not in the vocabulary (ids are 0 to {max})")).into()
 }
 
-/// Takes an id to look up; `None` for an int that can be none.
+/// Takes an id to look up; `None` for an int that cannot be an id.
 pub(super) fn lookup(object: &Bound<'_, PyAny>) -> PyResult<Option<TokenId>> {
     match extract_one(object, 0) {
         Ok(id) => Ok(Some(id)),

@@ -1,8 +1,8 @@
-//! Tokenizers made of the same bytes are one: unpickling in a loop, or in each
-//! task of a worker, reads the tables once.
+//! Shares tokenizers that are loaded from the same bytes: unpickling in a loop, or in each task of
+//! a worker, builds the tables once.
 //!
-//! Holds no tokenizer alive. Nobody waits for the table: a thread that finds it
-//! locked, perhaps by one that a fork left behind, reads the bytes itself.
+//! The table holds weak references. No thread waits for it: if it is locked, perhaps by a thread
+//! that does not exist after a fork, the bytes are read again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, Weak};
@@ -16,7 +16,7 @@ type LoadedTable = HashMap<[u8; 32], Weak<Tokenizer>>;
 
 static LOADED: LazyLock<Mutex<LoadedTable>> = LazyLock::new(Mutex::default);
 
-/// The tokenizer of these bytes.
+/// The tokenizer for these bytes.
 pub(super) fn from_bytes(bytes: &[u8]) -> Result<Arc<Tokenizer>> {
     let key = Sha256::digest(bytes).into();
     if let Ok(table) = LOADED.try_lock()

@@ -1,4 +1,4 @@
-//! `Normalizer`: named steps, and those of files.
+//! `Normalizer`: named steps, and steps of files.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,9 +11,9 @@ use super::text::{Errors, Text, names};
 use crate::error::Error;
 use crate::normalizer::{Charsmap, Normalizer, SentencePiece, SentencePieceOptions};
 
-/// What a text becomes before it is cut into pieces.
+/// Rewrites a text before it is cut into pieces.
 ///
-/// A name of `Normalizer.names()`, or several with `+` between, in order:
+/// Takes a name of `Normalizer.names()`, or several in order, joined by `+`:
 /// `Normalizer("nfkc+lowercase")`.
 #[pyclass(frozen, module = "sentitok", name = "Normalizer")]
 pub(super) struct PyNormalizer {
@@ -26,7 +26,7 @@ impl From<Normalizer> for PyNormalizer {
     }
 }
 
-/// Takes a name, a `Normalizer`, or `None` where `"none"` is meant.
+/// Takes a name, a `Normalizer`, or `None`, which means `"none"`.
 pub(super) fn extract(object: &Bound<'_, PyAny>) -> PyResult<Option<Normalizer>> {
     if let Ok(name) = object.cast::<PyString>() {
         return match name.to_str()? {
@@ -43,10 +43,11 @@ pub(super) fn extract(object: &Bound<'_, PyAny>) -> PyResult<Option<Normalizer>>
     }
 }
 
-/// The characters of the steps that are shown: rules of SentencePiece have 300,000.
+/// The maximum length of the steps in `repr`, because rules of SentencePiece have 300,000
+/// characters.
 const SHOWN: usize = 300;
 
-/// The beginning of a long text, and how long it is.
+/// The beginning of a long text, and its length.
 fn shortened(json: &str) -> String {
     match json.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}... of {} characters", &json[..end], json.chars().count()),
@@ -67,7 +68,7 @@ impl PyNormalizer {
         entry(|| Ok(Normalizer::from_name(name)?.into()))
     }
 
-    /// The names there are.
+    /// The available names.
     #[staticmethod]
     fn names() -> Vec<&'static str> {
         Normalizer::names().collect()
@@ -77,13 +78,13 @@ impl PyNormalizer {
     ///
     /// Args:
     ///     rules: `"nmt_nfkc"`, its default, `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` or `"identity"`.
-    ///     add_dummy_prefix: puts a space in front.
-    ///     remove_extra_whitespaces: drops spaces at the ends and beside others.
-    ///     treat_whitespace_as_suffix: puts that space behind the text.
+    ///     add_dummy_prefix: insert a space before a text.
+    ///     remove_extra_whitespaces: remove spaces at the ends and repeated spaces.
+    ///     treat_whitespace_as_suffix: insert that space after the text instead.
     ///     user_defined_symbols: strings to which no rule applies.
     ///
     /// Raises:
-    ///     SentitokError: for another name.
+    ///     SentitokError: for an unknown name.
     #[staticmethod]
     #[pyo3(signature = (rules = "nmt_nfkc", *, add_dummy_prefix = true, remove_extra_whitespaces = true, treat_whitespace_as_suffix = false, user_defined_symbols = Vec::new()))]
     #[pyo3(
@@ -109,14 +110,13 @@ impl PyNormalizer {
         })
     }
 
-    /// The name; `None` for steps of a file that have none.
+    /// The name; `None` for steps without one.
     #[getter]
     fn name(&self) -> Option<String> {
         self.normalizer.name()
     }
 
-    /// The text as the model sees it. Two surrogates that make a character are joined,
-    /// a lone one becomes U+FFFD.
+    /// The normalized text. Surrogate pairs are joined, and a lone surrogate becomes U+FFFD.
     fn normalize<'py>(&self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
@@ -149,7 +149,7 @@ impl PyNormalizer {
         entry(|| Ok((this.getattr("_from_json")?, (this.get().json()?,).into_pyobject(this.py())?)))
     }
 
-    /// Makes a normalizer again of what was pickled.
+    /// Unpickles a normalizer.
     #[staticmethod]
     fn _from_json(json: &str) -> PyResult<Self> {
         entry(|| {

@@ -1,9 +1,9 @@
-//! Numbers that calls take: sizes, lengths, counts, seeds; shares and powers.
+//! Numeric arguments of calls: sizes, lengths, counts, seeds, shares and powers.
 //!
-//! Each argument is a type, so that what is no number of its kind, negative or too large is told by
-//! the argument's name, with the limit and what to write instead. Numbers of numpy are taken, truth
-//! values are not, nor floats where a number is whole. Not for ids of a text (`ids`), nor for limits
-//! of whole numbers that the core has, too, such as zeros that make no sense.
+//! Each argument has its own type, so that the error for a wrong type, a negative or a too large
+//! number names the argument, the limit and what to write instead. Integers of numpy are accepted;
+//! booleans are not, nor floats for whole numbers. Ids are in `ids`. Limits that the crate also
+//! checks, such as zeros without a meaning, are left to it.
 
 use std::ops::Bound::{Excluded, Included};
 use std::ops::RangeBounds;
@@ -16,7 +16,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 use crate::error::{Error, shown};
 use crate::vocab::TokenId;
 
-/// What is to know of an argument that is a whole number.
+/// The description of a whole-number argument.
 struct Argument {
     name: &'static str,
     least: i128,
@@ -25,7 +25,7 @@ struct Argument {
     is: &'static str,
 }
 
-/// A type for each whole number: the argument's name, the least that is taken, what it is.
+/// Defines a type for each whole number: the argument's name, its minimum, and its description.
 macro_rules! whole_numbers {
     ($($name:ident($number:ident) $argument:literal, $least:expr, $is:literal;)*) => {$(
         #[doc = concat!("The argument `", $argument, "`.")]
@@ -51,7 +51,7 @@ macro_rules! whole_numbers {
     )*};
 }
 
-/// A type for each other number: the argument's name, what is taken, what it is.
+/// Defines a type for each other number: the argument's name, its range, and its description.
 macro_rules! floats {
     ($($name:ident $argument:literal, $taken:expr, $is:literal;)*) => {$(
         #[doc = concat!("The argument `", $argument, "`.")]
@@ -75,14 +75,14 @@ macro_rules! floats {
     )*};
 }
 
-/// A type for each mapping of tokens to ids, by the argument's name.
+/// Defines a type for each mapping of tokens to ids, by the argument's name.
 macro_rules! named_ids {
     ($($name:ident $argument:literal;)*) => {$(
         #[doc = concat!("The argument `", $argument, "`.")]
         pub(super) struct $name(Vec<(String, TokenId)>);
 
         impl $name {
-            /// Each token with its id, in the order they were given.
+            /// The tokens with their ids, in the given order.
             pub fn get(self) -> Vec<(String, TokenId)> {
                 self.0
             }
@@ -111,7 +111,7 @@ whole_numbers! {
     Length(usize) "length", 0, "0 or more, or None for that of the longest row";
     MultipleOf(usize) "multiple_of", 0, "1 or more, or None to round nothing up";
     PadId(TokenId) "pad_id", 0, "0 or more, or None for that of the tokenizer";
-    // Of places in an encoding.
+    // Of positions in an encoding.
     Char(usize) "char", 0, "0 or more, as characters of a text are counted";
     Word(usize) "word", 0, "0 or more, as words of a text are counted";
     Sequence(usize) "sequence", 0, "0 for the first text and 1 for the second";
@@ -147,7 +147,7 @@ named_ids! {
     SpecialTokens "special_tokens";
 }
 
-/// The number that an object is, within an argument's bounds.
+/// Takes a whole number within the bounds of an argument.
 fn whole(object: &Bound<'_, PyAny>, argument: &Argument) -> PyResult<i128> {
     let &Argument { name, least, most, is } = argument;
     let Some(index) = index(object)? else {
@@ -166,7 +166,7 @@ fn whole(object: &Bound<'_, PyAny>, argument: &Argument) -> PyResult<i128> {
     }
 }
 
-/// The number that an object is, among those that an argument takes; never an infinite one.
+/// Takes a finite number within the range of an argument.
 fn float(
     object: &Bound<'_, PyAny>,
     name: &'static str,
@@ -182,14 +182,14 @@ fn float(
     }
     match object.extract::<f64>() {
         Ok(number) if taken.contains(&number) => Ok(number),
-        // An error is that of a number of more than 1,024 bits.
+        // Fails for numbers of more than 1,024 bits.
         _ => {
             Err(Error::Option { option: name, value: spelled(object), reason: format!("it is {is}") }.into())
         }
     }
 }
 
-/// A place among `n`, where negative ones count from the end; `None` for one that is not there.
+/// An index among `n`, where negative ones count from the end; `None` if it is out of range.
 pub(super) fn place(name: &str, object: &Bound<'_, PyAny>, n: usize) -> PyResult<Option<usize>> {
     let Some(index) = index(object)? else {
         return Err(wrong_type(object, name, &format!("whole number, and no place among {n}")));
@@ -199,7 +199,7 @@ pub(super) fn place(name: &str, object: &Bound<'_, PyAny>, n: usize) -> PyResult
     Ok(usize::try_from(place).ok().filter(|&place| place < n))
 }
 
-/// An object as a Python int; `None` for what is not a whole number.
+/// An object as a Python int; `None` if it is not a whole number.
 pub(super) fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(Some(object.clone()));
@@ -208,13 +208,13 @@ pub(super) fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'p
         return Ok(None);
     }
     match object.call_method0("__index__") {
-        // Arrays have the method, and no number.
+        // Arrays have the method but are not numbers.
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Ok(None),
         index => index.map(Some),
     }
 }
 
-/// The digits of a number, or how long it is where Python does not spell them.
+/// The digits of a number, or its length if Python does not print it.
 pub(super) fn spelled(number: &Bound<'_, PyAny>) -> String {
     match (number.str(), number.call_method0("bit_length")) {
         (Ok(digits), _) => shown(&digits.to_string()).into_owned(),
@@ -223,12 +223,12 @@ pub(super) fn spelled(number: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// An object as an error shows it.
+/// An object as shown in an error.
 pub(super) fn given(object: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(shown(&object.repr()?.to_string()).into_owned())
 }
 
-/// What is said of an object that is no `kind` of thing; or what went wrong as it was shown.
+/// The error for an object that is not of the expected kind, or the error from showing it.
 fn wrong_type(object: &Bound<'_, PyAny>, name: &str, kind: &str) -> PyErr {
     match given(object) {
         Ok(found) => PyTypeError::new_err(format!("{name}={found} is no {kind}")),
@@ -236,7 +236,7 @@ fn wrong_type(object: &Bound<'_, PyAny>, name: &str, kind: &str) -> PyErr {
     }
 }
 
-/// The ids of tokens by name.
+/// Takes ids of tokens by name.
 fn ids_by_name(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<(String, TokenId)>> {
     const ID: Argument = Argument {
         name: "id",
@@ -260,7 +260,7 @@ fn ids_by_name(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<(String, T
     Ok(ids)
 }
 
-/// The argument `shard`: which one, and of how many.
+/// The argument `shard`: the index and the number of shards.
 #[derive(Clone, Copy)]
 pub(super) struct ShardOf(u64, u64);
 

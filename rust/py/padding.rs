@@ -1,4 +1,4 @@
-//! `Padding`: the id and the side by which rows are filled up where a call names none.
+//! `Padding`: the pad token and the side for calls that do not name them.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,30 +9,30 @@ use crate::tokenizer::Tokenizer;
 use crate::tokenizer::encoding::Side;
 use crate::vocab::TokenId;
 
-/// What a tokenizer fills rows up by.
+/// The pad token and side of a tokenizer.
 #[derive(Clone)]
 pub(super) struct Padding {
     pub id: PadToken,
     pub side: Side,
 }
 
-/// The token that fills rows up.
+/// A pad token.
 #[derive(Clone)]
 pub(super) enum PadToken {
-    /// That of an id; 0 where nothing names one.
+    /// A token by id; 0 if nothing defines one.
     Id(TokenId),
-    /// One that settings name and the tokenizer has not.
+    /// A token that the settings name but the tokenizer does not have.
     Missing(String),
 }
 
 impl Padding {
-    /// What a tokenizer says itself.
+    /// The padding that a tokenizer itself defines.
     pub fn of(tokenizer: &Tokenizer) -> Self {
         let side = tokenizer.call_defaults().padding.as_ref().map_or(Side::Right, |fill| fill.direction);
         Self { id: PadToken::Id(tokenizer.pad_id().unwrap_or(0)), side }
     }
 
-    /// The same, but for what a `sentitok.Settings` says.
+    /// The same, overridden by a `sentitok.Settings`.
     pub fn by_settings(tokenizer: &Tokenizer, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let usual = Self::of(tokenizer);
         let named = settings.getattr("special_tokens")?.call_method1("get", ("pad_token",))?;
@@ -44,13 +44,13 @@ impl Padding {
         let side = match side.extract::<String>().as_deref() {
             Ok("left") => Side::Left,
             Ok("right") => Side::Right,
-            // Another library's files may hold anything there.
+            // Files of other libraries may contain anything here.
             _ => usual.side,
         };
         Ok(Self { id, side })
     }
 
-    /// The id that a call fills up by.
+    /// The id with which a call pads.
     pub fn id(&self, asked: Option<PadId>) -> PyResult<TokenId> {
         match (asked, &self.id) {
             (Some(id), _) => Ok(id.get()),

@@ -1,4 +1,4 @@
-//! Paths that come from Python, told apart from texts that were given by mistake.
+//! Paths from Python, distinguished from texts that were given by mistake.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A path; `expected` says where it stands.
+/// Takes a path; `expected` describes it in errors.
 fn path_of(given: &Bound<'_, PyAny>, expected: &str) -> PyResult<PathBuf> {
     if let Ok(text) = given.cast::<PyString>()
         && is_no_path(text)
@@ -41,7 +41,7 @@ fn path_of(given: &Bound<'_, PyAny>, expected: &str) -> PyResult<PathBuf> {
     given.extract()
 }
 
-/// Whether a `str` cannot be a path: it has a line end, or is longer than any system's paths.
+/// Whether a `str` cannot be a path: it contains a line end, or is longer than any system allows.
 fn is_no_path(text: &Bound<'_, PyString>) -> bool {
     const LONGEST: usize = 4096;
     let text = text.to_string_lossy();

@@ -1,4 +1,4 @@
-//! The pipeline that arguments ask for: a normalizer and a pre-tokenizer.
+//! The pipeline that arguments request: a normalizer and a pre-tokenizer.
 
 use pyo3::prelude::*;
 
@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::pipeline::Pipeline;
 use crate::tokenizer::Tokenizer;
 
-/// The pipeline asked for; `None` where the arguments leave it open. What only
-/// one argument names is filled up from the base, or else from `default`.
+/// The requested pipeline; `None` if both arguments are missing. If only one is given, the other
+/// comes from the base or else from `default`.
 pub(super) fn asked(
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,
@@ -28,7 +28,7 @@ pub(super) fn asked(
     Ok(Some(pipeline))
 }
 
-/// The pipeline of counts: as asked for, else GPT-2's splitter alone.
+/// The pipeline of counts: as requested, else GPT-2's splitter alone.
 pub(super) fn of_counts(
     normalizer: Option<&Bound<'_, PyAny>>,
     pre_tokenizer: Option<&Bound<'_, PyAny>>,

@@ -17,14 +17,13 @@ use crate::py::gil_slices::{Turns, list};
 use crate::text::pattern::StepBudget;
 use crate::tokenizer::encoding::char_offsets;
 
-/// Where a text is cut into pieces that no merge may cross.
+/// Cuts a text into pieces that no merge may cross.
 ///
-/// A name of `PreTokenizer.names()`; or, in its place, a `pattern` whose matches,
-/// and what lies between them, are the pieces. `\w`, `\b`, `[[:alpha:]]` and
-/// `\p{...}` mean what they mean to tokenizers. A pattern runs on an engine whose
-/// time is linear in the text; look-around, `\b` included, needs
-/// `look_around=True` and an engine that backtracks. Steps are counted: a text
-/// that takes more than its length allows raises rather than hangs.
+/// Takes a name of `PreTokenizer.names()`, or a `pattern` instead, whose matches are pieces, as are
+/// the stretches between them. `\w`, `\b`, `[[:alpha:]]` and `\p{...}` mean the same as in
+/// tokenizers. A pattern runs on an engine that takes linear time; look-around, including `\b`,
+/// needs `look_around=True` and a backtracking engine. Steps are counted: a text that takes more
+/// than its length allows raises an error instead of hanging.
 #[pyclass(frozen, module = "sentitok", name = "PreTokenizer")]
 pub(super) struct PyPreTokenizer {
     pub pre_tokenizer: PreTokenizer,
@@ -51,7 +50,7 @@ pub(super) fn extract(object: &Bound<'_, PyAny>) -> PyResult<PreTokenizer> {
 }
 
 impl PyPreTokenizer {
-    /// The call that makes it.
+    /// The Python call that creates it.
     fn written(&self) -> String {
         match (&self.pre_tokenizer, self.pre_tokenizer.pattern()) {
             (PreTokenizer::Regex(pattern), Some(text)) if pattern.look_around() => {
@@ -62,7 +61,7 @@ impl PyPreTokenizer {
         }
     }
 
-    /// The spans of the pieces in the text as it is given.
+    /// The spans of the pieces in the given text.
     fn spans(&self, text: &str) -> Result<Vec<[u64; 2]>> {
         let mut spans = Vec::new();
         let budget = StepBudget::of(text.len());
@@ -109,7 +108,7 @@ impl PyPreTokenizer {
         })
     }
 
-    /// The names there are.
+    /// The available names.
     #[staticmethod]
     fn names() -> PyResult<Vec<&'static str>> {
         entry(|| Ok(PreTokenizer::names().collect()))
@@ -121,7 +120,7 @@ impl PyPreTokenizer {
         entry(|| Ok(self.pre_tokenizer.name()))
     }
 
-    /// The pattern whose matches are the pieces; `None` where no pattern says it all.
+    /// The pattern whose matches are the pieces; `None` if no pattern describes them completely.
     #[getter]
     fn pattern(&self) -> PyResult<Option<&str>> {
         entry(|| Ok(self.pre_tokenizer.pattern()))
@@ -137,9 +136,8 @@ impl PyPreTokenizer {
         })
     }
 
-    /// The pieces, as the model gets them: a rewritten text (a blank put in
-    /// front, `▁` for a blank) shows here. Of a piece that ends inside a character the
-    /// part of it is U+FFFD.
+    /// The pieces as the model gets them, after rewriting (an inserted space, `▁` for a space). If
+    /// a piece ends inside a character, its part of the character is shown as U+FFFD.
     fn pieces<'py>(&self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let text = Text::new(text, Errors::Replace)?;
@@ -190,7 +188,7 @@ impl PyPreTokenizer {
         })
     }
 
-    /// Makes a pre-tokenizer again of what was pickled.
+    /// Unpickles a pre-tokenizer.
     #[staticmethod]
     fn _from_state(json: &str) -> PyResult<Self> {
         entry(|| {

@@ -1,5 +1,5 @@
-//! Long jobs on behalf of Python: the interpreter left to others, Ctrl-C
-//! answered, a callback that reports how far the work is.
+//! Runs long jobs for Python: releases the interpreter, handles Ctrl-C, and calls a callback that
+//! reports progress.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,19 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::progress::{Progress, Stage};
 
-/// What Python gets to know while a job runs.
+/// Reports to Python while a job runs.
 pub(super) struct Listener<'a> {
     callback: Option<&'a Py<PyAny>>,
     raised: Option<PyErr>,
 }
 
 impl<'a> Listener<'a> {
-    /// A listener; `callback` is called with stage, done and total.
+    /// A listener that calls `callback` with stage, done and total.
     pub fn new(callback: Option<&'a Py<PyAny>>) -> Self {
         Self { callback, raised: None }
     }
 
-    /// Looks for signals and calls the callback; `false` when one of them raised.
+    /// Checks for signals and calls the callback; returns `false` if one of them raised.
     pub fn report(&mut self, py: Python<'_>, stage: Stage, done: u64, total: u64) -> bool {
         let answer = py.check_signals().and_then(|()| match self.callback {
             Some(callback) => callback.call1(py, (stage.name(), done, total)).map(drop),
@@ -39,7 +39,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The result of the job, or what was raised meanwhile.
+    /// The result of the job, or the exception that was raised during it.
     pub fn finish<T>(self, result: Result<T>) -> PyResult<T> {
         match self.raised {
             Some(error) => Err(error),
@@ -57,8 +57,8 @@ pub(super) fn run<T: Send>(
     let mut listener = Listener::new(callback);
     let result = py.detach(|| {
         let mut report = |stage, done, total| Python::attach(|py| listener.report(py, stage, done, total));
-        // Without a callback the interpreter is asked for signals alone, and seldom:
-        // whoever holds it would make the work wait.
+        // Without a callback, the interpreter is only needed for signals, and rarely, because
+        // acquiring it may make the work wait.
         let mut progress = match callback {
             Some(_) => Progress::new(&mut report),
             None => Progress::asking(&mut report),
@@ -68,16 +68,15 @@ pub(super) fn run<T: Send>(
     listener.finish(result)
 }
 
-/// Runs work that may wait for ever, such as reading a pipe that nobody writes
-/// to: on a thread of its own, while the calling thread answers signals. A
-/// signal that raises leaves the thread in its wait.
+/// Runs work that may block forever, such as reading a pipe without a writer, on a separate thread,
+/// while the calling thread handles signals. A signal that raises leaves the thread blocked.
 pub(super) fn waiting<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = sync_channel(1);
     let started = std::thread::Builder::new().name("sentitok-wait".to_owned()).spawn(move || {
-        // Fails only if nobody waits for it any more.
+        // Fails only if the receiver is gone.
         let _ = sender.send(work());
     });
     started.map_err(|error| Error::Internal(format!("no thread can be started: {error}")))?;
@@ -94,7 +93,7 @@ pub(super) fn waiting<T: Send + 'static>(
     }
 }
 
-/// Reads files for Python: at once if they are regular ones, else by [`waiting`].
+/// Reads files for Python: directly if they are regular files, else by [`waiting`].
 pub(super) fn reading<T: Send + 'static>(
     py: Python<'_>,
     paths: &[&Path],
@@ -104,13 +103,13 @@ pub(super) fn reading<T: Send + 'static>(
     if paths.iter().any(waits) { waiting(py, read) } else { Ok(py.detach(read)?) }
 }
 
-/// Below this many bytes work is done without leaving the interpreter to
-/// others: giving it up and getting it back costs as much.
+/// Below this many bytes the interpreter is not released, because releasing and acquiring it takes
+/// as long as the work.
 const DETACH_BYTES: usize = 4 << 10;
-/// From this many bytes on work may take so long that somebody wants to stop it.
+/// From this many bytes on the work can be interrupted.
 const STOPPABLE_BYTES: usize = 1 << 23;
 
-/// Runs work on so many bytes. It gets a flag to look at, if it may take long.
+/// Runs work on this many bytes. It gets a flag to check if it may take long.
 pub(super) fn off<T: Send>(
     py: Python<'_>,
     n_bytes: usize,
@@ -123,16 +122,16 @@ pub(super) fn off<T: Send>(
     }
 }
 
-/// Runs work on a thread of its own, while the calling thread answers signals; one
-/// that raises sets the flag and waits for the work to end. Where the system gives
-/// no thread, the work is done here.
+/// Runs work on a separate thread, while the calling thread handles signals. A signal that raises
+/// sets the flag, and the work is awaited. If the system cannot start a thread, the work runs on
+/// the calling thread.
 fn stoppable<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(Option<&AtomicBool>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     let (ended, end) = channel::<()>();
-    // Whoever runs it takes it.
+    // Taken by whichever thread runs it.
     let work = Mutex::new(Some(work));
     let run_work = |stop: Option<&AtomicBool>| {
         let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -141,7 +140,7 @@ fn stoppable<T: Send>(
     std::thread::scope(|scope| {
         let (stop, run_work) = (&stop, &run_work);
         let worker = parallel::spawn(scope, move || {
-            // Dropped at the end, also by a panic: the calling thread waits for it.
+            // Dropped at the end, also by a panic, which ends the wait of the calling thread.
             let _ended = ended;
             run_work(Some(stop))
         });

@@ -1,10 +1,11 @@
-//! `QuickDecode`: `decode` of an accelerated tokenizer of transformers without a frame of Python.
+//! `QuickDecode`: a fast `decode` for an accelerated tokenizer of transformers, without a Python
+//! frame.
 //!
-//! A window of ten ids is decoded in the time that Python takes to enter a function. So the usual
-//! call, a list of ids and no option but `skip_special_tokens`, is answered here, as long as nobody
-//! got the backend since it was looked at, and nobody holds it. All else is asked of the object's
-//! class, as if this were not there. Not for whether a backend has changed: see
-//! `python/sentitok/acceleration/backend.py`.
+//! Decoding a window of ten ids takes about as long as Python needs to call a function. So the
+//! usual call, a list of ids with no option but `skip_special_tokens`, is answered here, as long as
+//! the backend was not handed out since it was last inspected and nobody holds a reference to it.
+//! All other calls go to the class of the object. `python/sentitok/acceleration/backend.py` decides
+//! whether a backend has changed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,33 +23,35 @@ use crate::tokenizer::Tokenizer;
 
 const REPLACEMENT: &str = "\u{FFFD}";
 
-/// What decodes instead of a backend.
+/// The tokenizer that decodes instead of a backend.
 struct Decoding {
-    /// How often the backend was handed out when it was looked at.
+    /// The value of `given` when the backend was inspected.
     seen: u64,
     tokenizer: Arc<Tokenizer>,
-    /// Whether bytes that are not a character become other text there.
+    /// Whether the backend decodes bytes that are not a character differently.
     joins_bytes: bool,
 }
 
 /// `decode` of one tokenizer of transformers.
 ///
-/// `tokenizer` is that object, which has its accelerated class. `given` counts how often its
-/// backend was handed out (`give`), and `decode_by` says what decodes as long as it is `seen`.
+/// `tokenizer` is that object, with its accelerated class. `given` counts how often its backend was
+/// handed out (`give`), and `decode_by` sets the tokenizer that decodes as long as `given` equals
+/// `seen`.
 #[pyclass(frozen, module = "sentitok._sentitok")]
 pub(super) struct QuickDecode {
     object: Py<PyAny>,
     attributes: Py<PyDict>,
     class: Py<PyType>,
     getrefcount: Py<PyAny>,
-    /// The references to an object that one dict alone holds, counted as those of the backend are.
+    /// The reference count of an object that only one dict holds, measured as that of the backend
+    /// is.
     alone: usize,
     given: AtomicU64,
     decoding: Mutex<Option<Decoding>>,
 }
 
 impl QuickDecode {
-    /// The text of ids, or `None` if the class must be asked.
+    /// The text of ids, or `None` if the class must be called.
     fn text<'py>(
         &self,
         py: Python<'py>,
@@ -76,7 +79,7 @@ impl QuickDecode {
             Some(skips) => skips.is_truthy()?,
             None => false,
         };
-        // What is wrong with ids, the original says.
+        // The original reports invalid ids.
         let Ok(ids) = ids::of_tokenizer(ids, &tokenizer, Unknown::Raise) else { return Ok(None) };
         let bytes = off(py, ids.len() * 4, |_| tokenizer.decode_bytes(&ids, skips))?;
         if joins_bytes && std::str::from_utf8(&bytes).map_or(true, |text| text.contains(REPLACEMENT)) {
@@ -86,7 +89,7 @@ impl QuickDecode {
     }
 }
 
-/// The references to the backend among attributes.
+/// The reference count of the backend in these attributes.
 fn references(getrefcount: &Bound<'_, PyAny>, attributes: &Bound<'_, PyDict>) -> PyResult<usize> {
     match attributes.get_item(intern!(getrefcount.py(), "_tokenizer"))? {
         Some(backend) => getrefcount.call1((backend,))?.extract(),
@@ -121,12 +124,12 @@ impl QuickDecode {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// Takes note that the backend is handed out: what decodes is looked at again.
+    /// Counts that the backend is handed out, so that it is inspected again.
     fn give(&self) {
         self.given.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Says what decodes while `given` is `seen`; with `None` the class is asked.
+    /// Sets the tokenizer that decodes while `given` equals `seen`; with `None` the class decodes.
     fn decode_by(&self, seen: u64, tokenizer: Option<&Bound<'_, PyTokenizer>>, joins_bytes: bool) {
         let decoding = tokenizer.map(|tokenizer| Decoding {
             seen,
@@ -136,7 +139,7 @@ impl QuickDecode {
         *self.decoding.lock().unwrap_or_else(PoisonError::into_inner) = decoding;
     }
 
-    /// The text of ids, as the object's class has it.
+    /// The text of ids, as the class of the object would return it.
     #[pyo3(signature = (token_ids, skip_special_tokens = None, *cleans, **options))]
     fn decode<'py>(
         &self,

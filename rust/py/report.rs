@@ -1,4 +1,4 @@
-//! `TrainReport`: what training found.
+//! `TrainReport`: the results of training.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -8,16 +8,16 @@ use super::word_counts::totals_dict;
 use crate::corpus::word_counts::Totals;
 use crate::error::Error;
 
-/// What a trainer learns one by one.
+/// What a trainer adds to the vocabulary one by one.
 #[derive(Clone, Copy)]
 pub(super) enum Trained {
     /// Merges.
     Merges(usize),
-    /// Pieces of Unigram, which come from no merges.
+    /// Pieces of Unigram, which are not made by merges.
     Pieces(usize),
 }
 
-/// What training found.
+/// The results of training.
 #[pyclass(frozen, module = "sentitok", name = "TrainReport")]
 pub(super) struct PyTrainReport {
     pub stop: String,
@@ -31,14 +31,13 @@ pub(super) struct PyTrainReport {
 
 #[pymethods]
 impl PyTrainReport {
-    /// Why training ended, in words.
+    /// The reason why training ended, in words.
     #[getter]
     fn stop(&self) -> &str {
         &self.stop
     }
 
-    /// What was read and counted: documents, bytes, pieces, and what was cut,
-    /// skipped or replaced.
+    /// What was read and counted: documents, bytes, pieces, and what was cut, skipped or replaced.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| totals_dict(py, &self.totals))
@@ -50,7 +49,7 @@ impl PyTrainReport {
         self.distinct_pieces
     }
 
-    /// The number of trained merges, without those of a base; Unigram learns none.
+    /// The number of trained merges, without those of a base; 0 for Unigram.
     #[getter]
     fn merges(&self) -> usize {
         match self.trained {
@@ -59,8 +58,7 @@ impl PyTrainReport {
         }
     }
 
-    /// The symbols that `limit_alphabet` left out with their counts, the most
-    /// frequent first.
+    /// The symbols that `limit_alphabet` left out, with their counts, the most frequent first.
     #[getter]
     fn dropped(&self) -> Vec<(String, u64)> {
         self.dropped.clone()
@@ -105,7 +103,7 @@ impl PyTrainReport {
         })
     }
 
-    /// Makes a report again of what was pickled.
+    /// Unpickles a report.
     #[staticmethod]
     fn _from_state(
         stop: String,

@@ -1,5 +1,5 @@
-//! `GivenRows`: the texts of a call's rows, whether they come as a list of texts, of pairs, in two
-//! lists, or in words.
+//! `GivenRows`: the rows of a call, from a list of texts, a list of pairs, two lists, or lists of
+//! words.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -49,7 +49,7 @@ impl<'py> FromPyObject<'_, 'py> for Side {
     }
 }
 
-/// The texts of a call and what its rows are made of.
+/// The texts of a call, and how they form rows.
 pub(super) struct GivenRows {
     pub texts: Texts,
     /// `None`: each text is a row.
@@ -59,7 +59,8 @@ pub(super) struct GivenRows {
 }
 
 impl GivenRows {
-    /// Takes texts, of which each may be a tuple of two, and the second texts of pairs; or their words.
+    /// Takes texts, each of which may be a tuple of two, and the second texts of pairs; or lists of
+    /// words.
     pub fn new(
         texts: &Bound<'_, PyAny>,
         pairs: Option<&Bound<'_, PyAny>>,
@@ -99,7 +100,7 @@ impl GivenRows {
                     )));
                 }
                 if !has_pairs {
-                    // All before were texts of their own.
+                    // All earlier rows were single texts.
                     memory::extend(&mut rows, &memory::collected((0..start).map(single))?)?;
                     has_pairs = true;
                 }
@@ -131,7 +132,7 @@ impl GivenRows {
         Ok(Self { texts: Texts::Objects(texts), rows, are_words: false })
     }
 
-    /// The rows, also where each text is one.
+    /// The rows, also if each text is a row.
     pub fn all(&self) -> PyResult<Vec<TextRow>> {
         match &self.rows {
             Some(rows) => Ok(rows.clone()),

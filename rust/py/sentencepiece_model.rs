@@ -1,4 +1,4 @@
-//! `SentencePieceModel`: what a SentencePiece file says of its pieces.
+//! `SentencePieceModel`: the pieces of a SentencePiece file.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use crate::models::unigram::PieceKind;
 ///     data: the content of a `.model` file.
 ///
 /// Raises:
-///     FormatError: for what SentencePiece refuses, or what is not supported.
+///     FormatError: for a file that SentencePiece refuses, or a feature that is not supported.
 #[pyclass(frozen, module = "sentitok", name = "SentencePieceModel")]
 pub(super) struct PySentencePieceModel {
     model: SpModel,
@@ -39,7 +39,8 @@ impl PySentencePieceModel {
         entry(|| arrays::read_only(py, self.model.pieces().iter().map(|piece| piece.score).collect()))
     }
 
-    /// What each piece is: `"normal"`, `"unknown"`, `"control"`, `"user_defined"`, `"unused"` or `"byte"`.
+    /// The kind of each piece: `"normal"`, `"unknown"`, `"control"`, `"user_defined"`, `"unused"`
+    /// or `"byte"`.
     #[getter]
     fn kinds(&self) -> Vec<&'static str> {
         let name = |kind| match kind {
@@ -59,7 +60,8 @@ impl PySentencePieceModel {
         self.model.model_type().name()
     }
 
-    /// The pieces that the file calls unknown, begin, end and padding, whether they are there or not.
+    /// The texts of the unknown piece and the pieces of begin, end and padding; they need not
+    /// exist.
     #[getter]
     fn special_pieces(&self) -> (String, String, String, String) {
         let [unk, bos, eos, pad] = self.model.special_pieces();

@@ -1,11 +1,10 @@
-//! Where documents come from: files, columns of Parquet, or what Python iterates over.
+//! Documents from files, columns of Parquet files, or Python iterables.
 //!
-//! A list or tuple given as `source` holds paths, as in Hugging Face's
-//! `train(files=[...])`; texts in a list are given as `texts`. Anything else
-//! that can be iterated gives texts either way. Nothing depends on whether a
-//! file happens to exist.
+//! A list or tuple given as `source` contains paths, as in Hugging Face's `train(files=[...])`; a
+//! list of texts is given as `texts`. Any other iterable contains texts in both cases. It never
+//! matters whether a file happens to exist.
 //!
-//! An iterator is pulled by the thread that called; see `feeding`.
+//! The calling thread reads iterators; see `feeding`.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,19 +23,19 @@ use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 
-/// Bytes of documents that travel together.
+/// The approximate size of a batch of documents in bytes.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// What a document of a file is.
+/// The format of a file.
 pub(super) enum FileFormat {
-    /// What the crate reads.
+    /// A format that the crate reads.
     Text(Format),
     /// A column of Parquet files, which pyarrow reads.
     Parquet(String),
 }
 
 impl FileFormat {
-    /// Reads a format by its name.
+    /// Parses the name of a format.
     pub fn of(name: &str) -> Result<Self> {
         match name.split_once(':') {
             Some(("parquet", column)) if !column.is_empty() => Ok(Self::Parquet(column.to_owned())),
@@ -45,7 +44,7 @@ impl FileFormat {
     }
 }
 
-/// How documents are read.
+/// Options for reading documents.
 pub(super) struct SourceOptions {
     pub format: Option<FileFormat>,
     pub invalid_utf8: InvalidUtf8,
@@ -53,7 +52,7 @@ pub(super) struct SourceOptions {
     pub max_line_bytes: Option<usize>,
 }
 
-/// Documents not yet read.
+/// Documents that are not read yet.
 pub(super) enum Documents<'py> {
     Files { paths: Vec<PathBuf>, from_list: bool },
     Items(Bound<'py, PyIterator>),
@@ -61,7 +60,7 @@ pub(super) enum Documents<'py> {
 }
 
 impl<'py> Documents<'py> {
-    /// What `source` and `texts` name; `None` if they name nothing.
+    /// The documents of `source` and `texts`; `None` if both are missing.
     pub fn new(
         source: Option<&Bound<'py, PyAny>>,
         texts: Option<&Bound<'py, PyAny>>,
@@ -76,7 +75,7 @@ impl<'py> Documents<'py> {
         }
     }
 
-    /// The paths of files; `None` for what is in memory.
+    /// The paths of files; `None` for texts in memory.
     pub fn paths(&self) -> Option<&[PathBuf]> {
         match self {
             Self::Files { paths, .. } => Some(paths),
@@ -109,7 +108,7 @@ impl<'py> Documents<'py> {
         }
     }
 
-    /// How many files or iterables there are.
+    /// The number of files or iterables.
     pub fn n_sources(&self) -> usize {
         match self {
             Self::Files { paths, .. } => paths.len(),
@@ -133,7 +132,7 @@ impl<'py> Documents<'py> {
                     Some(FileFormat::Parquet(column)) => {
                         let shard = shard.map(Shard::place);
                         let chunks = Chunks::of_parquet(py, &paths, &column, shard, invalid_utf8.name())?;
-                        // The shard is taken there already, of row groups.
+                        // The reader of Parquet has applied the shard to row groups already.
                         return feed_chunks(py, chunks, invalid_utf8, None, callback, job);
                     }
                     Some(FileFormat::Text(format)) => Some(format),
@@ -196,7 +195,7 @@ struct Items<'py> {
 }
 
 impl Items<'_> {
-    /// Fills a batch; `false` at the end. Ends early when the iterator is slow.
+    /// Fills a batch; returns `false` at the end. Ends early if the iterator is slow.
     fn fill(&mut self, batch: &mut Column) -> PyResult<bool> {
         let py = self.items.py();
         let started = Instant::now();
@@ -220,8 +219,8 @@ impl Items<'_> {
         }
     }
 
-    /// A text with surrogates: pairs are joined as in a text to encode, and so are
-    /// lone ones replaced, or else bytes that are invalid in the one way all others are.
+    /// A text with surrogates: joins pairs. Lone surrogates are replaced as in a text to encode, or
+    /// else become bytes that are always invalid.
     fn with_surrogates(&self, text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
         let mut bytes = surrogates_passed(text)?.as_bytes().to_vec();
         let replaces = self.invalid_utf8 == InvalidUtf8::Replace;

@@ -1,4 +1,4 @@
-//! `StreamDecoder`: push an id, get text.
+//! `StreamDecoder`: decodes ids one by one.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::tokenizer::decoder::stream::StreamDecoder;
 use crate::vocab::TokenId;
 
-/// Decodes ids as they come, never half a character.
+/// Decodes ids as they arrive, and never returns half a character.
 ///
-/// Made by `Tokenizer.stream_decoder()`. The only class with a state: one
-/// decoder serves one stream.
+/// Created by `Tokenizer.stream_decoder()`. The only class with mutable state: each stream needs
+/// its own decoder.
 #[pyclass(frozen, module = "sentitok", name = "StreamDecoder")]
 pub(super) struct PyStreamDecoder {
     decoder: Mutex<StreamDecoder>,
@@ -25,7 +25,8 @@ impl PyStreamDecoder {
         Self { decoder: Mutex::new(decoder), max_id }
     }
 
-    /// Nothing that waits runs under the lock, so it cannot be held across a fork or a switch.
+    /// No code that waits runs under this lock, so it is never held during a fork or a switch of
+    /// threads.
     fn locked(&self) -> PyResult<MutexGuard<'_, StreamDecoder>> {
         self.decoder
             .lock()
@@ -35,7 +36,7 @@ impl PyStreamDecoder {
 
 #[pymethods]
 impl PyStreamDecoder {
-    /// Takes an id; returns the text that is certain now, often empty.
+    /// Adds an id; returns the text that is now certain, which is often empty.
     fn push(&self, id: &Bound<'_, PyAny>) -> PyResult<String> {
         entry(|| {
             let id = ids::extract_one(id, self.max_id)?;
@@ -43,8 +44,8 @@ impl PyStreamDecoder {
         })
     }
 
-    /// Ends the text: what was held back comes out, as U+FFFD. The decoder is
-    /// then at the start of another text.
+    /// Ends the text and returns the remaining bytes as U+FFFD. The decoder is then ready for
+    /// another text.
     fn finish(&self) -> PyResult<String> {
         entry(|| Ok(self.locked()?.finish()?))
     }

@@ -1,8 +1,7 @@
-//! Texts that come from Python: `str`, `bytes`, `bytearray`, `memoryview`, and
-//! many of them from whatever holds them.
+//! Texts from Python: `str`, `bytes`, `bytearray`, `memoryview`.
 //!
-//! A `str` or `bytes` is borrowed, never copied: both are immutable, so their
-//! bytes stay readable while the interpreter is left to others.
+//! A `str` or `bytes` is borrowed, not copied: both are immutable, so their bytes remain readable
+//! while the interpreter is released.
 
 use std::borrow::Cow;
 
@@ -16,13 +15,13 @@ use crate::error::{Error, shown};
 use crate::memory;
 use crate::tokenizer::Input;
 
-/// What happens to a text that is not Unicode.
+/// How to treat a text that is not valid Unicode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errors {
-    /// Two surrogates of a `str` that make a character become it, a lone one
-    /// becomes U+FFFD; bytes stay as they are.
+    /// Surrogate pairs of a `str` are joined, and a lone surrogate becomes U+FFFD; invalid bytes
+    /// are kept.
     Replace,
-    /// Both are errors that name the place.
+    /// Both are errors that name the position.
     Strict,
 }
 
@@ -41,20 +40,21 @@ impl<'py> FromPyObject<'_, 'py> for Errors {
     }
 }
 
-/// One text, kept alive.
+/// A text, as an owned reference.
 pub(super) enum Text {
     /// A `str` without surrogates.
     Str(Py<PyString>),
-    /// `bytes`, or a copy of what may change.
+    /// `bytes`, or a copy of a mutable object.
     Bytes(Py<PyBytes>),
-    /// A `str` with surrogates, and what represents it.
+    /// A `str` with surrogates, and its replacement.
     Replaced(Py<PyString>, Replaced),
 }
 
 /// UTF-8 of a `str` with surrogates.
 pub(super) struct Replaced {
     bytes: Box<[u8]>,
-    /// Where characters begin that were two surrogates, and two characters there.
+    /// The positions of characters that were joined from two surrogates, and so are two characters
+    /// of the `str`.
     joined: Box<[u64]>,
 }
 
@@ -78,7 +78,7 @@ impl Text {
         }
     }
 
-    /// Takes a piece of text, where a lone surrogate has no place and any bytes do.
+    /// Takes a piece of text, in which lone surrogates are errors and any bytes are valid.
     pub fn piece(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match object.cast::<PyString>() {
             Ok(text) if text.to_str().is_err() => {
@@ -88,7 +88,7 @@ impl Text {
         }
     }
 
-    /// Takes a text; `None` if the object is none.
+    /// Takes a text; `None` if the object is not one.
     fn take(object: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Option<Self>> {
         let py = object.py();
         if let Ok(text) = object.cast::<PyString>() {
@@ -119,7 +119,7 @@ impl Text {
         Ok(Some(Self::Bytes(bytes.unbind())))
     }
 
-    /// Its bytes: UTF-8 but for bytes that never were.
+    /// The bytes. UTF-8, unless the text was given as other bytes.
     pub fn bytes<'a>(&'a self, py: Python<'a>) -> PyResult<&'a [u8]> {
         match self {
             Self::Str(text) => Ok(text.bind(py).to_str()?.as_bytes()),
@@ -128,7 +128,7 @@ impl Text {
         }
     }
 
-    /// Its text.
+    /// The text as `str`.
     pub fn str<'a>(&'a self, py: Python<'a>) -> PyResult<&'a str> {
         match self {
             Self::Str(text) => text.bind(py).to_str(),
@@ -137,7 +137,7 @@ impl Text {
         }
     }
 
-    /// Its bytes, and that they are UTF-8 where that is known.
+    /// The bytes, marked as UTF-8 if that is known.
     pub fn input<'a>(&'a self, py: Python<'a>) -> PyResult<Input<'a>> {
         match self {
             Self::Str(text) => Ok(Input::Text(text.bind(py).to_str()?)),
@@ -145,12 +145,12 @@ impl Text {
         }
     }
 
-    /// What spans of it lie in.
+    /// The text to which spans refer.
     pub fn source<'a>(&'a self, py: Python<'a>) -> PyResult<Source<'a>> {
         Ok(Source { text: self.input(py)?, joined: self.joined() })
     }
 
-    /// Where characters begin that are two characters of the `str`, ascending.
+    /// The positions of characters that are two characters of the `str`, ascending.
     fn joined(&self) -> &[u64] {
         match self {
             Self::Replaced(_, replaced) => &replaced.joined,
@@ -158,7 +158,7 @@ impl Text {
         }
     }
 
-    /// The text as a Python object that gives the same text again.
+    /// A Python object for the same text.
     pub fn to_object(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(match self {
             Self::Str(text) => text.clone_ref(py).into_any(),
@@ -168,7 +168,7 @@ impl Text {
     }
 }
 
-/// UTF-8 of a `str` with surrogates: pairs joined, each other one U+FFFD.
+/// The UTF-8 of a `str` with surrogates: pairs are joined, lone ones become U+FFFD.
 fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Replaced> {
     let mut bytes = Vec::new();
     memory::extend(&mut bytes, surrogates_passed(text)?.as_bytes())?;
@@ -185,7 +185,7 @@ fn replace_surrogates(text: &Bound<'_, PyString>, errors: Errors) -> PyResult<Re
     Ok(Replaced { bytes: bytes.into_boxed_slice(), joined: joined.into_boxed_slice() })
 }
 
-/// UTF-8 of a `str` with surrogates: pairs joined, a lone one an error.
+/// The UTF-8 of a `str` with surrogates: pairs are joined, lone ones are errors.
 fn join_surrogates(text: &Bound<'_, PyString>) -> PyResult<Replaced> {
     let mut bytes = Vec::new();
     memory::extend(&mut bytes, surrogates_passed(text)?.as_bytes())?;
@@ -204,7 +204,7 @@ fn join_surrogates(text: &Bound<'_, PyString>) -> PyResult<Replaced> {
     }
 }
 
-/// Takes a string that is not a document, such as a token: read as a piece is.
+/// Takes a string that is not a document, such as a token, by the rules for pieces.
 pub(super) fn name(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let Ok(text) = object.cast::<PyString>() else {
         return Err(PyTypeError::new_err(format!("a token is a str, not {}", given(object)?)));
@@ -220,7 +220,7 @@ pub(super) fn names(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     items(object)?.iter().map(name).collect()
 }
 
-/// The tokens of a list, which one alone is not.
+/// Takes the tokens of a list, and refuses a single token.
 pub(super) fn items<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     match object.extract() {
         Ok(items) => Ok(items),
@@ -231,29 +231,28 @@ pub(super) fn items<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, 
     }
 }
 
-/// Takes such a list, or `None`.
+/// Takes a list of such strings, or `None`.
 pub(super) fn maybe_names(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
     if object.is_none() { Ok(None) } else { names(object).map(Some) }
 }
 
-/// The bytes of a `str`, surrogates as three bytes each that are not UTF-8.
+/// The bytes of a `str`, with each surrogate as three bytes that are not UTF-8.
 pub(super) fn surrogates_passed<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyBytes>> {
     Ok(text.call_method1("encode", ("utf-8", "surrogatepass"))?.cast_into::<PyBytes>()?)
 }
 
-/// What becomes of a surrogate without its other half.
+/// What to do with a lone surrogate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lone {
-    /// It stays three bytes that are not UTF-8.
+    /// Keep its three bytes, which are not UTF-8.
     Keep,
-    /// U+FFFD.
+    /// Replace it by U+FFFD.
     Replace,
 }
 
-/// Joins surrogates that make a character, as UTF-16 has it; returns where joined
-/// characters begin.
+/// Joins surrogate pairs, as in UTF-16; returns the positions of the joined characters.
 pub(super) fn join_pairs(bytes: &mut Vec<u8>, lone: Lone) -> Vec<u64> {
-    // No character but a surrogate begins with these two bytes.
+    // Only surrogates begin with these two bytes.
     let surrogate = |bytes: &[u8]| match *bytes {
         [0xED, second @ 0xA0..=0xBF, third, ..] => {
             Some(0xD000 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F))
@@ -295,7 +294,7 @@ pub(super) fn join_pairs(bytes: &mut Vec<u8>, lone: Lone) -> Vec<u64> {
     joined
 }
 
-/// All of them, or the first error.
+/// All items, or the first error.
 pub(super) fn collect<T>(items: impl Iterator<Item = PyResult<T>>) -> PyResult<Vec<T>> {
     let mut all = Vec::new();
     for item in items {
@@ -312,19 +311,19 @@ pub(super) fn byte_string<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<
     })
 }
 
-/// A text as Python has it, or a MemoryError.
+/// A text as a Python string, or a MemoryError.
 pub(super) fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     PyString::from_bytes(py, text.as_bytes())
 }
 
-/// Whether a value represents one that is missing, as pandas has them: `None`, NaN, NA.
+/// Whether an object means a missing value, as in pandas: `None`, NaN, NA.
 fn is_missing(item: &Bound<'_, PyAny>) -> bool {
     let is_nan = || item.extract::<f64>().is_ok_and(f64::is_nan);
     let is_na = || item.get_type().name().is_ok_and(|name| name.to_string().starts_with("NA"));
     item.is_none() || is_nan() || is_na()
 }
 
-/// Takes the text of a row, which an error names.
+/// Takes the text of a row, which errors name.
 pub(super) fn text_of_row(row: u64, item: &Bound<'_, PyAny>, errors: Errors) -> PyResult<Text> {
     match Text::take(item, errors) {
         Ok(Some(text)) => Ok(text),

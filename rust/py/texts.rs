@@ -1,4 +1,4 @@
-//! `Texts`: many texts from whatever holds them, kept alive.
+//! `Texts`: many texts from any container, as owned references.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::memory;
 use crate::py::gil_slices::Turns;
 use crate::tokenizer::Input;
 
-/// Many texts, kept alive.
+/// Many texts.
 pub(super) enum Texts {
-    /// Objects, one a text.
+    /// One object per text.
     Objects(Vec<Text>),
     /// A copy of an Arrow column, or documents of files.
     Column(Arc<Column>),
-    /// Some after others.
+    /// Several groups of texts in order.
     Several(Vec<Self>),
 }
 
-/// Refuses a mapping, such as the rows of a call of `datasets.map`: its keys, which it gives when it
-/// is iterated, are not texts.
+/// Refuses a mapping, such as the rows that `datasets.map` passes: iterating it gives keys, which
+/// are not texts.
 pub(super) fn refuse_mapping(object: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         return Ok(());
@@ -65,7 +65,7 @@ impl Texts {
             }
             return Ok(Self::Column(Arc::new(column)));
         }
-        // The length that an object says it has is not trusted.
+        // The reported length of an object is not trusted.
         let mut texts = Vec::new();
         let mut turns = Turns::default();
         for (row, item) in object.try_iter()?.enumerate() {
@@ -75,7 +75,7 @@ impl Texts {
         Ok(Self::Objects(texts))
     }
 
-    /// How many there are.
+    /// The number of texts.
     pub fn len(&self) -> usize {
         match self {
             Self::Objects(texts) => texts.len(),
@@ -84,7 +84,7 @@ impl Texts {
         }
     }
 
-    /// The bytes of each text, and that they are UTF-8 where that is known.
+    /// The bytes of each text, marked as UTF-8 if that is known.
     pub fn inputs<'a>(&'a self, py: Python<'a>) -> PyResult<Vec<Input<'a>>> {
         match self {
             Self::Objects(texts) => collect(texts.iter().map(|text| text.input(py))),
@@ -93,7 +93,7 @@ impl Texts {
         }
     }
 
-    /// What spans of a text lie in.
+    /// The text to which spans refer.
     pub fn source<'a>(&'a self, py: Python<'a>, at: usize) -> PyResult<Source<'a>> {
         match self {
             Self::Objects(texts) => texts.get(at).ok_or_else(no_text)?.source(py),
@@ -118,7 +118,7 @@ impl Texts {
     }
 }
 
-/// Which of several has a text, and its place there.
+/// The group that contains a text, and the index in it.
 fn part_of(parts: &[Texts], at: usize) -> PyResult<(&Texts, usize)> {
     let mut at = at;
     for part in parts {
@@ -134,7 +134,7 @@ fn no_text() -> PyErr {
     Error::Internal("a text that is not there".to_owned()).into()
 }
 
-/// All of several lists, or the first error.
+/// The concatenation of several lists, or the first error.
 fn flat<T>(lists: impl Iterator<Item = PyResult<Vec<T>>>) -> PyResult<Vec<T>> {
     let mut all = Vec::new();
     for list in lists {

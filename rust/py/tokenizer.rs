@@ -1,5 +1,5 @@
-//! `Tokenizer`: the class, and encoding. Each method takes its arguments apart,
-//! calls the core without the interpreter, and wraps what comes back.
+//! `Tokenizer`: the class, and encoding. Each method converts its arguments, calls the crate
+//! without the interpreter, and wraps the result.
 
 mod call_defaults;
 mod decode;
@@ -36,13 +36,13 @@ use crate::tokenizer::encoding::Side;
 use crate::tokenizer::template::TrimOffsets;
 use crate::tokenizer::{Segment, Tokenizer, Truncation, TruncationStrategy};
 
-/// Turns text into ids and ids into text. Immutable: safe in threads, after
-/// fork, and in sets.
+/// Converts text to ids and ids to text. Immutable: can be used in threads, after a fork, and in
+/// sets.
 #[pyclass(frozen, module = "sentitok", name = "Tokenizer", weakref)]
 pub(super) struct PyTokenizer {
     pub tokenizer: Arc<Tokenizer>,
     report: Option<Py<PyTrainReport>>,
-    /// A `sentitok.Settings`: what a folder says beside tokenizer.json.
+    /// A `sentitok.Settings`: the contents of a folder in addition to tokenizer.json.
     settings: Option<Py<PyAny>>,
     pub padding: Padding,
     fingerprint: OnceLock<String>,
@@ -74,7 +74,7 @@ impl PyTokenizer {
         PyEncoding::new(py, ids, None, self.tokenizer.clone(), vec![text], call)
     }
 
-    /// What rows became.
+    /// The ids of rows.
     fn rows(
         &self,
         py: Python<'_>,
@@ -107,14 +107,14 @@ impl PyTokenizer {
 impl PyTokenizer {
     /// Encodes a text, or a pair of texts.
     ///
-    /// `add_special_tokens` puts the template's tokens around. `specials` says
-    /// which special tokens of the text are tokens: `"none"`, `"all"`, a set, or
-    /// `"raise"`. The ids are cut off after `max_tokens`. `errors="replace"`
-    /// joins two surrogates that make a character, takes a lone one as U+FFFD, and
-    /// bytes that are not UTF-8 as they are; `"strict"` raises. `seed` is that of dropout.
-    /// `truncation` says from which text of a pair they are cut: `"longest_first"`,
-    /// `"only_first"` or `"only_second"`; `truncation_side="left"` cuts at the beginning of a
-    /// text, of which the last ids stay. With `is_split_into_words` a text is a list of words.
+    /// `add_special_tokens` adds the special tokens of the template. `specials` says which special
+    /// tokens in the text are encoded as such: `"none"`, `"all"`, a set, or `"raise"`. Ids after
+    /// `max_tokens` are cut off. `errors="replace"` joins surrogate pairs, replaces a lone
+    /// surrogate by U+FFFD, and encodes bytes that are not UTF-8 as they are; `"strict"` raises.
+    /// `seed` is the seed of dropout. `truncation` says which text of a pair is cut:
+    /// `"longest_first"`, `"only_first"` or `"only_second"`; `truncation_side="left"` cuts at the
+    /// beginning of a text and keeps its last ids. With `is_split_into_words` a text is a list of
+    /// words.
     #[pyo3(signature = (text, pair = None, *, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = TruncationStrategy::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, text, pair=None, *, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
@@ -166,10 +166,10 @@ impl PyTokenizer {
         })
     }
 
-    /// Encodes many texts: a list, an iterator, an array, a series, an Arrow
-    /// column. `threads` is by default all; `offsets=True` keeps the texts, so
-    /// that the batch can say where its ids came from. A tuple of two texts is a
-    /// pair; `pairs` are the second texts, one for each. The rest is as in `encode`.
+    /// Encodes many texts: a list, an iterator, an array, a series, an Arrow column. `threads`
+    /// defaults to all; `offsets=True` keeps the texts, so that the batch can map ids to spans. A
+    /// tuple of two texts is a pair; alternatively `pairs` contains the second texts. All other
+    /// arguments are as in `encode`.
     #[pyo3(signature = (texts, pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, max_tokens = None, truncation = TruncationStrategy::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, offsets = false, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, texts, pairs=None, *, threads=None, add_special_tokens=True, specials='none', max_tokens=None, truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', offsets=False, seed=0)"
@@ -209,7 +209,7 @@ impl PyTokenizer {
                 let truncation = Truncation { strategy: truncation, stride: None, side: truncation_side };
                 return self.rows(py, given, &truncation, offsets, call);
             }
-            // What offsets leave out by the file may need source texts, found with spans.
+            // If the file trims offsets, the source texts are needed, which are found with spans.
             let is_whole = self.tokenizer.template().trim_offsets == TrimOffsets::No;
             let are_by_length =
                 offsets && is_whole && self.tokenizer.by_length_around(add_special_tokens).is_some();
@@ -223,11 +223,11 @@ impl PyTokenizer {
         })
     }
 
-    /// Cuts long texts, or pairs, into windows of `size` ids, special tokens included;
-    /// `stride` ids of each are repeated in the next. Of a pair `truncation` says which
-    /// text is cut: with `"only_second"` the first is whole in each window.
-    /// `truncation_side="left"` begins with the window of the end. The batch's
-    /// `source_rows` say which text each row is a window of. The rest is as in `encode_batch`.
+    /// Cuts long texts, or pairs, into windows of `size` ids, including special tokens; each window
+    /// repeats the last `stride` ids of the previous one. For a pair `truncation` says which text
+    /// is cut: with `"only_second"` each window contains the whole first text.
+    /// `truncation_side="left"` begins with the window at the end. `source_rows` of the batch says
+    /// which text each row is a window of. All other arguments are as in `encode_batch`.
     #[pyo3(signature = (texts, size, stride = Stride(0), pairs = None, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, truncation = TruncationStrategy::LongestFirst, truncation_side = Side::Right, is_split_into_words = false, errors = Errors::Replace, seed = Seed(0), **others))]
     #[pyo3(
         text_signature = "($self, texts, size, stride=0, pairs=None, *, threads=None, add_special_tokens=True, specials='none', truncation='longest_first', truncation_side='right', is_split_into_words=False, errors='replace', seed=0)"
@@ -268,9 +268,8 @@ impl PyTokenizer {
         })
     }
 
-    /// Encodes segments end to end: texts, in which nothing is special, and
-    /// `Special` tokens. Offsets count in the segments joined, a special
-    /// token's text included.
+    /// Encodes a sequence of segments: texts, in which nothing is special, and `Special` tokens.
+    /// Offsets refer to the joined segments, including the texts of special tokens.
     #[pyo3(signature = (segments, *, errors = Errors::Replace))]
     #[pyo3(text_signature = "($self, segments, *, errors='replace')")]
     fn encode_segments(
@@ -302,9 +301,9 @@ impl PyTokenizer {
         })
     }
 
-    /// Cuts a long text into windows of `size` ids, special tokens included;
-    /// `stride` ids of each are repeated in the next. `truncation_side="left"` begins with the
-    /// window of the end.
+    /// Cuts a long text into windows of `size` ids, including special tokens; each window repeats
+    /// the last `stride` ids of the previous one. `truncation_side="left"` begins with the window
+    /// at the end.
     #[pyo3(signature = (text, size, stride = Stride(0), *, add_special_tokens = true, specials = OwnedSpecials::None, truncation_side = Side::Right, errors = Errors::Replace))]
     #[pyo3(
         text_signature = "($self, text, size, stride=0, *, add_special_tokens=True, specials='none', truncation_side='right', errors='replace')"
@@ -341,7 +340,7 @@ impl PyTokenizer {
         })
     }
 
-    /// The number of ids `encode` would give.
+    /// The number of ids that `encode` would return.
     #[pyo3(signature = (text, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
     #[pyo3(text_signature = "($self, text, *, add_special_tokens=True, specials='none', errors='replace')")]
     fn count(
@@ -360,7 +359,7 @@ impl PyTokenizer {
         })
     }
 
-    /// The number of ids of each text, an array of int64.
+    /// The number of ids of each text, as an array of int64.
     #[pyo3(signature = (texts, *, threads = None, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
     #[pyo3(
         text_signature = "($self, texts, *, threads=None, add_special_tokens=True, specials='none', errors='replace')"
@@ -385,7 +384,7 @@ impl PyTokenizer {
         })
     }
 
-    /// Whether a text is at most `limit` ids; stops reading once it is more.
+    /// Whether a text has at most `limit` ids. Stops reading when it has more.
     #[pyo3(signature = (text, limit, *, add_special_tokens = true, specials = OwnedSpecials::None, errors = Errors::Replace))]
     #[pyo3(
         text_signature = "($self, text, limit, *, add_special_tokens=True, specials='none', errors='replace')"

@@ -1,4 +1,4 @@
-//! `train_bpe`: from text or counts to a tokenizer.
+//! `train_bpe`: trains a BPE tokenizer from text or counts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -63,8 +63,8 @@ fn alphabet(object: Option<&Bound<'_, PyAny>>, unit: Unit) -> PyResult<Alphabet>
     Ok(Alphabet::Chars(chars))
 }
 
-/// Takes `unit`: by default bytes, but characters where `▁` marks the spaces,
-/// where bytes are a fallback, and where the base has them.
+/// Takes `unit`. The default is bytes, but characters if `▁` marks the spaces, if there is a byte
+/// fallback, or if the base has them.
 fn unit(
     name: Option<&str>,
     pipeline: &Pipeline,
@@ -102,7 +102,7 @@ fn tie_break(name: &str) -> PyResult<TieBreak> {
     }
 }
 
-/// Trains and wraps up.
+/// Trains and builds the tokenizer with its report.
 fn train(
     py: Python<'_>,
     trainer: &BpeTrainer,
@@ -137,25 +137,24 @@ fn train(
 
 /// Trains a BPE tokenizer.
 ///
-/// The text: `source` is a path, or a list of paths; `texts`, or an iterator,
-/// series, array or Arrow column as `source`, is text in memory; or `counts`, a
-/// `WordCounts` or a mapping of pieces to counts. The same content by any road
-/// gives the same tokenizer.
+/// The text: `source` is a path, or a list of paths; `texts`, or an iterator, series, array or
+/// Arrow column as `source`, is text in memory; or `counts`, a `WordCounts` or a mapping of pieces
+/// to counts. Equal content gives the same tokenizer, however it is passed.
 ///
-/// By default the result is that of Hugging Face's `BpeTrainer` over
-/// `ByteLevel(add_prefix_space=False)` with its whole alphabet, id for id.
-/// `extend` keeps the ids of a base tokenizer and its pre-tokenizer. `unk_token`
-/// becomes the first special token unless it is one already.
+/// By default the ids are exactly those of Hugging Face's `BpeTrainer` with
+/// `ByteLevel(add_prefix_space=False)` and its whole alphabet. `extend` keeps the ids and the
+/// pre-tokenizer of a base tokenizer. `unk_token` becomes the first special token unless it is in
+/// `special_tokens`.
 ///
-/// No token reaches `max_token_length` symbols, which are bytes, or characters with `unit="chars"`:
-/// merges whose token would have as many or more are not made, but any two first symbols may join.
+/// Every token has fewer than `max_token_length` symbols, which are bytes, or characters with
+/// `unit="chars"`. (Two initial symbols may always be merged.)
 ///
-/// `method="sentencepiece"` trains as SentencePiece does, over characters of
-/// which `character_coverage` are kept (0.9995), with `▁` for a space, its tie
-/// rule, its rules of what a piece may hold, and special tokens `<unk>` (`unk_token`), `<s>`
-/// (`bos_token`), `</s>` (`eos_token`) before those of `special_tokens`. They take the first ids but
-/// where `special_ids` names another. Pieces have scores, no merges: saved as `.model` the tokenizer loads in
-/// SentencePiece. Options that belong to one method only are refused with the other.
+/// `method="sentencepiece"` trains as SentencePiece does: over characters, of which
+/// `character_coverage` is kept (0.9995), with `▁` for a space, its tie rule, its rules for pieces,
+/// and the special tokens `<unk>` (`unk_token`), `<s>` (`bos_token`), `</s>` (`eos_token`) before
+/// those of `special_tokens`. They get the first ids unless `special_ids` names others. Pieces have
+/// scores instead of merges: saved as `.model`, the tokenizer loads in SentencePiece. Options that
+/// belong to one method are refused with the other.
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *more, texts = None, counts = None, vocab_size = VocabSize(32_000), min_frequency = MinFrequency(0), special_tokens = None,
@@ -296,7 +295,7 @@ pub(super) fn train_bpe(
             threads: threads.map(Threads::get),
             ..BpeTrainer::default()
         };
-        // Options are looked at before the text is read.
+        // Checks options before the text is read.
         let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
         let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
         trainer.unit = self::unit(unit, &pipeline, byte_fallback, base)?;

@@ -1,4 +1,4 @@
-//! `train_bpe(method="sentencepiece")`: pieces with scores.
+//! `train_bpe(method="sentencepiece")`: trains pieces with scores.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use crate::tokenizer::Tokenizer;
 use crate::trainers::bpe::{MergeStop, PieceKind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer};
 use crate::vocab::TokenId;
 
-/// Options of this method alone, where they are given.
+/// The options that only this method has.
 pub(super) struct GivenOptions {
     pub character_coverage: Option<f64>,
     pub required_chars: Option<String>,
     pub user_defined_symbols: Option<Vec<String>>,
-    /// `<s>` where it was not given.
+    /// `<s>` if not given.
     pub bos_token: Option<String>,
-    /// `</s>` where it was not given.
+    /// `</s>` if not given.
     pub eos_token: Option<String>,
     pub special_ids: Option<Vec<(String, TokenId)>>,
     pub max_piece_length: Option<usize>,
@@ -35,12 +35,12 @@ pub(super) struct GivenOptions {
     pub allow_whitespace_only_pieces: Option<bool>,
 }
 
-/// The token before a text, and the one behind it, unless others are named.
+/// The default tokens before and after a text.
 pub(super) const BOS: &str = "<s>";
 pub(super) const EOS: &str = "</s>";
 
-/// Special tokens with their kinds: the unknown one, and those before and behind a text, come first
-/// where they are not listed; `None` leaves one out.
+/// Special tokens with their kinds. The unknown token and the tokens before and after a text come
+/// first unless they are listed; `None` leaves one out.
 pub(super) fn special_tokens(
     named: [Option<String>; 3],
     listed: Vec<String>,
@@ -63,7 +63,7 @@ pub(super) fn special_tokens(
     tokens
 }
 
-/// Refuses an option that only another method has.
+/// Refuses an option that only the other method has.
 pub(super) fn refuse_if(is_given: bool, option: &'static str, other: &str) -> Result<()> {
     if !is_given {
         return Ok(());
@@ -76,7 +76,7 @@ pub(super) fn refuse_if(is_given: bool, option: &'static str, other: &str) -> Re
 }
 
 impl GivenOptions {
-    /// Refuses all, for the other method.
+    /// Refuses all these options, for the other method.
     pub(super) fn refuse_any(&self) -> Result<()> {
         for (option, is_given) in [
             ("character_coverage", self.character_coverage.is_some()),
@@ -98,7 +98,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// The trainer that is asked for.
+    /// The trainer with these options.
     pub(super) fn trainer(
         self,
         vocab_size: usize,
@@ -137,17 +137,17 @@ impl GivenOptions {
     }
 }
 
-/// A trainer, to be given text.
+/// A trainer that still needs text.
 pub(super) struct SentencePieceTraining(SentencePieceBpeTrainer);
 
 impl SentencePieceTraining {
-    /// A space in front, each space written as `▁`, and a piece begins at each; or as the
-    /// options of spaces have it.
+    /// The default pipeline: inserts a space before a text, writes each space as `▁`, and begins a
+    /// piece at each; or as the options for spaces say.
     pub(super) fn default_pipeline(&self) -> Result<Pipeline> {
         self.0.pieces.pipeline()
     }
 
-    /// Trains and wraps up.
+    /// Trains and builds the tokenizer with its report.
     pub(super) fn train(
         &self,
         py: Python<'_>,
@@ -158,7 +158,7 @@ impl SentencePieceTraining {
     ) -> PyResult<PyTokenizer> {
         let Self(trainer) = self;
         let pipeline = given.pipeline(asked, || self.default_pipeline())?;
-        // Options are looked at before the text is read.
+        // Checks options before the text is read.
         Tokenizer::check_sentencepiece_bpe(trainer, &pipeline)?;
         let Corpus { counts, seconds } = given.count(py, reading, &pipeline, progress)?;
         let started = Instant::now();
@@ -180,7 +180,7 @@ impl SentencePieceTraining {
     }
 }
 
-/// Why training ended, and where SentencePiece would have gone on.
+/// The reason why training ended, and whether SentencePiece would have continued.
 fn stop_text(stop: MergeStop) -> String {
     match stop {
         MergeStop::NoPairs => {

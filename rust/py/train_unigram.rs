@@ -1,4 +1,4 @@
-//! `train_unigram`: from text or counts to a Unigram tokenizer.
+//! `train_unigram`: trains a Unigram tokenizer from text or counts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,8 +27,8 @@ use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
 use crate::trainers::unigram::{Method, PieceOptions, TrainedUnigram, UnigramTrainer};
 
-/// SentencePiece's manner: a space in front, each space written as `▁`, and a
-/// piece begins at each.
+/// SentencePiece's pipeline: inserts a space before a text, writes each space as `▁`, and begins a
+/// piece at each.
 fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline {
         normalizer: Some(Normalizer::from_name("sentencepiece")?),
@@ -50,14 +50,14 @@ fn method(name: &str) -> Result<Method> {
 
 /// Trains a Unigram tokenizer.
 ///
-/// The text, or counts, as for `train_bpe`. By default spaces become `▁`, one is
-/// put in front, and a piece begins at each. Options mean what SentencePiece's
-/// of the same names mean; its defaults are ours. `special_tokens` come behind `unk_token`, `bos_token`
-/// and `eos_token`, unless they list those, too; `None` leaves one out. Special tokens take the first
-/// ids but where `special_ids` names another. `method="sentencepiece"` also
-/// forgoes the good pieces that SentencePiece forgoes, and knows `treat_whitespace_as_suffix` (pieces end
-/// with spaces) and `allow_whitespace_only_pieces` (runs of spaces are pieces). Saved as `.model` it loads in
-/// SentencePiece, as tokenizer.json in Hugging Face's tokenizers.
+/// The text, or counts, are given as for `train_bpe`. By default spaces become `▁`, one is inserted
+/// before the text, and a piece begins at each. Options mean the same as SentencePiece's options of
+/// the same names; their defaults are ours. `special_tokens` come after `unk_token`, `bos_token`
+/// and `eos_token`, unless they include these; `None` leaves one out. Special tokens get the first
+/// ids unless `special_ids` names others. `method="sentencepiece"` also misses the good pieces that
+/// SentencePiece misses, and has the options `treat_whitespace_as_suffix` (pieces end with spaces)
+/// and `allow_whitespace_only_pieces` (runs of spaces are pieces). Saved as `.model` the tokenizer
+/// loads in SentencePiece, and as tokenizer.json in Hugging Face's tokenizers.
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *more, texts = None, counts = None, vocab_size = VocabSize(8_000), special_tokens = Vec::new(),
@@ -158,7 +158,7 @@ pub(super) fn train_unigram(
             Method::Full => default_pipeline(),
             Method::SentencePiece => trainer.pieces.pipeline(),
         };
-        // Options are looked at before the text is read.
+        // Checks options before the text is read.
         let asked = pipeline::asked(normalizer, pre_tokenizer, None, default_pipeline)?;
         let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
         let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;

@@ -1,4 +1,4 @@
-//! `train_wordpiece`: from text or counts to a WordPiece tokenizer.
+//! `train_wordpiece`: trains a WordPiece tokenizer from text or counts.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use crate::trainers::wordpiece::{Score, TrainedMerges, WordPieceTrainer};
 
 /// Trains a WordPiece tokenizer.
 ///
-/// The text, or counts, as for `train_bpe`. By default text is cleaned up and
-/// split as BERT's is in Hugging Face's tokenizers, lowered if `lowercase`.
-/// `score` is which pair is merged first: `"frequency"`, the default and what
-/// Hugging Face's trainer does, `"likelihood"` or `"pmi"`. `unk_token`
-/// becomes a special token unless it is one already; `[CLS]` and `[SEP]`, if
-/// they are, go around a text. No token reaches `max_token_length` characters, the prefix not
-/// counted: merges whose token would have as many or more are not made, but any two characters may join.
+/// The text, or counts, are given as for `train_bpe`. By default text is cleaned up and split as
+/// for BERT in Hugging Face's tokenizers, in lower case if `lowercase`. `score` decides which pair
+/// is merged first: `"frequency"`, the default and the rule of Hugging Face's trainer,
+/// `"likelihood"` or `"pmi"`. `unk_token` becomes a special token unless it is in `special_tokens`;
+/// if `[CLS]` and `[SEP]` are special tokens, they are added around a text. Every token has fewer
+/// than `max_token_length` characters, not counting the prefix. (Two characters may always be
+/// merged.)
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *more, texts = None, counts = None, vocab_size = VocabSize(30_522), score = "frequency", lowercase = true,
@@ -116,7 +116,7 @@ pub(super) fn train_wordpiece(
             max_input_chars_per_word: max_input_chars_per_word.get(),
             ..WordPieceOptions::default()
         };
-        // Options are looked at before the text is read.
+        // Checks options before the text is read.
         let given = Given::new(source, texts, counts, asked.as_ref(), default)?;
         let pipeline = given.pipeline(asked.as_ref(), default)?;
         let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;

@@ -18,10 +18,10 @@ use crate::memory;
 use crate::pipeline::Pipeline;
 use crate::py::gil_slices::{Turns, list};
 
-/// Pieces of text with their counts, and the pipeline that made them.
+/// Pieces of text with their counts, and the pipeline that split the text.
 ///
-/// A read-only mapping, pieces ascending by bytes. `a + b` adds counts of the
-/// same pipeline; what is trained from the sum is what is trained from the text.
+/// A read-only mapping with pieces in ascending order of bytes. `a + b` adds counts of the same
+/// pipeline; training on the sum equals training on all the text.
 #[pyclass(frozen, mapping, module = "sentitok", name = "WordCounts")]
 pub(super) struct PyWordCounts {
     pub counts: Arc<WordCounts>,
@@ -42,7 +42,7 @@ pub(super) fn from_mapping(counts: &Bound<'_, PyMapping>, pipeline: Pipeline) ->
         let (piece, count): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
         let number = if count.is_instance_of::<PyBool>() { None } else { count.extract::<u64>().ok() };
         let count = number.ok_or_else(|| {
-            // A number of more digits than Python writes has no text.
+            // Python may refuse to print very long numbers.
             let written = |object: &Bound<'_, PyAny>| {
                 object
                     .repr()
@@ -72,7 +72,7 @@ impl PyWordCounts {
     }
 }
 
-/// Totals by name.
+/// The totals by name.
 pub(super) fn totals_dict<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bound<'py, PyDict>> {
     let Totals { documents, bytes, pieces, pieces_cut, skipped, replaced, invalid_bytes, byte_order_marks } =
         *totals;
@@ -94,7 +94,7 @@ pub(super) fn totals_dict<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bou
 
 #[pymethods]
 impl PyWordCounts {
-    /// Takes counts made elsewhere: a mapping of `str` or `bytes` to `int`,
+    /// Takes counts from elsewhere: a mapping of `str` or `bytes` to `int`, whose pieces are
     /// already normalized by `normalizer` and split by `pre_tokenizer`.
     #[new]
     #[pyo3(signature = (counts, *, normalizer = None, pre_tokenizer = None))]
@@ -118,8 +118,8 @@ impl PyWordCounts {
         entry(|| Ok(py.detach(|| WordCounts::from_bytes(data))?.into()))
     }
 
-    /// Takes a table of two columns, `piece` (strings or binary) and `count`
-    /// (integers); equal pieces are added up.
+    /// Takes a table with two columns, `piece` (strings or binary) and `count` (integers); counts
+    /// of equal pieces are added.
     #[staticmethod]
     #[pyo3(signature = (table, *, normalizer = None, pre_tokenizer = None))]
     fn from_arrow(
@@ -150,12 +150,12 @@ impl PyWordCounts {
         entry(|| Ok(py.detach(|| self.counts.save(&path))?))
     }
 
-    /// The bytes of a count file; equal counts give equal bytes.
+    /// The bytes of a count file. Equal counts give equal bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         entry(|| byte_string(py, &py.detach(|| self.counts.to_bytes())?))
     }
 
-    /// A `pyarrow.Table` of `piece` (large_binary) and `count` (int64).
+    /// A `pyarrow.Table` with `piece` (large_binary) and `count` (int64).
     fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
             let pyarrow = arrow::import(py)?;
@@ -171,20 +171,19 @@ impl PyWordCounts {
         })
     }
 
-    /// The pipeline that made the pieces, as JSON.
+    /// The pipeline as JSON.
     #[getter]
     fn pipeline(&self) -> PyResult<String> {
         entry(|| Ok(self.counts.pipeline().to_json()?))
     }
 
-    /// SHA-256 of the pipeline, in hexadecimal: counts of equal ones can be added.
+    /// SHA-256 of the pipeline, in hexadecimal. Counts can be added if it is equal.
     #[getter]
     fn pipeline_hash(&self) -> PyResult<String> {
         entry(|| Ok(self.counts.pipeline().fingerprint()?))
     }
 
-    /// What was read and counted: documents, bytes, pieces, and what was cut,
-    /// skipped or replaced.
+    /// What was read and counted: documents, bytes, pieces, and what was cut, skipped or replaced.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| totals_dict(py, self.counts.totals()))
@@ -251,8 +250,8 @@ impl PyWordCounts {
     }
 }
 
-/// Adds what makes the class a `collections.abc.Mapping`: its mixin methods,
-/// which work on any class with these, and its name in the registry.
+/// Makes the class a `collections.abc.Mapping`: adds its mixin methods, which work on any class
+/// with the abstract ones, and registers it.
 pub(super) fn register_mapping(py: Python<'_>) -> PyResult<()> {
     let mapping = py.import("collections.abc")?.getattr("Mapping")?;
     let class = py.get_type::<PyWordCounts>();

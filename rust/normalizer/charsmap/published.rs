@@ -1,8 +1,8 @@
 //! SentencePiece's named rule sets, built from Unicode data.
 //!
-//! `nfkc` writes each character in normal form KC, and also each sequence that composes to another
-//! (a full-width letter and a mark), in all its spellings. `nmt` replaces unusual spaces and drops
-//! control characters; `cf` folds case. Rules that shorter rules imply are left out. The rules are
+//! `nfkc` writes each character in normal form KC, and also each sequence that composes to a single
+//! character, in all spellings of its parts (a full-width letter and a mark). `nmt` replaces unusual spaces
+//! and drops control characters; `cf` folds case. Rules that shorter rules imply are left out. The rules are
 //! exactly those of SentencePiece 0.2.3; only their layout in the trie differs.
 //!
 //! Source: google/sentencepiece 0.2.3, `src/builder.cc`; UAX #15.

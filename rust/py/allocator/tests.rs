@@ -1,4 +1,4 @@
-//! Blocks of random sizes are made, resized and freed, and compared with what was written into them.
+//! Allocates, resizes and frees blocks of random sizes, and checks that they keep their contents.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, 8).unwrap()
 }
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 fn numbers(mut state: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -18,8 +18,7 @@ fn kept_bytes(blocks: &Allocator) -> usize {
     blocks.with_kept(|kept| kept.n_bytes()).unwrap()
 }
 
-/// Makes, resizes and frees blocks, each filled with its own byte, and checks
-/// that each still holds it.
+/// Allocates, resizes and frees blocks, fills each with its own byte, and checks that it keeps it.
 fn churn(blocks: &Allocator, seed: u64, n_steps: usize) {
     let mut number = numbers(seed);
     let mut live: Vec<(*mut u8, usize, u8)> = Vec::new();
@@ -30,8 +29,8 @@ fn churn(blocks: &Allocator, seed: u64, n_steps: usize) {
         match number(3) {
             0 => {
                 let zeroed = number(2) == 0;
-                // SAFETY: sizes are not zero; each block is filled as far as it goes, and
-                // freed once with the layout that it was made with.
+                // SAFETY: sizes are not zero. Each block is filled over its whole length, and freed
+                // once with the layout of its allocation.
                 unsafe {
                     let start =
                         if zeroed { blocks.alloc_zeroed(layout(size)) } else { blocks.alloc(layout(size)) };
@@ -48,7 +47,7 @@ fn churn(blocks: &Allocator, seed: u64, n_steps: usize) {
             1 => {
                 let at = number(live.len());
                 let (start, old, filled) = live[at];
-                // SAFETY: as above; what lies beyond the old end is filled before it is read.
+                // SAFETY: as above. Bytes after the old end are filled before they are read.
                 unsafe {
                     let start = blocks.realloc(start, layout(old), size);
                     assert!(!start.is_null());
@@ -131,8 +130,8 @@ fn block_grows_into_freed_neighbour_and_shrinks() {
 #[test]
 fn oldest_range_goes_when_the_list_is_full() {
     let blocks = Allocator::new();
-    // SAFETY: sizes are not zero; each block is freed once with its layout. Every second one
-    // stays, so that no two are neighbours.
+    // SAFETY: sizes are not zero; each block is freed once with its layout. Every second block
+    // stays allocated, so that no free ranges are neighbours.
     unsafe {
         let live: Vec<_> = (0..4 * PLACES).map(|_| blocks.alloc(layout(LARGE))).collect();
         live.iter().step_by(2).for_each(|&start| blocks.dealloc(start, layout(LARGE)));

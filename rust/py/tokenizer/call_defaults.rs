@@ -1,4 +1,4 @@
-//! `Tokenizer.call_defaults`: the truncation and the padding of a file as arguments of calls.
+//! `Tokenizer.call_defaults`: the truncation and padding of a file as arguments of calls.
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -10,12 +10,12 @@ use crate::tokenizer::{PaddingLength, TruncationStrategy};
 
 #[pymethods]
 impl PyTokenizer {
-    /// The truncation and the padding that a tokenizer.json asks for, as arguments: no call applies
-    /// them by itself.
+    /// The truncation and padding in a tokenizer.json, as arguments. No call applies them
+    /// automatically.
     ///
-    /// `"encode"` goes to `encode` and `encode_batch`, `"windows"` to `windows_batch`, `"pad"` to
-    /// `pad` and `to_torch`; each is empty where the file asks for nothing. Files that are written
-    /// ask for the same. The fingerprint does not change with them.
+    /// `"encode"` is for `encode` and `encode_batch`, `"windows"` for `windows_batch`, `"pad"` for
+    /// `pad` and `to_torch`; each is empty if the file does not set it. Saved files contain the
+    /// same settings. They do not affect the fingerprint.
     #[getter]
     fn call_defaults<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| {

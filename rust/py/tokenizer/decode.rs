@@ -1,4 +1,4 @@
-//! `Tokenizer`: ids to text, and tokens looked up.
+//! `Tokenizer`: decoding, and lookup of tokens.
 
 use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
@@ -18,13 +18,13 @@ use crate::tokenizer::decoder::stream::StreamDecoder;
 use crate::tokenizer::encoding::Rows;
 use crate::vocab::TokenId;
 
-/// Ids that are decoded between two groups of texts, but for a longer text.
+/// The number of ids that are decoded before their texts are created, unless one text is longer.
 const GROUP_IDS: i64 = 1 << 14;
-/// Bytes of a text that take about as long as to make an object.
+/// The bytes of text that take about as long as creating an object.
 const BYTES_OF_TURN: usize = 1 << 6;
 
-/// The text of bytes; those that are not a character become U+FFFD. Python checks
-/// them while it reads them, so they are not checked before.
+/// The text of bytes; bytes that are not a character become U+FFFD. Python checks them while it
+/// reads them, so they are not checked first.
 pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match PyString::from_bytes(py, bytes) {
         Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => {
@@ -35,7 +35,7 @@ pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>
 }
 
 impl PyTokenizer {
-    /// The rows without ids that have no token.
+    /// The rows without the ids that have no token.
     fn known(&self, rows: Rows<'_, i64>) -> PyResult<(Vec<TokenId>, Vec<i64>)> {
         let (mut ids, mut row_offsets) = (Vec::new(), vec![0]);
         for row in rows.iter() {
@@ -47,8 +47,8 @@ impl PyTokenizer {
         Ok((ids, row_offsets))
     }
 
-    /// The texts of rows, made in groups: the bytes of a group stay in the processor's
-    /// cache, and their memory serves the next.
+    /// The texts of rows, created in groups: the bytes of a group stay in the cache of the
+    /// processor, and the next group reuses their memory.
     fn texts<'py>(
         &self,
         py: Python<'py>,
@@ -81,8 +81,8 @@ impl PyTokenizer {
 
 #[pymethods]
 impl PyTokenizer {
-    /// The text of ids; bytes that are not a character become U+FFFD. Ids without a token
-    /// raise, or with `errors="ignore"` are left out.
+    /// The text of ids; bytes that are not a character become U+FFFD. Ids without a token raise an
+    /// error, or are skipped with `errors="ignore"`.
     #[pyo3(signature = (ids, *, skip_special_tokens = false, errors = Unknown::Raise))]
     #[pyo3(text_signature = "($self, ids, *, skip_special_tokens=False, errors='raise')")]
     fn decode<'py>(
@@ -99,7 +99,7 @@ impl PyTokenizer {
         })
     }
 
-    /// The bytes of ids. Ids without a token raise, or with `errors="ignore"` are left out.
+    /// The bytes of ids. Ids without a token raise an error, or are skipped with `errors="ignore"`.
     #[pyo3(signature = (ids, *, skip_special_tokens = false, errors = Unknown::Raise))]
     #[pyo3(text_signature = "($self, ids, *, skip_special_tokens=False, errors='raise')")]
     fn decode_bytes<'py>(
@@ -116,8 +116,8 @@ impl PyTokenizer {
         })
     }
 
-    /// The texts of a batch, or of many lists of ids. Ids without a token raise, or with
-    /// `errors="ignore"` are left out.
+    /// The texts of a batch, or of many lists of ids. Ids without a token raise an error, or are
+    /// skipped with `errors="ignore"`.
     #[pyo3(signature = (batch, *, skip_special_tokens = false, errors = Unknown::Raise))]
     #[pyo3(text_signature = "($self, batch, *, skip_special_tokens=False, errors='raise')")]
     fn decode_batch<'py>(
@@ -150,7 +150,7 @@ impl PyTokenizer {
         })
     }
 
-    /// A decoder of ids as they come.
+    /// A decoder for ids that arrive one by one.
     #[pyo3(signature = (*, skip_special_tokens = false))]
     fn stream_decoder(&self, skip_special_tokens: bool) -> PyResult<PyStreamDecoder> {
         entry(|| {
@@ -159,7 +159,8 @@ impl PyTokenizer {
         })
     }
 
-    /// The id of a token: bytes, or a `str` as tokenizer.json spells it, or else plain text.
+    /// The id of a token, given as bytes or as a `str`: as tokenizer.json spells it, or else as
+    /// plain text.
     fn token_to_id(&self, token: &Bound<'_, PyAny>) -> PyResult<Option<TokenId>> {
         entry(|| match token.cast::<PyBytes>() {
             Ok(bytes) => Ok(self.tokenizer.token_to_id(bytes.as_bytes())),
@@ -198,7 +199,7 @@ impl PyTokenizer {
         })
     }
 
-    /// The pairs that merge, in order of rank; none unless the model is BPE.
+    /// The pairs of merges, in order of rank; empty unless the model is BPE.
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         entry(|| {
             let bytes = |id| byte_string(py, self.tokenizer.model().vocab().bytes(id).unwrap_or_default());

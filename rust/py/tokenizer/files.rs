@@ -1,4 +1,4 @@
-//! `Tokenizer` on disk, in pickles, and what it is.
+//! `Tokenizer`: files, pickling and information.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -26,15 +26,15 @@ use crate::tokenizer::Tokenizer;
 use crate::tokenizer::added_tokens::NewToken;
 use crate::vocab::TokenId;
 
-/// How many tokens a notebook shows of a tokenizer.
+/// How many tokens of a tokenizer a notebook shows.
 const LAST: usize = 32;
-/// How many ids it looks at for them.
+/// How many ids are examined to find them.
 const MOST_IDS: usize = 4_096;
 
 #[pymethods]
 impl PyTokenizer {
-    /// Reads a tokenizer file; its content says which format it is. A folder is read as
-    /// `from_pretrained` reads it.
+    /// Reads a tokenizer file; its content decides the format. A folder is read as by
+    /// `from_pretrained`.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
         entry(|| {
@@ -46,15 +46,15 @@ impl PyTokenizer {
         })
     }
 
-    /// Reads what `to_bytes` or `save` wrote, or any single file of another format.
+    /// Reads the result of `to_bytes` or `save`, or any single file of another format.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         entry(|| Ok(Self::new(py.detach(|| loaded::from_bytes(data))?, None)))
     }
 
-    /// Reads a `.tiktoken` file, or its content as bytes. It holds ranks alone: `pattern`
-    /// is a name of `PreTokenizer.names()` or a pattern, `special_tokens` maps text to id.
-    /// Without `special_tokens` there are none: no end-of-text token, whatever the model has.
+    /// Reads a `.tiktoken` file, or its content as bytes. The file only contains ranks: `pattern`
+    /// is a name of `PreTokenizer.names()` or a pattern, `special_tokens` maps text to id. Without
+    /// `special_tokens` there are none, so also no end-of-text token.
     #[staticmethod]
     #[pyo3(signature = (path, pattern, special_tokens = None))]
     fn from_tiktoken(
@@ -79,8 +79,8 @@ impl PyTokenizer {
         })
     }
 
-    /// Reads `vocab.json` and `merges.txt` of GPT-2. Files that show that they are of another
-    /// model (`</w>` at ends of words, no token for some byte) are refused.
+    /// Reads `vocab.json` and `merges.txt` of GPT-2. Refuses files whose tokens show that they
+    /// belong to another model (`</w>` at the end of words, no token for some byte).
     #[staticmethod]
     fn from_gpt2(py: Python<'_>, vocab: PathBuf, merges: PathBuf) -> PyResult<Self> {
         entry(|| {
@@ -89,8 +89,8 @@ impl PyTokenizer {
         })
     }
 
-    /// Reads `vocab.txt` of BERT. The file does not say whether text is lowered,
-    /// nor whose clean-up goes before it: `normalizer` is `"hf-bert"` or `"google-bert"`.
+    /// Reads `vocab.txt` of BERT. The file does not say whether text becomes lower case, nor which
+    /// clean-up precedes the model: `normalizer` is `"hf-bert"` or `"google-bert"`.
     #[staticmethod]
     #[pyo3(signature = (path, lowercase = true, *, normalizer = "hf-bert"))]
     fn from_bert_vocab(py: Python<'_>, path: PathBuf, lowercase: bool, normalizer: &str) -> PyResult<Self> {
@@ -110,7 +110,7 @@ impl PyTokenizer {
         })
     }
 
-    /// Reads a SentencePiece model: ids, offsets and text as SentencePiece gives them.
+    /// Reads a SentencePiece model: ids, offsets and text as in SentencePiece.
     #[staticmethod]
     fn from_sentencepiece(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         entry(|| Ok(reading(py, &[&path.clone()], move || Tokenizer::from_sentencepiece(&path))?.into()))
@@ -121,7 +121,7 @@ impl PyTokenizer {
         entry(|| Ok(PyBytes::new(py, &py.detach(|| self.tokenizer.to_bytes())?)))
     }
 
-    /// The tokenizer as the content of a SentencePiece file. Warns as `save` does.
+    /// The tokenizer as the content of a SentencePiece file. Warns like `save`.
     fn to_sentencepiece<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         entry(|| {
             let written = py.detach(|| sentencepiece_tokenizer::write(&self.tokenizer))?;
@@ -133,8 +133,8 @@ impl PyTokenizer {
     /// Writes the tokenizer; returns the paths of the files written.
     ///
     /// `format` is `"tokenizer.json"`, `"huggingface"` (a directory), `"tiktoken"`,
-    /// `"tekken.json"`, `"gpt2"` (a directory), `"sentencepiece"`, `"vocab.txt"` or `"sentitok"`; without it `path` decides by its
-    /// suffix. Warns of what the format has no place for.
+    /// `"tekken.json"`, `"gpt2"` (a directory), `"sentencepiece"`, `"vocab.txt"` or `"sentitok"`;
+    /// without it the suffix of `path` decides. Warns about anything that the format cannot store.
     #[pyo3(signature = (path, format = None))]
     fn save(&self, py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Vec<String>> {
         entry(|| {
@@ -145,61 +145,62 @@ impl PyTokenizer {
         })
     }
 
-    /// The number of tokens, added ones included: less than `vocab_size` where ids have gaps.
+    /// The number of tokens, including added ones: less than `vocab_size` if ids have gaps.
     #[getter]
     fn n_tokens(&self) -> PyResult<usize> {
         entry(|| Ok(self.tokenizer.n_tokens()))
     }
 
-    /// The size that an embedding needs: one more than the greatest id, as tiktoken's `n_vocab`.
+    /// The size that an embedding needs: one more than the greatest id, like `n_vocab` of tiktoken.
     #[getter]
     fn vocab_size(&self) -> PyResult<usize> {
         entry(|| Ok(self.tokenizer.vocab_size()))
     }
 
-    /// SHA-256 of `to_bytes()`, in hexadecimal: of all that decides ids and text.
+    /// SHA-256 of `to_bytes()`, in hexadecimal. It covers everything that decides ids and text.
     ///
-    /// A file that says all of it gives it back: tokenizers saved as `.sentitok`, and those of
-    /// `method="sentencepiece"` saved as `.model`, have one fingerprint before and after. Unigram of
-    /// `train_unigram(method="full")` has another one than its `.model`, of which four parts differ:
-    /// scores are summed, and kept, in 32 bits instead of 64; nothing is cut before the model in place
-    /// of words; and decoding is SentencePiece's, with its text for what is unknown.
+    /// It survives saving in a format that stores everything: tokenizers saved as `.sentitok`, and
+    /// those of `method="sentencepiece"` saved as `.model`, have the same fingerprint before and
+    /// after. A Unigram tokenizer of `train_unigram(method="full")` has a different fingerprint
+    /// than its `.model`, because four parts differ: scores are summed and stored in 32 bits
+    /// instead of 64; text is not cut into words before the model; decoding is SentencePiece's; and
+    /// so is the text for unknown tokens.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> PyResult<&str> {
         entry(|| self.hash(py))
     }
 
-    /// Whether any text comes back from its ids exactly as it was.
+    /// Whether decoding the ids of any text returns exactly that text.
     #[getter]
     fn is_lossless(&self) -> PyResult<bool> {
         entry(|| Ok(self.tokenizer.is_lossless()))
     }
 
-    /// What cuts a text into pieces.
+    /// The pre-tokenizer, which cuts a text into pieces.
     #[getter]
     fn pre_tokenizer(&self) -> PyResult<PyPreTokenizer> {
         entry(|| Ok(self.tokenizer.pipeline().pre_tokenizer.clone().into()))
     }
 
-    /// What a text becomes before it is cut; `None` if it stays as it is.
+    /// The normalizer, which rewrites a text before it is cut; `None` if there is none.
     #[getter]
     fn normalizer(&self) -> PyResult<Option<PyNormalizer>> {
         entry(|| Ok(self.tokenizer.pipeline().normalizer.clone().map(PyNormalizer::from)))
     }
 
-    /// The added tokens, ids ascending.
+    /// The added tokens, in ascending order of ids.
     #[getter]
     fn added_tokens(&self) -> PyResult<Vec<PyAddedToken>> {
         entry(|| Ok(self.tokenizer.added_tokens().iter().cloned().map(PyAddedToken::from).collect()))
     }
 
-    /// What training found, for a tokenizer just trained; else `None`.
+    /// The results of training, for a tokenizer that was just trained; else `None`.
     #[getter]
     fn report(&self, py: Python<'_>) -> Option<Py<PyTrainReport>> {
         self.report.as_ref().map(|report| report.clone_ref(py))
     }
 
-    /// What this tokenizer is: model, sizes, pipeline, fingerprint.
+    /// A description of the tokenizer: model, sizes, pipeline, fingerprint.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| {
             let Self { tokenizer, .. } = self;
@@ -241,9 +242,8 @@ impl PyTokenizer {
 
     /// A tokenizer like this one with more special tokens; the tables are shared.
     ///
-    /// A token is its text, or an `AddedToken` with rules, which may also be that of
-    /// tokenizers. One that is there already keeps its id and gets the rules; the
-    /// others get the ids after the greatest.
+    /// A token is its text, or an `AddedToken` with rules, which may also be one of tokenizers. An
+    /// existing token keeps its id and gets the rules; new tokens get the ids after the greatest.
     fn with_specials(
         &self,
         py: Python<'_>,
@@ -272,7 +272,7 @@ impl PyTokenizer {
         })
     }
 
-    /// A tokenizer like this one that passes over each merge with probability `p`.
+    /// A tokenizer like this one that skips each merge with probability `p`.
     fn with_dropout(&self, py: Python<'_>, p: Option<Dropout>) -> PyResult<Self> {
         let p = p.map(|p| p.get() as f32);
         entry(|| self.like(py, py.detach(|| self.tokenizer.with_dropout(p))?))
@@ -304,7 +304,7 @@ impl PyTokenizer {
         })
     }
 
-    /// What it is, with special tokens and the last ones in colour, for notebooks.
+    /// A description for notebooks, with special tokens and the last tokens in colour.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         entry(|| {
             let Self { tokenizer, .. } = self;
@@ -322,7 +322,7 @@ impl PyTokenizer {
             values.push(("fingerprint", self.hash(py)?.to_owned()));
             let special = tokenizer.added_tokens().iter().filter(|token| token.special);
             let special: Vec<_> = special.map(|token| of(token.id)).collect();
-            // Of a trained tokenizer the last tokens are the rarest that it has. Gaps between ids may be long.
+            // The last tokens of a trained tokenizer are its rarest. Gaps between ids may be long.
             let ids = (0..=tokenizer.max_id()).rev().take(MOST_IDS);
             let last = ids.filter(|&id| tokenizer.id_to_bytes(id).is_some()).take(LAST).map(of);
             let mut last: Vec<_> = last.collect();

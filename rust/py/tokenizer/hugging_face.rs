@@ -1,7 +1,7 @@
-//! `Tokenizer` to and from the objects of Hugging Face's libraries.
+//! `Tokenizer`: conversion to and from objects of Hugging Face's libraries.
 //!
-//! Through the text of tokenizer.json, in memory: neither side sees the other's
-//! insides, and what a file could not say is refused or warned of as for a file.
+//! Converts by way of the text of tokenizer.json, in memory. What a file cannot store is refused or
+//! warned about, as for a file.
 
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyTypeError};
 use pyo3::prelude::*;
@@ -13,9 +13,9 @@ use crate::formats::tokenizer_json;
 
 #[pymethods]
 impl PyTokenizer {
-    /// This tokenizer as a `tokenizers.Tokenizer`. Warns of what that does otherwise.
+    /// This tokenizer as a `tokenizers.Tokenizer`. Warns about what that does differently.
     ///
-    /// `transformers.PreTrainedTokenizerFast(tokenizer_object=...)` takes it.
+    /// `transformers.PreTrainedTokenizerFast(tokenizer_object=...)` accepts it.
     fn to_hf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
             let library = py.import("tokenizers").map_err(|error| {
@@ -30,12 +30,12 @@ impl PyTokenizer {
         })
     }
 
-    /// Takes a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
+    /// Converts a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
     ///
-    /// Truncation and padding that it has set are in `call_defaults`: here they are
-    /// arguments of a call. Of transformers' tokenizer `settings` has what its special tokens
-    /// are for, its chat templates and its `padding_side`. What is not run here is refused
-    /// with its name.
+    /// Truncation and padding that are set in it are in `call_defaults`, because here they are
+    /// arguments of a call. For a tokenizer of transformers, `settings` contains the roles of its
+    /// special tokens, its chat templates and its `padding_side`. Parts that are not supported are
+    /// refused by name.
     #[staticmethod]
     fn from_hf(py: Python<'_>, tokenizer: &Bound<'_, PyAny>) -> PyResult<Self> {
         entry(|| {

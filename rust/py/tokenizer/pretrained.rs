@@ -1,8 +1,7 @@
 //! `Tokenizer`: folders of models, chats, and tokenizers of transformers.
 //!
-//! Glue only: what they mean is written in `python/sentitok/pretrained` and
-//! `python/sentitok/chat/`, which the methods call. The tokenizer carries what
-//! the folder says of it (`Settings`), which nothing here looks into.
+//! These methods only call `python/sentitok/pretrained` and `python/sentitok/chat/`, where the
+//! logic is. The tokenizer stores the settings of the folder (`Settings`) as an opaque object.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -18,7 +17,7 @@ use crate::tokenizer::Tokenizer;
 pub(super) const ROOM: &str = "sentitok.pretrained";
 
 impl PyTokenizer {
-    /// A tokenizer made from this one, with its settings.
+    /// A tokenizer derived from this one, with the same settings.
     pub(super) fn like(&self, py: Python<'_>, tokenizer: Tokenizer) -> PyResult<Self> {
         let made = Self::from(tokenizer);
         match &self.settings {
@@ -27,7 +26,7 @@ impl PyTokenizer {
         }
     }
 
-    /// This tokenizer with settings.
+    /// This tokenizer with the given settings.
     pub(super) fn settled(self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let padding = Padding::by_settings(&self.tokenizer, settings)?;
         Ok(Self { settings: Some(settings.clone().unbind()), padding, ..self })
@@ -38,7 +37,7 @@ impl PyTokenizer {
 impl PyTokenizer {
     /// Reads the folder of a model: a path, or `"org/name"` in the cache of huggingface_hub.
     ///
-    /// The network is left alone unless `download=True`, which needs huggingface_hub.
+    /// The network is not used unless `download=True`, which needs huggingface_hub.
     #[staticmethod]
     #[pyo3(signature = (name, *, subfolder = "", revision = None, cache_dir = None, download = false, **others))]
     #[pyo3(text_signature = "(name, *, subfolder='', revision=None, cache_dir=None, download=False)")]
@@ -67,8 +66,8 @@ impl PyTokenizer {
         })
     }
 
-    /// Writes the folder of a model, as transformers reads it: tokenizer.json, its
-    /// settings and its chat templates. Returns the paths of the files written.
+    /// Writes a folder as transformers reads it: tokenizer.json, its settings and its chat
+    /// templates. Returns the paths of the files written.
     fn save_pretrained<'py>(
         this: &Bound<'py, Self>,
         folder: &Bound<'py, PyAny>,
@@ -81,7 +80,7 @@ impl PyTokenizer {
         entry(|| this.py().import(ROOM)?.call_method1("to_transformers", (this,)))
     }
 
-    /// What a folder says of this tokenizer beside tokenizer.json.
+    /// The settings of the folder, in addition to tokenizer.json.
     #[getter]
     fn settings<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
@@ -96,7 +95,7 @@ impl PyTokenizer {
         })
     }
 
-    /// This tokenizer with other settings; the tables are shared.
+    /// This tokenizer with different settings; the tables are shared.
     fn with_settings(&self, py: Python<'_>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         entry(|| {
             let class = py.import(ROOM)?.getattr("Settings")?;
@@ -112,7 +111,7 @@ impl PyTokenizer {
         })
     }
 
-    /// The ids of a chat, by the chat template; the text of a message never becomes
+    /// The ids of a chat, formatted by the chat template. The text of a message is never encoded as
     /// special tokens, unless `specials="all"`. Needs jinja2.
     #[pyo3(signature = (messages, *, tools = None, documents = None, chat_template = None, add_generation_prompt = false, continue_final_message = false, specials = "none", tokenize = true, **variables))]
     #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]

@@ -1,4 +1,4 @@
-//! `Tokenizer`: other ways to cut a text than the best, for Unigram.
+//! `Tokenizer`: segmentations of a text other than the best, for Unigram.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -14,8 +14,8 @@ type Scored<'py> = (Bound<'py, PyArray1<TokenId>>, f64);
 
 #[pymethods]
 impl PyTokenizer {
-    /// The `n` best ways to cut a text, best first: ids and the sum of their
-    /// scores. For Unigram; special tokens are neither found nor put around.
+    /// The `n` best segmentations of a text, best first: ids and the sum of their scores. For
+    /// Unigram. Special tokens are neither found nor added.
     fn n_best<'py>(&self, py: Python<'py>, text: &str, n: NBest) -> PyResult<Vec<Scored<'py>>> {
         entry(|| {
             let paths = py.detach(|| self.tokenizer.n_best(text, n.get()))?;
@@ -23,9 +23,8 @@ impl PyTokenizer {
         })
     }
 
-    /// A way to cut a text drawn at random, with probability proportional to the
-    /// power `alpha` of its own (subword regularization). For Unigram; the same
-    /// `seed` draws the same.
+    /// A random segmentation of a text, drawn with probability proportional to the power `alpha` of
+    /// its own (subword regularization). For Unigram. The same `seed` draws the same segmentation.
     #[pyo3(signature = (text, alpha = Alpha(0.1), seed = Seed(0)))]
     #[pyo3(text_signature = "($self, text, alpha=0.1, seed=0)")]
     fn sample<'py>(
@@ -38,7 +37,7 @@ impl PyTokenizer {
         entry(|| arrays::read_only(py, py.detach(|| self.tokenizer.sample(text, alpha.get(), seed.get()))?))
     }
 
-    /// The entropy, in nats, of what `sample` draws from.
+    /// The entropy, in nats, of the distribution that `sample` draws from.
     #[pyo3(signature = (text, alpha = Alpha(0.1)))]
     #[pyo3(text_signature = "($self, text, alpha=0.1)")]
     fn entropy(&self, py: Python<'_>, text: &str, alpha: Alpha) -> PyResult<f64> {

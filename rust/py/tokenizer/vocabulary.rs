@@ -1,4 +1,4 @@
-//! `Tokenizer`: what is wrong with the vocabulary, and a smaller one.
+//! `Tokenizer`: checking and pruning of the vocabulary.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -11,12 +11,12 @@ use super::PyTokenizer;
 
 #[pymethods]
 impl PyTokenizer {
-    /// Tokens that no text becomes, as lists of ids.
+    /// Tokens that no text is encoded as, as lists of ids.
     ///
-    /// `unreachable`: the model makes them of no piece. `split`: the normalizer
-    /// changes their text or the splitter cuts it. `partial`: they are no whole
-    /// characters, of which byte-level models need some. `gaps`: ids without a
-    /// token. Added tokens and the unknown token are left out.
+    /// `unreachable`: the model produces them from no piece. `split`: the normalizer changes their
+    /// text, or the splitter cuts it. `partial`: they are not whole characters; byte-level models
+    /// need some of these. `gaps`: ids without a token. Added tokens and the unknown token are left
+    /// out.
     fn doctor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| {
             let found = py.detach(|| self.tokenizer.doctor())?;
@@ -29,10 +29,10 @@ impl PyTokenizer {
         })
     }
 
-    /// A tokenizer of the tokens `keep` and of those it cannot do without, and
-    /// the new id of each old one: an int64 array, -1 for tokens taken out.
+    /// A tokenizer with only the tokens `keep` and those it needs, and the new id of each old one:
+    /// an int64 array, -1 for removed tokens.
     ///
-    /// A text whose ids hold none of these keeps its tokens.
+    /// A text whose ids contain no removed token keeps its tokens.
     fn prune<'py>(
         &self,
         py: Python<'py>,
