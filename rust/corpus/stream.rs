@@ -3,7 +3,6 @@
 //! A block ends after its last line feed. Without one (or in a whole-file document), it ends where
 //! the pre-tokenizer provably splits the same. Without either, the block doubles until there is
 //! one, so that the search for a cut takes linear time.
-//! until there is, so that looking for a cut stays linear.
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -5,7 +5,6 @@
 //! line end or, as Excel does, a comma. If each single line has as many fields as the header, a
 //! quoted field of several lines would swallow rows; in that case quotes count as enclosing only if
 //! all fields are quoted.
-//! lines would swallow rows; there all fields have to be quoted.
 
 use std::collections::HashSet;
 

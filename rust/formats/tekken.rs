@@ -153,8 +153,8 @@ impl<'de> Visitor<'de> for EntriesSeed<'_> {
 
 /// Reads a file.
 ///
+/// # Errors
 /// [`Error::Format`], which names the wrong field.
-/// [`Error::Format`] with the field at fault.
 pub(super) fn read(text: &str) -> Result<Parts> {
     let place = Place::default();
     place.set("$");

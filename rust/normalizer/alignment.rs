@@ -183,18 +183,18 @@ impl Aligned {
                 n_by_end = self.count_edits(n_by_start.max(n_by_end), |earlier| earlier.at < end);
                 composed_end = boundary(&self.edits, n_by_end, end, true);
             }
-            while let Some(overlapped) = earlier.filter(|earlier| earlier.at < end) {
-                if overlapped.end() <= edit.from {
-                    append(&mut edits, moved(overlapped, shift), &mut growth);
+            while let Some(earlier_edit) = earlier.filter(|earlier| earlier.at < end) {
+                if earlier_edit.end() <= edit.from {
+                    append(&mut edits, moved(earlier_edit, shift), &mut growth);
                 } else {
-                    composed.from = composed.from.min(overlapped.from);
-                    composed_end = composed_end.max(overlapped.source_end());
-                    if overlapped.at < edit.from {
-                        let left = Edit { len: edit.from - overlapped.at, ..overlapped };
+                    composed.from = composed.from.min(earlier_edit.from);
+                    composed_end = composed_end.max(earlier_edit.source_end());
+                    if earlier_edit.at < edit.from {
+                        let left = Edit { len: edit.from - earlier_edit.at, ..earlier_edit };
                         append(&mut edits, moved(left, shift), &mut growth);
                     }
-                    if overlapped.end() > end {
-                        earlier = Some(Edit { at: end, len: overlapped.end() - end, ..overlapped });
+                    if earlier_edit.end() > end {
+                        earlier = Some(Edit { at: end, len: earlier_edit.end() - end, ..earlier_edit });
                         break;
                     }
                 }

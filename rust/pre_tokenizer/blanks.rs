@@ -101,7 +101,6 @@ pub(super) struct Places {
 /// newline; and at its last character, unless that is a newline. A run that reaches the end of the
 /// window is left undecided. Before a character of `closing`, as at the end of a text, the run is
 /// not cut before its last character.
-/// `closing`, as at the end of a text, all of it stays together.
 #[inline(always)]
 pub(super) fn places(
     shape: Shape,

@@ -166,7 +166,6 @@ impl Rules {
     }
 
     /// The script required after a character; `None` if the character does not meet `demand`.
-    /// was demanded of it.
     fn next(&self, demand: Demand, class: Class) -> Option<Demand> {
         let script = match class {
             Class::Space => return Some(demand),

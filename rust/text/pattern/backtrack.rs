@@ -4,7 +4,6 @@
 //! and every backtracking step is counted over the whole text, and a text that exceeds its budget
 //! is an error; the same text always gives the same result. The stack is explicit: calls only nest
 //! as deep as groups in the pattern.
-//! always gives the same. Calls nest only as deep as groups do in the pattern.
 
 use std::ops::Range;
 

@@ -11,7 +11,6 @@
 //! gives the start of the match, without a reverse search and its states. If too many bytes are
 //! read without a match, one unanchored search finds the next match. A pattern that only matches at
 //! the ends of a text is only searched for there.
-//! that matches at the edges of a text alone is looked for there alone.
 
 mod edges;
 mod failures;

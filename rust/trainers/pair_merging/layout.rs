@@ -13,8 +13,6 @@
 //! So both neighbours of a symbol are found in constant time. Only the first slot of a symbol is an
 //! id without flags, so reading a recorded position shows whether it is still valid. Pieces are in
 //! order of weight, greatest first.
-//! a symbol's first slot and nothing else: a remembered position is checked by
-//! looking at it. Pieces lie by weight, greatest first.
 
 use rustc_hash::FxHashMap;
 
