@@ -41,7 +41,6 @@ mod rows;
 mod sentencepiece_model;
 mod source;
 mod spans;
-mod specials;
 mod stream;
 mod text;
 mod texts;

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use super::call::OwnedSpecials;
 use super::error::entry;
 use super::numbers::{MaxLineBytes, ShardOf, ShardTokens, Threads};
 use super::source::{Documents, FileFormat, SourceOptions};
-use super::specials::OwnedSpecials;
 use super::tokenizer::PyTokenizer;
 use crate::corpus::{InvalidUtf8, Shard};
 use crate::dataset::{self, DatasetOptions, Layout, Manifest, SourceFile};

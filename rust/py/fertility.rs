@@ -6,11 +6,10 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use super::arrays;
-use super::call::Call;
+use super::call::{Call, OwnedSpecials};
 use super::error::entry;
 use super::numbers::Threads;
 use super::progress::off;
-use super::specials::OwnedSpecials;
 use super::text::Errors;
 use super::texts::Texts;
 use super::tokenizer::PyTokenizer;
