@@ -1,6 +1,7 @@
 """Tokens added to a tokenizer, with rules; ids without a token; what objects show of themselves."""
 
 import pickle
+import time
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,14 @@ def test_tokens_have_rules(tokenizer: Tokenizer) -> None:
     assert ours.with_specials(["<z>"]).added_tokens[-1].special
     # Twice in a list is once.
     assert len(tokenizer.with_specials(["<x>", "<x>"])) == len(tokenizer) + 1
+
+
+def test_many_tokens_are_added_in_linear_time(tokenizer: Tokenizer) -> None:
+    # Each was looked for in the list of all: half a minute.
+    tokens = [AddedToken(f"word{n}", special=False) for n in range(200_000)]
+    start = time.process_time()
+    assert len(tokenizer.with_specials(tokens).added_tokens) == len(tokenizer.added_tokens) + len(tokens)
+    assert time.process_time() - start < 10
 
 
 def test_a_token_without_an_id(tokenizer: Tokenizer) -> None:

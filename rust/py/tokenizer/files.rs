@@ -253,16 +253,15 @@ impl PyTokenizer {
             let new = tokens.iter().map(|(token, _)| token.clone());
             let tokenizer = py.detach(|| self.tokenizer.with_specials(new))?;
             for (token, id) in &tokens {
-                let given = tokenizer.added_tokens().iter().find(|added| added.content == token.content());
-                if let (Some(given), Some(id)) = (given, id)
-                    && given.id != *id
+                if let (Some(given), Some(id)) = (tokenizer.spelled_to_id(token.content()), id)
+                    && given != *id
                 {
                     return Err(Error::Option {
                         option: "id",
                         value: id.to_string(),
                         reason: format!(
-                            "{:?} would get id {} here; leave the id out, as in AddedToken({:?})",
-                            given.content, given.id, given.content
+                            "{content:?} would get id {given} here; leave the id out, as in AddedToken({content:?})",
+                            content = token.content()
                         ),
                     }
                     .into());
