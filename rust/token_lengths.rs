@@ -157,7 +157,9 @@ impl TokenLengths {
     /// Whether a text begins with that of the unknown token.
     #[inline]
     fn begins_unknown(&self, text: &[u8]) -> bool {
-        !self.unknown_text.is_empty() && text.starts_with(&self.unknown_text)
+        // A look at the first byte is mostly enough, where a comparison is a call.
+        text.first().is_some_and(|first| self.unknown_text.first() == Some(first))
+            && text.starts_with(&self.unknown_text)
     }
 
     /// The bytes that the first of `ids`, an unknown token or one of a byte, covers

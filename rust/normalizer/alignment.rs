@@ -8,6 +8,9 @@ use std::ops::Range;
 use super::growth::Growth;
 use super::rewrite::Rewrite;
 use crate::error::Result;
+use crate::text::SPACE_MARK_STR;
+use crate::text::simd::bits;
+use crate::token_lengths::Span;
 
 /// A stretch of the new text that replaces a stretch of the old one (its source).
 /// Offsets have 32 bits, because a step may make one edit of each byte.
@@ -86,6 +89,28 @@ impl Rewrite for Aligned {
         self.read += unchanged.len();
     }
 
+    fn copy_marking_spaces(&mut self, words: &[u8], marked: &str) {
+        let (at, from) = (narrow(self.text.len()), narrow(self.read));
+        // Each mark is two bytes longer than its space.
+        let n_spaces = (marked.len() - words.len()) / 2;
+        if self.edits.capacity() - self.edits.len() >= n_spaces
+            || self.growth.make_room_for_edits(&mut self.edits, n_spaces)
+        {
+            let first = self.edits.len();
+            self.edits.resize(first + n_spaces, NO_EDIT);
+            let (mut edits, mut further) = (self.edits[first..].iter_mut(), 0);
+            for_each_space(words, |space| {
+                if let Some(edit) = edits.next() {
+                    let (at, from) = (at.wrapping_add(space + further), from.wrapping_add(space));
+                    *edit = Edit { at, len: SPACE_MARK_STR.len() as u32, from, from_len: 1 };
+                }
+                further += 2;
+            });
+        }
+        self.growth.push(&mut self.text, marked);
+        self.read += words.len();
+    }
+
     fn reserve(&mut self, len: usize) {
         self.growth.reserve(&mut self.text, len);
     }
@@ -139,9 +164,9 @@ impl Aligned {
         self.alignment().to_original(range)
     }
 
-    /// The alignment, for looking up many ranges, mostly in order.
+    /// The alignment, for looking up many ranges.
     pub fn alignment(&self) -> Alignment<'_> {
-        Alignment { edits: &self.edits, n_before: 0 }
+        Alignment { edits: &self.edits }
     }
 
     /// Composes two rewrites: `self` made this text from the old one, and `next` made another from this
@@ -177,11 +202,12 @@ impl Aligned {
         for edit in &next.edits {
             let end = edit.source_end();
             n_by_start = self.count_edits(n_by_start.max(n_by_end), |earlier| earlier.at <= edit.from);
-            let mut composed = Edit { from: boundary(&self.edits, n_by_start, edit.from, false), ..*edit };
+            let mut composed =
+                Edit { from: boundary(last_of(&self.edits, n_by_start), edit.from, false), ..*edit };
             let mut composed_end = composed.from;
             if edit.from_len > 0 {
                 n_by_end = self.count_edits(n_by_start.max(n_by_end), |earlier| earlier.at < end);
-                composed_end = boundary(&self.edits, n_by_end, end, true);
+                composed_end = boundary(last_of(&self.edits, n_by_end), end, true);
             }
             while let Some(earlier_edit) = earlier.filter(|earlier| earlier.at < end) {
                 if earlier_edit.end() <= edit.from {
@@ -216,65 +242,104 @@ impl Aligned {
     }
 }
 
-/// The offset in the old text of `at`, the start or the end of a range of the new one. `n` edits start
+/// Stands in for the edit before the first: offsets stay the same.
+const NO_EDIT: Edit = Edit { at: 0, len: 0, from: 0, from_len: 0 };
+
+/// The last of the first `n` edits.
+fn last_of(edits: &[Edit], n: usize) -> Edit {
+    n.checked_sub(1).and_then(|last| edits.get(last)).copied().unwrap_or(NO_EDIT)
+}
+
+/// The offset in the old text of `at`, the start or the end of a range of the new one. `edit` is the last that starts
 /// before `at`, or for a start, before or at it.
-#[inline]
-fn boundary(edits: &[Edit], n: usize, at: u32, is_end: bool) -> u32 {
-    let Some(edit) = n.checked_sub(1).and_then(|last| edits.get(last)) else { return at };
-    let edit_end = edit.end();
-    if at >= edit_end && !(is_end && at == edit_end) {
-        edit.source_end().saturating_add(at - edit_end)
-    } else if is_end {
-        edit.source_end()
-    } else {
-        edit.from
+#[inline(always)]
+fn boundary(edit: Edit, at: u32, is_end: bool) -> u32 {
+    if at < edit.end() && !is_end {
+        return edit.from;
+    }
+    edit.source_end().saturating_add(at.saturating_sub(edit.end()))
+}
+
+/// Calls `f` with the offset of each space. Finds those of 64 bytes together: a loop
+/// that ends at each of them is mispredicted at each.
+#[inline(always)]
+fn for_each_space(text: &[u8], mut f: impl FnMut(u32)) {
+    let (windows, rest) = text.as_chunks::<64>();
+    let masks = windows.iter().map(spaces_of_window);
+    let rest = rest.iter().rev().fold(0, |mask, byte| mask << 1 | u64::from(*byte == b' '));
+    for (n, mask) in masks.chain([rest]).enumerate() {
+        bits(mask).for_each(|bit| f((64 * n + bit) as u32));
     }
 }
 
-/// Maps ranges of a rewritten text to the old one. Remembers where the last lookup was.
+/// One bit for each byte, set where it is a space.
+#[inline(always)]
+fn spaces_of_window(window: &[u8; 64]) -> u64 {
+    const EACH: u64 = u64::MAX / 255;
+    const LOW: u64 = EACH * 0x7F;
+    /// Brings the lowest bit of each byte together in the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (words, _) = window.as_chunks::<8>();
+    words.iter().rev().fold(0, |mask, word| {
+        let others = u64::from_le_bytes(*word) ^ (EACH * u64::from(b' '));
+        // The highest bit of each byte that is zero in `others`.
+        let spaces = !(((others & LOW) + LOW) | others | LOW);
+        mask << 8 | (spaces >> 7).wrapping_mul(GATHER) >> 56
+    })
+}
+
+/// Maps ranges of a rewritten text to the old one.
 #[derive(Clone, Copy)]
 pub struct Alignment<'a> {
     edits: &'a [Edit],
-    /// How many edits are before the offset last looked up. The next search begins there.
-    n_before: usize,
 }
 
-/// A lookup tries this many edits in order before it searches the rest by bisection.
-const MAX_LINEAR: usize = 8;
-
 impl Alignment<'_> {
-    /// The same as [`Aligned::to_original`]; fast for ranges in order.
-    #[inline]
-    pub fn to_original(&mut self, range: Range<usize>) -> Range<usize> {
-        if self.edits.is_empty() {
-            return range;
-        }
-        let (start, end) = (narrow(range.start), narrow(range.end));
-        self.seek(|edit| edit.at <= start);
-        let from = boundary(self.edits, self.n_before, start, false) as usize;
-        if range.is_empty() {
-            return from..from;
-        }
-        // An edit that starts at `start` starts before `end`.
-        self.seek(|edit| edit.at < end);
-        from..(boundary(self.edits, self.n_before, end, true) as usize).max(from)
+    /// The same as [`Aligned::to_original`].
+    pub fn to_original(self, range: Range<usize>) -> Range<usize> {
+        let mut span = [range.start as u64, range.end as u64];
+        self.to_originals(std::slice::from_mut(&mut span));
+        span[0] as usize..span[1] as usize
     }
 
-    /// Sets `n_before` to the number of edits for which `is_before` holds. They are a prefix of the list.
-    #[inline]
-    fn seek(&mut self, is_before: impl Fn(&Edit) -> bool) {
-        if self.n_before.checked_sub(1).is_some_and(|last| !is_before(&self.edits[last])) {
-            self.n_before = self.edits[..self.n_before].partition_point(is_before);
-            return;
-        }
-        for _ in 0..MAX_LINEAR {
-            if self.edits.get(self.n_before).is_none_or(|edit| !is_before(edit)) {
-                return;
+    /// Replaces each range of the new text by [`Aligned::to_original`] of it; fast for ranges in order.
+    pub(crate) fn to_originals(self, spans: &mut [Span]) {
+        let edits = self.edits;
+        let Some(&[first, _]) = spans.first().filter(|_| !edits.is_empty()) else { return };
+        // The number of edits up to an offset, the last of them, and where the next one starts.
+        let seek = |start: u32| {
+            let n = edits.partition_point(|edit| edit.at <= start);
+            (n, last_of(edits, n), start_of(edits, n))
+        };
+        let (mut n, mut last, mut next) = seek(narrow(first as usize));
+        for span in spans {
+            let (start, end) = (narrow(span[0] as usize), narrow(span[1] as usize));
+            if start < last.at {
+                (n, last, next) = seek(start);
             }
-            self.n_before += 1;
+            while next <= start && n < edits.len() {
+                (last, next) = (edits[n], start_of(edits, n + 1));
+                n += 1;
+            }
+            let from = boundary(last, start, false);
+            let mut to = from;
+            if start < end {
+                // An edit that starts at `start` starts before `end`.
+                while next < end && n < edits.len() {
+                    (last, next) = (edits[n], start_of(edits, n + 1));
+                    n += 1;
+                }
+                to = boundary(last, end, true).max(from);
+            }
+            *span = [u64::from(from), u64::from(to)];
         }
-        self.n_before += self.edits[self.n_before..].partition_point(is_before);
     }
+}
+
+/// Where the `n`th edit starts in the new text.
+#[inline(always)]
+fn start_of(edits: &[Edit], n: usize) -> u32 {
+    edits.get(n).map_or(u32::MAX, |edit| edit.at)
 }
 
 #[cfg(test)]
@@ -356,6 +421,15 @@ mod tests {
                     prop_assert_eq!(&found, &first.to_original(between));
                 }
                 last = found;
+            }
+            // All at once, in order and not.
+            let spans: Vec<Span> =
+                both.text.char_indices().map(|(at, c)| [at as u64, (at + c.len_utf8()) as u64]).collect();
+            for mut spans in [spans.clone(), spans.into_iter().rev().collect()] {
+                let one_by_one: Vec<_> = spans.iter().map(|span| both.to_original(span[0] as usize..span[1] as usize)).collect();
+                both.alignment().to_originals(&mut spans);
+                let at_once: Vec<_> = spans.iter().map(|span| span[0] as usize..span[1] as usize).collect();
+                prop_assert_eq!(at_once, one_by_one);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::text::simd::{Level, Room};
 pub(super) fn replace<R: Rewrite>(text: &str, pattern: &str, content: &str, out: &mut R) -> bool {
     match pattern.as_bytes() {
         [] => false,
-        b" " if content == SPACE_MARK_STR && !R::KEEPS_ALIGNMENT => spell_spaces(text, out),
+        b" " if content == SPACE_MARK_STR => spell_spaces(text, out),
         [byte] => at_each(memchr::memchr_iter(*byte, text.as_bytes()), text, pattern, content, out),
         bytes => at_each(memchr::memmem::find_iter(text.as_bytes(), bytes), text, pattern, content, out),
     }
@@ -49,7 +49,7 @@ pub(crate) fn spell_words<R: Rewrite>(text: &[u8], room: &mut Room, out: &mut R)
     let (read, written) = Level::best().spell_spaces(text, room);
     match crate::text::from_utf8(&room[..written]) {
         Ok(words) if read > 0 => {
-            out.replace(read, words);
+            out.copy_marking_spaces(&text[..read], words);
             // Each mark is two bytes longer than its space.
             (read, written > read)
         }
@@ -101,6 +101,10 @@ mod tests {
                 let by_std = text.replace(&pattern, &content);
                 prop_assert_eq!(&plain.checked().unwrap(), &by_std);
                 prop_assert_eq!(&aligned.text, &by_std);
+                let mut one_by_one = Aligned::default();
+                let places = text.match_indices(&pattern).map(|(at, _)| at);
+                at_each(places, &text, &pattern, &content, &mut one_by_one);
+                prop_assert_eq!(aligned, one_by_one);
             }
         }
     }

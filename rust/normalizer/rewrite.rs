@@ -43,6 +43,9 @@ pub trait Rewrite {
     /// Copies `unchanged` with ASCII letters in lower case.
     fn copy_lowering_ascii(&mut self, unchanged: &str);
 
+    /// Copies ASCII words; `marked` is their text with a `▁` instead of each space.
+    fn copy_marking_spaces(&mut self, words: &[u8], marked: &str);
+
     /// Replaces the next `old_len` bytes by `content` between two spaces.
     fn replace_padded(&mut self, old_len: usize, content: &str);
 
@@ -84,6 +87,10 @@ impl Rewrite for Plain {
 
     fn replace(&mut self, _: usize, content: &str) {
         self.growth.push(&mut self.text, content);
+    }
+
+    fn copy_marking_spaces(&mut self, _: &[u8], marked: &str) {
+        self.growth.push(&mut self.text, marked);
     }
 
     fn replace_padded(&mut self, _: usize, content: &str) {

@@ -50,6 +50,6 @@ impl Rewritten {
 
     /// The offset in the original of the byte at `at`; `at` itself without an alignment.
     pub(crate) fn origin(&self, at: usize) -> usize {
-        self.alignment().map_or(at, |mut alignment| alignment.to_original(at..at + 1).start)
+        self.alignment().map_or(at, |alignment| alignment.to_original(at..at + 1).start)
     }
 }

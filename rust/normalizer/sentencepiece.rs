@@ -201,13 +201,13 @@ impl SentencePiece {
         let mut at = 0;
         let mut spelled = None;
         while at < text.len() {
-            if !R::KEEPS_ALIGNMENT && self.words_are_plain && is_plain(at) {
+            if self.words_are_plain && is_plain(at) {
                 let room = spelled.get_or_insert([0; size_of::<Room>()]);
                 let (read, written) = Level::best().spell_spaces(&text.as_bytes()[at..], room);
                 if let Ok(words) = crate::text::from_utf8(&room[..written])
                     && read > 0
                 {
-                    pass.text_in_place(read, words);
+                    pass.copy_marking_spaces(&text.as_bytes()[at..at + read], words);
                     at += read;
                     continue;
                 }
@@ -247,14 +247,15 @@ impl SentencePiece {
                 _ => return ascii_end,
             }
             end = ascii_end;
-            let Some(c) = text[end..].chars().next() else { return end };
-            if self.options.charsmap.may_begin(c)
-                || c == SPACE_MARK
-                || self.begins_symbol[usize::from(bytes[end])]
-            {
-                return end;
+            for c in text[end..].chars().take_while(|c| !c.is_ascii()) {
+                if self.options.charsmap.may_begin(c)
+                    || c == SPACE_MARK
+                    || self.begins_symbol[usize::from(bytes[end])]
+                {
+                    return end;
+                }
+                end += c.len_utf8();
             }
-            end += c.len_utf8();
         }
     }
 

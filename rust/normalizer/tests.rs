@@ -1,6 +1,9 @@
 //! Steps, sequences, and the bound on the length of their results.
 
+use proptest::prelude::*;
+
 use super::*;
+use crate::text::SPACE_MARK;
 
 #[test]
 fn llama_steps_keep_alignment() {
@@ -99,4 +102,23 @@ fn number_of_patterns_is_bounded() {
     }
     let bad = r#"{"type":"Sequence","normalizers":[{"type":"Nfc"},{"type":"X"}]}"#;
     assert!(serde_json::from_str::<Normalizer>(bad).unwrap_err().to_string().contains('X'));
+}
+
+proptest! {
+    /// Each character came from itself, and a mark from spaces or from nothing.
+    #[test]
+    fn marked_words_keep_their_way_back(
+        words in prop::collection::vec("[a-z.]{1,9}| {1,3}|[!-~]{40,90}|[é中]", 0..90),
+        name in prop::sample::select(vec!["sentencepiece", "sentencepiece-nmt-nfkc"]),
+    ) {
+        let text = words.join(" ");
+        let normalizer = Normalizer::from_name(name).unwrap();
+        let aligned = normalizer.normalize(&text).unwrap();
+        let plain = normalizer.normalize_text(&text).unwrap();
+        prop_assert_eq!(aligned.as_ref().map(|new| &new.text), plain.as_ref());
+        for (at, c) in aligned.iter().flat_map(|new| new.text.char_indices()) {
+            let source = aligned.as_ref().map_or("", |new| &text[new.to_original(at..at + c.len_utf8())]);
+            prop_assert!(source.chars().eq([c]) || c == SPACE_MARK && source.trim().is_empty(), "{:?}", source);
+        }
+    }
 }

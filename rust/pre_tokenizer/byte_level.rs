@@ -104,7 +104,7 @@ mod tests {
         let step = PreTokenizer::ByteLevel { add_prefix_space: true, use_regex: true };
         let aligned = step.rewrite_aligned("é a", true).unwrap().unwrap();
         assert_eq!(aligned.text, "ĠÃ©Ġa");
-        let mut back = aligned.alignment();
+        let back = aligned.alignment();
         // The inserted space has an empty source; each half of é comes from all of é.
         assert_eq!(back.to_original(2..4), 0..2);
         assert_eq!(back.to_original(4..6), 0..2);

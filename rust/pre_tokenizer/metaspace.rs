@@ -73,7 +73,7 @@ pub(super) fn rewrite<R: Rewrite + Default>(
     if prepends {
         out.insert(replacement);
     }
-    if mark == SPACE_MARK && !R::KEEPS_ALIGNMENT {
+    if mark == SPACE_MARK {
         spell_spaces(section, &mut out);
         return Some(out);
     }
@@ -107,7 +107,7 @@ pub(super) fn rewrite_words<R: Rewrite + Default>(section: &str) -> R {
         }
         in_word = true;
         // ASCII words with single spaces between them are copied many at a time.
-        if first.is_ascii_graphic() && !R::KEEPS_ALIGNMENT {
+        if first.is_ascii_graphic() {
             let (read, _) = spell_words(&section.as_bytes()[at..], &mut room, &mut out);
             if read > 0 {
                 at += read;
@@ -164,6 +164,14 @@ mod tests {
     use crate::PreTokenizer;
     use crate::normalizer::{Aligned, Plain};
 
+    /// Each character came from itself, a mark from a space or from nothing.
+    fn leads_back(aligned: &Aligned, text: &str) -> bool {
+        aligned.text.char_indices().all(|(at, c)| {
+            let source = &text[aligned.to_original(at..at + c.len_utf8())];
+            source.chars().eq([c]) || c == SPACE_MARK && ["", " "].contains(&source)
+        })
+    }
+
     proptest! {
         /// The code paths with and without alignment both match the description of words.
         #[test]
@@ -177,7 +185,9 @@ mod tests {
                 words.map(|word| if word.starts_with('▁') { word.to_owned() } else { format!("▁{word}") }).collect();
             let plain = rewrite_words::<Plain>(&text);
             prop_assert_eq!(&plain.checked().unwrap(), &expected);
-            prop_assert_eq!(&rewrite_words::<Aligned>(&text).text, &expected);
+            let aligned = rewrite_words::<Aligned>(&text);
+            prop_assert_eq!(&aligned.text, &expected);
+            prop_assert!(leads_back(&aligned, &text));
         }
 
         #[test]
@@ -194,6 +204,7 @@ mod tests {
                 prop_assert_eq!(plain.map_or_else(|| text.clone(), |new| new.checked().unwrap()), expected.clone());
                 let aligned = rewrite::<Aligned>(&text, at_start, prepend, '▁');
                 prop_assert_eq!(aligned.as_ref().map_or(&*text, |new| &new.text), &expected);
+                prop_assert!(aligned.is_none_or(|new| leads_back(&new, &text)));
             }
         }
     }

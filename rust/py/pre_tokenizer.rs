@@ -73,10 +73,10 @@ impl PyPreTokenizer {
                 let (base, text) = (stretch.start, &text[stretch]);
                 let rewritten = step.rewrite_aligned(text, at_start)?;
                 let split = rewritten.as_ref().map_or(text, |aligned| aligned.text.as_str());
-                let mut alignment = rewritten.as_ref().map(Aligned::alignment);
+                let alignment = rewritten.as_ref().map(Aligned::alignment);
                 step.for_each_piece(split, |piece| {
                     let range =
-                        alignment.as_mut().map_or(piece.clone(), |alignment| alignment.to_original(piece));
+                        alignment.as_ref().map_or(piece.clone(), |alignment| alignment.to_original(piece));
                     memory::push(&mut spans, [(base + range.start) as u64, (base + range.end) as u64])
                 })
             },

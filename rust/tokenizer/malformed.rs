@@ -61,8 +61,8 @@ impl<S: Sink> Walk<'_, '_, S> {
                     Run::Text(text) => self.sections(text, base)?,
                     Run::Invalid(run) => {
                         check_len(run.len())?;
-                        let mut origin = Origin { start: 0, normalized: None, rewritten: None, base };
-                        self.pieces(run, &[Piece { start: 0, end: run.len() as u32 }], &mut origin)?;
+                        let origin = Origin { start: 0, normalized: None, rewritten: None, base };
+                        self.pieces(run, &[Piece { start: 0, end: run.len() as u32 }], &origin)?;
                     }
                 }
                 if let Some(key) = key {

@@ -131,7 +131,7 @@ impl Spans<'_> {
             let text = if changes { aligned.text()? } else { raw_word };
             let normalized = changes.then(|| aligned.alignment());
             let base = base + piece.start as usize;
-            let origin = &mut Origin { start: 0, normalized, rewritten: None, base };
+            let origin = &Origin { start: 0, normalized, rewritten: None, base };
             let (source_texts, text_bytes) = (source_texts.as_mut(), text.as_bytes());
             let mut traces = Traces::new(spans, source_texts, policy, origin, text_bytes);
             PreTokenizer::Bert.for_each_piece(text, |word| {

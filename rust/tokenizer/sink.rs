@@ -67,7 +67,7 @@ pub(super) trait Sink {
         _policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
-        _origin: &mut Origin<'_>,
+        _origin: &Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         self.append(worker, |worker, ids| {
@@ -239,7 +239,7 @@ impl Sink for Words {
         _policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
-        _origin: &mut Origin<'_>,
+        _origin: &Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         for piece in pieces {

@@ -73,7 +73,7 @@ impl Sink for Spans<'_> {
         policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
-        origin: &mut Origin<'_>,
+        origin: &Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         let token_lengths = policy.token_lengths();
@@ -90,8 +90,12 @@ impl Sink for Spans<'_> {
         self.spans.make_room(to_come.len())?;
         let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
         let mut traces = Traces::new(spans, source_texts, policy, origin, text);
-        for &piece in pieces {
+        let mut pieces = pieces;
+        loop {
+            pieces = &pieces[traces.push_told(pieces, to_come, token_lengths)..];
+            let Some((&piece, rest)) = pieces.split_first() else { break };
             traces.push_piece(piece, to_come, token_lengths, &mut self.of_piece, worker)?;
+            pieces = rest;
         }
         let done = traces.finish();
         let n = all.len() - to_come.len();
@@ -174,7 +178,7 @@ impl Spans<'_> {
         policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
-        origin: &mut Origin<'_>,
+        origin: &Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         let (spans, source_texts) = (&mut self.spans, self.source_texts.as_mut());
@@ -220,7 +224,7 @@ impl Sink for Reference {
         policy: &SpecialPolicy<'_>,
         text: &[u8],
         pieces: &[Piece],
-        origin: &mut Origin<'_>,
+        origin: &Origin<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<()> {
         self.0.pieces_by_model(policy, text, pieces, origin, worker)
@@ -249,10 +253,12 @@ impl Sink for Reference {
 
 /// Finds the spans and source texts of ids.
 pub(super) struct Traces<'a, 'b> {
+    /// Those from the `first` on are in `text` until [`Traces::finish`] leads them back to the original text.
     spans: &'a mut Vec<Span>,
+    first: usize,
     source_texts: Option<&'a mut SourceTexts>,
     unk_id: Option<TokenId>,
-    origin: &'a mut Origin<'b>,
+    origin: &'a Origin<'b>,
     text: &'a [u8],
     /// That there was no memory for a source text.
     missing: Option<Error>,
@@ -264,19 +270,21 @@ impl<'a, 'b> Traces<'a, 'b> {
         spans: &'a mut Vec<Span>,
         source_texts: Option<&'a mut SourceTexts>,
         policy: &SpecialPolicy<'_>,
-        origin: &'a mut Origin<'b>,
+        origin: &'a Origin<'b>,
         text: &'a [u8],
     ) -> Self {
-        Self { spans, source_texts, unk_id: policy.model().unk_id(), origin, text, missing: None }
+        let (first, unk_id) = (spans.len(), policy.model().unk_id());
+        Self { spans, first, source_texts, unk_id, origin, text, missing: None }
     }
 
-    /// Reports whether there was memory for all source texts.
+    /// Leads the spans back, and reports whether there was memory for all source texts.
     pub(super) fn finish(self) -> Result<()> {
+        self.origin.lead_back(&mut self.spans[self.first..]);
         self.missing.map_or(Ok(()), Err)
     }
 
     /// Takes the next id, which came from `text[start..end]`.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, id: TokenId, start: usize, end: usize) {
         if self.unk_id == Some(id)
             && let Some(source_texts) = &mut self.source_texts
@@ -284,7 +292,7 @@ impl<'a, 'b> Traces<'a, 'b> {
             self.missing =
                 source_texts.push(self.spans.len(), &self.text[start..end]).err().or(self.missing.take());
         }
-        self.spans.push(self.origin.span(start, end));
+        self.spans.push([start as u64, end as u64]);
     }
 
     /// Forgets all ids from the `n`th on.
@@ -293,6 +301,24 @@ impl<'a, 'b> Traces<'a, 'b> {
         if let Some(source_texts) = &mut self.source_texts {
             source_texts.truncate(n);
         }
+    }
+
+    /// Takes the ids of pieces, with which `to_come` begins, up to the first that is not told by the lengths of
+    /// tokens alone; returns how many pieces these are.
+    fn push_told(
+        &mut self,
+        pieces: &[Piece],
+        to_come: &mut &[TokenId],
+        token_lengths: Option<&TokenLengths>,
+    ) -> usize {
+        // Of an unknown token the source text is taken; a single piece may be a whole text.
+        let is_told = |lengths: &&TokenLengths| self.unk_id.is_none_or(|id| !lengths.covers_text(id));
+        let Some(token_lengths) = token_lengths.filter(is_told).filter(|_| pieces.len() > 1) else {
+            return 0;
+        };
+        let (n, n_ids) = token_lengths.walk_texts(pieces, to_come, 0, self.spans);
+        *to_come = &to_come[n_ids..];
+        n
     }
 
     /// Takes the ids of a piece, with which `to_come` begins; that then begins behind them.

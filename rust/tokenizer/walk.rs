@@ -60,17 +60,22 @@ pub(super) struct Origin<'a> {
 
 impl Origin<'_> {
     /// The span in the original text of a range of the rewritten one.
-    #[inline]
-    pub(super) fn span(&mut self, start: usize, end: usize) -> Span {
-        let mut range = start..end;
-        if let Some(rewritten) = &mut self.rewritten {
-            range = rewritten.to_original(range);
+    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+        let mut span = [start as u64, end as u64];
+        self.lead_back(std::slice::from_mut(&mut span));
+        span
+    }
+
+    /// Replaces ranges of the rewritten text, mostly in order, by their spans in the original one.
+    pub(super) fn lead_back(&self, spans: &mut [Span]) {
+        for (alignment, start) in [(self.rewritten, self.start), (self.normalized, self.base)] {
+            if let Some(alignment) = alignment {
+                alignment.to_originals(spans);
+            }
+            if start > 0 {
+                spans.iter_mut().flatten().for_each(|at| *at += start as u64);
+            }
         }
-        range = range.start + self.start..range.end + self.start;
-        if let Some(normalized) = &mut self.normalized {
-            range = normalized.to_original(range);
-        }
-        [(range.start + self.base) as u64, (range.end + self.base) as u64]
     }
 }
 
@@ -191,7 +196,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     /// Walks over a section that the normalizer has rewritten.
     pub(super) fn normalized(&mut self, section: &str, normalized: &Rewritten, base: usize) -> Visit {
         let text = normalized.text(section);
-        let mut origin = Origin { start: 0, normalized: normalized.alignment(), rewritten: None, base };
+        let origin = Origin { start: 0, normalized: normalized.alignment(), rewritten: None, base };
         let policy = self.policy;
         if !policy.cuts_normalized() {
             return self.stretches(text, origin);
@@ -215,7 +220,7 @@ impl<S: Sink> Walk<'_, '_, S> {
     fn stretches(&mut self, text: &str, origin: Origin<'_>) -> Visit {
         let (pre_tokenizer, budget) = (&self.tokenizer.pipeline.pre_tokenizer, self.budget);
         // The library tokenizers asks where a section's first character comes from.
-        let begins = |place| origin.base == 0 && { origin }.span(place, place + 1)[0] == 0;
+        let begins = |place| origin.base == 0 && origin.span(place, place + 1)[0] == 0;
         pre_tokenizer.for_each_stretch(text, begins, budget, |step, stretch, at_start| {
             let origin = Origin { start: origin.start + stretch.start, ..origin };
             self.stretch(step, &text[stretch], at_start, origin)
@@ -232,16 +237,16 @@ impl<S: Sink> Walk<'_, '_, S> {
         )?;
         let text = rewritten.text(text);
         check_len(text.len())?;
-        let mut origin = Origin { rewritten: rewritten.alignment(), ..origin };
+        let origin = Origin { rewritten: rewritten.alignment(), ..origin };
         let budget = self.budget;
         step.for_each_chunk(text, budget, |pieces| {
-            self.pieces(text.as_bytes(), pieces, &mut origin)?;
+            self.pieces(text.as_bytes(), pieces, &origin)?;
             self.check()
         })
     }
 
     /// Puts the tokens of pieces into the sink.
-    pub(super) fn pieces(&mut self, text: &[u8], pieces: &[Piece], origin: &mut Origin<'_>) -> Visit {
+    pub(super) fn pieces(&mut self, text: &[u8], pieces: &[Piece], origin: &Origin<'_>) -> Visit {
         self.reserve(pieces)?;
         let model = self.policy.model();
         if model.refuses_unknown() {

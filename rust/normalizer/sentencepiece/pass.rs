@@ -51,6 +51,13 @@ impl<'a, R: Rewrite> Pass<'a, R> {
         self.after_space = false;
     }
 
+    /// Copies words; `marked` is their text with a `▁` instead of each space.
+    pub(super) fn copy_marking_spaces(&mut self, words: &[u8], marked: &str) {
+        self.release();
+        self.out.copy_marking_spaces(words, marked);
+        self.after_space = false;
+    }
+
     /// Replaces `old_len` bytes by text without spaces and marks.
     pub(super) fn text_in_place(&mut self, old_len: usize, text: &str) {
         self.release();

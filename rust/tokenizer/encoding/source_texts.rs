@@ -19,13 +19,18 @@ impl SourceTexts {
     /// [`Error::Memory`](crate::Error::Memory) where there is not enough.
     pub fn push(&mut self, place: usize, text: &[u8]) -> Result<()> {
         let n = self.text.len();
-        let done = text.utf8_chunks().try_for_each(|chunk| {
-            let unreadable = if chunk.invalid().is_empty() { "" } else { "\u{FFFD}" };
-            self.text.make_room(chunk.valid().len() + unreadable.len())?;
-            self.text.push_str(chunk.valid());
-            self.text.push_str(unreadable);
+        let mut append = |text: &str| {
+            self.text.make_room(text.len())?;
+            self.text.push_str(text);
             Ok(())
-        });
+        };
+        let done = match crate::text::from_utf8(text) {
+            Ok(text) => append(text),
+            Err(_) => text.utf8_chunks().try_for_each(|chunk| {
+                append(chunk.valid())?;
+                append(if chunk.invalid().is_empty() { "" } else { "\u{FFFD}" })
+            }),
+        };
         let done = done.and_then(|()| memory::push(&mut self.places, (place, self.text.len())));
         // Without its place a text would be taken for that of the next one.
         done.inspect_err(|_| self.text.truncate(n))
