@@ -24,7 +24,7 @@ use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, BuildError, MatchKind};
 
 use self::backward::{Backward, Position};
-use self::prefixes::Prefixes;
+use self::prefixes::{Prefixes, Seen};
 use crate::text::trie::Trie;
 
 /// The fastest automaton is built at once for strings with at most this many bytes in total.
@@ -95,10 +95,10 @@ pub(crate) enum Beginnings {
 impl Beginnings {
     /// The first such position from `at` on.
     #[inline]
-    fn next(&self, text: &[u8], at: usize) -> Option<usize> {
+    fn next(&self, text: &[u8], at: usize, seen: &mut Seen) -> Option<usize> {
         let rest = text.get(at..)?;
         let found = match self {
-            Self::Prefixes(prefixes) => return prefixes.next(text, at),
+            Self::Prefixes(prefixes) => return prefixes.next(text, at, seen),
             Self::Bytes(bytes) => match bytes[..] {
                 [one] => memchr::memchr(one, rest),
                 [one, two] => memchr::memchr2(one, two, rest),
@@ -170,7 +170,7 @@ impl Strings {
     /// The matches in a text, from left to right and without overlaps: the index of the string and
     /// the range.
     pub(crate) fn find_iter(&self, text: &[u8]) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let (mut whole, mut at, mut position) = (None, 0, Position::default());
+        let (mut whole, mut at, mut position, mut seen) = (None, 0, Position::default(), Seen::default());
         if let Self::Whole(automaton) = self {
             whole = Some(automaton.find_iter(text));
         }
@@ -181,8 +181,8 @@ impl Strings {
                     return Some((found.pattern().as_usize(), found.range()));
                 }
                 Self::Backward(backward) => return backward.next_match(text, &mut position),
-                Self::LookedUp { trie, beginnings } => look_up(trie, beginnings, text, at)?,
-                Self::Walked { automaton, prefixes } => walk(automaton, prefixes, text, at)?,
+                Self::LookedUp { trie, beginnings } => look_up(trie, beginnings, text, at, &mut seen)?,
+                Self::Walked { automaton, prefixes } => walk(automaton, prefixes, text, at, &mut seen)?,
             };
             at = found.1.end;
             Some(found)
@@ -196,9 +196,10 @@ fn look_up(
     beginnings: &Beginnings,
     text: &[u8],
     mut at: usize,
+    seen: &mut Seen,
 ) -> Option<(usize, Range<usize>)> {
     loop {
-        at = beginnings.next(text, at)?;
+        at = beginnings.next(text, at, seen)?;
         if let Some((len, string)) = trie.longest(&text[at..]) {
             return Some((string as usize, at..at + len));
         }
@@ -207,14 +208,20 @@ fn look_up(
 }
 
 /// The leftmost longest string from `at` on, by running the automaton.
-fn walk(automaton: &NFA, prefixes: &Prefixes, text: &[u8], mut at: usize) -> Option<(usize, Range<usize>)> {
+fn walk(
+    automaton: &NFA,
+    prefixes: &Prefixes,
+    text: &[u8],
+    mut at: usize,
+    seen: &mut Seen,
+) -> Option<(usize, Range<usize>)> {
     let start = automaton.start_state(Anchored::No).ok()?;
     let mut state = start;
     let mut found = None;
     while at < text.len() {
         if state == start {
             // Once it has a match, the automaton dies instead of starting again.
-            let Some(next) = prefixes.next(text, at) else { break };
+            let Some(next) = prefixes.next(text, at, seen) else { break };
             at = next;
         }
         state = automaton.next_state(Anchored::No, state, text[at]);

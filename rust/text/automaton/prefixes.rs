@@ -3,8 +3,14 @@
 //! Stores a few bits for the hash of each string's first bytes. At most positions of a text some
 //! bit of the hash is not set, so no string begins there. If no string is short, only every few
 //! bytes of a text are checked first: whether they occur anywhere in the beginning of a string (as
-//! in Wu & Manber 1994). No occurrence is ever missed. For adversarial strings nearly all positions
-//! pass, which costs a few checks per position.
+//! in Wu & Manber 1994). If the bytes of all strings are in a range without the space, such as `a` to
+//! `z`, only positions are checked where a run of such bytes begins that is as long as the shortest
+//! string ([`Runs`]): few positions of a text begin eight letters. No occurrence is ever missed. For
+//! adversarial strings nearly all positions pass, which costs a few checks per position.
+
+use std::ops::{Range, RangeInclusive};
+
+use crate::text::simd::{Kernel, Level};
 
 /// Bits per string, of which up to three are set. One position in 200 passes by chance.
 const BITS: usize = 16;
@@ -23,8 +29,16 @@ const PART_LEN: usize = 6;
 /// string.
 const MOST_STRIDE: usize = 8;
 
+/// How many positions are checked for runs together.
+const BLOCK: usize = 512;
+/// With a shorter run nearly every word would pass.
+const LEAST_RUN: usize = 6;
+/// Longer runs would rule out few words more.
+const MOST_RUN: usize = 16;
+
 /// The beginnings of some strings.
 pub(crate) struct Prefixes {
+    runs: Option<Runs>,
     beginnings: PrefixFilter,
     len: usize,
     /// The parts of the first bytes of strings, at each of `stride` offsets.
@@ -91,16 +105,36 @@ impl Prefixes {
                 (0..stride).for_each(|at| parts.insert(word(string.as_ref(), at)));
             }
         }
-        Some(Self { beginnings, len, parts, stride })
+        Some(Self { runs: Runs::of(strings, shortest), beginnings, len, parts, stride })
     }
 
     /// The first position from `at` on where a string may begin.
     #[inline]
-    pub(super) fn next(&self, text: &[u8], mut at: usize) -> Option<usize> {
+    pub(super) fn next(&self, text: &[u8], mut at: usize, seen: &mut Seen) -> Option<usize> {
+        let Some(runs) = &self.runs else { return self.next_within(text, at..text.len()) };
+        loop {
+            let positions = runs.next(text, at, seen);
+            if positions.is_empty() {
+                return None;
+            }
+            at = positions.end;
+            let found = self.next_within(text, positions);
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    /// The first of some positions where a string may begin.
+    #[inline]
+    fn next_within(&self, text: &[u8], positions: Range<usize>) -> Option<usize> {
+        let Range { start: mut at, end } = positions;
         if self.stride > 1 {
             // A string that begins here or later contains the bytes at one of these positions.
             let mut last = at + self.stride - 1;
-            while let Some(bytes) = text.get(last..).and_then(|rest| rest.first_chunk()) {
+            while last < end
+                && let Some(bytes) = text.get(last..).and_then(|rest| rest.first_chunk())
+            {
                 if self.parts.holds(u64::from_le_bytes(*bytes)) {
                     let found = (at..=last).find(|&at| self.begins(text, at));
                     if found.is_some() {
@@ -111,17 +145,104 @@ impl Prefixes {
                 last += self.stride;
             }
         }
-        while let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk()) {
+        while at < end
+            && let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk())
+        {
             if self.beginnings.holds(u64::from_le_bytes(*bytes)) {
                 return Some(at);
             }
             at += 1;
         }
-        (at..(text.len() + 1).saturating_sub(self.len)).find(|&at| self.begins(text, at))
+        (at..end.min((text.len() + 1).saturating_sub(self.len))).find(|&at| self.begins(text, at))
     }
 
     fn begins(&self, text: &[u8], at: usize) -> bool {
         self.beginnings.holds(word(text, at))
+    }
+}
+
+/// Finds runs of the bytes that the strings consist of.
+struct Runs {
+    /// From the least byte of all strings to the greatest.
+    bytes: RangeInclusive<u8>,
+    len: usize,
+}
+
+impl Runs {
+    /// For strings with at least `shortest` bytes; `None` if these are too few, or if the range includes the
+    /// space, so that a text is one run.
+    fn of<S: AsRef<[u8]>>(strings: &[S], shortest: usize) -> Option<Self> {
+        let bytes = || strings.iter().flat_map(AsRef::as_ref).copied();
+        let bytes = bytes().min()?..=bytes().max()?;
+        let len = shortest.min(MOST_RUN);
+        (len >= LEAST_RUN && !bytes.contains(&b' ')).then_some(Self { bytes, len })
+    }
+
+    /// The next consecutive positions from `at` on where a run begins; none at the end of the text.
+    fn next(&self, text: &[u8], mut at: usize, seen: &mut Seen) -> Range<usize> {
+        loop {
+            if let Some(begins) = at.checked_sub(seen.start).and_then(|at| seen.begins.get(at..)) {
+                if let Some(first) = memchr::memchr(1, begins) {
+                    let end = memchr::memchr(0, &begins[first..]).map_or(begins.len(), |len| first + len);
+                    return at + first..at + end;
+                }
+                at += begins.len();
+            }
+            let rest = text.get(at..).filter(|rest| !rest.is_empty());
+            let Some(rest) = rest else { return text.len()..text.len() };
+            let mut last = [0; BLOCK + MOST_RUN];
+            let block = rest.first_chunk().unwrap_or_else(|| {
+                last[..rest.len()].copy_from_slice(rest);
+                &last
+            });
+            Level::best().run(RunsOfBlock { runs: self, block, begins: &mut seen.begins });
+            seen.start = at;
+        }
+    }
+}
+
+/// The positions of the latest block where a run begins.
+pub(super) struct Seen {
+    start: usize,
+    begins: [u8; BLOCK],
+}
+
+impl Default for Seen {
+    /// No block yet.
+    fn default() -> Self {
+        Self { start: usize::MAX, begins: [0; BLOCK] }
+    }
+}
+
+/// Finds the positions of a block where a run begins.
+struct RunsOfBlock<'a> {
+    runs: &'a Runs,
+    block: &'a [u8; BLOCK + MOST_RUN],
+    begins: &'a mut [u8; BLOCK],
+}
+
+impl Kernel for RunsOfBlock<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let Runs { bytes, len } = self.runs;
+        let (first, width) = (*bytes.start(), bytes.end() - bytes.start());
+        // `inside` says whether the `n` bytes from each position on are in the range. The loops have a fixed
+        // length, so that the compiler turns them into vector code.
+        let mut n = 1;
+        let mut inside = [0; BLOCK + 2 * MOST_RUN];
+        for (inside, byte) in inside.iter_mut().zip(self.block) {
+            *inside = u8::from(byte.wrapping_sub(first) <= width);
+        }
+        while n < *len {
+            let more = n.min(len - n);
+            let Some(others) = inside[more..].first_chunk::<{ BLOCK + MOST_RUN }>() else { return };
+            let others = *others;
+            for (inside, other) in inside.iter_mut().zip(&others) {
+                *inside &= other;
+            }
+            n += more;
+        }
+        self.begins.copy_from_slice(&inside[..BLOCK]);
     }
 }
 
