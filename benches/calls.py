@@ -25,8 +25,9 @@ from measure import ROUNDS, Row, markdown, median, megabytes
 # Of each call in a process.
 TURNS = 7
 TEXT_BYTES = 4_000_000
-# Characters of each text of a matrix.
+# Characters of each text of a matrix, and of those that are encoded one by one.
 ALIKE = 1000
+N_PAGES = 300
 THREADS_BYTES = 16_000_000
 TOKENIZERS = ("gpt2", "cl100k", "o200k", "bert", "t5 .model", "mistral .model")
 SHORT = (50, 1000)
@@ -63,6 +64,7 @@ def beside_ids(job: Row, texts: list[str]) -> Row:
     whole = "".join(texts)
     # A matrix is as wide as its longest row: these texts are alike.
     alike = [whole[start : start + ALIKE] for start in range(0, len(whole), ALIKE)]
+    pages = alike[:N_PAGES]
 
     def encode(given: list[str] = texts, offsets: bool = False) -> Any:
         return tokenizer.encode_batch(given, threads=1, add_special_tokens=False, offsets=offsets)
@@ -76,6 +78,10 @@ def beside_ids(job: Row, texts: list[str]) -> Row:
             "pad": lambda: encode(alike).pad(pad_id=0),
             "count": lambda: tokenizer.count_batch(texts, threads=1, add_special_tokens=False),
             "eval": lambda: evaluate(tokenizer, texts, threads=1),
+            "ids single": lambda: [tokenizer.encode(page).ids for page in pages],
+            "bytes single": lambda: [tokenizer.encode(page).offsets("bytes") for page in pages],
+            "one long": lambda: tokenizer.encode(whole).ids,
+            "batch of one": lambda: tokenizer.encode_batch([whole]).ids,
         }
     )
 
@@ -118,6 +124,9 @@ def added(job: Row, texts: list[str]) -> Row:
         "`<extra_1>` and so on": [f"<extra_{n}>" for n in range(N_ADDED)],
         "random words of 12 letters": [
             "".join(rng.choices(string.ascii_lowercase, k=12)) for _ in range(N_ADDED)
+        ],
+        "random words of 8 letters": [
+            "".join(rng.choices(string.ascii_lowercase, k=8)) for _ in range(N_ADDED)
         ],
     }
     plain = loaded(job)
@@ -198,6 +207,7 @@ def section(folder: Path) -> str:
             passes = rows(with_text(name, text), "beside_ids")
             ids = median(passes, "ids")
             base = {"bytes": "ids", "chars": "ids", "pad": "ids alike", "count": "ids", "eval": "ids"}
+            base |= {"bytes single": "ids single", "one long": "batch of one"}
             cells = [f"{median(passes, key) / median(passes, below):.2f}" for key, below in base.items()]
             over_ids.append([name, text.name, f"{text.n_bytes / 1e6 / ids:.0f}", *cells])
         passes = rows(with_text(name, english), "threads")
@@ -211,10 +221,14 @@ def section(folder: Path) -> str:
             f"Repeated passes, medians of {TURNS} in each of {ROUNDS} processes.",
             f"### Beside ids, one thread, {megabytes(TEXT_BYTES)} or what there is\n\n"
             f"Ids in MB/s, then the time of a call by that of ids alone; `pad` with texts of {ALIKE:,} "
-            "characters, `eval` with all its measures."
+            "characters, `eval` with all its measures; *single*: offsets of each of these; *one long*: "
+            "`encode` of the whole text by `encode_batch` of it alone."
             "\n\n"
             + markdown(
-                ["tokenizer", "text", "ids", "offsets, bytes", "offsets, chars", "pad", "count", "eval"],
+                [
+                    *("tokenizer", "text", "ids", "offsets, bytes", "offsets, chars", "pad", "count", "eval"),
+                    *("offsets, single", "one long"),
+                ],
                 over_ids,
             ),
             f"### Two threads, {english.name}, {megabytes(english.n_bytes)}\n\n"
