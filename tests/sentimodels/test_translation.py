@@ -190,7 +190,7 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     with monkeypatch.context() as patch:
         patch.setattr("sentimodels.recipes.translation.translation_scores", broken_off)
         with pytest.raises(KeyboardInterrupt):
-            train(small_translation(folder), folder / "unscored")
+            train(small_translation(folder, train={"epochs": 2}), folder / "unscored")
     about = resume(folder / "unscored", callbacks=Callbacks(should_stop=lambda: True))  # no step is left
     assert "bleu" in about["valid"]
     assert verify(folder / "unscored") == []
