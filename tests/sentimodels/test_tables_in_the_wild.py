@@ -295,6 +295,48 @@ def test_cells_that_are_not_one_text_are_refused(
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
+LISTS = [
+    '["neg", "x0"]',
+    "['pos', 'x']",
+    '{"choices": ["pos", "x"]}',
+    " [1, 0] ",
+    "[]",
+    "{'a', 'b'}",
+    "[None]",
+]
+NOT_LISTS = ["[joy]", "[", "{joy}", "[1", "(1)", "['a", '"[1]"', "[" * 5_000 + "]" * 5_000]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.txt"])
+def test_labels_that_are_lists_written_as_text_are_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+
+    def save(label: str) -> None:
+        frame = pd.DataFrame({"text": ["a film", "a book"], "label": ["joy", label]})
+        if name == "a.jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        elif name == "a.parquet":
+            frame.to_parquet(path)
+        elif name == "a.txt":
+            path.write_text("".join(f"__label__{row.label} {row.text}\n" for row in frame.itertuples()))
+        else:
+            frame.to_csv(path, index=False, sep="\t" if name == "a.tsv" else ",")
+
+    place = {"a.parquet": "row 2", "a.jsonl": "line 2", "a.txt": "line 2"}.get(name, "line 3")
+    for label in LISTS:
+        if name == "a.txt":
+            label = re.sub(" ", "", label)
+        save(label)
+        for sample in (False, True):
+            with pytest.raises(DataError) as caught:
+                read_table(path, limit=2, sample=sample)
+            assert all(word in str(caught.value) for word in (name, place, "one class")), str(caught.value)
+        assert read_table(path, limit=1).labels == ["joy"]
+    for label in NOT_LISTS:
+        save(label)
+        assert read_table(path).labels == ["joy", label]
+
+
 def test_half_a_character_is_read_as_a_mark_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(

@@ -3,8 +3,11 @@
 Readers add rows; limits, labels, halves of characters and notes are handled here, for every format alike.
 """
 
+import ast
+import json
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -181,6 +184,17 @@ class Rows:
         n = len(texts)
         begin = self.place
         self.place += n
+
+        def place(row: int) -> str:
+            return f"row {begin + row + 1}" if line_of is None else f"line {line_of(row)}"
+
+        def named(cells: list[str], rows: Sequence[int]) -> list[str]:
+            try:
+                return self._named(cells)
+            except CellError as error:
+                column = f", column {self.columns['label']!r}" if "label" in self.columns else ""
+                raise DataError(f"{self.path}: {place(rows[error.place])}{column}: {error}") from None
+
         chosen: Sequence[int] = range(n) if kept is None else list(compress(range(n), kept))
         if self.without:
             chosen = [row for row in chosen if begin + row not in self.without]
@@ -203,14 +217,13 @@ class Rows:
         if labels is not None and blank and self.blank == "error":
             empty = [row for row in chosen if labels[row] in blank]
             self.n_unlabelled += len(empty)
-            self.unlabelled += [
-                f"row {begin + row + 1}" if line_of is None else f"line {line_of(row)}"
-                for row in empty[: max(0, _PLACES - len(self.unlabelled))]
-            ]
+            self.unlabelled += map(place, empty[: max(0, _PLACES - len(self.unlabelled))])
             chosen = [row for row in chosen if labels[row] not in blank]
         slots: list[int] | None = None
         if self.sample is not None:
-            strata = [""] * len(chosen) if labels is None else self._named([labels[row] for row in chosen])
+            strata = [""] * len(chosen)
+            if labels is not None:
+                strata = named([labels[row] for row in chosen], chosen)
             drawn = [self.sample.slot(label) for label in strata]
             chosen = [row for row, slot in zip(chosen, drawn, strict=True) if slot is not None]
             slots = [slot for slot in drawn if slot is not None]
@@ -225,8 +238,8 @@ class Rows:
         ):
             if values is not None:
                 picked = values if whole else [values[row] for row in chosen]
-                named = column is self.labels and self.classes
-                _put(column, self._named(picked) if named else self._whole(picked), slots)
+                names_classes = column is self.labels and self.classes
+                _put(column, named(picked, chosen) if names_classes else self._whole(picked), slots)
         for name, values in (others or {}).items():
             picked = values if whole else [values[row] for row in chosen]
             _put(self.others.setdefault(name, []), self._whole(picked), slots)
@@ -236,8 +249,18 @@ class Rows:
         return more
 
     def _named(self, written: list[str]) -> list[str]:
-        """Returns the labels of cells; equal labels are one string."""
-        for cell in sorted(set(written) - self._labels.keys()):
+        """Returns the labels of cells; equal labels are one string.
+
+        Raises:
+            CellError: if a cell of classes holds a list, with its place.
+        """
+        new = [cell for cell in dict.fromkeys(written) if cell not in self._labels]
+        for cell in new if self.classes else ():
+            if (value := _as_list(cell)) is not None:
+                error = _not_one_value(value)
+                error.place = written.index(cell)
+                raise error
+        for cell in sorted(new):
             (whole,) = self._whole([cell])
             self._labels[cell] = as_label(whole)
         return [self._labels[cell] for cell in written]
@@ -388,13 +411,35 @@ def as_text(value: Any) -> str:
                 f"its bytes are not UTF-8 (byte {error.start})", "write the column as UTF-8 text"
             ) from None
     if isinstance(value, (list, tuple, set, frozenset, dict, np.ndarray)):
-        kind = "an object" if isinstance(value, dict) else "a list"
-        raise CellError(
-            f"{kind}, not one value ({str(value)[:60]})",
-            "a text has one class here: write one value a row, or name another column",
-        )
+        raise _not_one_value(value)
     # pandas writes a missing value as NA or NaT, which equal nothing, themselves included.
     return "" if type(value).__name__ in ("NAType", "NaTType") else str(value)
+
+
+def _not_one_value(value: Any) -> CellError:
+    kind = "an object" if isinstance(value, dict) else "a list"
+    return CellError(
+        f"{kind}, not one value ({str(value)[:60]})",
+        "a text has one class here: write one value a row, or name another column",
+    )
+
+
+def _as_list(cell: str) -> Any:
+    """Returns the list or object that a cell holds as text of JSON or Python; `None` if it holds neither.
+
+    CSV has no lists, so tools write them so: `["joy", "anger"]`, `['joy']`, `{"choices": ["joy"]}`.
+    """
+    cell = cell.strip()
+    if cell[:1] + cell[-1:] not in ("[]", "{}"):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Python warns of unknown escapes.
+                return read(cell)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return None
 
 
 def as_texts(values: Iterable[Any]) -> list[str]:
