@@ -18,17 +18,15 @@ def environment(**more: str) -> dict[str, str]:
     return {**clean, "PYTHONPATH": str(PACKAGES), "PYTHONIOENCODING": "utf-8", **more}
 
 
-def start(
-    line: str, *, program: str = "sentitok", fresh: bool = False, **options: Any
-) -> subprocess.Popen[bytes]:
+def start(line: str, *, program: str = "sentitok", **options: Any) -> subprocess.Popen[bytes]:
     """Starts a command line; its streams are pipes unless the options say otherwise.
 
-    `senti` is forked where PyTorch has been imported, unless the process is to be fresh.
+    `senti` is forked where PyTorch has been imported; what is imported when is tested elsewhere.
     """
     module = {"sentitok": "sentitok.cli", "senti": "sentimodels.cli"}[program]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     given = {"env": environment(), **pipes, **options}
-    if program == "senti" and os.name == "posix" and not fresh:
+    if program == "senti" and os.name == "posix":
         from torch_processes import Forked
 
         return Forked([program, *line.split()], **given)

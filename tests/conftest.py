@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -76,14 +76,15 @@ settings.register_profile("thorough", parent=settings.get_profile("sentitok"), m
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thorough" if THOROUGH else "sentitok"))
 
 
-# What collecting leaves stays to the end: each collection of garbage would walk along millions of objects.
-gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """From now on garbage is collected, of what the tests make."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays to the end: garbage is looked for in what the tests make alone."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_report_header() -> list[str]:

@@ -6,16 +6,18 @@ Every code point stands alone and between others; the reference is the wheel.
 import itertools
 import json
 import random
+from itertools import chain
 
 import pytest
 from tokenizers import Regex, pre_tokenizers
 
 from sentitok import FormatError, PreTokenizer, Tokenizer
 
-ALL = [point for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
-#: Of ideographs, of Hangul and of what is above them, but for tags, a sample: they are much alike.
+#: Ideographs, Hangul and what is above them, but for tags, are much alike: of these every 61st.
 ALIKE = [range(0x3500, 0x9F00), range(0xAD00, 0xD700), range(0x20100, 0xE0000), range(0xE0200, 0x110000)]
-EVERY = "".join(chr(point) for point in ALL if point % 61 == 0 or not any(point in some for some in ALIKE))
+OTHERS = [range(0x3500), range(0x9F00, 0xAD00), range(0xD700, 0xD800), range(0xE000, 0x20100)]
+OTHERS.append(range(0xE0000, 0xE0200))
+EVERY = "".join(map(chr, sorted([*chain(*OTHERS), *chain(*(some[::61] for some in ALIKE))])))
 
 POSIX = [
     "alnum",
@@ -128,7 +130,7 @@ def test_a_class_holds_the_same_of_every_code_point(pattern: str) -> None:
 
 @pytest.mark.slow
 def test_classes_hold_the_same_of_all_points() -> None:
-    text = "".join(map(chr, ALL))
+    text = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
     for pattern in CLASSES:
         assert PreTokenizer(pattern=f"(?:{pattern})+").pieces(text) == theirs(f"(?:{pattern})+", text), (
             pattern
