@@ -92,6 +92,8 @@ class Columns:
         id: that of ids.
         where: keep rows whose column has a value.
         like: columns by role that an earlier file had; each that this file has too is taken.
+        n_like: how many columns the earlier file had, if they had no names: the columns of `like` are then
+            positions, which are taken only where they fit.
         keep: other columns to keep; `all` keeps every column.
         guess: look for columns that are not named. Otherwise the text must be.
     """
@@ -104,12 +106,27 @@ class Columns:
     like: Mapping[str, str] = field(default_factory=dict)
     keep: tuple[str, ...] = ()
     guess: bool = True
+    n_like: int | None = None
 
     @property
     def named(self) -> list[str]:
         """The names that the user gave."""
         every = (self.text, self.label, self.group, self.id, self.where[0] if self.where else None)
         return [*(name for name in every if name is not None), *(name for name in self.keep if name != "all")]
+
+    def misfit(self, names: Sequence[str], sample: Mapping[str, Sequence[str]]) -> str | None:
+        """Returns why the positions of an earlier file without names are not those of this one; else `None`.
+
+        Args:
+            names: the columns of this file.
+            sample: some of their cells.
+        """
+        text = self.like.get("text", "")
+        if not text.isdecimal() or not set(self.like.values()) & set(names):
+            return None
+        if self.n_like not in (None, len(names)):
+            return f"this file has {len(names)} column{'s'[: len(names) > 1]}, not {self.n_like}"
+        return None if _n_words(sample.get(text, ())) >= _WORDS else "it holds single words or numbers"
 
     def as_before(self, names: Sequence[str]) -> "Columns":
         """Returns the columns with those of an earlier file where none is named and this file has them."""
@@ -161,7 +178,11 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
             raise DataError(f"{path}: two columns share a name: {name!r}; rename one")
     if asked.text is not None and not asked.guess:
         return _Chosen(asked.text, asked.label, asked.group, asked.id), []
-    asked = asked.as_before(names)
+    notes = []
+    if asked.text is None and (why := asked.misfit(names, sample)) is not None:
+        notes.append(f"column {asked.like['text']!r} is not taken for the text, as in training: {why}")
+    else:
+        asked = asked.as_before(names)
     taken = {name for name in (asked.text, asked.label, asked.group, asked.id) if name is not None}
     if asked.where is not None:
         taken.add(asked.where[0])
@@ -186,7 +207,6 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     if label is None:
         label = _few_values(filled, taken, sample)
     chosen = _Chosen(text, label, group, asked.id or _guess(names, _ID, taken))
-    notes = []
     for what, column, named in (("text", text, asked.text), ("label", label, asked.label)):
         if named is None and column is not None:
             notes.append(f"{what} column: {column!r} (of {listed(filled)})")

@@ -10,10 +10,11 @@ import hashlib
 import io
 import lzma
 import re
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -416,6 +417,58 @@ def guessed(path: Path, source: IO[bytes]) -> str:
             "--encoding cp1252, --encoding latin-1 or --encoding gb18030"
         )
     return found
+
+
+def decodes_better(path: Path, usual: str, found: str) -> bool:
+    """Whether a file that is not UTF-8 reads better in the encoding of an earlier file than as was guessed.
+
+    Args:
+        path: the file.
+        usual: the encoding of the earlier file.
+        found: the one that was guessed.
+    """
+    sample, size = [], 0
+    with _damage_named(path), open_bytes(path) as source:
+        if marked(source.read(4096)) is not None:
+            return False
+    with _damage_named(path), open_bytes(path) as source:
+        for line in source:
+            if not line.isascii():
+                sample.append(line)
+                size += len(line)
+                if size > _SAMPLE:
+                    break
+    data = b"".join(sample)
+    as_usual, as_found = _decoded(data, usual), _decoded(data, found)
+    if as_usual is None or as_found is None:
+        return as_found is None
+    return as_usual == as_found or _n_odd(as_usual) < _n_odd(as_found)
+
+
+# Anything but blanks, ASCII without letters, and the punctuation of Chinese and Japanese.
+_WORD = re.compile("[^\\s!-@\\[-`{-~\u3000-\u303f\uff00-\uff0f\uff1a-\uff1f]+")
+
+
+def _n_odd(text: str) -> float:
+    """Returns the share of words beyond ASCII that no language writes.
+
+    Their letters are of two alphabets, most are Latin letters with marks, a capital follows a small letter,
+    or a sign or a control character is within them.
+    """
+    words = [word for word in _WORD.findall(text) if not word.isascii()]
+
+    def odd(word: str) -> bool:
+        inner = word.strip("«»„“”‚‘’…–—¿¡©®™°€£§·•\xa0")
+        alphabets = {unicodedata.name(char, "").partition(" ")[0] for char in inner if char.isalpha()}
+        marked_ones = sum(char > "\x7f" for char in inner)
+        return (
+            not all(char.isalpha() or unicodedata.combining(char) or char in "’‘–—" for char in inner)
+            or len(alphabets - {"HIRAGANA", "KATAKANA", "CJK"}) > 1
+            or (alphabets == {"LATIN"} and marked_ones * 2 > len(inner) > 2)
+            or any(a.islower() and b.isupper() for a, b in pairwise(inner))
+        )
+
+    return sum(map(odd, words)) / max(1, len(words))
 
 
 def _latin(data: bytes, run: float) -> str | None:

@@ -30,6 +30,7 @@ from .columns import (
 from .opening import (
     NotUtf8Error,
     TextFile,
+    decodes_better,
     encoding_of,
     foreign,
     hash_file,
@@ -39,7 +40,15 @@ from .opening import (
     plain_suffix,
 )  # fmt: skip
 from .row_buffer import Blank, Rows, Sample
-from .separated import SEPARATORS, quotes_throughout, recognised, separator_of, sets_separator
+from .separated import (
+    SEPARATORS,
+    quotes_throughout,
+    recognised,
+    separates,
+    separator_of,
+    sets_separator,
+    shown,
+)  # fmt: skip
 from .table import Table, listed
 
 if TYPE_CHECKING:
@@ -60,6 +69,15 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
     """
     if path.is_dir():
         return _recognise_folder(path)
+    if (found := _kind_of_file(path, encoding, max_line_bytes)) is not None:
+        return found
+    raise DataError(
+        f"{path}: the format is unclear; name it with --format (lines, if it is a text a line): "
+        f"{', '.join(FORMATS)}"
+    )
+
+
+def _kind_of_file(path: Path, encoding: str, max_line_bytes: int | None) -> str | None:
     suffix = plain_suffix(path)
     for name, reader in READERS.items():
         if suffix in reader.suffixes:
@@ -68,10 +86,7 @@ def recognise(path: Path, encoding: str = "utf-8", max_line_bytes: int | None = 
     for name, reader in READERS.items():
         if reader.begins is not None and reader.begins(first, suffix):
             return name
-    raise DataError(
-        f"{path}: the format is unclear; name it with --format (lines, if it is a text a line): "
-        f"{', '.join(FORMATS)}"
-    )
+    return None
 
 
 def _is_separated(lines: list[str]) -> bool:
@@ -184,21 +199,20 @@ def read_table(
     if path.is_file() and not path.stat().st_size:
         raise DataError(f"{path}: the file is empty")
     before = dict(like or {})
-    # The columns of an earlier file may be in a file of any kind; its format is in one of the same suffix.
-    if before.get("suffix") == plain_suffix(path) and path.is_file():
-        format = format or before.get("format")
-        separator = separator or before.get("separator")
-        header = before["header"] == "yes" if header is None and "header" in before else header
     columns = {role: name for role, name in before.items() if role in ("text", "label", "group", "id")}
+    n_columns = int(before["n_columns"]) if "n_columns" in before else None
     asked = Columns(
-        text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep), classes
-    )
+        text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep), classes,
+        n_columns,
+    )  # fmt: skip
     wanted = Wanted(
         asked,
         separator=None if separator is None else separator_of(separator),
         header=header,
         max_line_bytes=max_line_bytes,
         unescape=unescape,
+        # The columns of an earlier file may be in any file; its format is in one of the same suffix.
+        like=before if before.get("suffix") == plain_suffix(path) and path.is_file() else {},
     )
 
     def read(encoding: str | None) -> Table:
@@ -211,7 +225,7 @@ def read_table(
         with opened(Source(path, wanted, encoding), format) as (kind, table):
             add_rows(table, asked, rows, clean=clean)
             sha256 = table.sha256()
-        if format is None or READERS[kind].separated:
+        if (format is None and kind != wanted.like.get("format")) or READERS[kind].separated:
             rows.notes.insert(0, f"read as {kind}: {table.note or READERS[kind].about}")
         return rows.finish(sha256, kind)
 
@@ -220,13 +234,26 @@ def read_table(
     except NotUtf8Error:
         if encoding is not None:
             raise
-    found = before.get("encoding") or encoding_of(path)
+    found, unlike = _encoding(path, before.get("encoding"))
     table = read(found)
     words = (match[0] for text in table.texts if (match := _BEYOND_ASCII.search(text)) is not None)
     shown = ", ".join(map(repr, islice(dict.fromkeys(islice(words, 20)), 3)))
     remedy = "--encoding latin-1, or another, if that is wrong"
-    note = f"not UTF-8, read as {found}{shown and f': {shown}'} ({remedy})"
+    note = f"not UTF-8, read as {found}{unlike}{shown and f': {shown}'} ({remedy})"
     return replace(table, notes=(note, *table.notes))
+
+
+def _encoding(path: Path, usual: str | None) -> tuple[str, str]:
+    """Returns the encoding of a file that is not UTF-8, and what to say if an earlier file had another."""
+    try:
+        found = encoding_of(path)
+    except DataError:
+        if usual is None:
+            raise
+        return usual, ""
+    if usual is None or decodes_better(path, usual, found):
+        return usual or found, ""
+    return found, "" if found == usual else f", not as {usual}, as in training"
 
 
 def read_as(table: Table, **options: Any) -> dict[str, str]:
@@ -239,6 +266,10 @@ def read_as(table: Table, **options: Any) -> dict[str, str]:
     given = {name: value for name, value in options.items() if value is not None}
     if "header" in given:
         given["header"] = "yes" if given["header"] else "no"
+    # Columns without names are positions, which mean nothing in a file with more or fewer columns.
+    unnamed = list(table.names) == [str(place) for place in range(1, len(table.names) + 1)]
+    if unnamed and table.columns:
+        given["n_columns"] = str(len(table.names))
     return {**table.columns, **given, "suffix": plain_suffix(table.source)}
 
 
@@ -289,6 +320,7 @@ class Wanted:
         header: whether the first row names the columns, if that was said.
         max_line_bytes: the longest line or row, in bytes.
         unescape: undo the escapes of trees.
+        like: how an earlier file of the same suffix was read (`read_as`), where this one leaves it open.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -296,6 +328,12 @@ class Wanted:
     header: bool | None = None
     max_line_bytes: int | None = None
     unescape: bool = False
+    like: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def usual_header(self) -> bool | None:
+        """Whether the first row of the earlier file named its columns, if that was said."""
+        return self.like["header"] == "yes" if "header" in self.like else None
 
 
 @dataclass(frozen=True)
@@ -602,6 +640,8 @@ def _separated(*, tabs: bool) -> Callable[[Source], Any]:
             limit=MAX_LINE if source.longest is None else source.longest,
             asked=source.wanted.columns.named,
             known=is_known,
+            usual_header=source.wanted.usual_header,
+            usual_text=source.wanted.like.get("text"),
         )
         return open_separated(file, dialect)
 
@@ -695,13 +735,23 @@ def opened(source: Source, format: str | None) -> Iterator[tuple[str, OpenTable]
     kind = format
     if kind is None and wanted.separator is not None:
         kind = "tsv" if wanted.separator == "\t" else "csv"
-    if path.is_file() and (format is None or READERS[format].has_columns):
+    usual = format or wanted.like.get("format")
+    if path.is_file() and (usual is None or READERS[usual].has_columns):
         what, remedy = foreign(path) or (None, None)
         if what == "Parquet" and format in (None, "parquet"):
             kind = "parquet"
         elif what is not None:
             raise DataError(f"{path}: {what}, not a table of texts; {remedy}")
-    kind = kind or recognise(path, source.encoding, source.longest)
+    kind = kind or _as_before(source) or recognise(path, source.encoding, source.longest)
+    unlike = ""
+    if READERS[kind].separated and wanted.separator is None and "separator" in wanted.like:
+        separator = separator_of(wanted.like["separator"])
+        if separates(source.stream, separator, tabs=kind == "tsv", known=is_known):
+            source = replace(source, wanted=replace(wanted, separator=separator))
+            if format is None:
+                kind = "tsv" if separator == "\t" else "csv"
+        else:
+            unlike = f", not by {shown(separator)}, as in training"
     limit = MAX_LINE if source.longest is None else source.longest
     if kind == "pairs" and format is None and quotes_throughout(source.stream, path, "\t", limit):
         kind = "tsv"
@@ -712,7 +762,25 @@ def opened(source: Source, format: str | None) -> Iterator[tuple[str, OpenTable]
         option = "--separator" if wanted.separator is not None else "--header and --no-header"
         raise DataError(f"{path}: format {kind!r} is not CSV or TSV, so {option} cannot be used")
     with reader.open(source) as table:
-        yield kind, table
+        yield kind, replace(table, note=table.note + unlike) if table.note and unlike else table
+
+
+def _as_before(source: Source) -> str | None:
+    """Returns the format by that of an earlier file; `None` where it does not decide.
+
+    It decides where this file is of the same kind, or where its own is unclear.
+    """
+    like = source.wanted.like
+    if not like:
+        return None
+    usual, separator = like.get("format"), like.get("separator")
+    found = _kind_of_file(source.path, source.encoding, source.longest)
+    if found is None and usual is None and separator is not None:
+        first = next(iter(_first_lines(source.path, source.encoding, source.longest)), "")
+        return "csv" if separator_of(separator) in first else None
+    # Every tree file is recognised as one row a sentence.
+    same = usual is not None and (found is None or (found == "sst" and usual.startswith("sst-")))
+    return usual if same else found
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ __all__ = [
     "quotes_throughout",
     "recognised",
     "rows_within_cells",
+    "separates",
     "separator_of",
     "sets_separator",
     "shown",
@@ -543,6 +544,8 @@ def recognised(
     limit: int,
     asked: Sequence[str],
     known: Callable[[str], bool],
+    usual_header: bool | None = None,
+    usual_text: str | None = None,
 ) -> Dialect:
     """Recognises how a file is written.
 
@@ -555,6 +558,9 @@ def recognised(
         limit: the longest row, in bytes.
         asked: columns that the user names.
         known: whether a name is that of a column, as `text` and `label` are.
+        usual_header: whether the first row of an earlier file named the columns, where the user said so: it
+            decides where this file does not.
+        usual_text: the name of the texts in that file.
 
     Raises:
         DataError: if the rows have different numbers of columns, or a quote does not close.
@@ -600,7 +606,15 @@ def recognised(
             "give --encoding utf-16-le"
         )
     top, rest = first[0], first[1:]
-    named = _is_header(top, rest, asked, known) if header is None else header
+    named = header
+    unlike = ""
+    if named is None:
+        given = asked if usual_header is None or usual_text is None else [*asked, usual_text]
+        named = _is_header(top, rest, given, known)
+        cells = [cell.strip() for cell in top]
+        if usual_header is False and named and not any(map(known, top)) and not set(given) & set(cells):
+            named = False
+        unlike = "" if usual_header in (None, named) else ", unlike the training file"
     if header is None:
         _refuse_title(first, path, known)
     if quoted:
@@ -613,8 +627,10 @@ def recognised(
         line = repr(setting[0])
         note += f", as its first line {line} says" if is_set else f"; its first line {line} is not a row"
     if not named:
-        note += ", no header" + (" (--header if the first row is one)" if header is None else "")
-    if doubtful:
+        note += f", no header{unlike}" + (" (--header if the first row is one)" if header is None else "")
+    elif unlike:
+        note += f", the first row names the columns{unlike} (--no-header if it does not)"
+    if doubtful and not unlike:
         note += ", the first row names the columns (--no-header if it does not)"
     if literal and any('"' in cell for row in first for cell in row):
         note += ", quotes around cells" if quoted else ", quotes are text"
@@ -624,6 +640,43 @@ def recognised(
         sep, quoted, named, tabs or all_quoted, tuple(names), padding, setting is not None,
         tuple(map(tuple, rows)), note, doubtful,
     )  # fmt: skip
+
+
+def separates(opened: Opener, usual: str, *, tabs: bool, known: Callable[[str], bool]) -> bool:
+    """Whether the separator of an earlier file is that of this one too.
+
+    It is if the first row has it and every row of a sample has the same number of cells, or if no separator
+    that is recognised gives that.
+
+    Args:
+        opened: opens the text.
+        usual: the separator of the earlier file.
+        tabs: whether this file is TSV.
+        known: whether a name is that of a column.
+    """
+    with opened() as stream:
+        head = stream.read(_HEAD)
+    ended = len(head) < _HEAD
+    if (setting := _SET.match(head)) is not None:
+        return setting[2] == usual
+    padding = _padding(head, ended=ended)
+    lines = "\n".join(line.removesuffix(padding) for line in _lines(head)) if padding else head
+    found = "\t" if tabs else _sniffed(lines, known, ended=ended)
+
+    def counts(separator: str) -> list[int]:
+        rows = _sample(lines, separator, ended=ended)
+        if not rows:  # quotes that do not close may be text
+            block = whole_rows(lines, Path(), separator, quoted=False, ended=ended)
+            rows = list(islice(block.cells(), _ROWS))
+        return [len(row) for row in rows]
+
+    def fits(separator: str) -> bool:
+        first, *rest = counts(separator) or [0]
+        return first > 1 and set(rest) in (set(), {first}, {first + 1})
+
+    if found in (None, usual):
+        return found == usual or counts(usual)[:1] > [1]
+    return fits(usual) or (counts(usual)[:1] > [1] and not fits(found))
 
 
 def sets_separator(line: str) -> bool:
