@@ -11,7 +11,6 @@
 
 mod array_merge;
 mod cache_fill;
-mod char_table;
 mod last_merge;
 mod merge;
 mod merge_boundaries;
@@ -32,7 +31,6 @@ mod worker;
 
 use std::fmt;
 
-use char_table::Atoms;
 use merge::PassOver;
 pub(crate) use merge::Symbols;
 use merge_boundaries::Cuts;
@@ -123,7 +121,6 @@ pub struct Bpe {
     /// that is not a token.
     fallback_ids: Option<Box<[TokenId; 256]>>,
     unk_id: Option<TokenId>,
-    atoms: Atoms,
     symbols: SymbolTable,
     /// For models that need no affixes and know all bytes, and for scores.
     cuts: Option<Cuts>,
@@ -240,25 +237,17 @@ impl Bpe {
             && order != MergeOrder::Ranks
             && !options.ignore_merges
             && cut_by.filter(marks).is_some_and(Cuts::at_words);
-        let make_atoms = || match options.unit {
-            Unit::Bytes => Atoms::new(&vocab, &pairs, &byte_ids),
-            Unit::Chars => Atoms::default(),
-        };
+        let make_cuts = || cut_by.map(|tokens| Cuts::new(tokens, options.unit == Unit::Chars));
         let emits_tokens = plain_bytes && (order == MergeOrder::Ranks || options.ignore_merges);
-        let make_rest = || {
-            (
-                cut_by.map(|tokens| Cuts::new(tokens, options.unit == Unit::Chars)),
-                emits_tokens.then(|| Box::new(TokensByKey::new(&vocab))),
-            )
-        };
-        let (atoms, (cuts, tokens)) = if vocab.len() < PARALLEL_TOKENS {
-            (make_atoms(), make_rest())
+        let make_tokens = || emits_tokens.then(|| TokensByKey::new(&vocab));
+        let (cuts, tokens) = if vocab.len() < PARALLEL_TOKENS {
+            (make_cuts(), make_tokens())
         } else {
-            parallel::both(make_atoms, make_rest)
+            parallel::both(make_cuts, make_tokens)
         };
         Ok(Self {
             cuts,
-            symbols: SymbolTable::new(chars, tokens),
+            symbols: SymbolTable { chars, tokens },
             cuts_words,
             scored,
             max_token_len: vocab.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(0),
@@ -269,7 +258,6 @@ impl Bpe {
             options,
             pairs,
             unk_id,
-            atoms,
             plain_bytes,
             excluded: Vec::new(),
             spaced: Spaced::default(),
@@ -369,9 +357,6 @@ impl Bpe {
         }
         match self.options.unit {
             Unit::Bytes if !self.plain_bytes => self.push_units(piece, piece.chunks(1), symbols),
-            Unit::Bytes if dropout.is_none() => {
-                self.atoms.push_symbols(piece, &self.byte_ids, |id, len| symbols.push(id, len));
-            }
             Unit::Bytes => {
                 piece.iter().for_each(|&byte| symbols.push(self.byte_ids[usize::from(byte)], 1));
             }

@@ -12,7 +12,6 @@ use super::short_merge::{self, Bytes, Chars, Few, FewUnits, Units};
 use crate::cache::long_pieces::LongPieces;
 use crate::cache::piece_table::{Key, MAX_KEY, key, key_of_piece};
 use crate::cache::pretoken_cache::{self, PretokenCache};
-use crate::models::bpe::merge_boundaries::Run;
 use crate::text::Piece;
 use crate::text::simd::{Kernel, Level};
 use crate::vocab::TokenId;
@@ -26,7 +25,8 @@ pub(super) struct Misses<'a> {
     pub(super) bpe: &'a Bpe,
     pub(super) symbols: &'a mut Symbols,
     pub(super) long: &'a mut LongPieces,
-    pub(super) runs: &'a mut Vec<Run>,
+    /// Where the runs of a piece end.
+    pub(super) runs: &'a mut Vec<u32>,
 }
 
 impl pretoken_cache::Misses for Misses<'_> {
@@ -65,7 +65,7 @@ impl pretoken_cache::Misses for Misses<'_> {
     ) {
         let piece = &text[start as usize..end as usize];
         let mut n = self.find_runs(piece, 0);
-        if n.is_none() || self.runs[0].end as usize == piece.len() {
+        if n.is_none() || self.runs[0] as usize == piece.len() {
             return self.encode_long(piece, false, ids);
         }
         let (from, mut done) = (ids.len(), 0);
@@ -73,17 +73,16 @@ impl pretoken_cache::Misses for Misses<'_> {
             let runs = std::mem::take(self.runs);
             match self.bpe.fused_unk() {
                 Some(unk) => {
-                    for run in &runs[..n_runs] {
-                        self.encode_fused(cache, &piece[done..run.end as usize], unk, from, ids);
-                        done = run.end as usize;
+                    for &end in &runs[..n_runs] {
+                        self.encode_fused(cache, &piece[done..end as usize], unk, from, ids);
+                        done = end as usize;
                     }
                 }
                 None => {
-                    let bpe = self.bpe;
-                    let parts = runs[..n_runs].iter().map(|run| {
-                        let part = Piece { start: start + done as u32, end: start + run.end };
-                        done = run.end as usize;
-                        (part, bpe.merged_char(run.alone))
+                    let parts = runs[..n_runs].iter().map(|end| {
+                        let part = Piece { start: start + done as u32, end: start + end };
+                        done = *end as usize;
+                        (part, None)
                     });
                     let key_of = |part| key_of_piece(text, part) | RUN;
                     cache.encode_parts(text, parts, key_of, ids, self);

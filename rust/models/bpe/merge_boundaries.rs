@@ -32,16 +32,6 @@ pub(super) fn word_ends(text: &[u8]) -> impl Iterator<Item = usize> {
 /// Bytes of a piece that are cut at once: what ends of runs take is bounded so.
 const STEP: usize = 1 << 12;
 
-/// A run of a piece.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Run {
-    /// Where it ends in the piece.
-    pub(super) end: u32,
-    /// The code point of the one character it is; 0 of other runs, and of characters
-    /// of four bytes.
-    pub(super) alone: u32,
-}
-
 /// The set of pairs that tokens hold together.
 #[derive(Clone, Default)]
 pub(super) struct Cuts {
@@ -177,7 +167,7 @@ impl Cuts {
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is none for the runs.
-    pub(super) fn runs(&self, piece: &[u8], from: usize, runs: &mut Vec<Run>) -> Result<Option<usize>> {
+    pub(super) fn runs(&self, piece: &[u8], from: usize, runs: &mut Vec<u32>) -> Result<Option<usize>> {
         if from == 0 && piece.len() > STEP {
             let mut at = 0;
             while at < piece.len() {
@@ -190,7 +180,7 @@ impl Cuts {
             let to = piece.len().min(from + size);
             // A run has a byte or more. Each place is written; only ends stay.
             if runs.len() <= to - from {
-                memory::resize(runs, to - from + 1, Run::default())?;
+                memory::resize(runs, to - from + 1, 0)?;
             }
             let Some((n, at)) = self.runs_between(piece, from, to, runs) else { return Ok(None) };
             if at == piece.len() {
@@ -207,9 +197,9 @@ impl Cuts {
     /// Fills `runs` with those of the characters that begin between `from` and `to`;
     /// returns how many, and the end of the last. There is a place for each byte, and one more.
     #[inline]
-    fn runs_between(&self, piece: &[u8], from: usize, to: usize, runs: &mut [Run]) -> Option<(usize, usize)> {
+    fn runs_between(&self, piece: &[u8], from: usize, to: usize, runs: &mut [u32]) -> Option<(usize, usize)> {
         let mut left = unit_at(piece, from)?;
-        let (mut parts, mut alone) = (self.parts.of(left), left.code_point().unwrap_or(0));
+        let mut parts = self.parts.of(left);
         let (mut n, mut at) = (0, from + left.len as usize);
         while at < to {
             let unit = unit_at(piece, at)?;
@@ -218,13 +208,12 @@ impl Cuts {
             let crosses = !self.cuts_ascii & (left.len == 1) & (unit.len == 1)
                 || (kinds & WHOLE != 0) & self.has(left.bytes, unit.bytes)
                 || kinds & !WHOLE != 0 && self.may_cross(left, unit, kinds & !WHOLE);
-            runs[n] = Run { end: at as u32, alone };
+            runs[n] = at as u32;
             n += usize::from(!crosses);
-            alone = if crosses { 0 } else { unit.code_point().unwrap_or(0) };
             (left, parts) = (unit, right_parts);
             at += unit.len as usize;
         }
-        runs[n] = Run { end: at as u32, alone };
+        runs[n] = at as u32;
         Some((n + 1, at))
     }
 
@@ -379,23 +368,16 @@ mod tests {
             ("語語語é", vec![3, 6, 11]),
             ("ab", vec![2]),
         ] {
-            let mut runs = vec![Run { end: 7, alone: 7 }; 3];
+            let mut runs = vec![7; 3];
             let n = cuts.runs(piece.as_bytes(), 0, &mut runs).unwrap().unwrap();
-            assert_eq!(runs[..n].iter().map(|run| run.end).collect::<Vec<_>>(), expected, "{piece}");
-            let mut start = 0;
-            for run in &runs[..n] {
-                let mut chars = piece[start..run.end as usize].chars();
-                let only = chars.next().filter(|_| chars.next().is_none());
-                assert_eq!(char::from_u32(run.alone).filter(|&c| c != '\0'), only, "{piece}");
-                start = run.end as usize;
-            }
+            assert_eq!(runs[..n], expected, "{piece}");
         }
         assert_eq!(cuts.runs(b"a\xE8\xAA", 0, &mut Vec::new()).unwrap(), None);
         let cuts = Cuts::new(&vocab, true);
         for (piece, expected) in [("ab", vec![1, 2]), ("axyx", vec![1, 3, 4]), ("xa語é", vec![1, 7])] {
             let mut runs = Vec::new();
             let n = cuts.runs(piece.as_bytes(), 0, &mut runs).unwrap().unwrap();
-            assert_eq!(runs[..n].iter().map(|run| run.end).collect::<Vec<_>>(), expected, "{piece}");
+            assert_eq!(runs[..n], expected, "{piece}");
         }
     }
 
@@ -411,7 +393,7 @@ mod tests {
             let n =
                 cuts.runs(piece.as_bytes(), all.last().copied().unwrap_or(0), &mut runs).unwrap().unwrap();
             assert!(n <= 8 * STEP / 3, "{n}");
-            all.extend(runs[..n].iter().map(|run| run.end as usize));
+            all.extend(runs[..n].iter().map(|&end| end as usize));
         }
         assert_eq!(all, expected);
         let broken = [piece.as_bytes(), b"\xE8"].concat();

@@ -263,7 +263,8 @@ pub(super) struct Chars;
 impl Units for Bytes {
     #[inline(always)]
     fn push(&self, bpe: &Bpe, piece: &[u8], few: &mut Few) -> bool {
-        bpe.push_few(piece, few);
+        few.clear();
+        piece.iter().for_each(|&byte| few.push(bpe.byte_ids[usize::from(byte)]));
         true
     }
 }
@@ -300,13 +301,6 @@ impl Bpe {
             && !self.emits_whole_tokens()
             && !self.has_affixes()
             && self.scored.as_ref().is_none_or(|scored| scored.merges_chars_only())
-    }
-
-    /// Takes in a piece of at most [`MOST`] bytes, where symbols are bytes.
-    #[inline(always)]
-    pub(super) fn push_few(&self, piece: &[u8], few: &mut Few) {
-        few.clear();
-        self.atoms.push_symbols(piece, &self.byte_ids, |id, _| few.push(id));
     }
 }
 

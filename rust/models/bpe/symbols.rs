@@ -1,18 +1,14 @@
 //! `SymbolTable`: ids that one lookup gives, where the vocabulary or merging would take longer.
 //!
-//! Three tables, each for the models that read it: tokens of one character by code point (models over
-//! characters), the ids of one character by code point (models over bytes of scripts without spaces), and
-//! tokens by the key of their bytes (models that emit a piece that is a token).
+//! Two tables, each for the models that read it: tokens of one character by code point (models over
+//! characters), and tokens by the key of their bytes (models that emit a piece that is a token).
 
 use std::hash::BuildHasher;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::short_merge::{self, Few, FewUnits};
 use super::{Bpe, MergeOrder};
-use crate::cache::piece_table::{Key, MAX_KEY, Value, hash, key};
+use crate::cache::piece_table::{Key, MAX_KEY, hash, key};
 use crate::text::simd::prefetch;
 use crate::text::single_char;
 use crate::vocab::{TokenId, Vocab};
@@ -21,14 +17,7 @@ use crate::vocab::{TokenId, Vocab};
 #[derive(Clone, Default)]
 pub(super) struct SymbolTable {
     pub(super) chars: CharTokens,
-    merged_chars: MergedChars,
-    pub(super) tokens: Option<Box<TokensByKey>>,
-}
-
-impl SymbolTable {
-    pub(super) fn new(chars: CharTokens, tokens: Option<Box<TokensByKey>>) -> Self {
-        Self { chars, merged_chars: MergedChars::default(), tokens }
-    }
+    pub(super) tokens: Option<TokensByKey>,
 }
 
 /// No token.
@@ -97,30 +86,6 @@ impl CharTokens {
 /// A text is not one character, or the alphabet is empty.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotOne;
-
-/// Code points in the table of [`MergedChars`]: those of up to three bytes.
-const N_KNOWN: usize = 1 << 16;
-/// Bits of an id; three of them are one number.
-const ID_BITS: u32 = 21;
-const ID_MASK: u64 = (1 << ID_BITS) - 1;
-
-/// The ids of each character that is merged as a run of its own, by code point.
-///
-/// Most runs that [`Cuts`](crate::models::bpe::merge_boundaries::Cuts) leaves of a script without spaces are
-/// one character, whose ids are looked up here instead of in a cache. Whichever thread meets a character first
-/// merges it, for all: two threads that meet it at once write the same.
-///
-/// Up to three ids for each character, plus one each, the first in the low bits; 0 for a character that
-/// was not met. Half a megabyte, from the first character on.
-#[derive(Default)]
-struct MergedChars(OnceLock<Box<[AtomicU64]>>);
-
-impl Clone for MergedChars {
-    /// A model that is changed has ids of its own: nothing is known.
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
 
 /// The tokens of up to [`MAX_KEY`] bytes by their keys, for pieces that no cache knows.
 ///
@@ -200,45 +165,6 @@ impl TokensByKey {
 }
 
 impl Bpe {
-    /// The ids of a character, and their number; `None` of 0, of what is not a character,
-    /// and where symbols are not bytes.
-    #[inline(always)]
-    pub(super) fn merged_char(&self, c: u32) -> Option<Value> {
-        // By its number alone: what is asked of memory would be waited for.
-        if c == 0 || c & !0x7FF == 0xD800 || !self.has_merged_chars() {
-            return None;
-        }
-        let known =
-            self.symbols.merged_chars.0.get_or_init(|| (0..N_KNOWN).map(|_| AtomicU64::new(0)).collect());
-        let place = known.get(c as usize)?;
-        let ids = match place.load(Ordering::Relaxed) {
-            0 => self.merge_char(c, place),
-            ids => ids,
-        };
-        let [first, second, third] = [0, 1, 2].map(|n| (ids >> (n * ID_BITS) & ID_MASK) as u32);
-        let n = 1 + u32::from(second != 0) + u32::from(third != 0);
-        Some([first.wrapping_sub(1), second.wrapping_sub(1), third.wrapping_sub(1), n])
-    }
-
-    /// Whether symbols are bytes, and ids and ranks small enough.
-    #[inline(always)]
-    fn has_merged_chars(&self) -> bool {
-        matches!(self.few_units(), FewUnits::Bytes) && self.vocab.id_limit() < ID_MASK as usize
-    }
-
-    /// Merges a character that was not met.
-    #[cold]
-    fn merge_char(&self, c: u32, place: &AtomicU64) -> u64 {
-        let c = char::from_u32(c).unwrap_or_default();
-        let (mut ids, mut few) = ([0; short_merge::MOST], Few::default());
-        self.push_few(c.encode_utf8(&mut [0; 4]).as_bytes(), &mut few);
-        few.merge(&self.pairs);
-        let n = few.write(&mut ids);
-        let ids = ids[..n].iter().rev().fold(0, |all, &id| all << ID_BITS | (u64::from(id) + 1));
-        place.store(ids, Ordering::Relaxed);
-        ids
-    }
-
     /// Whether a piece that is a token is that token.
     pub(crate) fn emits_whole_tokens(&self) -> bool {
         self.order == MergeOrder::Ranks || self.options.ignore_merges
@@ -267,7 +193,6 @@ impl Bpe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::bpe::BpeOptions;
 
     #[test]
     fn single_characters_have_their_tokens() {
@@ -289,25 +214,6 @@ mod tests {
             }
         }
         assert_eq!(CharTokens::default().id(b"a"), Err(NotOne));
-    }
-
-    #[test]
-    fn characters_alone_are_what_merging_makes() {
-        let tokens = (0..=255_u8).map(|byte| vec![byte]);
-        let tokens = tokens.chain(["é", "語", "誠"].map(|token| token.as_bytes().to_vec()));
-        let tokens = tokens.chain([b"\xE7\x95".to_vec(), b"\xE8\xAA".to_vec()]);
-        let vocab = Vocab::from_tokens(tokens).unwrap();
-        let bpe = Bpe::new(vocab, MergeOrder::Ranks, BpeOptions::default()).unwrap();
-        for c in "語aé語誠界€\u{1}\u{d7ff}\u{e000}\u{ffff}".chars() {
-            let [ids @ .., n] = bpe.merged_char(c.into()).unwrap();
-            assert_eq!(ids[..n as usize], bpe.encode(c.to_string().as_bytes()), "{c}");
-        }
-        let without = bpe.without_specials(&[bpe.vocab.id("語".as_bytes()).unwrap()]).unwrap();
-        let [first, _, _, n] = without.merged_char('語'.into()).unwrap();
-        assert_eq!((n, first), (2, bpe.vocab.id(b"\xE8\xAA").unwrap()));
-        for other in [0, 0xD800, 0xDFFF, 0x1_F600] {
-            assert_eq!(bpe.merged_char(other), None, "{other:X}");
-        }
     }
 
     #[test]

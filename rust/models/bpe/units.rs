@@ -1,8 +1,7 @@
 //! Units: what a piece is cut into where not every byte is a token.
 //!
 //! Prefix and suffix are put on, and what is in no vocabulary becomes bytes
-//! (`<0xNN>`), the unknown token, or nothing. Not for plain byte-level models,
-//! whose symbols come from `char_table`. Follows huggingface/tokenizers 0.23, whose
+//! (`<0xNN>`), the unknown token, or nothing. Follows huggingface/tokenizers 0.23, whose
 //! order of unknown token and fallback bytes is kept.
 
 use hashbrown::HashSet;

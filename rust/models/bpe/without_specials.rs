@@ -3,7 +3,6 @@
 
 use super::pairs::{Merged, PairTable};
 use super::{Bpe, Unit, chars};
-use crate::models::bpe::char_table::Atoms;
 use crate::text::SPACE_MARK_BYTES;
 use crate::vocab::TokenId;
 
@@ -32,9 +31,6 @@ impl Bpe {
             model.pairs = PairTable::with_capacity(self.pairs.len());
             for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {
                 model.pairs.insert(left, right, merged);
-            }
-            if self.options.unit == Unit::Bytes {
-                model.atoms = Atoms::new(&self.vocab, &model.pairs, &self.byte_ids);
             }
         }
         Some(model)

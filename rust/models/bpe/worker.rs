@@ -11,7 +11,7 @@ use crate::cache::pretoken_cache::PretokenCache;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::bpe::cache_fill::Misses;
-use crate::models::bpe::merge_boundaries::{Run, word_ends};
+use crate::models::bpe::merge_boundaries::word_ends;
 use crate::random::Random;
 use crate::text::{CHUNK, Piece};
 use crate::vocab::TokenId;
@@ -44,8 +44,8 @@ pub(crate) struct Scratch {
     symbols: Symbols,
     cache: PretokenCache,
     long: LongPieces,
-    /// The runs of a piece; kept for its memory.
-    runs: Vec<Run>,
+    /// Where the runs of a piece end; kept for its memory.
+    runs: Vec<u32>,
     dropout: Option<Dropout>,
 }
 
@@ -258,7 +258,7 @@ impl Scratch {
                 }
             };
             for at in 0..n {
-                let end = self.runs[at].end as usize;
+                let end = self.runs[at] as usize;
                 bpe.encode_run(&piece[done..end], &mut self.symbols, &mut None);
                 let Symbols { ids: new, lens: new_lens, .. } = &self.symbols;
                 let goes_on = ids.len() > from && fused.is_some() && ids.last() == fused.as_ref();
