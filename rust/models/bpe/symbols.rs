@@ -90,7 +90,8 @@ pub(super) struct NotOne;
 /// The tokens of up to [`MAX_KEY`] bytes by their keys, for pieces that no cache knows.
 ///
 /// A slot has bits of the key's hash and names a token, whose key decides. [`Vocab::id`] reads four places far
-/// from each other for the same, and serves longer pieces.
+/// from each other for the same, and serves longer pieces: with it alone a first pass over 16 MB of English takes
+/// 1.16 (GPT-2, cl100k) to 1.21 (o200k) times as long.
 #[derive(Clone, Default)]
 pub(super) struct TokensByKey {
     /// At most half full: the upper half of a hash, and one more than an id.
