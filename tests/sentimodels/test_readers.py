@@ -253,6 +253,70 @@ def test_folders(tmp_path: Path) -> None:
         read_table(tmp_path)
 
 
+def test_every_folder_is_a_class_and_every_file_a_row(tmp_path: Path) -> None:
+    names = ["pos/0.txt", "pos/1.TXT", "pos/2", "pos/1.md", "pos/a/0.txt", "pos/a/b/3.txt", "neutral/0.txt",
+             "neg/5_1.txt", "neg/.hidden", ".DS_Store", "urls.txt", "unsup/0_0.txt"]  # fmt: skip
+    for name in names:
+        write(tmp_path, name, name)
+    (tmp_path / "empty").mkdir()
+    table = read_table(tmp_path)
+    assert sorted(table.texts) == sorted(names[:8])
+    assert table.labels == [text.partition("/")[0] for text in table.texts]
+    assert table.ids is not None
+    assert len(set(table.ids)) == 8
+    assert dict(zip(table.texts, table.ids, strict=True))["pos/a/b/3.txt"] == "pos/a/b/3"
+    for name in (*names[8:11], "unsup/", "empty/", "'neutral'"):
+        assert name in table.notes[0]
+
+
+def test_folders_of_other_names_are_classes_where_that_is_said(tmp_path: Path) -> None:
+    for name in ("Positive/0", "Negative/0"):
+        write(tmp_path / "a", name, name)
+    with pytest.raises(DataError, match="--format reviews"):
+        read_table(tmp_path / "a")
+    assert read_table(tmp_path / "a", format="reviews").labels == ["Negative", "Positive"]
+    for name in ("train/pos/0", "test/pos/0"):
+        write(tmp_path / "b", name, name)
+    with pytest.raises(DataError, match="test"):
+        read_table(tmp_path / "b", format="reviews")
+    with pytest.raises(DataError, match="no folders"):
+        read_table(tmp_path / "a" / "Positive", format="reviews")
+
+
+def test_a_folder_beside_its_two_files_is_not_silent(tmp_path: Path) -> None:
+    for name in ("rt.pos", "rt.neg", "rt.neutral"):
+        write(tmp_path, name, "a film\n")
+    assert "rt.neutral" in read_table(tmp_path).notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1251"])
+def test_files_of_a_folder_are_decoded_one_by_one(encoding: str, tmp_path: Path) -> None:
+    texts = ["un café déjà vu", "très bon"] if encoding == "latin-1" else ["отличный фильм", "скучный сюжет"]
+    write(tmp_path, "pos/0.txt", texts[0].encode(encoding))
+    write(tmp_path, "pos/1.txt", "naïve – 好".encode())
+    write(tmp_path, "pos/2.txt", "marked é".encode("utf-16"))
+    write(tmp_path, "neg/0.txt", texts[1].encode(encoding))
+    table = read_table(tmp_path)
+    assert table.texts == [texts[1], texts[0], "naïve – 好", "marked é"]
+    assert any("--encoding" in note for note in table.notes)
+    with pytest.raises(DataError, match=r"0\.txt"):
+        read_table(tmp_path, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"PK\x03\x04\x14", b"%PDF-1.4 and more", b"a\0b"]
+)
+@pytest.mark.parametrize("encoding", [None, "latin-1"])
+def test_a_file_of_a_folder_that_is_not_text_is_named(
+    data: bytes, encoding: str | None, tmp_path: Path
+) -> None:
+    write(tmp_path, "pos/0.txt", "good")
+    write(tmp_path, "neg/0.txt", "bad")
+    write(tmp_path, "neg/cover", data)
+    with pytest.raises(DataError, match=r"neg/cover"):
+        read_table(tmp_path, encoding=encoding)
+
+
 def test_parquet(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")

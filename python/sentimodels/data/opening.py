@@ -92,7 +92,91 @@ def foreign(path: Path) -> tuple[str, str] | None:
         return "a tar archive", "unpack it"
     if head.lstrip()[:14].lower().startswith(_PAGE):
         return "a web page", "download the file itself"
+    return _known_beginning(head)
+
+
+def _known_beginning(head: bytes) -> tuple[str, str] | None:
     return next((known for begin, known in _FOREIGN.items() if head.startswith(begin)), None)
+
+
+def read_text(
+    path: Path, encoding: str | None, otherwise: str | None, max_line_bytes: int | None = None
+) -> tuple[str, str]:
+    """Returns the text of a file of a folder, and the hash of its bytes after decompression.
+
+    Args:
+        path: the file.
+        encoding: of its text, if it was named.
+        otherwise: what it is where it is not UTF-8 and none was named.
+        max_line_bytes: the longest line, in bytes of UTF-8; 2^28 if not given.
+
+    Raises:
+        DataError: if it is not text, or not in the encoding.
+        NotUtf8Error: if it is not UTF-8, and nothing else was named.
+    """
+
+    def read(encoding: str) -> tuple[str, str]:
+        with open_text(path, encoding, max_line_bytes) as opened:
+            return opened.text(), opened.sha256()
+
+    try:
+        text, sha256 = read(encoding or "utf-8")
+    except NotUtf8Error:
+        with _damage_named(path), open_bytes(path) as source:
+            head = source.read(4096)
+        mark = marked(head)
+        if mark is None:
+            _refuse_foreign(path, head)
+        if encoding is not None or otherwise is None:
+            raise
+        text, sha256 = read(mark or otherwise)
+    _refuse_foreign(path, text[:32].encode("utf-8", "replace") + b"\0" * ("\0" in text))
+    return text, sha256
+
+
+def _refuse_foreign(path: Path, head: bytes) -> None:
+    """Refuses a file of a folder of texts that is not text, by how it begins."""
+    what, remedy = _known_beginning(head) or ("NUL bytes", "move it elsewhere, or give its --encoding")
+    if b"\0" in head or what != "NUL bytes":
+        raise DataError(f"{path}: {what}, not a text; {remedy}")
+
+
+def encoding_of_files(files: Iterable[Path]) -> str:
+    """Returns the encoding of those of some files that are not UTF-8.
+
+    A byte-order mark shows that of a file alone, so such files count only if there are no others.
+
+    Raises:
+        DataError: if it is unclear.
+    """
+    found: list[str] = []
+    first: Path | None = None
+    sample: list[bytes] = []
+    size = 0
+    for path in files:
+        with _damage_named(path), open_bytes(path) as source:
+            data = source.read(_SAMPLE)
+        if (name := marked(data[:4096])) is not None:
+            found.append(name)
+            continue
+        try:
+            # The end of the sample may cut a character.
+            codecs.getincrementaldecoder("utf-8")().decode(data, len(data) < _SAMPLE)
+        except UnicodeDecodeError:
+            first = first or path
+            sample += data.splitlines(keepends=True)
+            size += len(data)
+            if size > _SAMPLE:
+                break
+    if first is None:
+        return next(iter(found), "utf-8")
+    try:
+        return guessed(first, sample)
+    except DataError as error:
+        raise DataError(
+            f"{first}: is not UTF-8, and the encoding of such files is unclear; give it, as in --encoding "
+            "cp1252, --encoding latin-1 or --encoding gb18030"
+        ) from error
 
 
 def read_small(path: Path) -> str:
@@ -368,7 +452,7 @@ def marked(head: bytes) -> str | None:
     return None
 
 
-def guessed(path: Path, source: IO[bytes]) -> str:
+def guessed(path: Path, source: Iterable[bytes]) -> str:
     """Returns the encoding of a file that is not UTF-8.
 
     The letters decide where they are clear, and charset-normalizer where they are not. Its answer alone
@@ -376,7 +460,7 @@ def guessed(path: Path, source: IO[bytes]) -> str:
 
     Args:
         path: for messages.
-        source: its bytes.
+        source: its lines.
 
     Raises:
         DataError: if it ends within a character, holds UTF-8 and something else, or is unclear.

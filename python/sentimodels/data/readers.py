@@ -4,7 +4,9 @@ What was recognised and guessed is in the notes of the table; options override i
 leaves out empty lines.
 """
 
+import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,12 +34,14 @@ from .opening import (
     TextFile,
     decodes_better,
     encoding_of,
+    encoding_of_files,
     foreign,
     hash_file,
     hash_hashes,
     not_in_encoding,
     open_text,
     plain_suffix,
+    read_text,
 )  # fmt: skip
 from .row_buffer import Blank, Rows, Sample
 from .separated import (
@@ -117,7 +121,10 @@ def _recognise_folder(path: Path) -> str:
     parts = [name for name in ("train", "test") if (path / name / "pos").is_dir()]
     if parts:
         raise DataError(f"{path}: give one part, as in {path / parts[0]}")
-    raise DataError(f"{path}: a folder without pos/ and neg/, and without .pos and .neg files")
+    raise DataError(
+        f"{path}: a folder without pos/ and neg/, and without .pos and .neg files; if each folder in it is a "
+        "class, give --format reviews"
+    )
 
 
 def _first_lines(path: Path, encoding: str, max_line_bytes: int | None) -> list[str]:
@@ -215,17 +222,17 @@ def read_table(
         like=before if before.get("suffix") == plain_suffix(path) and path.is_file() else {},
     )
 
-    def read(encoding: str | None) -> Table:
+    def read(encoding: str | None, otherwise: str | None = None) -> Table:
         drawn = Sample(limit, seed) if sample and limit is not None else None
         first = limit if drawn is None else None
         rows = Rows(
             path, limit=first, skip=skip, blank=blank_labels, sample=drawn, without=without, classes=classes,
             drop_empty=drop_empty, with_lines=with_lines,
         )  # fmt: skip
-        with opened(Source(path, wanted, encoding), format) as (kind, table):
+        with opened(Source(path, wanted, encoding, otherwise), format) as (kind, table):
             add_rows(table, asked, rows, clean=clean)
             sha256 = table.sha256()
-        if (format is None and kind != wanted.like.get("format")) or READERS[kind].separated:
+        if table.note is not None or (format is None and kind != wanted.like.get("format")):
             rows.notes.insert(0, f"read as {kind}: {table.note or READERS[kind].about}")
         return rows.finish(sha256, kind)
 
@@ -235,17 +242,20 @@ def read_table(
         if encoding is not None:
             raise
     found, unlike = _encoding(path, before.get("encoding"))
-    table = read(found)
+    table = read(None, found) if path.is_dir() else read(found)
     words = (match[0] for text in table.texts if (match := _BEYOND_ASCII.search(text)) is not None)
     shown = ", ".join(map(repr, islice(dict.fromkeys(islice(words, 20)), 3)))
     remedy = "--encoding latin-1, or another, if that is wrong"
-    note = f"not UTF-8, read as {found}{unlike}{shown and f': {shown}'} ({remedy})"
+    which = "files that are " if path.is_dir() else ""
+    note = f"{which}not UTF-8, read as {found}{unlike}{shown and f': {shown}'} ({remedy})"
     return replace(table, notes=(note, *table.notes))
 
 
 def _encoding(path: Path, usual: str | None) -> tuple[str, str]:
     """Returns the encoding of a file that is not UTF-8, and what to say if an earlier file had another."""
     try:
+        if path.is_dir():
+            return encoding_of_files(_Reviews.of(path).files.values()), ""
         found = encoding_of(path)
     except DataError:
         if usual is None:
@@ -304,6 +314,8 @@ KAGGLE_HEADER = ("PhraseId", "SentenceId", "Phrase")
 _AT_ONCE = 1 << 18
 # A label of fastText's files.
 _LABEL = re.compile(r"(?<!\S)__label__(\S+)\s*")
+# Folders that are parts of a data set, not classes.
+_PARTS = ("train", "training", "test", "testing", "valid", "validation", "val", "dev")
 # `123_7.txt` of the IMDB folder: the review's number and its rating.
 _REVIEW = re.compile(r"(\d+)_(\d+)\.txt$")
 # Bytes of UTF-8 that one text of several lines has, where no limit is given.
@@ -344,11 +356,13 @@ class Source:
         path: the file or folder.
         wanted: how it is to be read.
         named: the encoding that was named, if any.
+        otherwise: that of files of a folder that are not UTF-8.
     """
 
     path: Path
     wanted: Wanted
     named: str | None = None
+    otherwise: str | None = None
 
     @property
     def encoding(self) -> str:
@@ -583,30 +597,83 @@ def _polarity(source: Source) -> Iterator[OpenTable]:
                     yield None, line.removesuffix(" "), side, f"{side}/{number}"
                 hashes[side] = opened.sha256()
 
-    yield _fixed(("text", "label", "id"), rows(), lambda: _hash_of_files(sides, hashes))
+    table = _fixed(("text", "label", "id"), rows(), lambda: _hash_of_files(sides, hashes))
+    others = [file.name for file in files if file not in sides.values()]
+    yield replace(table, note=f"{READERS['polarity'].about}; not read: {listed(others)}") if others else table
+
+
+@dataclass(frozen=True)
+class _Reviews:
+    """The files of a folder whose folders are classes.
+
+    Attributes:
+        files: by their path within the folder, class by class.
+        others: what is not read.
+    """
+
+    files: Mapping[str, Path]
+    others: Sequence[str]
+
+    @classmethod
+    def of(cls, path: Path) -> "_Reviews":
+        """Looks into a folder.
+
+        Raises:
+            DataError: if it holds no classes.
+        """
+        entries = sorted(path.iterdir())
+        folders = [one for one in entries if one.is_dir() and not one.name.startswith(".")]
+        others = [one.name for one in entries if one not in folders]
+        parts = [one for one in folders if one.name.lower() in _PARTS]
+        if parts:
+            raise DataError(f"{path}: {parts[0].name!r} is a part, not a class; give one part: {parts[0]}")
+        files: dict[str, Path] = {}
+        for folder in folders:
+            # IMDB keeps reviews without labels beside pos and neg.
+            if folder.name == "unsup" and len(folders) > 2:
+                others.append("unsup/ (no labels)")
+                continue
+            n_before = len(files)
+            for parent, inner, names in os.walk(folder):
+                inner.sort()
+                where = Path(parent)
+                unread = [name for name in (*inner, *names) if name.startswith(".")]
+                unread += [name for name in inner if (where / name).is_symlink()]
+                others += [(where / name).relative_to(path).as_posix() for name in dict.fromkeys(unread)]
+                inner[:] = [name for name in inner if name not in unread]
+                found = sorted((where / name for name in names if name not in unread), key=_by_number)
+                files |= {file.relative_to(path).as_posix(): file for file in found}
+            if len(files) == n_before:
+                others.append(f"{folder.name}/ (no files)")
+        if not files:
+            raise DataError(f"{path}: no folders of texts; give the one that holds those of the classes")
+        return cls(files, others)
+
+    def ids(self) -> list[str]:
+        """Returns the ids of the texts: class and number or name; the whole path where two would be equal."""
+        short = []
+        for name, file in self.files.items():
+            match = _REVIEW.search(file.name)
+            short.append(f"{name.removesuffix(file.name)}{match[1] if match else file.stem}")
+        counts = Counter(short)
+        return [one if counts[one] == 1 else name for one, name in zip(short, self.files, strict=True)]
 
 
 @contextmanager
 def _reviews(source: Source) -> Iterator[OpenTable]:
-    """Opens the files `pos/ID_RATING.txt` and `neg/...` of a folder, one text each."""
-    files: dict[str, Path] = {}
-    for side in ("neg", "pos"):
-        folder = source.path / side
-        if not folder.is_dir():
-            raise DataError(f"{source.path}: no folder {side!r}; give the one that holds pos and neg")
-        files |= {f"{side}/{file.name}": file for file in sorted(folder.iterdir(), key=_by_number)
-                  if file.suffix == ".txt"}  # fmt: skip
+    """Opens the files of the folders in a folder, one text each, such as `pos/ID_RATING.txt` of IMDB."""
+    found = _Reviews.of(source.path)
     hashes: dict[str, str] = {}
 
     def rows() -> Iterator[_Row]:
-        for name, file in files.items():
-            with open_text(file, source.encoding, source.longest) as opened:
-                text = opened.text()
-                hashes[name] = opened.sha256()
-            side, match = name.partition("/")[0], _REVIEW.search(file.name)
-            yield None, text, side, f"{side}/{match[1] if match else file.stem}"
+        for (name, file), id_ in zip(found.files.items(), found.ids(), strict=True):
+            text, hashes[name] = read_text(file, source.named, source.otherwise, source.longest)
+            yield None, text, name.partition("/")[0], id_
 
-    yield _fixed(("text", "label", "id"), rows(), lambda: _hash_of_files(files, hashes))
+    table = _fixed(("text", "label", "id"), rows(), lambda: _hash_of_files(found.files, hashes))
+    classes = listed(list(dict.fromkeys(name.partition("/")[0] for name in found.files)))
+    unread = f"; not read: {listed(found.others)}" if found.others else ""
+    yield replace(table, note=f"a folder of folders, the classes {classes}{unread}")
 
 
 def _by_number(file: Path) -> tuple[int, str]:
@@ -684,7 +751,11 @@ READERS: dict[str, Reader] = {
         (".pos", ".neg"),
         of_folders=True,
     ),
-    "reviews": Reader("a folder with pos/ and neg/, one file a review, as IMDB", _reviews, of_folders=True),
+    "reviews": Reader(
+        "a folder with a folder for each class, such as pos/ and neg/, one file a text, as IMDB",
+        _reviews,
+        of_folders=True,
+    ),
     "csv": Reader(
         "cells between commas, semicolons, tabs or bars, quoted where they need it",
         _separated(tabs=False),
@@ -832,6 +903,8 @@ def open_texts(
             yield Texts(texts, table.sha256, notes)
     except NotUtf8Error as error:
         if encoding is not None:
+            raise
+        if path.is_dir():
             raise
         found = encoding_of(path)
         where = not_in_encoding(path, "utf-8")
