@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sentimodels.data import Labels, Table, read_table, separated
+from sentimodels.data.frames import table_of_frame
 from sentimodels.data.opening import open_text
 from sentimodels.data.readers import open_texts
 from sentimodels.data.writers import write_table
@@ -527,6 +528,95 @@ def test_unknown_labels_have_their_place(tmp_path: Path) -> None:
             labels.classes(some)
         assert all(word in str(caught.value) for word in ("a.csv", place, "'odd'", "2", "'neg'"))
     assert labels.classes(table.take([0, 1])).tolist() == [-1, 1]
+
+
+def _rows(header: str, *columns: str, n: int = 36) -> str:
+    """A CSV file whose cells are made of the number of their row, and of a sentiment."""
+    said = ("a great film, loved it", "pos"), ("a dull plot and bad acting", "neg")
+    lines = [
+        ",".join(f'"{cell.format(i=i, text=said[i % 2][0], label=said[i % 2][1])}"' for cell in columns)
+        for i in range(n)
+    ]
+    return "\n".join([*([header] if header else []), *lines]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["tweet_id", "date", "user", "url", "index", "Unnamed: 0", "#", "timestamp", "label", "class"]
+)
+@pytest.mark.parametrize("cell", ["100{i}", "u{i}", "https://a.b/{i}", "0.{i}7"])
+def test_columns_without_equal_values_are_not_labels(tmp_path: Path, name: str, cell: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(_rows(f"{name},text", cell, "{text} {i}"))
+    table = read_table(path)
+    assert table.labels is None
+    assert any("--label-column" in note and repr(name) in note for note in table.notes)
+    with pytest.raises(DataError, match="--label-column"):
+        table.labelled()
+    assert len(set(read_table(path, label_column=name).labelled())) == 36
+    # So many labels of few rows each are labels.
+    path.write_text(_rows(f"{name},text", cell, "{text} {i}") * 2)
+    frame = pd.read_csv(path, dtype=str).query("text != 'text'")
+    assert len(set(table_of_frame(frame).labelled())) == 36
+    path.write_text(_rows(f"{name},text", cell, "{text} {i}", n=20))
+    assert len(read_table(path).labelled()) == 20
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv"])
+@pytest.mark.parametrize("columns", [("{i}", "{text}"), ("{text}", "{i}")])
+def test_numbers_of_rows_are_not_labels(tmp_path: Path, suffix: str, columns: tuple[str, str]) -> None:
+    path = tmp_path / f"a{suffix}"
+    text = _rows("", *columns)
+    path.write_text(text if suffix == ".csv" else text.replace('","', "\t").replace('"', ""))
+    table = read_table(path)
+    assert (len(table), table.labels) == (36, None)
+    assert any("no label column" in note for note in table.notes)
+
+
+# (header, cells, columns that are taken, column that a note says is not)
+PASSED_OVER: list[tuple[str, list[str], list[str | None], str]] = [
+    ("Review,Comments,Sentiment", ["10{i}", "{text}", "{label}"], ["Comments", "Sentiment"], "Review"),
+    ("tweet,tweet_text,sentiment", ["10{i}", "{text}", "{label}"], ["tweet_text", "sentiment"], "tweet"),
+    ("Message,Email Body,Label", ["{i}", "{text}", "{label}"], ["Email Body", "Label"], "Message"),
+    ("text,body,label", ["{i}", "{text}", "{label}"], ["body", "label"], "text"),
+    ("id,headline,comment,label", ["{i}", "{text}", "", "{label}"], ["headline", "label"], "comment"),
+    ("comment,headline", ["", "{text}"], ["headline", None], "comment"),
+    ("text,class,emotion", ["{text}", "10{i}", "{label}"], ["text", "emotion"], "class"),
+    ("text,sentiment,emotion", ["{text}", "0.{i}7", "{label}"], ["text", "emotion"], "sentiment"),
+    ("text,label,category", ["{text}", "{i}", "{label}"], ["text", "category"], "label"),
+    ("id,text,target,sentiment_class", ["{i}", "{text}", "{i}", "{label}"], ["text", "sentiment_class"],
+     "target"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "cells", "taken", "not_taken"), PASSED_OVER)
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_known_name_is_taken_where_its_cells_fit(
+    tmp_path: Path, header: str, cells: list[str], taken: list[str | None], not_taken: str, suffix: str
+) -> None:
+    path = tmp_path / f"a{suffix}"
+    frame = pd.read_csv(io.StringIO(_rows(header, *cells)), keep_default_na=False)
+    {
+        ".csv": lambda: frame.to_csv(path, index=False),
+        ".jsonl": lambda: frame.to_json(path, orient="records", lines=True),
+        ".parquet": lambda: frame.to_parquet(path),
+    }[suffix]()
+    table = read_table(path)
+    assert [table.columns.get("text"), table.columns.get("label")] == taken
+    assert any(f"not {not_taken!r}" in note and f"-column {not_taken}" in note for note in table.notes)
+    # What an earlier file had, or the user names, is not judged.
+    role = "label" if not_taken in ("class", "sentiment", "label", "target") else "text"
+    assert read_table(path, like={role: not_taken}, blank_labels="keep").columns[role] == not_taken
+
+
+def test_a_known_name_without_texts_is_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(_rows("text,label", "10{i}", "{label}"))
+    with pytest.raises(DataError) as caught:
+        read_table(path)
+    assert all(word in str(caught.value) for word in ("'text'", "letters", "--text-column"))
+    assert read_table(path, text_column="text").texts[0] == "100"
+    path.write_text("text,label\n!!!,neg\n")  # one row does not show what the column holds
+    assert read_table(path).texts == ["!!!"]
 
 
 def test_texts_alone_in_another_encoding_name_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ vanishes, and an error has no line.
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,9 @@ _UNNAMED = re.compile(r"column [0-9]+")
 # Texts have so many words on average, at least; characters of scripts without spaces count as words.
 _WORDS = 2.0
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
+# A column of more values than this, nearly all of them different, does not hold labels. From fewer rows than
+# this it is not clear what a column holds.
+_FEW = 20
 # Rows of Parquet at a time, and those that a guess looks at.
 _AT_ONCE, LOOKED_AT = 1 << 12, 200
 # Values of a column that an error shows.
@@ -190,20 +194,40 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     filled = [
         name for name in names if not _UNNAMED.fullmatch(name) or any(map(str.strip, sample.get(name, ())))
     ]
-    text = asked.text or _guess(names, _TEXT, taken)
-    text = text or _wordiest(filled, taken, sample)
+    text, unlike_texts = asked.text, set[str]()
     if text is None:
+        unlike_texts = {
+            name for name in names if name.lower() in _TEXT and not _are_texts(sample.get(name, ()))
+        }
+        text = _guess(names, _TEXT, taken | unlike_texts)
+        text = text or _wordiest(filled, taken | unlike_texts, sample)
+        if text is None and all(len(sample.get(name, ())) < _FEW for name in unlike_texts):
+            text = _guess(names, _TEXT, taken)
+            unlike_texts.discard(text or "")
+    if text is None:
+        hint = f"; few cells of {listed(sorted(unlike_texts))} hold letters" if unlike_texts else ""
         other = " or, if its first row names no columns, --no-header" if table.doubtful else ""
-        raise DataError(f"{path}: which column is the text? It has {listed(names)}; use --text-column{other}")
+        raise DataError(
+            f"{path}: which column is the text? It has {listed(names)}{hint}; use --text-column{other}"
+        )
     taken.add(text)
     # Rows may be chosen by their label.
-    label = asked.label or _guess(names, _LABEL, {text, asked.group, asked.id})
+    label, unlike_labels = asked.label, set[str]()
+    if label is None:
+        unlike_labels = {
+            name for name in names if name.lower() in _LABEL and not are_labels(sample.get(name, ()))
+        }
+        label = _guess(names, _LABEL, {text, asked.group, asked.id} | unlike_labels)
     group = asked.group or _guess(names, _GROUP, taken)
     # Of two columns one is the text, so the other can only be the label.
     if label is None and group is None:
-        rest = [name for name in filled if name != text and not _UNNAMED.fullmatch(name)]
-        label = rest[0] if len(rest) == 1 and rest[0].lower() not in _ID and len(names) > 1 else None
-        label = None if label in taken else label
+        unlike = unlike_texts | unlike_labels
+        rest = [name for name in filled if name not in {text, *unlike} and not _UNNAMED.fullmatch(name)]
+        if len(rest) == 1 and rest[0].lower() not in _ID and rest[0] not in taken and len(names) > 1:
+            if are_labels(sample.get(rest[0], ())):
+                label = rest[0]
+            else:
+                unlike_labels.add(rest[0])
     if label is None:
         label = _few_values(filled, taken, sample)
     chosen = _Chosen(text, label, group, asked.id or _guess(names, _ID, taken))
@@ -214,6 +238,16 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         notes.append(f"group column: {group!r}")
     if label is None:
         notes.append(f"no label column among {listed(filled)}")
+    for what, found, usual, unlike, why in (
+        ("text", text, _TEXT, unlike_texts, "few of its cells hold letters"),
+        ("label", label, _LABEL, unlike_labels, "nearly all of its values are different"),
+    ):
+        by_name = _guess(names, usual, {asked.group, asked.id})
+        notes += [
+            f"{what} column is not {name!r}, as {why} (--{what}-column {shlex.quote(name)}, if it is)"
+            for name in sorted(unlike)
+            if found is None or name == by_name
+        ]
     spilled = [name for name in filled if _UNNAMED.fullmatch(name) and _has_letters(sample.get(name, ()))]
     if spilled and not {text, label} & set(spilled):
         notes.append(f"cells in columns without a name are not read ({listed(spilled)})")
@@ -247,6 +281,18 @@ def _wordiest(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequen
     if len(words) > 1 and words[1][0] * 1.5 > words[0][0]:
         return None
     return words[0][1]
+
+
+def _are_texts(cells: Sequence[str]) -> bool:
+    """Whether at least half of the cells hold letters; those of numbers, and of few comments, do not."""
+    return sum(_has_letters([cell]) for cell in cells) * 2 >= len(cells)
+
+
+def are_labels(cells: Sequence[str]) -> bool:
+    """Whether values repeat as those of labels do: at most 20 values, or at most three in four rows."""
+    filled = [cell for cell in cells if cell.strip()]
+    n_values = len(set(filled))
+    return n_values <= _FEW or n_values * 4 <= len(filled) * 3
 
 
 def _has_letters(cells: Sequence[str]) -> bool:

@@ -23,6 +23,7 @@ from .columns import (
     Columns,
     OpenTable,
     add_rows,
+    are_labels,
     is_known,
     open_json_lines,
     open_parquet,
@@ -478,6 +479,12 @@ def _label_side(first_lines: list[str]) -> int | None:
     return numbers.index(True) if sum(numbers) == 1 else None
 
 
+def _is_pairs(first_lines: list[str]) -> bool:
+    """Whether the numbers of a headerless two-column file are labels, and not those of the rows."""
+    side = _label_side(first_lines)
+    return side is not None and are_labels([line.split("\t")[side] for line in first_lines])
+
+
 def _pairs(file: TextFile, source: Source) -> OpenTable:
     """Opens `sentence TAB label` (or the other way round) without header."""
     side = _label_side(_first_lines(source.path, source.encoding, source.longest))
@@ -743,7 +750,7 @@ READERS: dict[str, Reader] = {
     "pairs": Reader(
         "sentence TAB label without header, as SST-2",
         _of_text(_pairs),
-        begins=lambda lines, _: _label_side(lines) is not None,
+        begins=lambda lines, _: _is_pairs(lines),
     ),
     "polarity": Reader(
         "a folder with NAME.pos and NAME.neg, or one of the two; Latin-1",
