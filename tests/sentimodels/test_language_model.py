@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from sentimodels.config import LanguageConfig
+from sentimodels.config import LanguageConfig, NextTokenConfig
 from sentimodels.errors import CheckpointError, ConfigError
 from sentimodels.models import ARCHITECTURES
 from sentimodels.models.language import CausalModel, MaskedModel, build_language_model
@@ -86,7 +86,7 @@ def test_every_preset_is_a_size_of_the_architectures(preset: str) -> None:
     assert all(model[key] == value for key, value in sizes.items() if key != "norm_order")
     assert (model["causal"], model["norm_order"], model["positions"]) == (True, "pre", "rotary")
     assert (config.train.batch_size, config.optim.lr, config.train.tokens) == PRESETS[preset]
-    assert config.task.kind == "next-token"
+    assert isinstance(config.task, NextTokenConfig)
     assert config.task.tied == (preset in ("nano", "micro", "tiny"))
     assert LANGUAGE_MODEL.resolve(config.tree()) == config  # what is saved is read as it was
 
