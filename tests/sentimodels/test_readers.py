@@ -317,6 +317,38 @@ def test_a_file_of_a_folder_that_is_not_text_is_named(
         read_table(tmp_path, encoding=encoding)
 
 
+# (file, content, texts): CR alone ends a line only where no LF does.
+LONE_CR: list[tuple[str, str, list[str]]] = [
+    ("a.csv", "Reviews\nnice\rfilm here\nand that one\n", ["nice\rfilm here", "and that one"]),
+    ("a.csv", "text,label\ncr\rhere,1\nno,0\n", ["cr\rhere", "no"]),
+    ("a.csv", "text,label\r\ncr\rhere,1\r\nno,0\r\n", ["cr\rhere", "no"]),
+    ("a.csv", 'text,label\n"a, ""b""\r\nc",1\n\rno\r,0', ['a, "b"\r\nc', "\rno\r"]),
+    ("a.csv", 'text,label\n"a\rb",1\nnot \r"so, 0\n', ["a\rb", 'not \r"so']),
+    ("a.csv", "text;label;;;\na\rb;1;;;\n\r\nc;0;;;\n", ["a\rb", "c"]),
+    ("a.tsv", 'text\tlabel\nnice\r"quoted" film\t1\r\n"no\t0\n', ['nice\r"quoted" film', '"no']),
+    ("a.tsv", "a nice\rfilm\t1\nno film\t0\n", ["a nice\rfilm", "no film"]),
+    ("a.csv", 'text,label\r"a\nb",1\rno,0\r', ["a\nb", "no"]),
+    ("a.csv", "text,label\rx,1\rno,0", ["x", "no"]),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "texts"), LONE_CR)
+def test_cr_alone_ends_a_line_only_in_a_file_without_lf(
+    name: str, content: str, texts: list[str], tmp_path: Path
+) -> None:
+    table = read_table(write(tmp_path, name, content.encode()))
+    assert table.texts == texts
+    assert table.labels in (None, ["1", "0"])
+
+
+def test_cr_alone_in_a_file_of_many_blocks(tmp_path: Path) -> None:
+    texts = [f"row {row}" + "\r and more"[: row % 12] * (row % 7 == 3) for row in range(150_000)]
+    data = "text,label\n" + "".join(f"{text},{row % 2}\n" for row, text in enumerate(texts))
+    table = read_table(write(tmp_path, "a.csv", data.encode()), with_lines=True)
+    assert table.texts == texts
+    assert table.lines == list(range(2, len(texts) + 2))
+
+
 def test_parquet(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")

@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -45,6 +45,8 @@ __all__ = [
 _CHARS = 1 << 20
 MASK = "\x1a"
 _CLOSED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
+# CR that no LF follows; at the very end it is half of a CRLF that was cut off.
+_LONE_CR = re.compile(r"\r(?!\n|\Z)")
 _REMEDY = "write a quote that is text twice, inside a quoted cell"
 
 
@@ -77,6 +79,7 @@ class Block:
         line: the line of the file that the block begins on.
         separator: between cells.
         quoted: whether cells may be quoted.
+        old_mac: CR alone ends a line, as in a file without LF; otherwise it is text.
     """
 
     text: str
@@ -84,6 +87,7 @@ class Block:
     line: int
     separator: str
     quoted: bool
+    old_mac: bool
 
     @cached_property
     def rows(self) -> list[str]:
@@ -99,7 +103,7 @@ class Block:
 
     def place(self, at: int) -> Place:
         """Returns the place of a character of the block."""
-        before = _plain_ends(self.text[:at])
+        before = self.with_plain_ends(self.text[:at])
         return Place(self.line + before.count("\n"), at - (before.rfind("\n") + 1) + 1)
 
     def offset(self, row: int) -> int:
@@ -124,14 +128,27 @@ class Block:
             if not self.blank(row):
                 found.append(line)
             end = at + len(row) + 1
-            line += _plain_ends(self.text[at:end]).count("\n")
+            line += self.with_plain_ends(self.text[at:end]).count("\n")
             at = end
         return found
+
+    def with_plain_ends(self, text: str) -> str:
+        """Returns a part of the text, of the same length, whose lines end in LF."""
+        if "\r" not in text:
+            return text
+        text = text.replace("\r\n", " \n")
+        return text.replace("\r", "\n") if self.old_mac else text
+
+    def has_cr_in_cells(self) -> bool:
+        """Whether CR is text in a cell without quotes: pandas would end the row there."""
+        if self.old_mac or "\r" not in self.text:
+            return False
+        return any(self.skeleton[match.start()] != MASK for match in _LONE_CR.finditer(self.text))
 
     def without_first_row(self) -> "Block":
         """Returns what follows the first row."""
         end = self.skeleton.find("\n", self.offset(0)) + 1 or len(self.skeleton)
-        return Block(self.text[end:], self.skeleton[end:], self.place(end).line, self.separator, self.quoted)
+        return replace(self, text=self.text[end:], skeleton=self.skeleton[end:], line=self.place(end).line)
 
     def cells(self) -> Iterator[list[str]]:
         """Yields the rows, parsed one by one: for the few that tell what a file is."""
@@ -156,19 +173,22 @@ def is_quoted(cell: str, mask: str) -> bool:
     return cell.startswith('"') and mask.startswith(MASK)
 
 
-def _plain_ends(text: str) -> str:
-    return text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
+def _is_old_mac(text: str, *, quoted: bool) -> bool:
+    """Whether lines end in CR alone: no LF is outside quotes."""
+    return _LONE_CR.search(text) is not None and "\n" not in (_CLOSED.sub("", text) if quoted else text)
 
 
-def _skeleton(text: str, separator: str, quoted: bool) -> tuple[str, int | None]:
+def _skeleton(text: str, separator: str, quoted: bool, old_mac: bool) -> tuple[str, int | None]:
     """Returns the skeleton of a text, and where a quote opens that does not close a cell."""
     opened: int | None = None
+    if not old_mac and "\r" in text:
+        text = _LONE_CR.sub(" " if separator == "\t" else "\t", text)
     skeleton = text
     if quoted and '"' in text:
         ends = {separator, "\r", "\n"}
         skeleton, opened = _masked(text, ends) or _masked_by_cell(text, ends)
     # A row may end in CR LF; CR stays before LF, so that both texts are of one length.
-    if "\r" in skeleton:
+    if old_mac:
         skeleton = re.sub(r"\r(?!\n)", "\n", skeleton)
     return skeleton, opened
 
@@ -235,6 +255,7 @@ def blocks(
         DataError: if a quote does not close or has text behind it, or a row is longer than `limit`.
     """
     rest, line, ended = "", 1, False
+    old_mac: bool | None = None
     while not ended:
         # As much as is left over, so that a row of any length is looked at a few times only.
         some = stream.read(max(chars, len(rest)))
@@ -243,17 +264,28 @@ def blocks(
         if text.endswith("\r") and not ended:  # LF may follow
             more = stream.read(1)
             text, ended = text + more, not more
-        block = whole_rows(text, path, separator, quoted=quoted, ended=ended, line=line)
+        if old_mac is None and re.search("[\r\n]", text):
+            old_mac = _is_old_mac(text, quoted=quoted)
+        block = whole_rows(text, path, separator, quoted=quoted, ended=ended, line=line, old_mac=old_mac)
         _check_length(path, block, limit)
         if block.text:
             yield block
-            line += _plain_ends(block.text).count("\n")
+            line += block.with_plain_ends(block.text).count("\n")
         rest = text[len(block.text) :]
         if len(rest) * 4 > limit and len(rest.encode("utf-8", "replace")) > limit:
             _refuse_length(path, Place(line, 1), limit)
 
 
-def whole_rows(text: str, path: Path, separator: str, *, quoted: bool, ended: bool, line: int = 1) -> Block:
+def whole_rows(
+    text: str,
+    path: Path,
+    separator: str,
+    *,
+    quoted: bool,
+    ended: bool,
+    line: int = 1,
+    old_mac: bool | None = None,
+) -> Block:
     """Returns the rows of a text up to its last whole one.
 
     Args:
@@ -263,17 +295,19 @@ def whole_rows(text: str, path: Path, separator: str, *, quoted: bool, ended: bo
         quoted: whether cells may be quoted.
         ended: whether the file ends with the text.
         line: the line of the file that the text begins on.
+        old_mac: CR alone ends a line; by the text if not given.
 
     Raises:
         DataError: if a quote does not close or has text behind it.
     """
-    skeleton, opened = _skeleton(text, separator, quoted)
+    old_mac = _is_old_mac(text, quoted=quoted) if old_mac is None else old_mac
+    skeleton, opened = _skeleton(text, separator, quoted, old_mac)
     end = len(text) if ended else skeleton.rfind("\n") + 1
     if opened is not None:
         if ended or _closes(text, opened):
-            _refuse_quote(path, Block(text, skeleton, line, separator, quoted), opened)
+            _refuse_quote(path, Block(text, skeleton, line, separator, quoted, old_mac), opened)
         end = skeleton.rfind("\n", 0, opened) + 1
-    return Block(text[:end], skeleton[:end], line, separator, quoted)
+    return Block(text[:end], skeleton[:end], line, separator, quoted, old_mac)
 
 
 def _closes(text: str, at: int) -> bool:
@@ -362,7 +396,7 @@ def rows_within_cells(block: Block, n_columns: int, column: int) -> Iterator[tup
     at = 0
     for row in block.rows:
         if (cell := row.find(MASK)) >= 0:
-            lines = _plain_ends(block.text[at : at + len(row)].rstrip("\r\n")).split("\n")
+            lines = block.with_plain_ends(block.text[at : at + len(row)].rstrip("\r\n")).split("\n")
             if len(lines) > 1 and all(line.count(block.separator) == n_columns - 1 for line in lines):
                 yield block.place(at + cell), [line.split(block.separator)[column] for line in lines]
         at += len(row) + 1
@@ -384,6 +418,9 @@ def parsed(path: Path, block: Block, n_columns: int, columns: list[int]) -> dict
     n_rows = check_counts(path, block, n_columns)
     if not n_rows:
         return {column: [] for column in columns}
+    if block.has_cr_in_cells():
+        rows = list(block.cells())
+        return {column: [row[column] for row in rows] for column in columns}
     frame: Any = pd.read_csv(
         # pandas takes a mark at the very beginning for that of the file; a blank line is no row.
         io.StringIO("\n" + block.text if block.text.startswith("\ufeff") else block.text),
@@ -699,7 +736,9 @@ def _first_is_quoted(block: Block) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    old_mac = _is_old_mac(text, quoted=True)
+    text = text.replace("\r\n", "\n")
+    return (text.replace("\r", "\n") if old_mac else text).split("\n")
 
 
 def _padding(text: str, *, ended: bool) -> str:
