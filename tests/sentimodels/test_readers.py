@@ -317,6 +317,37 @@ def test_a_file_of_a_folder_that_is_not_text_is_named(
         read_table(tmp_path, encoding=encoding)
 
 
+PHRASES = "PhraseId\tSentenceId\tPhrase\tSentiment\n" + "1\t1\ta film\t2\n2\t2\tno film\t1\n" * 30
+# A blank line at the end, or in the middle of rows that have columns, is not a row.
+BLANK_LINES: list[tuple[str, str]] = [
+    ("phrases.tsv", PHRASES),
+    ("pairs.tsv", "a film\t1\nno film\t0\n" * 30),
+    ("few.tsv", "a film\t1\nno film\t0\n" * 3),
+    ("a.csv", "text,label\n" + "a film,1\nno film,0\n" * 30),
+    ("a.tsv", "text\tlabel\n" + "a film\tpos\nno film\tneg\n" * 30),
+    ("a.jsonl", '{"text": "a film", "label": 1}\n{"text": "no film", "label": 0}\n' * 30),
+    ("a.txt", "__label__1 a film\n__label__0 no film\n" * 30),
+    ("trees.txt", "(3 (2 a) (2 film))\n(1 (2 no) (2 film))\n" * 30),
+    ("rt.pos", "a film\nno film\n" * 30),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), BLANK_LINES)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("blank", ["\n", " \n\n", "  "])
+def test_blank_lines_at_the_end_are_not_rows(
+    name: str, content: str, end: str, blank: str, tmp_path: Path
+) -> None:
+    content = content.replace("\n", end)
+    plain = read_table(write(tmp_path, name, content))
+    table = read_table(write(tmp_path, f"b/{name}", content + blank.replace("\n", end)))
+    assert (table.texts, table.labels, table.format) == (plain.texts, plain.labels, plain.format)
+    if name != "rt.pos":
+        lines = content.splitlines(keepends=True)
+        table = read_table(write(tmp_path, f"c/{name}", "".join([*lines[:3], end, *lines[3:]])))
+        assert (table.texts, table.labels, table.format) == (plain.texts, plain.labels, plain.format)
+
+
 # (file, content, texts): CR alone ends a line only where no LF does.
 LONE_CR: list[tuple[str, str, list[str]]] = [
     ("a.csv", "Reviews\nnice\rfilm here\nand that one\n", ["nice\rfilm here", "and that one"]),

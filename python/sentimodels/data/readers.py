@@ -317,6 +317,8 @@ _AT_ONCE = 1 << 18
 _LABEL = re.compile(r"(?<!\S)__label__(\S+)\s*")
 # Folders that are parts of a data set, not classes.
 _PARTS = ("train", "training", "test", "testing", "valid", "validation", "val", "dev")
+# A line of these is blank, as in TSV: it is not a row.
+_BLANKS = " \r"
 # `123_7.txt` of the IMDB folder: the review's number and its rating.
 _REVIEW = re.compile(r"(\d+)_(\d+)\.txt$")
 # Bytes of UTF-8 that one text of several lines has, where no limit is given.
@@ -458,22 +460,28 @@ def _phrases(file: TextFile, source: Source) -> OpenTable:
 
     def rows() -> Iterator[_Row]:
         for number, line in enumerate(lines, 2):
-            fields = line.split("\t")
-            if len(fields) != len(header):
-                raise DataError(
-                    f"{source.path}: line {number}: {len(fields)} columns instead of {len(header)}"
-                )
-            yield number, *fields
+            if line.strip(_BLANKS):
+                yield number, *_fields(line, len(header), source.path, number)
 
     return _fixed(("id", "group", "text", "label")[: len(header)], rows(), file.sha256)
 
 
+def _fields(line: str, n_columns: int, path: Path, number: int) -> list[str]:
+    fields = line.split("\t")
+    if len(fields) != n_columns:
+        columns = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+        raise DataError(f"{path}: line {number}: {columns} instead of {n_columns}")
+    return fields
+
+
+def _pairs_of(first_lines: list[str]) -> list[list[str]]:
+    return [line.split("\t") for line in first_lines if line.strip(_BLANKS)]
+
+
 def _label_side(first_lines: list[str]) -> int | None:
     """Returns the column of a headerless two-column file that holds labels; `None` if neither."""
-    if not first_lines:
-        return None
-    fields = [line.split("\t") for line in first_lines]
-    if any(len(row) != 2 for row in fields):
+    fields = _pairs_of(first_lines)
+    if not fields or any(len(row) != 2 for row in fields):
         return None
     numbers = [all(re.fullmatch(r"-?\d{1,2}", row[side]) for row in fields) for side in (0, 1)]
     return numbers.index(True) if sum(numbers) == 1 else None
@@ -482,7 +490,7 @@ def _label_side(first_lines: list[str]) -> int | None:
 def _is_pairs(first_lines: list[str]) -> bool:
     """Whether the numbers of a headerless two-column file are labels, and not those of the rows."""
     side = _label_side(first_lines)
-    return side is not None and are_labels([line.split("\t")[side] for line in first_lines])
+    return side is not None and are_labels([fields[side] for fields in _pairs_of(first_lines)])
 
 
 def _pairs(file: TextFile, source: Source) -> OpenTable:
@@ -493,10 +501,8 @@ def _pairs(file: TextFile, source: Source) -> OpenTable:
 
     def rows() -> Iterator[_Row]:
         for number, line in enumerate(file.lines(), 1):
-            fields = line.split("\t")
-            if len(fields) != 2:
-                raise DataError(f"{source.path}: line {number}: {len(fields)} columns instead of 2")
-            yield number, *fields
+            if line.strip(_BLANKS):
+                yield number, *_fields(line, 2, source.path, number)
 
     return _fixed(("text", "label") if side else ("label", "text"), rows(), file.sha256)
 
@@ -599,9 +605,17 @@ def _polarity(source: Source) -> Iterator[OpenTable]:
     def rows() -> Iterator[_Row]:
         for side, file in sides.items():
             with open_text(file, source.named or "latin-1", source.longest) as opened:
+                blanks: list[_Row] = []
                 for number, line in enumerate(opened.lines(), 1):
                     # Every line of the release ends in a space.
-                    yield None, line.removesuffix(" "), side, f"{side}/{number}"
+                    row = (None, line.removesuffix(" "), side, f"{side}/{number}")
+                    if not line.strip(_BLANKS):
+                        blanks.append(row)
+                        continue
+                    # Blank lines at the end are no texts.
+                    yield from blanks
+                    yield row
+                    blanks = []
                 hashes[side] = opened.sha256()
 
     table = _fixed(("text", "label", "id"), rows(), lambda: _hash_of_files(sides, hashes))

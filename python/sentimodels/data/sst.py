@@ -96,7 +96,7 @@ def read_trees(
         DataError: if a line is no tree.
     """
     for number, line in enumerate(file.lines(), 1):
-        if not line:
+        if not line.strip():
             continue
         try:
             pairs = phrases(line, nodes)
