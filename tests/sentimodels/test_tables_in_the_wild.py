@@ -608,6 +608,75 @@ def test_a_known_name_is_taken_where_its_cells_fit(
     assert read_table(path, like={role: not_taken}, blank_labels="keep").columns[role] == not_taken
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".csv", ";"), (".tsv", "\t")])
+def test_a_header_that_joined_files_repeat_is_not_a_row(
+    tmp_path: Path, mark: str, end: str, suffix: str, separator: str
+) -> None:
+    path = tmp_path / f"a{suffix}"
+    part = ["text|label|id", *(f"a film {i}|{'pn'[i % 2]}|{i}" for i in range(4))]
+    text = end.join([*part, *[mark + line for line in part[:1]], *part[1:], ""]).replace("|", separator)
+    path.write_bytes(text.encode())
+    table = read_table(path, with_lines=True)
+    assert table.texts == [f"a film {i}" for i in range(4)] * 2
+    assert table.labels == list("pnpn" * 2)
+    assert table.lines == [2, 3, 4, 5, 7, 8, 9, 10]
+    assert any("repeat the header" in note and "line 6" in note for note in table.notes)
+    assert read_table(path, where="label=p").texts == ["a film 0", "a film 2"] * 2
+    with open_texts(path) as opened:
+        assert list(opened.texts) == table.texts
+    assert read_table(path, header=False, text_column="1").texts.count("text") == 2 - bool(mark and end)
+
+
+def test_a_header_is_repeated_far_below(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"a film number {i},{i % 2}" for i in range(100_000)]
+    path.write_text("\n".join(["Satz,Note", *rows, "Satz,Note", "Satz,1"]))
+    table = read_table(path)
+    assert len(table) == 100_001
+    assert table.texts[-1] == "Satz"  # a row that only shares a cell with the header
+    assert any("line 100002" in note for note in table.notes)
+
+
+# (first row, the cells below it)
+HEADERS_OF_FORMS: list[tuple[str, list[str]]] = [
+    ("How was your stay with us in May?,Would you come back?", ["{text} {i}", "{label}"]),
+    ("Kommentar,Would you recommend us?", ["{text} {i}", "{label}"]),
+    ("0,1", ["{text} {i}", "{label}"]),
+    ("0,1", ["{label}", "{text} {i}"]),
+    ("text,label", ["{text} {i}", "label {label}"]),
+]
+
+
+@pytest.mark.parametrize(("header", "cells"), HEADERS_OF_FORMS)
+def test_questions_and_numbers_of_pandas_name_columns(tmp_path: Path, header: str, cells: list[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(_rows(header, *cells))
+    table = read_table(path)
+    assert (len(table), len(set(table.labelled()))) == (36, 2)
+    assert any("column: " in note and repr(header.split(",")[0]) in note for note in table.notes)
+
+
+def test_numbers_of_pandas_above_numbered_labels(tmp_path: Path) -> None:
+    rows = "".join(f"a film number {i}\t{i % 2}\n" for i in range(30))
+    for name, text in (("a.tsv", rows), ("a.txt", rows), ("a.csv", rows.replace("\t", ","))):
+        (tmp_path / name).write_text(("0,1\n" if name == "a.csv" else "0\t1\n") + text)
+        table = read_table(tmp_path / name)
+        assert (len(table), set(table.labelled())) == (30, {"0", "1"})
+    # Rows of numbers alone have no header.
+    (tmp_path / "b.csv").write_text("0,1\n1,0\n0,0\n1,1\n")
+    with pytest.raises(DataError, match="'1', '2'"):
+        read_table(tmp_path / "b.csv")
+
+
+def test_a_first_row_that_may_be_a_header_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(_rows("headline,pos", "{text} {i}", "{label}"))
+    assert any("'headline', 'pos'" in note and "--header" in note for note in read_table(path).notes)
+    assert len(read_table(path, header=True)) == 36
+
+
 def test_a_known_name_without_texts_is_asked_about(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(_rows("text,label", "10{i}", "{label}"))

@@ -10,6 +10,7 @@ vanishes, and an error has no line.
 """
 
 import json
+import operator
 import re
 import shlex
 from collections import Counter
@@ -52,7 +53,8 @@ class Cells:
     Attributes:
         by_name: the cells of each column.
         line_of: returns the line of a row, counted from 0 within these; `None` where rows have no line.
-        is_row: which of them are rows of the table; the others are only counted, as blank lines.
+        is_row: which of them are rows of the table; the others are only counted, as blank lines and headers
+            that are repeated.
         several_lines: of a column, the quoted cells that hold lines which may be rows, with their places.
     """
 
@@ -361,14 +363,18 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
     if rows.drop_empty:
         required -= {chosen.text}
     found: set[str] = set()
+    headers: list[int] = []
     for block in table.blocks(needed, required):
         cells = block.by_name
         if chosen.label is not None and block.several_lines is not None:
             swallowed += block.several_lines(chosen.label)
         wanted = block.is_row
+        if wanted is not None and block.line_of is not None and not table.fixed:
+            headers += [block.line_of(row) for row, kept in enumerate(wanted) if not kept]
         if where is not None:
             value = as_label(where[1])
-            wanted = [as_label(cell) == value for cell in cells[where[0]]]
+            fits = [as_label(cell) == value for cell in cells[where[0]]]
+            wanted = fits if wanted is None else list(map(operator.and_, fits, wanted))
             if not rows.seen and len(found) <= _SHOWN:
                 found |= set(cells[where[0]])
         texts = cells[chosen.text]
@@ -384,6 +390,9 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
     if where is not None and rows.place and not rows.seen:
         values = listed(sorted(found)[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
         raise DataError(f"{rows.path}: no row has {where[1]!r} in the column {where[0]!r}; it has {values}")
+    if headers:
+        lines = ", ".join(map(str, headers[:_SHOWN])) + (", ..." if len(headers) > _SHOWN else "")
+        rows.notes.append(f"rows that repeat the header are left out (line {lines})")
     _refuse_swallowed(rows, swallowed)
 
 
@@ -423,7 +432,8 @@ def open_separated(file: TextFile, dialect: Dialect) -> OpenTable:
             yield Cells(
                 {name: columns[at] for name, at in places.items()},
                 block.line_of,
-                several_lines=several_lines if dialect.quoted and not dialect.sure else None,
+                block.is_row(dialect.header_line),
+                several_lines if dialect.quoted and not dialect.sure else None,
             )
 
     sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}

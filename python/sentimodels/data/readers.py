@@ -488,9 +488,12 @@ def _label_side(first_lines: list[str]) -> int | None:
 
 
 def _is_pairs(first_lines: list[str]) -> bool:
-    """Whether the numbers of a headerless two-column file are labels, and not those of the rows."""
+    """Whether the numbers of a headerless two-column file are labels, and not those of rows or columns."""
     side = _label_side(first_lines)
-    return side is not None and are_labels([fields[side] for fields in _pairs_of(first_lines)])
+    fields = _pairs_of(first_lines)
+    if side is None or fields[0] == ["0", "1"]:  # the names that pandas gives columns without one
+        return False
+    return are_labels([row[side] for row in fields])
 
 
 def _pairs(file: TextFile, source: Source) -> OpenTable:

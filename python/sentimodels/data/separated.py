@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import DataError
+from .table import listed
 
 __all__ = [
     "MASK",
@@ -144,6 +145,18 @@ class Block:
         if self.old_mac or "\r" not in self.text:
             return False
         return any(self.skeleton[match.start()] != MASK for match in _LONE_CR.finditer(self.text))
+
+    def is_row(self, header: str | None) -> list[bool] | None:
+        """Returns which rows do not repeat the header; `None` if none repeats it.
+
+        Args:
+            header: as the file writes it. Joined files have it again, perhaps behind a byte-order mark.
+        """
+        if header is None or header not in self.text:
+            return None
+        written = (self.text[at : at + len(row)].removesuffix("\r") for at, row in _placed(self))
+        found = [row.removeprefix("\ufeff") != header for row in written]
+        return None if all(found) else found
 
     def without_first_row(self) -> "Block":
         """Returns what follows the first row."""
@@ -487,6 +500,8 @@ class Dialect:
         rows: some of the rows, without the header.
         note: what was taken for what.
         doubtful: the first row was taken for names, none of which is known.
+        header_line: the names of several columns as the file writes them, so that later rows with the same
+            cells are not read as rows.
     """
 
     separator: str
@@ -499,6 +514,7 @@ class Dialect:
     rows: tuple[tuple[str, ...], ...]
     note: str
     doubtful: bool
+    header_line: str | None
 
     def blocks(self, stream: Text, path: Path, limit: int) -> Iterator[Block]:
         """Yields blocks of whole rows, without the header and what follows every row.
@@ -627,10 +643,12 @@ def recognised(
         some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_HEAD)
         first: list[list[str]] = []
         behind_blanks: list[list[bool]] = []
-        all_quoted = False
+        all_quoted, first_line = False, ""
         for block in some:
             if not first:
                 all_quoted = _first_is_quoted(block)
+                at, row = next(_placed(block), (0, ""))
+                first_line = block.text[at : at + len(row)].removesuffix("\r")
             behind_blanks += islice(_behind_blanks(block), _ROWS - len(behind_blanks))
             first += islice(block.cells(), _ROWS - len(first))
             if len(first) == _ROWS:
@@ -664,7 +682,9 @@ def recognised(
         line = repr(setting[0])
         note += f", as its first line {line} says" if is_set else f"; its first line {line} is not a row"
     if not named:
-        note += f", no header{unlike}" + (" (--header if the first row is one)" if header is None else "")
+        note += f", no header{unlike}"
+        if header is None:
+            note += f": the first row ({listed(top)}) is read as one (--header if it names the columns)"
     elif unlike:
         note += f", the first row names the columns{unlike} (--no-header if it does not)"
     if doubtful and not unlike:
@@ -675,7 +695,7 @@ def recognised(
         note += f", {padding!r} behind every row left out"
     return Dialect(
         sep, quoted, named, tabs or all_quoted, tuple(names), padding, setting is not None,
-        tuple(map(tuple, rows)), note, doubtful,
+        tuple(map(tuple, rows)), note, doubtful, first_line if named and len(names) > 1 else None,
     )  # fmt: skip
 
 
@@ -883,12 +903,17 @@ def _is_header(
     cells = [cell.strip() for cell in top]
     if any(name in cells for name in asked):
         return True
+    if len(cells) > 1 and any(map(known, cells)):  # joined files have their header again
+        rest = [row for row in rest if [cell.removeprefix("\ufeff").strip() for cell in row] != cells]
     columns = [[row[place].strip() for row in rest if place < len(row)] for place in range(len(top))]
     again = [bool(cell) and cell in column for cell, column in zip(cells, columns, strict=True)]
     if any(known(cell) and not seen for cell, seen in zip(cells, again, strict=True)):
         return True
-    # The names that pandas gives columns without one, behind its row numbers.
-    if len(cells) > 1 and not cells[0] and cells[1:] == [str(place) for place in range(len(cells) - 1)]:
+    # The names that pandas gives columns without one, perhaps behind its row numbers.
+    numbers = cells if cells[0] else cells[1:]
+    if len(cells) > 1 and numbers == [str(place) for place in range(len(numbers))]:
+        return not cells[0] or any(map(_are_words, columns))
+    if not any(again) and any(map(_is_question, cells, columns)):
         return True
     filled = [cell for cell in cells if cell]
     if any(again) or any(_NUMBER.fullmatch(cell) or cell.startswith("__label__") for cell in filled):
@@ -897,6 +922,18 @@ def _is_header(
         return False
     # A name is short; a text has words, or ends as a sentence does.
     return not any(len(cell) > 60 or len(cell.split()) > 4 or cell[-1] in ".!?。！？।" for cell in filled)
+
+
+def _are_words(cells: list[str]) -> bool:
+    """Whether every cell holds letters, so that a number above them is no cell of theirs."""
+    return bool(cells) and all(any(map(str.isalpha, cell)) for cell in cells)
+
+
+def _is_question(name: str, cells: list[str]) -> bool:
+    """Whether a cell is the question that its column answers: it is longer than answers that repeat."""
+    answers, n_words = set(cells), len(name.split())
+    repeat = len(answers) > 1 and len(cells) >= 3 * len(answers)
+    return repeat and n_words > 2 and all(len(answer.split()) < n_words for answer in answers)
 
 
 def _names(top: list[str], rest: list[list[str]]) -> list[str]:
