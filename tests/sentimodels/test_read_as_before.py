@@ -66,6 +66,13 @@ def test_positions_that_fit_nowhere_ask_for_the_text_column(tmp_path: Path) -> N
     assert read_table(tmp_path / "b.tsv", "3", like=like).texts[0] == "w1"
 
 
+def test_a_typed_text_column_leaves_no_position_of_the_label(tmp_path: Path) -> None:
+    like = trained_on(tmp_path / "a.tsv", rows(LABELS, TEXTS))
+    (tmp_path / "b.tsv").write_text(rows(NUMBERS, TEXTS, LABELS))
+    table = read_table(tmp_path / "b.tsv", "2", like=like)
+    assert table.columns.get("label") != "1"
+
+
 def test_names_of_a_header_are_taken_as_before(tmp_path: Path) -> None:
     data = "said;body;kind\n" + rows(TEXTS, ["much more of it"] * 4, LABELS, separator=";")
     like = trained_on(tmp_path / "a.csv", data, text_column="said", label_column="kind")

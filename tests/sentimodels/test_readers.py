@@ -380,6 +380,29 @@ def test_cr_alone_in_a_file_of_many_blocks(tmp_path: Path) -> None:
     assert table.lines == list(range(2, len(texts) + 2))
 
 
+def test_a_number_of_a_column_beside_a_header_names_no_header(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", "wonderful,joy\ndull,anger\n")
+    for column in ("text_column", "label_column"):
+        with pytest.raises(DataError, match=r"'2'.*--no-header"):
+            read_table(path, **{column: "2"})
+    for number in ("0", "3"):
+        with pytest.raises(DataError, match=f"'{number}'") as error:
+            read_table(path, text_column=number)
+        assert "--no-header" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["b'a good film'", 'b"it\'s fine"', "{'en': 'a good film'}", '{"en": "a film"}']
+)
+def test_texts_that_are_printed_values_are_noted(text: str, tmp_path: Path) -> None:
+    rows = [{"text": text, "label": row % 2} for row in range(4)]
+    path = write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert any(text[:10] in note for note in read_table(path).notes)
+    rows.append({"text": "a film", "label": 0})
+    write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert not any(text[:10] in note for note in read_table(path).notes)
+
+
 def test_parquet(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")

@@ -23,7 +23,7 @@ from typing import Any
 
 from ..errors import DataError
 from .opening import TextFile, hash_file
-from .row_buffer import CellError, Rows, as_label, as_text, as_texts, whole_cells, without_breaks
+from .row_buffer import CellError, Rows, as_label, as_list, as_text, as_texts, whole_cells, without_breaks
 from .separated import Block, Dialect, Place, parsed, rows_within_cells
 from .table import listed
 
@@ -36,6 +36,7 @@ _ID = ("id", "phraseid", "textid", "review_id")
 _UNNAMED = re.compile(r"column [0-9]+")
 # Texts have so many words on average, at least; characters of scripts without spaces count as words.
 _WORDS = 2.0
+_PRINTED_BYTES = re.compile(r"b'.*'|b\".*\"", re.DOTALL)
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
 # A column of more values than this, nearly all of them different, does not hold labels. From fewer rows than
 # this it is not clear what a column holds.
@@ -75,6 +76,7 @@ class OpenTable:
         sample: some cells of each column.
         note: how the file is written, where that was recognised.
         doubtful: the first row was taken for the names, but may be a row.
+        header: the first row names the columns.
         fixed: the format has these columns and no others, by their roles: `text`, `label`, `group`, `id`.
     """
 
@@ -84,6 +86,7 @@ class OpenTable:
     sample: Mapping[str, Sequence[str]] = field(default_factory=dict)
     note: str | None = None
     doubtful: bool = False
+    header: bool = False
     fixed: bool = False
 
 
@@ -177,7 +180,10 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     names, sample = table.names, table.sample
     for name in asked.named:
         if name not in names:
-            raise DataError(f"{path}: no column {name!r}; it has {listed(names)}")
+            # Columns are called by numbers only without a header, as they are where one was recognised.
+            numbered = table.header and name.isdecimal() and 1 <= int(name) <= len(names)
+            hint = "; if its first row is no header, give --no-header" if numbered else ""
+            raise DataError(f"{path}: no column {name!r}; it has {listed(names)}{hint}")
     # Other columns may share a name: nothing reads them.
     for name, n in Counter(names).items():
         if n > 1 and (name in asked.named or is_known(name) or "all" in asked.keep):
@@ -185,10 +191,11 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     if asked.text is not None and not asked.guess:
         return _Chosen(asked.text, asked.label, asked.group, asked.id), []
     notes = []
-    if asked.text is None and (why := asked.misfit(names, sample)) is not None:
-        notes.append(f"column {asked.like['text']!r} is not taken for the text, as in training: {why}")
-    else:
+    why = asked.misfit(names, sample)
+    if why is None:
         asked = asked.as_before(names)
+    elif asked.text is None:
+        notes.append(f"column {asked.like['text']!r} is not taken for the text, as in training: {why}")
     taken = {name for name in (asked.text, asked.label, asked.group, asked.id) if name is not None}
     if asked.where is not None:
         taken.add(asked.where[0])
@@ -238,6 +245,11 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
             notes.append(f"{what} column: {column!r} (of {listed(filled)})")
     if asked.group is None and group is not None:
         notes.append(f"group column: {group!r}")
+    texts = [cell for cell in sample.get(text, ()) if cell.strip()]
+    if texts and all(map(_PRINTED_BYTES.fullmatch, texts)):
+        notes.append(f"texts are bytes as Python prints them ({texts[0][:40]}); decode them first")
+    elif texts and all(as_list(cell) is not None for cell in texts):
+        notes.append(f"texts are lists or objects ({texts[0][:40]}); write what is the text of each alone")
     if label is None:
         notes.append(f"no label column among {listed(filled)}")
     for what, found, usual, unlike, why in (
@@ -437,7 +449,7 @@ def open_separated(file: TextFile, dialect: Dialect) -> OpenTable:
             )
 
     sample = {name: [row[at] for row in dialect.rows if at < len(row)] for at, name in enumerate(names)}
-    return OpenTable(names, blocks, file.sha256, sample, dialect.note, dialect.doubtful)
+    return OpenTable(names, blocks, file.sha256, sample, dialect.note, dialect.doubtful, dialect.header)
 
 
 def _refuse_swallowed(rows: Rows, found: list[tuple[Place, list[str]]]) -> None:

@@ -22,7 +22,7 @@ from ..errors import DataError
 from .opening import whole_characters
 from .table import Table, listed
 
-__all__ = ["CellError", "Sample", "allot", "as_label", "as_text", "as_texts"]
+__all__ = ["CellError", "Sample", "allot", "as_label", "as_list", "as_text", "as_texts"]
 
 
 class Sample:
@@ -256,7 +256,7 @@ class Rows:
         """
         new = [cell for cell in dict.fromkeys(written) if cell not in self._labels]
         for cell in new if self.classes else ():
-            if (value := _as_list(cell)) is not None:
+            if (value := as_list(cell)) is not None:
                 error = _not_one_value(value)
                 error.place = written.index(cell)
                 raise error
@@ -424,7 +424,7 @@ def _not_one_value(value: Any) -> CellError:
     )
 
 
-def _as_list(cell: str) -> Any:
+def as_list(cell: str) -> Any:
     """Returns the list or object that a cell holds as text of JSON or Python; `None` if it holds neither.
 
     CSV has no lists, so tools write them so: `["joy", "anger"]`, `['joy']`, `{"choices": ["joy"]}`.
