@@ -383,6 +383,7 @@ REAL: list[tuple[str, bytes, list[str], list[str] | None]] = [
         ("json", b'{"text":"a good film","label":"pos"}\n{"text":"a bad film","label":"neg"}\n\x1a'),
         ("fasttext.txt", b"__label__pos a good film\n__label__neg a bad film\n\x1a"),
     )],
+    ("saved.csv", b"Unnamed: 0,text\n0,a good film\n1,a bad film\n", ["a good film", "a bad film"], None),
     ("late.jsonl", b'{"text":"a good film","n":1}\n{"label":"neg","text":"a bad film"}\n',
      ["a good film", "a bad film"], ["", "neg"]),
     ("forms.csv", b"text,notes,label,notes\na good film,,pos,\na bad film,x,neg,y\n",
@@ -430,6 +431,16 @@ def test_files_of_public_repositories_need_no_option(
     assert (None if table.labels is None else table.labels[:2]) == labels
 
 
+def _rows(header: str, *columns: str, n: int = 36) -> str:
+    """A CSV file whose cells are made of the number of their row, and of a sentiment."""
+    said = ("a great film, loved it", "pos"), ("a dull plot and bad acting", "neg")
+    lines = [
+        ",".join(f'"{cell.format(i=i, text=said[i % 2][0], label=said[i % 2][1])}"' for cell in columns)
+        for i in range(n)
+    ]
+    return "\n".join([*([header] if header else []), *lines]) + "\n"
+
+
 # Files that would be read as something else, with the words of the error: the place, what it is, what to do.
 REFUSED: list[tuple[str, bytes, list[str]]] = [
     ("commas.csv", b"text,label\ngood, really,1\nbad, awful,0\n", ["line 2", "3 columns", "quote cells"]),
@@ -439,6 +450,26 @@ REFUSED: list[tuple[str, bytes, list[str]]] = [
     ("blank.csv", b'text, label\n"good", "1"\n"bad", "0"\n', ["column 2", "blank", "quote"]),
     ("title.csv", b"Results of 2020,\ntext,label\na film,1\nb,0\n", ["text, label", "--no-header"]),
     ("note.csv", b"# by X\ntext,label\na film,1\nb,0\n", ["text, label", "--no-header"]),
+    *[
+        (f"title{i}.csv", (title + _rows(names, "{text} {i}", "{label}")).encode(), words)
+        for i, (title, names, words) in enumerate(
+            [
+                ("# a\n" * 4, "text,label", ["text, label", "--no-header"]),
+                ("# exported 2020-01-01\n", "Avis,Note", ["line 1", "from 2", "--no-header"]),
+                ("Feedback of 2023\n\n", "Kommentar,Gefuehl", ["line 1", "from 3", "--no-header"]),
+                ("Feedback of 2023,\n", "Kommentar,Gefuehl", ["line 1", "Feedback", "--no-header"]),
+                ("text,label\n", "----,-----", ["line 2", "'----'", "delete"]),
+                ("text,label\n", "TEXT,Label", ["line 2", "'TEXT'", "delete"]),
+                ("Comment,Rating\n", "Open-Ended Response,Response", ["line 2", "Response", "delete"]),
+                (
+                    "Avis,Note\nYour opinion,Rating\n",
+                    '"{""ImportId"":""Q1""}","{""ImportId"":""Q2""}"',
+                    ["line 3", "ImportId", "lines 2 to 3"],
+                ),
+            ]
+        )
+    ],
+    ("table.csv", b"| text | label |\n|---|---|\n| a film | pos |\n", ["line 2", "'---'", "delete"]),
     ("header.csv", b"wonderful,joy\ndull,anger\nslow,sad\n", ["--text-column", "--no-header"]),
     ("twice.csv", b"text,label,text\na b,1,c d\n", ["'text'", "rename"]),
     ("mark.csv", b"text,label\ngood,1\n\x1a\r\nbad,0\n", ["line 3", "missing cells"]),
@@ -463,6 +494,18 @@ def test_files_that_would_be_misread_are_refused(
     with pytest.raises(DataError) as caught:
         read_table(tmp_path / name)
     assert all(word in str(caught.value) for word in [name, *words]), str(caught.value)
+
+
+def test_texts_with_separators_are_not_a_table_below_a_title(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    texts = [f"number {i} is good, really {i}" for i in range(40)]
+    path.write_text("\n".join(["Reviews", *texts]))
+    assert read_table(path).texts == texts
+    path.write_text("Reviews\n" + "a film,pos\na book,neg\n" * 9)
+    assert len(read_table(path, header=False)) == 19
+    assert read_table(path, header=True).texts[0] == "a film,pos"
+    path.write_text("text,label\n--,neg\n-,pos\n")  # a text of dashes
+    assert read_table(path).texts == ["--", "-"]
 
 
 def test_parquet_is_read_whatever_its_name(tmp_path: Path) -> None:
@@ -530,18 +573,8 @@ def test_unknown_labels_have_their_place(tmp_path: Path) -> None:
     assert labels.classes(table.take([0, 1])).tolist() == [-1, 1]
 
 
-def _rows(header: str, *columns: str, n: int = 36) -> str:
-    """A CSV file whose cells are made of the number of their row, and of a sentiment."""
-    said = ("a great film, loved it", "pos"), ("a dull plot and bad acting", "neg")
-    lines = [
-        ",".join(f'"{cell.format(i=i, text=said[i % 2][0], label=said[i % 2][1])}"' for cell in columns)
-        for i in range(n)
-    ]
-    return "\n".join([*([header] if header else []), *lines]) + "\n"
-
-
 @pytest.mark.parametrize(
-    "name", ["tweet_id", "date", "user", "url", "index", "Unnamed: 0", "#", "timestamp", "label", "class"]
+    "name", ["tweet_id", "date", "user", "url", "index", "#", "timestamp", "label", "class"]
 )
 @pytest.mark.parametrize("cell", ["100{i}", "u{i}", "https://a.b/{i}", "0.{i}7"])
 def test_columns_without_equal_values_are_not_labels(tmp_path: Path, name: str, cell: str) -> None:

@@ -32,8 +32,8 @@ _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", 
 _LABEL = ("label", "sentiment", "class", "category", "target", "polarity", "stars", "rating")
 _GROUP = ("sentenceid", "group", "group_id")
 _ID = ("id", "phraseid", "textid", "review_id")
-# A column without a name, by its number.
-_UNNAMED = re.compile(r"column [0-9]+")
+# A column without a name, by its number; pandas writes the second form.
+_UNNAMED = re.compile(r"(column|Unnamed:) [0-9]+")
 # Texts have so many words on average, at least; characters of scripts without spaces count as words.
 _WORDS = 2.0
 _PRINTED_BYTES = re.compile(r"b'.*'|b\".*\"", re.DOTALL)

@@ -120,10 +120,11 @@ class Block:
 
     def line_of(self, row: int) -> int:
         """Returns the line that a row begins on; blank lines are not counted."""
-        return self._lines[row]
+        return self.lines[row]
 
     @cached_property
-    def _lines(self) -> list[int]:
+    def lines(self) -> list[int]:
+        """The lines that the rows begin on; blank lines are not counted."""
         found, at, line = [], 0, self.line
         for row in self.rows:
             if not self.blank(row):
@@ -465,6 +466,12 @@ _NONE = "\x1f"
 # Rows that decide, and how much of the file they are looked for in.
 _ROWS, _HEAD = 200, 1 << 18
 _TELLING = 1000
+# Lines that a header is looked for in, below a title or comments.
+_TITLES = 10
+# A line below the names, as Markdown and SQL clients write it: `----`, `:---:`.
+_RULE = re.compile(r"\s*:?[-=+]{2,}:?\s*")
+# What survey tools write below the names of the columns.
+_OF_SURVEYS = re.compile(r'\s*(\{"ImportId".*|Open-Ended Response|Response)\s*')
 # More numbers than this, none of them twice, are not labels.
 _LABELS = 20
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*")
@@ -642,6 +649,7 @@ def recognised(
         source = Unpadded(stream, padding) if padding else stream
         some = blocks(source, path, sep, quoted=quoted, limit=limit, chars=_HEAD)
         first: list[list[str]] = []
+        lines_of: list[int] = []
         behind_blanks: list[list[bool]] = []
         all_quoted, first_line = False, ""
         for block in some:
@@ -651,6 +659,7 @@ def recognised(
                 first_line = block.text[at : at + len(row)].removesuffix("\r")
             behind_blanks += islice(_behind_blanks(block), _ROWS - len(behind_blanks))
             first += islice(block.cells(), _ROWS - len(first))
+            lines_of += block.lines
             if len(first) == _ROWS:
                 break
     if not first:
@@ -672,6 +681,9 @@ def recognised(
         unlike = "" if usual_header in (None, named) else ", unlike the training file"
     if header is None:
         _refuse_title(first, path, known)
+        _refuse_title_of_table(first, lines_of, path)
+    if header is not False:
+        _refuse_second_header(first, lines_of, path)
     if quoted:
         _refuse_blanks(rest if named else first, behind_blanks[named:], path, sep)
     names = _names(top, rest) if named else [str(place) for place in range(1, len(top) + 1)]
@@ -963,7 +975,7 @@ def _refuse_title(rows: list[list[str]], path: Path, known: Callable[[str], bool
     """Refuses a header with a title or a comment above it: the rows would be read as texts of one column."""
     if any(map(known, rows[0])):
         return
-    for row in rows[1:4]:
+    for row in rows[1:_TITLES]:
         cells = [row] if len(row) > 1 else [row[0].split(separator) for separator in SEPARATORS]
         for names in cells:
             if sum(map(known, names)) > 1:
@@ -972,6 +984,53 @@ def _refuse_title(rows: list[list[str]], path: Path, known: Callable[[str], bool
                     f"{path}: the names of the columns ({header}) are not in its first line; delete what is "
                     "above them, or give --no-header"
                 )
+
+
+def _refuse_title_of_table(rows: list[list[str]], lines: list[int], path: Path) -> None:
+    """Refuses a title above names that are not known, where the rows below are a table for sure."""
+    top, rest = rows[0], rows[1:]
+    if len(top) > 1:
+        if top[0].strip() and not any(map(str.strip, top[1:])) and len(rest) > 1 and all(map(all, rest)):
+            raise DataError(
+                f"{path}: line {lines[0]} names one of {len(top)} columns ({top[0].strip()!r}); delete it if "
+                "it is a title, name the other columns, or give --no-header"
+            )
+        return
+    for separator in SEPARATORS:
+        start = next((place for place, row in enumerate(rows) if separator in row[0]), 0)
+        if not 0 < start < _TITLES:
+            continue
+        below = _sample("\n".join(row[0] for row in rows[start:]) + "\n", separator, ended=False)
+        widths = set(map(len, below))
+        # Texts may hold a separator each, but labels repeat.
+        sides = [[row[side] for row in below[1:]] for side in (0, -1)] if len(widths) == 1 else []
+        if any(len(side) >= 5 and 1 < len(set(side)) <= len(side) // 2 for side in sides):
+            raise DataError(
+                f"{path}: line {lines[0]} has one column, and each line from {lines[start]} on has "
+                f"{widths.pop()}, separated by {shown(separator)}; delete what is above it if it is a title, "
+                "or give --no-header if each line is a text"
+            )
+
+
+def _refuse_second_header(rows: list[list[str]], lines: list[int], path: Path) -> None:
+    """Refuses a rule, or names of another kind, below the names of the columns."""
+    names = [cell.strip().casefold() for cell in rows[0]]
+    if len(names) < 2:
+        return
+    found: tuple[int, list[str]] | None = None
+    for row, line in zip(rows[1:3], lines[1:3], strict=False):
+        filled = [cell for cell in row if cell.strip()]
+        same = row != rows[0] and [cell.strip().casefold() for cell in row] == names
+        other = bool(filled) and any(all(map(kind.fullmatch, filled)) for kind in (_RULE, _OF_SURVEYS))
+        if same or other:
+            found = line, row
+    if found is not None:
+        line, row = found
+        which = f"lines {lines[1]} to {line}" if line > lines[1] else f"line {line}"
+        raise DataError(
+            f"{path}: line {line} ({listed(row)}) belongs to the names of the columns and is not a row; "
+            f"delete {which}"
+        )
 
 
 def _behind_blanks(block: Block) -> Iterator[list[bool]]:
