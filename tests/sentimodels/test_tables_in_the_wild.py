@@ -583,7 +583,7 @@ def test_columns_without_equal_values_are_not_labels(tmp_path: Path, name: str, 
     table = read_table(path)
     assert table.labels is None
     assert any("--label-column" in note and repr(name) in note for note in table.notes)
-    with pytest.raises(DataError, match="--label-column"):
+    with pytest.raises(DataError, match=f"different .--label-column .?{name}"):
         table.labelled()
     assert len(set(read_table(path, label_column=name).labelled())) == 36
     # So many labels of few rows each are labels.
@@ -592,6 +592,12 @@ def test_columns_without_equal_values_are_not_labels(tmp_path: Path, name: str, 
     assert len(set(table_of_frame(frame).labelled())) == 36
     path.write_text(_rows(f"{name},text", cell, "{text} {i}", n=20))
     assert len(read_table(path).labelled()) == 20
+
+
+def test_lists_that_all_differ_are_refused_as_lists(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(_rows("text,label", "{text}", "['{label}', 'x{i}']"))
+    with pytest.raises(DataError, match="line 2, column 'label': a list"):
+        read_table(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv"])

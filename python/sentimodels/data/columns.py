@@ -223,8 +223,13 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     # Rows may be chosen by their label.
     label, unlike_labels = asked.label, set[str]()
     if label is None:
+        # Lists have an error of their own.
         unlike_labels = {
-            name for name in names if name.lower() in _LABEL and not are_labels(sample.get(name, ()))
+            name
+            for name in names
+            if name.lower() in _LABEL
+            and not are_labels(cells := sample.get(name, ()))
+            and all(as_list(cell) is None for cell in cells)
         }
         label = _guess(names, _LABEL, {text, asked.group, asked.id} | unlike_labels)
     group = asked.group or _guess(names, _GROUP, taken)

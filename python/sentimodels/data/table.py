@@ -84,7 +84,9 @@ class Table:
         """
         if self.labels is None:
             among = f" (it has {listed(self.names)})" if self.names else ""
-            raise DataError(f"{self.source}: no labels; name their column with --label-column{among}")
+            # Notes are not shown where a command ends with an error.
+            why = "".join(f"; the {note}" for note in self.notes if note.startswith("label column is not "))
+            raise DataError(f"{self.source}: no labels; name their column with --label-column{among}{why}")
         return self.labels
 
     @staticmethod
