@@ -191,8 +191,8 @@ def read_table(
         separator: of CSV and TSV; recognised when not given.
         header: whether the first row of CSV or TSV names the columns; recognised when not given. Without
             names, columns are called by their numbers, from 1.
-        like: how an earlier file was read, as a run remembers it (`read_as`): what is not named here and
-            suits this file is taken from there, before anything is guessed.
+        like: how an earlier file was read, as a run remembers it (`read_as`): what is not named here is taken
+            from there where this file fits it or leaves it open.
         keep: names of other columns to keep in `Table.kept`; `all` keeps every column.
         classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts,
             and only columns that are named are read.
