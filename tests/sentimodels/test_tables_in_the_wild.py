@@ -721,10 +721,12 @@ def test_a_known_name_without_texts_is_asked_about(tmp_path: Path) -> None:
     path.write_text(_rows("text,label", "10{i}", "{label}"))
     with pytest.raises(DataError) as caught:
         read_table(path)
-    assert all(word in str(caught.value) for word in ("'text'", "letters", "--text-column"))
+    assert all(word in str(caught.value) for word in ("'text'", "numbers", "--text-column"))
     assert read_table(path, text_column="text").texts[0] == "100"
-    path.write_text("text,label\n!!!,neg\n")  # one row does not show what the column holds
-    assert read_table(path).texts == ["!!!"]
+    path.write_text("text,label,label_2\n12,x,very bad\n")  # one row does not show what the column holds
+    assert read_table(path).texts == ["12"]
+    path.write_text(_rows("text,label,label_2", "😀!", "{label}", "{text}"))
+    assert set(read_table(path).texts) == {"😀!"}
 
 
 def test_texts_alone_in_another_encoding_name_it(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ _UNNAMED = re.compile(r"(column|Unnamed:) [0-9]+")
 _WORDS = 2.0
 _PRINTED_BYTES = re.compile(r"b'.*'|b\".*\"", re.DOTALL)
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
+# Numbers, dates and times.
+_NUMBER = re.compile(r"\s*[-+]?[0-9][-+0-9.,:/%eE ]*")
 # A column of more values than this, nearly all of them different, does not hold labels. From fewer rows than
 # this it is not clear what a column holds.
 _FEW = 20
@@ -210,11 +212,8 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         }
         text = _guess(names, _TEXT, taken | unlike_texts)
         text = text or _wordiest(filled, taken | unlike_texts, sample)
-        if text is None and all(len(sample.get(name, ())) < _FEW for name in unlike_texts):
-            text = _guess(names, _TEXT, taken)
-            unlike_texts.discard(text or "")
     if text is None:
-        hint = f"; few cells of {listed(sorted(unlike_texts))} hold letters" if unlike_texts else ""
+        hint = f"; most cells of {listed(sorted(unlike_texts))} are blank or numbers" if unlike_texts else ""
         other = " or, if its first row names no columns, --no-header" if table.doubtful else ""
         raise DataError(
             f"{path}: which column is the text? It has {listed(names)}{hint}; use --text-column{other}"
@@ -258,7 +257,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     if label is None:
         notes.append(f"no label column among {listed(filled)}")
     for what, found, usual, unlike, why in (
-        ("text", text, _TEXT, unlike_texts, "few of its cells hold letters"),
+        ("text", text, _TEXT, unlike_texts, "most of its cells are blank or numbers"),
         ("label", label, _LABEL, unlike_labels, "nearly all of its values are different"),
     ):
         by_name = _guess(names, usual, {asked.group, asked.id})
@@ -303,8 +302,9 @@ def _wordiest(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequen
 
 
 def _are_texts(cells: Sequence[str]) -> bool:
-    """Whether at least half of the cells hold letters; those of numbers, and of few comments, do not."""
-    return sum(_has_letters([cell]) for cell in cells) * 2 >= len(cells)
+    """Whether at least half of the cells are neither blank nor numbers, or there are too few to tell."""
+    n_texts = sum(bool(cell.strip()) and _NUMBER.fullmatch(cell) is None for cell in cells)
+    return len(cells) < _FEW or n_texts * 2 >= len(cells)
 
 
 def are_labels(cells: Sequence[str]) -> bool:
