@@ -520,3 +520,20 @@ def test_kaggle_texts_are_not_missing_values() -> None:
     train, test = read_table(folder / "train.tsv.xz"), read_table(folder / "test.tsv.xz")
     assert {"None", "none", "Na"} <= {*train.texts, *test.texts}
     assert len(set(train.groups or [])) == 8_529
+
+
+@pytest.mark.parametrize("name", ["label", "Intent", "emotion"])
+def test_a_part_with_each_class_once_keeps_its_labels(name: str, tmp_path: Path) -> None:
+    """A known name says more than cells that do not repeat, unless they are numbers."""
+    path = tmp_path / "valid.csv"
+    rows = [(f"text number {n} of many", f"class {n % 58}", str(n)) for n in range(60)]
+
+    def read(names: str, *places: int) -> list[str | None]:
+        lines = [",".join(row[place] for place in places) for row in rows]
+        path.write_text("\n".join([names, *lines]) + "\n")
+        table = read_table(path)
+        return [*(table.labels or [])][:2]
+
+    assert read(f"text,{name}", 0, 1) == ["class 0", "class 1"]
+    assert read(f"text,{name}", 0, 2) == []
+    assert read(f"text,{name},tone", 0, 2, 1) == []

@@ -29,7 +29,9 @@ from .table import listed
 
 # The first name of a list that a file has wins; a list's names are told to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
-_LABEL = ("label", "sentiment", "class", "category", "target", "polarity", "stars", "rating")
+_LABEL = (
+    "label", "sentiment", "class", "category", "target", "polarity", "stars", "rating", "intent", "emotion",
+)  # fmt: skip
 _GROUP = ("sentenceid", "group", "group_id")
 _ID = ("id", "phraseid", "textid", "review_id")
 # A column without a name, by its number; pandas writes the second form.
@@ -243,6 +245,11 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
                 unlike_labels.add(rest[0])
     if label is None:
         label = _few_values(filled, taken, sample)
+    # Of many classes a small part of the rows has most only once, so a name says more than its cells.
+    named = _guess(names, _LABEL, {text, asked.group, asked.id})
+    if label is None and named is not None and _are_texts(sample.get(named, ())):
+        label = named
+        unlike_labels.discard(named)
     chosen = _Chosen(text, label, group, asked.id or _guess(names, _ID, taken))
     for what, column, named in (("text", text, asked.text), ("label", label, asked.label)):
         if named is None and column is not None:
