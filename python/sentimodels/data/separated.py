@@ -143,7 +143,7 @@ class Block:
 
     def has_cr_in_cells(self) -> bool:
         """Whether CR is text in a cell without quotes: pandas would end the row there."""
-        if self.old_mac or "\r" not in self.text:
+        if self.old_mac or not _may_hold_lone_cr(self.text):
             return False
         return any(self.skeleton[match.start()] != MASK for match in _LONE_CR.finditer(self.text))
 
@@ -187,6 +187,11 @@ def is_quoted(cell: str, mask: str) -> bool:
     return cell.startswith('"') and mask.startswith(MASK)
 
 
+def _may_hold_lone_cr(text: str) -> bool:
+    """Whether some CR is not part of CRLF; counting both is quicker than looking at each."""
+    return "\r" in text and text.count("\r") != text.count("\r\n")
+
+
 def _is_old_mac(text: str, *, quoted: bool) -> bool:
     """Whether lines end in CR alone: no LF is outside quotes."""
     return _LONE_CR.search(text) is not None and "\n" not in (_CLOSED.sub("", text) if quoted else text)
@@ -195,7 +200,7 @@ def _is_old_mac(text: str, *, quoted: bool) -> bool:
 def _skeleton(text: str, separator: str, quoted: bool, old_mac: bool) -> tuple[str, int | None]:
     """Returns the skeleton of a text, and where a quote opens that does not close a cell."""
     opened: int | None = None
-    if not old_mac and "\r" in text:
+    if not old_mac and _may_hold_lone_cr(text):
         text = _LONE_CR.sub(" " if separator == "\t" else "\t", text)
     skeleton = text
     if quoted and '"' in text:
