@@ -382,9 +382,9 @@ def test_cr_alone_in_a_file_of_many_blocks(tmp_path: Path) -> None:
 
 def test_a_number_of_a_column_beside_a_header_names_no_header(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", "wonderful,joy\ndull,anger\n")
-    for column in ("text_column", "label_column"):
+    for text, label in (("2", None), (None, "2")):
         with pytest.raises(DataError, match=r"'2'.*--no-header"):
-            read_table(path, **{column: "2"})
+            read_table(path, text_column=text, label_column=label)
     for number in ("0", "3"):
         with pytest.raises(DataError, match=f"'{number}'") as error:
             read_table(path, text_column=number)
