@@ -528,7 +528,7 @@ def test_a_part_with_each_class_once_keeps_its_labels(name: str, tmp_path: Path)
     path = tmp_path / "valid.csv"
     rows = [(f"text number {n} of many", f"class {n % 58}", str(n)) for n in range(60)]
 
-    def read(names: str, *places: int) -> list[str | None]:
+    def read(names: str, *places: int) -> list[str]:
         lines = [",".join(row[place] for place in places) for row in rows]
         path.write_text("\n".join([names, *lines]) + "\n")
         table = read_table(path)
