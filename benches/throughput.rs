@@ -101,7 +101,7 @@ fn main() -> Result<()> {
     one_text(&folder.join("sherlock-holmes.txt"))
 }
 
-/// The least times of one text by `encode`, and by `encode_batch`, which returns ids alone; in turns.
+/// The least times of one text by `encode`, and by `encode_batch`, which returns ids alone; alternately.
 fn one_text(path: &Path) -> Result<()> {
     let text = std::fs::read_to_string(path).map_err(|error| sentitok::Error::io(path, error))?;
     let page: &str = &text.chars().take(1_000).collect::<String>();

@@ -1,4 +1,4 @@
-"""Openings: the beginnings of texts that a policy goes on from; and `Seen`, what may neither train nor judge.
+"""Openings: the beginnings of texts that a policy continues; and `Seen`, what may neither train nor judge.
 
 Rows that `--exclude` names are left out, and nothing judges that a run behind the alignment was trained on.
 Pairs of answers are in `preferences.py`.

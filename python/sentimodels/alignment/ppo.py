@@ -3,7 +3,7 @@
 A step draws answers to a batch of openings, asks what they are worth, estimates advantages, and goes over the
 answers some times in mini-batches (Schulman et al. 2017; Ziegler et al. 2019). The penalty for leaving the
 reference follows its target. Which openings a step has and what is drawn are functions of seed and step
-alone, so a run that was stopped goes on from its state, on a CPU to the same bytes.
+alone, so a run that was stopped continues from its state, on a CPU to the same bytes.
 """
 
 import time

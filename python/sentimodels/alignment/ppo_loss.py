@@ -199,7 +199,7 @@ class PolicyOutput:
 class ActorCritic(nn.Module):
     """See the module.
 
-    The value head reads the states of the policy's backbone; it begins with 0 everywhere and is no part of
+    The value head reads the states of the policy's backbone; it begins with 0 everywhere and is not part of
     the run that is left. Rows are padded on the right: a causal model looks at nothing to come, so padding
     needs no mask.
 

@@ -1,6 +1,6 @@
 """`senti align`: flags and TOML -> `AlignConfig` -> a language model that follows a reward or preferences.
 
-Flags go above `--set`, that above `--config`. Divergence and distinct n-grams are printed beside every
+Flags go above `--set`, that above `--config`. Divergence and distinct n-grams are printed with every
 reward.
 """
 

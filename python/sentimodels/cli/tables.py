@@ -3,14 +3,13 @@
 The flags are those of `read_table`; what was guessed is reported on stderr.
 """
 
-import inspect
 from collections.abc import Callable, Collection, Mapping
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sentitok.cli.command import with_groups
 from sentitok.cli.output import colour
 
 from .command import Output, size
@@ -165,29 +164,8 @@ def reads(
         each_row: the command also has `--unlabelled` and `--empty`.
     """
     known = {**READING, **(_ROWS if each_row else {})}
-    names = [name for name in known if name not in without]
-
-    def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(command).parameters.values())
-        place = [parameter.name for parameter in own].index("reading")
-        options = [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=_UNGIVEN.get(name), annotation=known[name]
-            )
-            for name in names
-        ]
-
-        @wraps(command)
-        def called(**values: Any) -> None:
-            reading = {name: values.pop(name) for name in names}
-            command(**values, reading=reading)
-
-        own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-        # 2026-11-29: typer reads it; functions have none in the types
-        called.__signature__ = inspect.Signature([*own[:place], *options, *own[place + 1 :]])  # type: ignore[attr-defined]
-        return called
-
-    return with_reading
+    options = {name: (known[name], _UNGIVEN.get(name)) for name in known if name not in without}
+    return lambda command: with_groups(command, {"reading": (options, dict)})
 
 
 def read(

@@ -1,6 +1,6 @@
 """`AlignConfig` = base + data + task + optim + train of an alignment, written as TOML.
 
-`data` are openings to go on from (`ppo`) or pairs of answers (`dpo`).
+`data` are openings to continue (`ppo`) or pairs of answers (`dpo`).
 """
 
 from collections.abc import Mapping

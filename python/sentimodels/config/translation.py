@@ -1,6 +1,6 @@
 """`TranslationConfig` = data + model + task + optim + train of a translation model, written as TOML.
 
-The architecture is `seq2seq`, an encoder and a decoder, or a causal one, which learns to go on from a source
+The architecture is `seq2seq`, an encoder and a decoder, or a causal one, which learns to continue a source
 and a marker with the target.
 """
 

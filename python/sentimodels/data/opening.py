@@ -245,7 +245,7 @@ class TextFile:
         buffered = io.BufferedReader(self._raw, _BLOCK)
         if encoding == "utf-8" and (name := marked(buffered.peek(4096)[:4096])) is not None:
             raise NotUtf8Error(f"{path}: is {name}; give --encoding {name}")
-        # A UTF-8 mark is no part of the text.
+        # A UTF-8 mark is not part of the text.
         self._codec = "utf-8-sig" if encoding == "utf-8" else encoding
         self._buffered = buffered
 

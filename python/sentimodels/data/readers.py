@@ -615,7 +615,7 @@ def _polarity(source: Source) -> Iterator[OpenTable]:
                     if not line.strip(_BLANKS):
                         blanks.append(row)
                         continue
-                    # Blank lines at the end are no texts.
+                    # Blank lines at the end are not texts.
                     yield from blanks
                     yield row
                     blanks = []

@@ -151,7 +151,7 @@ class Block:
         """Returns which rows do not repeat the header; `None` if none repeats it.
 
         Args:
-            header: as the file writes it. Joined files have it again, perhaps behind a byte-order mark.
+            header: as the file writes it. Joined files have it again, perhaps after a byte-order mark.
         """
         if header is None or header not in self.text:
             return None
@@ -926,7 +926,7 @@ def _is_header(
     again = [bool(cell) and cell in column for cell, column in zip(cells, columns, strict=True)]
     if any(known(cell) and not seen for cell, seen in zip(cells, again, strict=True)):
         return True
-    # The names that pandas gives columns without one, perhaps behind its row numbers.
+    # The names that pandas gives columns without one, perhaps after its row numbers.
     numbers = cells if cells[0] else cells[1:]
     if len(cells) > 1 and numbers == [str(place) for place in range(len(numbers))]:
         return not cells[0] or any(map(_are_words, columns))
@@ -942,7 +942,7 @@ def _is_header(
 
 
 def _are_words(cells: list[str]) -> bool:
-    """Whether every cell holds letters, so that a number above them is no cell of theirs."""
+    """Whether every cell holds letters, so that a number above them is not one of their kind."""
     return bool(cells) and all(any(map(str.isalpha, cell)) for cell in cells)
 
 

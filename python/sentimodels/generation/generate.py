@@ -2,7 +2,7 @@
 
 A text ends with an end token, before a stop string, after so many tokens, or where the context is full. Texts
 that have ended leave their batch. `TextStream` says when text is certain: `sentitok` decodes token by token
-and holds back bytes that are no character yet; here what may still become a stop string is held back as well.
+and holds back bytes that are not a character yet; what may still become a stop string is held back as well.
 The next token is for `decoding.py`.
 """
 
@@ -46,7 +46,7 @@ class Limits:
     Attributes:
         max_new_tokens: tokens of a text at most, from 1 on.
         stops: strings before which a text ends; a special token that is spelled so ends it too.
-        end_ids: tokens that end a text, and are no part of it.
+        end_ids: tokens that end a text, and are not part of it.
         context: tokens that the model reads at most; `None`: any number.
         window: whether a text may be longer than the context, the oldest tokens being forgotten.
 
@@ -322,7 +322,7 @@ def decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 def _mark_length(tokenizer: Tokenizer, id: int) -> int:
     """Returns the length of the mark (`##`) that a token shows where no token comes before it.
 
-    A token that continues a word loses its mark behind another token: `##ing` twice is `##inging`.
+    A token that continues a word loses its mark after another token: `##ing` twice is `##inging`.
     """
     alone = tokenizer.decode([id])
     added = tokenizer.decode([id, id])[len(alone) :]
@@ -335,7 +335,7 @@ class TextStream:
     Args:
         tokenizer: what the ids are of.
         prompt: ids that come before; they are read, since a tokenizer may join what follows to
-            them, but are no part of the text.
+            them, but are not part of the text.
         stops: strings that end the text, and are not part of it.
     """
 
@@ -362,7 +362,7 @@ class TextStream:
         return self._stops.push(self._new(self._decoder.push(id)))
 
     def finish(self) -> str:
-        """Returns what is left once no token follows; bytes that are no character are U+FFFD."""
+        """Returns what is left once no token follows; bytes that are not a character are U+FFFD."""
         if self.stopped:
             return ""
         return self._stops.push(self._new(self._decoder.finish())) + self._stops.finish()

@@ -95,7 +95,7 @@ class CausalWriter:
     Args:
         model: a causal model.
         prompts: ids of each, one or more.
-        pad_id: any id; it stands before shorter prompts and is never read.
+        pad_id: any id; it fills shorter prompts on the left and is never read.
 
     Raises:
         ValueError: if a prompt has no token, or they cannot be read together.

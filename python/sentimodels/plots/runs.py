@@ -232,7 +232,7 @@ class Reached:
         accuracy: share of right answers.
         low: lower end of its 95 % interval.
         high: upper end.
-        parameters: numbers that were learnt.
+        parameters: numbers that are trained.
         seconds: of training.
         part: the rows that judged.
     """

@@ -13,7 +13,7 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from types import NoneType, UnionType
@@ -34,6 +34,10 @@ Quiet = Annotated[
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show the Python traceback of an error.")]
 
 
+# Options by name, each with its annotation and default, and what makes one value of theirs.
+OptionGroup = tuple[Mapping[str, tuple[Any, Any]], Callable[..., Any]]
+
+
 class UsageError(Exception):
     """A call that cannot mean anything: exit code 2."""
 
@@ -51,29 +55,40 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     So commands that share options declare them once, and take them as one value.
     """
-    own = inspect.signature(command).parameters.values()
-    groups: dict[str, Any] = {
-        one.name: one.annotation for one in own if dataclasses.is_dataclass(one.annotation)
-    }
-    options = []
-    for one in own:
-        if one.name not in groups:
-            options.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    groups: dict[str, OptionGroup] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        if dataclasses.is_dataclass(kind := parameter.annotation):
+            # 2026-11-30: an annotation is a class, never an instance
+            fields = {field.name: (field.type, field.default) for field in dataclasses.fields(kind)}
+            groups[parameter.name] = (fields, kind)  # type: ignore[assignment]
+    return with_groups(command, groups)
+
+
+def with_groups(command: Callable[..., None], groups: Mapping[str, OptionGroup]) -> Callable[..., None]:
+    """Returns a command with options in place of some of its parameters, which get the values together.
+
+    Args:
+        command: what runs.
+        groups: by parameter: annotation and default of each option, and what makes the parameter's value from
+            theirs by name.
+    """
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters: list[inspect.Parameter] = []
+    for own in inspect.signature(command).parameters.values():
+        if own.name not in groups:
+            parameters.append(own.replace(kind=kind))
             continue
-        for field in dataclasses.fields(groups[one.name]):
-            kind = inspect.Parameter.KEYWORD_ONLY
-            options.append(inspect.Parameter(field.name, kind, default=field.default, annotation=field.type))
+        for name, (annotation, default) in groups[own.name][0].items():
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
 
     @functools.wraps(command)
     def called(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(
-                **{field.name: values.pop(field.name) for field in dataclasses.fields(group)}
-            )
+        for parameter, (options, made) in groups.items():
+            values[parameter] = made(**{name: values.pop(name) for name in options})
         command(**values)
 
     # 2026-11-30: typer reads it; functions have none in the types
-    called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return called
 
 
