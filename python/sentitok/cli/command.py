@@ -58,8 +58,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, OptionGroup] = {}
     for parameter in inspect.signature(command).parameters.values():
         if dataclasses.is_dataclass(kind := parameter.annotation):
-            # 2026-11-30: an annotation is a class, never an instance
             fields = {field.name: (field.type, field.default) for field in dataclasses.fields(kind)}
+            # 2026-11-30: an annotation is a class, never an instance
             groups[parameter.name] = (fields, kind)  # type: ignore[assignment]
     return with_groups(command, groups)
 
