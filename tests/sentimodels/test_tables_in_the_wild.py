@@ -32,16 +32,35 @@ SCRIPTS: dict[str, tuple[list[str], list[str]]] = {
         ["a fine film, really", "dull and far too long", "he said so; and left", "NA", "null"],
     ),
     "french": (
-        ["cp1252", "latin-1"],
+        ["cp1252", "latin-1", "mac_roman", "cp850"],
         ["un très beau film, à voir", "l'été était fâcheux", "côté décor, réussi"],
     ),
-    "german": (["cp1252"], ["ein schöner Film für große Leute", "müde, öde und süß", "über die Straße"]),
+    "german": (
+        ["cp1252", "mac_roman", "cp437"],
+        ["ein schöner Film für große Leute", "müde, öde und süß", "über die Straße"],
+    ),
     "polish": (
-        ["cp1250"],
+        ["cp1250", "iso8859_2", "cp852"],
         ["świetny film, bardzo mi się podobał", "końcówka była słaba", "żółć i gęś, może"],
     ),
+    "hungarian": (
+        ["cp1250", "iso8859_2", "cp852"],
+        ["a főszereplő gyönyörűen játszik", "túl hosszú, és nem is jó", "szörnyű, unalmas történet"],
+    ),
+    "romanian": (
+        ["cp1250"],
+        ["un film foarte bun, cu o poveste frumoasă", "nu mi-a plăcut şi nici ţie", "e slab, însă lung"],
+    ),
+    "turkish": (
+        ["cp1254", "iso8859_9"],
+        ["çok güzel bir film, beğendim", "sıkıcı ve uzun, hiç iyi değil", "oyuncular şahane"],
+    ),
+    "lithuanian": (
+        ["cp1257"],
+        ["labai geras filmas, man patiko", "nuobodus ir per ilgas, siužetas blogas", "aktorių vaidyba puiki"],
+    ),
     "russian": (
-        ["cp1251", "koi8-r"],
+        ["cp1251", "koi8-r", "mac_cyrillic"],
         ["очень хороший фильм", "актёры играют слабо, жаль", "мне понравилось"],
     ),
     "chinese": (["gb18030", "gbk"], ["这部电影非常好看", "剧情有点慢,但是结局不错", "演员的表演很精彩"]),

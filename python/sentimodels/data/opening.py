@@ -12,7 +12,7 @@ import lzma
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise
 from pathlib import Path
@@ -384,10 +384,50 @@ _ESCAPES = {b"\x1b$B": "iso2022_jp", b"\x1b$@": "iso2022_jp", b"\x1b$)C": "iso20
 # As much of the lines that are not ASCII as decides.
 _SAMPLE = 1 << 17
 _RUN = re.compile(rb"[\x80-\xff]+")
-_FRENCH_GERMAN = "éèàçùâêîôûëïüöäßñóíáúåøæœãõìòÉÀÇÈÖÜÄÅØÑÛÒÌÙÊÂÎÔÁÍÓÚÏ’‘“”–—…£€°«»¿¡§´•™®©¼½¾‰÷×\xa0"
-_POLISH_CZECH = "ąćęłńóśźżšžčřěýáíéúůďťňőűöüäßôâĄĆĘŁŃÓŚŹŻŠŽČŘÁÍÉÚŮŐŰÖÜ’“”„–—…€§"
-_TURKISH = "ğışİŞçöüâîûÇÖÜĞ’‘“”–—…€"
-_LATIN = {"cp1252": _FRENCH_GERMAN, "cp1250": _POLISH_CZECH, "iso8859_2": _POLISH_CZECH, "cp1254": _TURKISH}
+# The letters beyond ASCII that a language is written with, in capitals and small ones.
+_WESTERN = {
+    "English": "éèêëïîöüçñáâàô",
+    "French": "éèàçùâêîôûëïüœæÿ",
+    "German": "äöüßé",
+    "Spanish": "áéíóúüñ",
+    "Portuguese": "áàâãçéêíóôõúü",
+    "Italian": "àèéìíîòóùú",
+    "Catalan": "àçéèíïóòúü",
+    "Dutch": "ëïéèöüóáê",
+    "Swedish and Finnish": "åäöé",
+    "Danish and Norwegian": "æøåé",
+    "Icelandic": "áðéíóúýþæö",
+}
+_CENTRAL = {
+    "Polish": "ąćęłńóśźż",
+    "Czech": "áčďéěíňóřšťúůýž",
+    "Slovak": "áäčďéíĺľňóôŕšťúýž",
+    "Hungarian": "áéíóöőúüű",
+    "Romanian": "ăâîşţ",
+    "Croatian and Slovene": "čćđšž",
+    "German": "äöüß",
+}
+_BALTIC = {"Lithuanian": "ąčęėįšųūž", "Latvian": "āčēģīķļņōŗšūž", "Estonian": "äöõüšž"}
+_TURKISH = {"Turkish": "çğıöşüâîûİ"}
+# The encodings of Latin letters, the most frequent first, with the languages that are written in them.
+_LATIN = {
+    "cp1252": _WESTERN,
+    "cp1250": _CENTRAL,
+    "cp1254": _TURKISH,
+    "cp1257": _BALTIC,
+    "iso8859_2": _CENTRAL,
+}
+# Those of old systems, for what none of the first reads well.
+_LATIN_OF_OLD = {
+    "mac_roman": _WESTERN,
+    "cp850": _WESTERN,
+    "cp852": _CENTRAL,
+    "cp857": _TURKISH,
+    "mac_latin2": _CENTRAL,
+}
+# Signs that all of them may have; within a word only the apostrophe.
+_SIGNS = "’‘“”„–—…€£°«»¿¡§·•´™®©ªº¼½¾‰÷×\xa0"
+_HIGH = re.compile("[^\x00-\x7f]")
 
 
 def _share(pattern: str) -> Callable[[str, str], float]:
@@ -423,13 +463,17 @@ _BY_SHARE: tuple[tuple[str, Callable[[str, str], float]], ...] = (
     ("big5", _common_han(0xA4, 0xC6)),
     # Before Russian, whose ы, ь and я it does not have.
     ("cp1255", _share("[\u05d0-\u05ea]")),
-    ("cp1251", _share("[а-яёіїєґў]")),
+    ("cp1251", _share("[а-яёіїєґўђјљњћџ]")),
     ("koi8_r", _share("[а-яё]")),
     ("iso8859_5", _share("[а-яё]")),
+    ("mac_cyrillic", _share("[а-яё]")),
     ("cp1253", _share("[ά-ώ]")),
     ("cp1256", _share("[\u0621-\u064a]")),
 )
 _ENOUGH = 0.7
+# The least of `_written_in` that makes older encodings needless, and the least that is believed.
+_LATIN_CLEAR = 0.85
+_LATIN_ENOUGH = 0.6
 
 
 def marked(head: bytes) -> str | None:
@@ -563,15 +607,43 @@ def _latin(data: bytes, run: float) -> str | None:
     sparse = n_high < 0.05 * n_ascii
     if not sparse and (n_high > n_ascii or n_high > run * len(runs)):
         return None
-    best: tuple[float, str] | None = None
-    for encoding, letters in _LATIN.items():
-        text = _decoded(data, encoding)
-        if text is not None:
-            high = _high(text)
-            score = sum(char in letters for char in high) / max(1, len(high))
-            # Of equals the first: it is the most frequent one.
-            best = (score, encoding) if best is None or score > best[0] + 0.05 else best
-    return "latin-1" if best is None else best[1]
+    lines = [line for line in data.splitlines() if not line.isascii()]
+    best = (0.0, "latin-1")
+    for encodings, enough in ((_LATIN, _LATIN_CLEAR), (_LATIN_OF_OLD, _LATIN_ENOUGH)):
+        for encoding, languages in encodings.items():
+            text = [line for one in lines if (line := _decoded(one, encoding)) is not None]
+            if len(text) == len(lines):
+                score = _written_in(text, languages)
+                # Of equals the first: it is the most frequent one.
+                best = (score, encoding) if score > best[0] + 0.005 else best
+        if best[0] >= enough:
+            return best[1]
+    return None
+
+
+def _written_in(lines: list[str], languages: Mapping[str, str]) -> float:
+    """How well lines are read by the letters of some languages: 1 where each is of one, and all of the same.
+
+    The mean of two shares of the characters beyond ASCII: those that the best language of each line is
+    written with, and those that the best language of all lines is.
+    """
+    total, by_line, overall = 0, 0, [0] * len(languages)
+    alphabets = [set(letters + letters.upper().replace("SS", "")) for letters in languages.values()]
+    for line in lines:
+        found = [0] * len(alphabets)
+        n_signs = 0
+        for match in _HIGH.finditer(line):
+            char, at = match[0], match.start()
+            before, after = line[at - 1 : at], line[at + 1 : at + 2]
+            total += 1
+            if char in _SIGNS:
+                n_signs += char == "’" or not (before.isalpha() and after.isalpha())
+            elif not (char.isupper() and before.islower()):
+                for number, alphabet in enumerate(alphabets):
+                    found[number] += char in alphabet
+        by_line += max(found) + n_signs
+        overall = [a + b + n_signs for a, b in zip(overall, found, strict=True)]
+    return (by_line + max(overall)) / max(1, 2 * total)
 
 
 def _by_script(data: bytes) -> str | None:
