@@ -620,6 +620,25 @@ def test_columns_without_equal_values_are_not_labels(tmp_path: Path, name: str, 
     assert len(read_table(path).labelled()) == 20
 
 
+@pytest.mark.parametrize("day", ["2024-01-{:02d}", "{}/3/2024", "{}.3.24", "2024-01-{:02d}T10:00:00Z"])
+def test_dates_that_repeat_are_not_labels(tmp_path: Path, day: str) -> None:
+    path = tmp_path / "days.csv"
+    rows = [f"a good film number {i},{day.format(i % 3 + 1)}" for i in range(30)]
+    path.write_text("\n".join(["txt,when", *rows]))
+    with pytest.raises(DataError, match=r"dates.+--label-column when"):
+        read_table(path).labelled()
+    assert set(read_table(path, label_column="when").labels or ()) == {day.format(i) for i in (1, 2, 3)}
+
+
+def test_null_of_mysql_is_no_label(tmp_path: Path) -> None:
+    path = tmp_path / "dump.tsv"
+    path.write_text("text\tlabel\ngood\tpos\nbad\t\\N\nso so\tneg\n\\N\tpos\n")
+    with pytest.raises(DataError, match="line 3 has no label"):
+        read_table(path)
+    table = read_table(path, blank_labels="drop")
+    assert (table.texts, table.labels) == (["good", "so so", "\\N"], ["pos", "neg", "pos"])
+
+
 def test_lists_that_all_differ_are_refused_as_lists(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(_rows("text,label", "{text}", "['{label}', 'x{i}']"))
     with pytest.raises(DataError, match="line 2, column 'label': a list"):

@@ -40,6 +40,10 @@ _UNNAMED = re.compile(r"(column|Unnamed:) [0-9]+")
 _WORDS = 2.0
 _PRINTED_BYTES = re.compile(r"b'.*'|b\".*\"", re.DOTALL)
 _HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
+# 2024-01-31, 31/1/2024 or 31.1.24, perhaps with a time.
+_DATE = re.compile(
+    r"\s*(?:[12]\d{3}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}([-/.])\d{1,2}\1(?:\d{4}|\d\d))(?:[ T,].*)?\s*$"
+)
 # Numbers, dates and times.
 _NUMBER = re.compile(r"\s*[-+]?[0-9][-+0-9.,:/%eE ]*")
 # A column of more values than this, nearly all of them different, does not hold labels. From fewer rows than
@@ -265,7 +269,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         notes.append(f"no label column among {listed(filled)}")
     for what, found, usual, unlike, why in (
         ("text", text, _TEXT, unlike_texts, "most of its cells are blank or numbers"),
-        ("label", label, _LABEL, unlike_labels, "nearly all of its values are different"),
+        ("label", label, _LABEL, unlike_labels, "its values are dates, or nearly all different"),
     ):
         by_name = _guess(names, usual, {asked.group, asked.id})
         notes += [
@@ -315,10 +319,14 @@ def _are_texts(cells: Sequence[str]) -> bool:
 
 
 def are_labels(cells: Sequence[str]) -> bool:
-    """Whether values repeat as those of labels do: at most 20 values, or at most three in four rows."""
+    """Whether values repeat as those of labels do, and are not dates.
+
+    There are at most 20 of them, or at most three in four rows.
+    """
     filled = [cell for cell in cells if cell.strip()]
-    n_values = len(set(filled))
-    return n_values <= _FEW or n_values * 4 <= len(filled) * 3
+    values = set(filled)
+    repeat = len(values) <= _FEW or len(values) * 4 <= len(filled) * 3
+    return repeat and (not values or not all(map(_DATE.match, values)))
 
 
 def _has_letters(cells: Sequence[str]) -> bool:

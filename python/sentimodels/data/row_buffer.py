@@ -202,7 +202,7 @@ class Rows:
         self.seen += len(chosen)
         if before < self.skip:
             chosen = chosen[self.skip - before :]
-        blank = set() if labels is None else {label for label in set(labels) if not label.strip()}
+        blank = set() if labels is None else {label for label in set(labels) if label.strip() in _NO_LABEL}
         if labels is not None and blank and self.blank == "drop":
             filled = [row for row in chosen if labels[row] not in blank]
             self.dropped += len(chosen) - len(filled)
@@ -366,6 +366,8 @@ def _rows(n: int) -> str:
 
 # A decimal number with digits on both sides of the point. "01.5" and "1e3" may be codes.
 _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)\.([0-9]+)")
+# Cells of rows without a label: blank, and what MySQL writes.
+_NO_LABEL = ("", r"\N")
 _TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 
 
