@@ -67,7 +67,7 @@ class Classifier:
     ) -> Self:
         """Trains on the rows of a DataFrame and returns the classifier.
 
-        The rows are written to `OUT.jsonl`, beside the run directory, so that the run can be resumed and
+        The rows are written to `OUT.jsonl`, next to the run directory, so that the run can be resumed and
         verified as one of a file can.
 
         Args:
@@ -124,7 +124,7 @@ class Classifier:
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers were learnt."""
+        """The number of trained parameters."""
         return sum(parameter.numel() for parameter in self._module.parameters())
 
     @property

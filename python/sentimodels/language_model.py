@@ -66,12 +66,12 @@ class LanguageModel:
 
     @property
     def writes(self) -> bool:
-        """Whether it reads from left to right, and so can go on with a text."""
+        """Whether it reads from left to right, and so can continue a text."""
         return isinstance(self._module, CausalModel)
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers were learnt."""
+        """The number of trained parameters."""
         return sum(parameter.numel() for parameter in self._module.parameters())
 
     @property

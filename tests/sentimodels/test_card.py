@@ -159,7 +159,7 @@ def test_the_card_of_an_ensemble(folder: Path, tmp_path: Path) -> None:
     assert (
         f"chosen on rows of the file with SHA-256 `{written['dev_sha256']}`, which is none of those" in text
     )
-    assert "The ensemble records no scores of its own" in text
+    assert "The ensemble itself records no scores" in text
     assert facts["ensemble_sha256"] in text
     assert str(folder) not in text
     said = {"95", str(len(facts["members"])), str(len(facts["labels"]))}

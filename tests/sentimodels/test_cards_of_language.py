@@ -216,7 +216,7 @@ def test_translations_have_signatures_and_limits(folder: Path) -> None:
     else:
         assert "BLEU and chrF are not recorded" in text
     assert "an encoder reads the source, a decoder writes the target" in text
-    assert "Trained on 200 pairs; 20 validation pairs, of a file of their own" in text
+    assert "Trained on 200 pairs; 20 validation pairs, of a separate file" in text
     assert "| valid | valid.en, valid.de | 20 |" in text
     assert "Its positions reach 512 tokens" in text
     assert "sides have at most 128 tokens" in text
@@ -252,7 +252,7 @@ def test_stopped_runs_say_so_and_unfinished_ones_have_no_card(folder: Path, tmp_
     train(LANGUAGE_MODEL.resolve(tree), tmp_path / "stopped", callbacks=Callbacks(should_stop=lambda: True))
     done = senti("card", "stopped", cwd=tmp_path)
     assert done.code == 0, done.err
-    assert "Training did not end by itself (stopped)." in done.out
+    assert "Training was ended early (stopped)." in done.out
     (tmp_path / "stopped" / "manifest.json").unlink()
     done = senti("card", "stopped", cwd=tmp_path)
     assert (done.code, "the run has not finished: senti pretrain --resume stopped" in done.err) == (2, True)

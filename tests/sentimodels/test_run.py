@@ -237,7 +237,7 @@ def test_a_tokenizer_can_be_given(reviews: Path, tmp_path: Path) -> None:
     config = resolve(tree("cnn", reviews, data={"tokenizer": str(tmp_path / "tok.json")}))
     train(config, tmp_path / "run", baseline=False)
     assert Classifier.load(tmp_path / "run").tokenizer == tokenizer
-    with pytest.raises(ConfigError, match="tfidf cuts words by itself"):
+    with pytest.raises(ConfigError, match="tfidf splits words without a tokenizer"):
         train(
             resolve(tree("tfidf", reviews, data={"tokenizer": str(tmp_path / "tok.json")})), tmp_path / "no"
         )

@@ -1,6 +1,6 @@
 """`judge`: what a policy's answers to openings are, and what was won over those of its base.
 
-Divergence and distinct n-grams stand beside every reward: a reward can be had by texts that nobody would
+Divergence and distinct n-grams are reported with every reward: a reward can be had by texts that nobody would
 want, which is called reward hacking, and these two show it first. `warnings` says it in words. Not for
 drawing (`rollout.py`).
 """

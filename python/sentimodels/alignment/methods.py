@@ -1,4 +1,4 @@
-"""`Method`: what PPO and DPO are to a run: data that is read, training, and scores of their own.
+"""`Method`: what PPO and DPO are to a run: the data they read, their training and their scores.
 
 The run itself is the same for both (`recipes/alignment.py`).
 """
@@ -33,7 +33,7 @@ from .rollout import Drawing, Reward, load_reward
 
 __all__ = ["FollowReward", "Method", "PreferAnswers", "Setup", "judged", "setup_of"]
 
-# Answers that judge are drawn by a seed of their own, the same before and after.
+# Judged answers are drawn with a fixed seed, the same before and after training.
 _JUDGES = 1 << 40
 
 OnRecord = Callable[[Record], None] | None
@@ -102,7 +102,7 @@ class Setup:
 
     @property
     def room(self) -> int | None:
-        """Tokens that the context leaves for what an answer goes on from; the last one is not read."""
+        """Tokens that the context leaves for the prompt of an answer; the last token is not read."""
         return None if self.context is None else self.context + 1 - self.config.task.max_new_tokens
 
     def check_room(self, what: str) -> None:
@@ -298,7 +298,7 @@ class PreferAnswers:
 
 
 def _cut(prompts: list[list[int]], setup: Setup) -> list[list[int]]:
-    """Returns prompts that leave room for an answer: of a long one its end, which the answer goes on from."""
+    """Returns prompts that leave room for an answer: of a long one its end, which the answer continues."""
     room, ahead = setup.room, setup.drawing.ahead
     if room is None:
         return prompts

@@ -29,7 +29,7 @@ def sources_of(config: AlignConfig, tables: dict[str, Table]) -> list[dict[str, 
     """Returns the sources of a run.
 
     What its base has learned from, what the reward's run has, and the openings or pairs; the parts that
-    judge are named too, with a role of their own. Whatever starts from the run reads it
+    judge are named too, with their own role. Runs that start from this one read it
     (`runs/lineage.py`).
 
     Args:
@@ -72,7 +72,7 @@ class Seen:
     """What runs have seen.
 
     Nothing judges that the base, the reward's run or the alignment itself was trained on; rows that
-    judge the reward's run are not trained on. Rows of one file are told apart by their places where a
+    judge the reward's run are not trained on. Rows of one file are identified by their places where a
     run recorded them, texts by their hashes; of a language model's corpus only the file is known.
 
     Args:
@@ -114,7 +114,7 @@ _Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Parts:
-    """Tables of texts: those to train on and those that judge."""
+    """Tables of texts: for training and for judging."""
 
     train: Table
     judge: Table
@@ -122,7 +122,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Openings:
-    """The ids of openings: those to train on and those that judge."""
+    """The ids of openings: for training and for judging."""
 
     train: list[list[int]]
     judge: list[list[int]]
@@ -180,7 +180,7 @@ def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig,
 
 
 def _held_out_rows(train: Table, seen: Seen, data: AlignDataConfig) -> list[int]:
-    """Returns rows that judge: some of those that no run was trained on."""
+    """Returns rows that judge: some that no run was trained on."""
     if (n := len(train)) < 4:
         raise DataError(
             f"{train.source}: {n} row{'' if n == 1 else 's'}, too few to hold some out; give --held-out FILE"

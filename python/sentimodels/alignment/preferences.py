@@ -154,7 +154,7 @@ def encode_pairs(
 
     Args:
         pairs: by their row, as they were read.
-        table: of the prompts of those that are wanted.
+        table: of the prompts of the wanted rows.
         tokenizer: of the base.
         data: whether the token that documents begin after comes before each prompt.
         end: that token, if the base has one.

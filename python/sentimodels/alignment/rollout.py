@@ -80,7 +80,7 @@ class Drawing:
     batch_size: int = 64
 
     def draw(self, policy: CausalModel, openings: Sequence[Sequence[int]], seed: int) -> Answers:
-        """Draws an answer to each opening; copies of an opening have answers of their own.
+        """Draws an answer to each opening; copies of an opening get different answers.
 
         Raises:
             DataError: if an opening is empty, too long, or has unknown ids.

@@ -42,7 +42,7 @@ Data = Annotated[
 def predictions_of(
     output: Output, runs: list[Path], data: Path | None, *, even_if_trained: bool = False, **flags: Any
 ) -> "dict[str, Predictions]":
-    """Returns the predictions of each run under a name of its own."""
+    """Returns the predictions of each run under a unique name."""
     from ..evaluation.predictions import Predictions
 
     by_run: dict[str, Predictions] = {}

@@ -72,7 +72,7 @@ def check(
 ) -> None:
     """Find duplicates, label conflicts and leaks between files.
 
-    Exact duplicates are equal letter for letter; folded ones look the same but for case and spacing; near
+    Exact duplicates are equal letter for letter; folded ones look the same except for case and spacing; near
     ones share most of their word triples.
     """
     from dataclasses import asdict

@@ -296,7 +296,7 @@ class _Writer:
         if self.n_full:
             self.output.note(
                 f"{counted(self.n_full, 'text')} ended where the context of {self.limits.context} tokens was "
-                "full; --window drops the oldest tokens and goes on"
+                "full; --window drops the oldest tokens and continues"
             )
 
 

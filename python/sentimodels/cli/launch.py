@@ -100,7 +100,7 @@ class Stopper:
 
 
 class _Unheard(Output):
-    """What the processes beside the first print: nothing."""
+    """What all processes but the first print: nothing."""
 
     def result(self, value: dict[str, Any], text: str, only: str) -> None:
         """Prints nothing."""

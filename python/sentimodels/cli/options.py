@@ -227,7 +227,7 @@ DryRun = Annotated[
 
 
 def refuse_others(*given: object) -> None:
-    """Refuses what was given beside `--resume`.
+    """Refuses what was given together with `--resume`.
 
     Raises:
         UsageError: if anything was.

@@ -65,8 +65,8 @@ def plot(
         str | None,
         typer.Option(
             "--score",
-            help="Score to draw beside the losses in curves, a field of metrics.jsonl such as val_accuracy. "
-            "[default: those that suit the runs]",
+            help="Score to draw with the losses in curves, a field of metrics.jsonl such as val_accuracy. "
+            "[default: the usual ones of the runs]",
             metavar="NAME",
         ),
     ] = None,

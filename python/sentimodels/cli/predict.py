@@ -194,7 +194,7 @@ def predict(
 
 
 def _carried(table: "Table", *, with_ids: bool) -> dict[str, list[str]]:
-    """Returns the columns that are written in front of the answers: ids, then those that `--keep` names.
+    """Returns the columns that are written before the answers: ids, then the columns of `--keep`.
 
     A kept column that has the name of a column of answers, other than the text's own, is written as
     `input_NAME`.

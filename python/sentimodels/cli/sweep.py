@@ -95,7 +95,7 @@ def sweep(
     say_group(output, out, done, stopper)
 
 
-# What a run of a sweep does not have: rows to test on, a budget of its own, a baseline.
+# What a run of a sweep does not have: rows to test on, its own budget, a baseline.
 _LEFT_OUT = {"budget", "data.test", "data.test_where", "data.folds", "train.baseline", "train.refit"}
 
 

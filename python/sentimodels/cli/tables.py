@@ -157,10 +157,10 @@ NO_READING: Reading = {}
 def reads(
     *, without: Collection[str] = (), each_row: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of `READING` in place of its parameter `reading`, which gets their values.
+    """Replaces the parameter `reading` of a command by the options of `READING`, which it then holds.
 
     Args:
-        without: those that the command does not have.
+        without: options that the command does not have.
         each_row: the command also has `--unlabelled` and `--empty`.
     """
     known = {**READING, **(_ROWS if each_row else {})}

@@ -197,7 +197,7 @@ class Written(Section):
         return [name for name in SECTIONS if name in type(self).model_fields]
 
     def _top(self, *, comments: bool = False) -> dict[str, Any]:
-        """Returns the keys above the sections; an unset one only beside comments."""
+        """Returns the keys above the sections; an unset one only with comments."""
         keys = {name: getattr(self, name) for name in type(self).model_fields if name not in SECTIONS}
         return keys if comments else {name: value for name, value in keys.items() if value}
 

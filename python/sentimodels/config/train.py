@@ -17,7 +17,7 @@ __all__ = ["SCHEDULES", "LoopConfig", "OptimConfig", "StartConfig", "TrainConfig
 
 
 class LoopConfig(Section):
-    """How the loop goes on: what every task has."""
+    """How the loop runs: settings of every task."""
 
     seed: int = Field(
         default=0,
@@ -138,7 +138,7 @@ class TrainConfig(LoopConfig, StartConfig):
 
         Args:
             n_rows: rows of one epoch.
-            world: processes that train together; each has batches of its own.
+            world: number of processes that train together; each has its own batches.
         """
         epochs, size = self.epochs, self.batch_size
         if epochs is None:

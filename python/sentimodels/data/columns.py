@@ -5,8 +5,8 @@ bounded memory. A column is guessed only when nothing else could be meant, and t
 table.
 
 CSV and TSV are parsed by pandas and Parquet by pyarrow. JSON Lines are parsed by `json`, because
-`pandas.read_json` changes what it reads: 9007199254740993 beside a null ends in ...992, half a character
-vanishes, and an error has no line.
+`pandas.read_json` changes what it reads: 9007199254740993 in a column with a null ends in ...992, half a
+character vanishes, and an error has no line.
 """
 
 import json
@@ -27,7 +27,7 @@ from .row_buffer import CellError, Rows, as_label, as_list, as_text, as_texts, w
 from .separated import Block, Dialect, Place, parsed, rows_within_cells
 from .table import listed
 
-# The first name of a list that a file has wins; a list's names are told to the user.
+# The first name of a list that a file has wins; a list's names are shown to the user.
 _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", "body", "message")
 _LABEL = (
     "label", "sentiment", "class", "category", "target", "polarity", "stars", "rating", "intent", "emotion",
@@ -49,7 +49,7 @@ _NUMBER = re.compile(r"\s*[-+]?[0-9][-+0-9.,:/%eE ]*")
 # A column of more values than this, nearly all of them different, does not hold labels. From fewer rows than
 # this it is not clear what a column holds.
 _FEW = 20
-# Rows of Parquet at a time, and those that a guess looks at.
+# Rows of Parquet at a time, and rows that a guess looks at.
 _AT_ONCE, LOOKED_AT = 1 << 12, 200
 # Values of a column that an error shows.
 _SHOWN = 10
@@ -79,7 +79,7 @@ class OpenTable:
 
     Attributes:
         names: of its columns.
-        blocks: reads some columns; each row must have a value in those that are named second.
+        blocks: reads some columns; each row must have a value in the columns that are named second.
         sha256: reads to the end; returns the hash of the file's bytes after decompression.
         sample: some cells of each column.
         note: how the file is written, where that was recognised.
@@ -175,7 +175,7 @@ def is_known(name: str) -> bool:
 
 
 def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[str]]:
-    """Returns the columns to read, and notes on those that were guessed.
+    """Returns the columns to read, and notes on the guessed ones.
 
     Args:
         table: the open file.
@@ -228,7 +228,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
     # Rows may be chosen by their label.
     label, unlike_labels = asked.label, set[str]()
     if label is None:
-        # Lists have an error of their own.
+        # Lists have their own error.
         unlike_labels = {
             name
             for name in names
@@ -302,7 +302,7 @@ def _wordiest(names: Sequence[str], taken: set[str], sample: Mapping[str, Sequen
     if len(free) == 1 and (len(names) == 1 or labels | taken) and _has_letters(sample.get(free[0], ())):
         return free[0]
     lettered = [name for name in free if _has_letters(sample.get(name, ()))]
-    if len(names) == 2 and len(lettered) == 1:  # numbers beside words
+    if len(names) == 2 and len(lettered) == 1:  # numbers next to words
         return lettered[0]
     words = sorted(((_n_words(sample.get(name, ())), name) for name in free), reverse=True)
     if not words or words[0][0] < _WORDS:

@@ -197,7 +197,7 @@ class Batch:
         mask: `(B, T)` bool, true where a token is real.
         labels: `(B,)` int64; -1 where the text has no label.
         index: `(B,)` int64, the rows of `Encoded` that these are.
-        ngrams: what `NgramEmbedding` reads beside the ids; empty for a model without n-grams.
+        ngrams: what `NgramEmbedding` reads in addition to the ids; empty for a model without n-grams.
         full: whether no place is padding.
     """
 
@@ -234,7 +234,7 @@ def plan(
 ) -> list[NDArray[np.int64]]:
     """Returns the rows of each batch of one epoch.
 
-    A batch is what a model is called with, and what a loss needs beside it; its distinct tokens are
+    A batch is what a model is called with, and what a loss needs in addition; its distinct tokens are
     found here, once, for models that compose tokens from n-grams. Rows are shuffled, cut into pools of
     some dozen batches, sorted by length inside a pool, cut into batches, and the pool's batches
     shuffled: little padding, and no batch order that repeats. There is no sampler state to save: the
@@ -244,7 +244,7 @@ def plan(
         lengths: tokens of each row.
         batch_size: rows a batch.
         max_tokens: tokens a batch, padding included; instead of `batch_size`. A row
-            longer than that is a batch of its own.
+            longer than that is a separate batch.
         shuffle_seed: without it rows come sorted by length, longest first, for
             evaluation: the same answers with the least padding.
         epoch: counts from 0; another epoch is another order.

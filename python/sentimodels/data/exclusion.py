@@ -30,7 +30,7 @@ _HASH = re.compile(r"[0-9a-f]{16}")
 # Brackets as treebanks and their copies spell them: `-LRB-`, `-lrb-`, or `lrb` alone.
 _BRACKET = re.compile(r"-[lr][rsc]b-|\b[lr]rb\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{1,200}>")
-# Tags that end a line, where the text in them is a line of its own.
+# Tags that end a line: the text in them is a separate line.
 _LINE_TAG = re.compile(r"</?(?:br|p|div|li|tr|td|th|h[1-6])\b[^<>]{0,200}>", re.IGNORECASE)
 # Most accents; others are taken off character by character, which is slow.
 _ACCENTS = re.compile("[\u0300-\u036f]+")

@@ -68,7 +68,7 @@ class LeakReport:
         share = f"{100 * self.folded / self.n:.1f} %"
         are = "is a training text" if self.folded == 1 else "are training texts"
         said = f"{self.folded:,} of the {self.n:,} rows of {name} ({share}) {are}"
-        rest = ", the rest but for case and spacing" if self.exact < self.folded else ""
+        rest = ", the rest except for case and spacing" if self.exact < self.folded else ""
         sentences = [f"{said}; {self.exact:,} letter for letter{rest}"] if self.folded else []
         if self.near > 0:
             alike = (

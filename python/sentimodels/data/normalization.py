@@ -55,7 +55,7 @@ _STRAY = re.compile(
 
 
 def normalize(text: str) -> str:
-    """Returns the text as models with a vocabulary of their own read it."""
+    """Returns the text as models with their own vocabulary read it."""
     if text.isascii():
         return text.translate(_TABLE) if _CONTROL.search(text) else text
     if _REPLACED.search(text):

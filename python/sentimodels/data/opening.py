@@ -37,7 +37,7 @@ _FOREIGN = {
     b"PAR1": ("Parquet", "give --format parquet"),
     b"PK\x03\x04": ("a workbook of Excel or a zip archive", "save the sheet as CSV, or unpack it"),
     b"\xd0\xcf\x11\xe0": ("an old file of Excel or Word", "save it as CSV in UTF-8"),
-    b"%PDF-": ("a PDF", "copy its text into a file of its own"),
+    b"%PDF-": ("a PDF", "copy its text into a new file"),
     b"{\\rtf": ("rich text", "save it as plain text"),
     b"\x80\x04\x95": ("a pickle of Python", "write it as CSV or Parquet"),
     b"\x80\x05\x95": ("a pickle of Python", "write it as CSV or Parquet"),
@@ -183,13 +183,13 @@ def read_small(path: Path) -> str:
     """Reads a file of settings or results, which is never large; a byte order mark is not part of its text.
 
     Raises:
-        DataError: if it goes on and on, as a device does, or is not UTF-8.
+        DataError: if it does not end, as a device does not, or is not UTF-8.
         OSError: if it cannot be read.
     """
     with path.open("rb") as file:
         data = file.read(_SMALL + 1)
     if len(data) > _SMALL:
-        raise DataError(f"{path}: goes on after {_SMALL} bytes, the most that such a file has")
+        raise DataError(f"{path}: larger than {_SMALL} bytes, the most that such a file has")
     for mark, name in MARKS.items():
         if data.startswith(mark):
             raise DataError(f"{path}: begins with the mark of {name}; save it as UTF-8")
@@ -440,7 +440,7 @@ def _high(text: str) -> str:
 
 
 def _common_han(low: int, high: int) -> Callable[[str, str], float]:
-    """The share of the frequent characters, which both GB and Big5 keep in rows of their own."""
+    """The share of the frequent characters, which both GB and Big5 keep in separate rows."""
 
     def share(text: str, encoding: str) -> float:
         chars = [one.encode(encoding) for one in _high(text)]
@@ -624,8 +624,8 @@ def _latin(data: bytes, run: float) -> str | None:
 def _written_in(lines: list[str], languages: Mapping[str, str]) -> float:
     """How well lines are read by the letters of some languages: 1 where each is of one, and all of the same.
 
-    The mean of two shares of the characters beyond ASCII: those that the best language of each line is
-    written with, and those that the best language of all lines is.
+    The mean of two shares of the characters beyond ASCII: letters of each line's best language, and
+    letters of the best language of all lines.
     """
     total, by_line, overall = 0, 0, [0] * len(languages)
     alphabets = [set(letters + letters.upper().replace("SS", "")) for letters in languages.values()]

@@ -54,7 +54,7 @@ class ParallelText:
         return Table(texts, None, None, None, Path(self.name), self.sha256, format="parallel")
 
     def sides(self) -> list[Table]:
-        """Returns sources and targets as tables of their own files, for what knows of single texts."""
+        """Returns sources and targets as tables of separate files, for code that reads single texts."""
         return [
             Table(texts, None, None, None, Path(self.name), sha256, format="parallel")
             for texts, sha256 in zip((self.sources, self.targets), self.files, strict=True)

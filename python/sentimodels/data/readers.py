@@ -653,7 +653,7 @@ class _Reviews:
             raise DataError(f"{path}: {parts[0].name!r} is a part, not a class; give one part: {parts[0]}")
         files: dict[str, Path] = {}
         for folder in folders:
-            # IMDB keeps reviews without labels beside pos and neg.
+            # IMDB keeps reviews without labels next to pos and neg.
             if folder.name == "unsup" and len(folders) > 2:
                 others.append("unsup/ (no labels)")
                 continue
@@ -706,7 +706,7 @@ def _by_number(file: Path) -> tuple[int, str]:
 
 
 def _hash_of_files(files: Mapping[str, Path], known: Mapping[str, str]) -> str:
-    """Returns the hash of all files, of which those that were read to their end are known."""
+    """Returns the hash of all files; the hashes of files that were read to their end are known."""
     return hash_hashes((name, known.get(name) or hash_file(file)) for name, file in files.items())
 
 

@@ -2,7 +2,7 @@
 
 Not a copy of the texts: hashes of the files, and a 64-bit hash of each training text,
 so that `evaluate` can refuse rows that were trained on and tell seen texts from unseen
-ones. Rows of one file are told apart by their places in it, so its parts may be trained
+ones. Rows of one file are identified by their places in it, so its parts may be trained
 and scored on. Two files: `training_data.json` and `training_texts.npz` (no pickle).
 """
 
@@ -105,7 +105,7 @@ class TrainingRecord:
         sources, rows = list(self.sources), dict(self.rows)
         for other in others:
             for source in other.learned:
-                # Two may have been trained on other rows of one file, so each has a role of its own.
+                # Two may have been trained on other rows of one file, so each has its own role.
                 role = f"{beginning}{sum(one.role.startswith(beginning) for one in sources)}"
                 sources.append(replace(source, role=role))
                 if source.role in other.rows:

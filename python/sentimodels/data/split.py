@@ -77,7 +77,7 @@ class Units:
         return int(_units_of_label(label, self.of_row).max())
 
     def halves(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Returns which rows are in the first half: every other unit of those that begin with one label."""
+        """Returns which rows are in the first half: every other unit whose first row has one label."""
         n_seen: dict[int, int] = {}
         of_unit: dict[int, bool] = {}
         for unit, label in zip(self.of_row.tolist(), labels.tolist(), strict=True):
@@ -166,7 +166,7 @@ def _near_edges(table: Table, by_text: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _joined(units: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns larger units: those that an edge between their rows joins."""
+    """Returns larger units: units with an edge between their rows are joined."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,7 +1,7 @@
 r"""Stanford Sentiment Treebank: its trees, and its Kaggle form: labels rebuilt for scoring, submissions.
 
 A tree is a line, `(label child child)` or `(label word)`: a leaf holds one word and every node a label.
-Words are told apart by the plain space only, since some hold a no-break space. Phrases come in the order of
+Words are separated by the plain space only, since some hold a no-break space. Phrases come in the order of
 the Kaggle file: pre-order, the whole sentence first. The text keeps the treebank's escapes (`-LRB-`, `\/`),
 as the Kaggle file does, unless they are undone. No recursion: depth is limited only by memory. Source: Socher
 et al. 2013. The Kaggle test file holds the phrases of SST dev and test, so each phrase has the label of its

@@ -1,6 +1,6 @@
 """Writes tables as files that `read_table` reads back equal (CSV, TSV or JSON lines), and texts as they come.
 
-Columns are text, label, group, id, those that the table has. A file appears whole
+Columns are text, label, group and id, as far as the table has them. A file appears whole
 (`sentitok.atomic`).
 """
 

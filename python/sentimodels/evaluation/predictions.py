@@ -204,7 +204,7 @@ def of_logits(
 def answer(predictor: Predictor, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Returns `(n, n_classes)` probabilities, and which texts (n,) were longer than the model reads.
 
-    A predictor that has no `answer` of its own, such as a user's, reads whole texts as far as is known.
+    A predictor without its own `answer`, such as a custom one, is assumed to read whole texts.
     """
     own = getattr(predictor, "answer", None)
     if own is None:

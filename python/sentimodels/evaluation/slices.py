@@ -157,7 +157,7 @@ _FEW, _MANY = 1.25, 2.0
 def vocabulary_facts(predictor: object, texts: Sequence[str]) -> dict[str, list[str]]:
     """Returns, for a run with one vocabulary, what of each text is new to it; else nothing.
 
-    `unknown words`: the share of words without an id of their own. Of subwords, which know every
+    `unknown words`: the share of words that have no id. Of subwords, which know every
     word, `tokens a word`: rare words take several.
     """
     encoder = getattr(predictor, "encoder", None)

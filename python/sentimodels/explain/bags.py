@@ -38,7 +38,7 @@ class Occurrence:
 
     Attributes:
         id: of the n-gram.
-        text: what it reads: words, or characters with `…` where the word goes on.
+        text: what it reads: words, or characters with `…` where the word continues.
         begin: number of its first word.
         end: number after its last word.
     """
@@ -161,7 +161,7 @@ def attribute_bag(classifier: Classifier, text: str) -> Attribution:
 def _features(
     ids: list[int], places: dict[int, list[Occurrence]], each: NDArray[np.float64], tokens: list[ReadToken]
 ) -> list[Feature]:
-    """Returns the n-grams; those that read alike and stand in the same places are one."""
+    """Returns the n-grams; n-grams with the same text and places are one."""
     parts: dict[tuple[str, tuple[tuple[int, int], ...]], list[NDArray[np.float64]]] = defaultdict(list)
     for id, part in zip(ids, each, strict=True):
         where = tuple((tokens[one.begin].start, tokens[one.end - 1].end) for one in places[id])

@@ -312,7 +312,7 @@ class EncoderDecoder:
         return model.table()
 
     def room(self, model: Seq2SeqModel, sources: Rows) -> NDArray[np.int64] | None:
-        """Returns the places of targets, less those that a source is too long by."""
+        """Returns the places of targets, minus the places by which a source is too long."""
         if model.n_places is None:
             return None
         # A source and its end are read; of a target all but the end.

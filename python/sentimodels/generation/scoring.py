@@ -66,7 +66,7 @@ class TextScore:
 
 @dataclass(frozen=True)
 class _Window:
-    """Some tokens of a row, and how many of them only serve those that follow."""
+    """Some tokens of a row, and how many of them are only context for the rest."""
 
     row: int
     ids: Sequence[int]

@@ -40,7 +40,7 @@ HF = "hf:"
 
 @runtime_checkable
 class Fits(Protocol):
-    """A module that learns by itself."""
+    """A module with its own training method."""
 
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
         """Learns from the training texts."""
@@ -54,7 +54,7 @@ class Rank:
         few: on few texts, long ones, and words without spaces.
         some: on 2,000 short texts and more.
         many: on 50,000 short texts and more.
-        rest: among those that are tried where time is left, or where the settings suit none before.
+        rest: a candidate that is tried where time is left, or where the settings fit no earlier one.
     """
 
     few: int | None = None
@@ -73,7 +73,7 @@ class Architecture:
         summary: what it is, in one line.
         presets: sizes by name, as values of the config.
         fits: whether it learns by a fit of n-grams; it then has neither steps nor states of tokens.
-        suits: settings below those that are given, by kind of task; of bags see `settings`.
+        suits: default settings, by kind of task; of bags see `settings`.
         unspaced: what suits it where words have no spaces.
         rank: when `--arch auto` tries it; without one it is tried last, where time is left.
         pretrained_by: the task of a language model that names none.
@@ -94,9 +94,9 @@ class Architecture:
     not_in_onnx: str = ""
 
     def settings(self, kind: str) -> Tree:
-        """Returns the settings below those that are given, for a kind of task.
+        """Returns the default settings for a kind of task.
 
-        A task of classifiers without an entry of its own gets what suits classification.
+        A task of classifiers without its own entry gets the defaults of classification.
         """
         if self.fits:
             return _FITTED
@@ -231,7 +231,7 @@ _FINE_TUNED: Tree = {"optim": {"lr": 3e-5}, "train": {"ema": 0.0, "epochs": 3, "
 _OF_TRANSFORMERS = Architecture(
     "hf", ("HfConfig", "Hf"), "a model of transformers in a folder",
     suits={"classification": _FINE_TUNED},
-    not_in_onnx="models of transformers have an exporter of their own, optimum",
+    not_in_onnx="transformers models have their own exporter, optimum",
 )  # fmt: skip
 
 

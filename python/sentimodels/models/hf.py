@@ -52,7 +52,7 @@ class Hf(Backbone):
             raise ConfigError(
                 f"the tokenizer has {inputs.vocab_size} ids, the model {self.n_ids}: they do not belong "
                 "together; where tokens were added, give the model vectors for them in transformers "
-                "(resize_token_embeddings) and save it anew"
+                "(resize_token_embeddings) and save it again"
             )
         self.embedding = None
         self.d_out = int(made.hidden_size)

@@ -1,7 +1,7 @@
 """`nb`: a linear model over n-grams weighted by naive-Bayes log-count ratios.
 
 After Wang and Manning 2012 ("NB-SVM"): an n-gram that occurs in a text counts once, for each
-class times the log ratio of its share in the class and in the rest. All classes are learnt at
+class times the log ratio of its share in the class and in the rest. All classes are trained at
 once: two by squared hinge, as in the paper, more by logistic regression, whose probabilities are
 the better ones there (docs/negative-results.md). Strong with two classes; with five it loses to
 `tfidf`.

@@ -166,7 +166,7 @@ class Seq2SeqModel(nn.Module):
         """Returns states (B, T, D) of the tokens of a target.
 
         Args:
-            target_ids: (B, T); with a cache those that follow what was read with it.
+            target_ids: (B, T); with a cache the ids after the ones it holds.
             memory: (B, S, D), what `encode` returned; `None` where a cache has read it.
             mask: (B, S), True at real tokens of the source.
             cache: from `new_cache`.

@@ -35,7 +35,7 @@ class TfidfConfig(NgramConfig):
         default=True, description="Whether the beginning and the end of a text count as words in n-grams."
     )
     sublinear_tf: bool = Field(
-        default=False, description="Whether to use 1 + ln(tf) in place of the term frequency tf."
+        default=False, description="Whether to use 1 + ln(tf) instead of the term frequency tf."
     )
     smooth_idf: bool = Field(
         default=True, description="Whether to compute idf as if one more text contained every n-gram."

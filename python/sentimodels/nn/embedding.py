@@ -52,7 +52,7 @@ class EmbeddingConfig(Section):
     char_buckets: int = Field(
         default=1 << 20,
         ge=1,
-        description="Number of hash buckets of the character n-grams; those that occur get a row.",
+        description="Number of hash buckets of the character n-grams; buckets that occur get a row.",
     )
 
     @property

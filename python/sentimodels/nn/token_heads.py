@@ -1,7 +1,7 @@
 """`NextTokenHead`: logits of the token that follows each state, and their loss.
 
 Tied (Press and Wolf 2017), it reads the table of the backbone's embedding, which is handed to
-each call and so saved once, with the backbone; else it has a table of its own.
+each call and so saved once, with the backbone; otherwise it has its own table.
 """
 
 import torch

@@ -23,8 +23,8 @@ class Asked:
     """What a figure is asked to show.
 
     Attributes:
-        axis: the horizontal axis, of those that the kind has; `None` for its first.
-        score: the score of curves, a field of `metrics.jsonl`; `None` for those that suit the runs.
+        axis: the horizontal axis, one that the kind has; `None` for its first.
+        score: the score of curves, a field of `metrics.jsonl`; `None` for the usual ones of the runs.
         on: what the figure is of, as its title says: files, and how many rows.
     """
 

@@ -133,7 +133,7 @@ def curves(histories: Mapping[str, History], asked: Asked = AS_USUAL) -> "Figure
 
     Args:
         histories: of each run, by name.
-        asked: the axis; the score, which then stands beside the losses; the title.
+        asked: the axis; the score, which is then drawn next to the losses; the title.
 
     Raises:
         ConfigError: if no run has what is asked for.

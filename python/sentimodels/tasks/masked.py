@@ -1,10 +1,10 @@
 """`MaskedToken`, a task: batches with masked tokens, their loss, and whether a second half follows.
 
 A row is [CLS], tokens, [SEP]; with next-sentence prediction [CLS], a half, [SEP], another half, [SEP],
-where the second half goes on in half of the rows and is of another document in the others (Devlin et al.
-2019, 3.1). Each row draws its masks and its second half from the seed, the epoch and the number of the row
-(Liu et al. 2019, 4.1), so neither the size of a batch, nor the number of processes, nor a resumed run
-changes them. Special tokens are never chosen.
+where the second half continues the first in half of the rows and is of another document in the rest
+(Devlin et al. 2019, 3.1). Each row draws its masks and its second half from the seed, the epoch and the
+number of the row (Liu et al. 2019, 4.1), so neither the size of a batch, nor the number of processes, nor a
+resumed run changes them. Special tokens are never chosen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -150,7 +150,7 @@ class MaskedToken:
     Args:
         corpus: the rows.
         order: which of them make a batch.
-        config: the rate, and whether halves are told apart.
+        config: the rate, and whether halves have different type ids.
         tokens: [CLS], [SEP], [MASK] and padding.
         vocab_size: V.
         bfloat16: whether validation computes in bfloat16.

@@ -64,7 +64,7 @@ def is_encoded(config: LanguageConfig) -> bool:
     """Whether the corpus is of token shards, in one directory or several.
 
     Raises:
-        DataError: if such a directory stands beside texts, or is given twice.
+        DataError: if such a directory is given together with texts, or twice.
     """
     corpus = config.data.corpus
     encoded = [name for name in corpus if is_dataset(Path(name))]

@@ -174,7 +174,7 @@ def encoder_for(config: RunConfig, texts: Sequence[str]) -> TextEncoder:
     data = config.data
     if isinstance(config.model, HasFeatures):
         if data.tokenizer is not None:
-            raise ConfigError(f"{config.arch} cuts words by itself: leave out data.tokenizer")
+            raise ConfigError(f"{config.arch} splits words without a tokenizer: leave out data.tokenizer")
         normalized = data.normalize is not False
         settled = data.model_copy(update={"normalize": normalized, "lowercase": None})  # it has its own
         read = [prepared(text, normalized=normalized, lowercase=False) for text in texts]

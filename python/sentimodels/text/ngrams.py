@@ -94,7 +94,7 @@ class NgramIndex:
     Attributes:
         char_ngrams: the shortest and the longest.
         n_buckets: buckets that n-grams are hashed into.
-        buckets: those that occur, rising; the place of one is its row.
+        buckets: the ones that occur, rising; a bucket's position is its row.
         table: the rows of each token.
     """
 

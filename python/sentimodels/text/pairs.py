@@ -118,8 +118,8 @@ def plan(
     """Returns the rows of each batch of one epoch.
 
     Args:
-        widths: (n, sides), places that each side of a row takes; sides are padded by themselves.
-        max_places: places of a batch, padding included; a row that has more is a batch of its own.
+        widths: (n, sides), places that each side of a row takes; each side is padded separately.
+        max_places: places of a batch, padding included; a row that has more is a separate batch.
         seed: without it rows come longest first, for evaluation.
         epoch: counts from 0; another epoch, another order, but as many batches.
     """

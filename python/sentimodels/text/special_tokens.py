@@ -75,7 +75,7 @@ def known_end(tokenizer: Tokenizer, named: str | None, about: Mapping[str, Any])
     Args:
         tokenizer: of the run.
         named: the token that its configuration names, if any.
-        about: what `run.json` holds: a corpus that was encoded before has a token of its own.
+        about: what `run.json` holds: a corpus that was encoded before has its own token.
     """
     corpus = about.get("corpus")
     id = corpus.get("end") if isinstance(corpus, Mapping) else None

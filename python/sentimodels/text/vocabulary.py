@@ -40,7 +40,7 @@ class TextReader(Protocol):
 
     @property
     def unknown(self) -> Sequence[str]:
-        """Words without an id of their own that were met; their ids come after all others."""
+        """Words that have no id and were met; their ids come after all others."""
 
     @property
     def vocab_size(self) -> int:

@@ -1,6 +1,6 @@
 """`WordNgrams`: texts as n-grams of words and of their characters, for `tfidf` and `nb`.
 
-It stands where other architectures have a tokenizer, and is saved beside the weights as
+It replaces the tokenizer of other architectures, and is saved next to the weights as
 text. The n-grams and their choice are scikit-learn's (`CountVectorizer`): words by a
 pattern, the most frequent n-grams kept; those of characters are fastText's (`ngrams.py`).
 Id 0 is no n-gram. Not lossless, not for models that read order. O(n) in the words of a text.

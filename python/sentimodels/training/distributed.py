@@ -29,13 +29,13 @@ _PATIENCE = timedelta(hours=2)
 
 @dataclass(frozen=True)
 class Distributed:
-    """One process among those that train a model together.
+    """One process of the group that trains a model together.
 
     Attributes:
         device: where this process computes.
         rank: which it is, from 0.
         world: how many there are.
-        joined: whether the caller had joined them before, and so leaves them by itself.
+        joined: whether the caller had joined the group before, and so leaves it too.
     """
 
     device: torch.device
@@ -152,7 +152,7 @@ class Distributed:
         return out
 
     def own(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the tensors of this process among those that `gather` put together."""
+        """Returns this process's tensors from the ones that `gather` collected."""
         names = [name for name in tensors if "@" not in name]
         return {name: tensors.get(f"{name}@{self.rank}", tensors[name]) for name in names}
 

@@ -75,7 +75,7 @@ def check_sharded(config: LanguageConfig, world: int) -> None:
 
 @dataclass(frozen=True)
 class Sharded(Distributed):
-    """One process among those that hold a part of the model each; alone, it holds all."""
+    """One process of a group in which each holds a part of the model; alone, it holds all."""
 
     def share_weights(self, module: nn.Module) -> None:
         """Does nothing: each part of a weight is in one process."""
@@ -114,7 +114,7 @@ def gathered(module: nn.Module, processes: Distributed, build: Callable[[], nn.M
 
     Args:
         module: the divided module.
-        processes: those that train.
+        processes: the processes that train.
         build: builds a module of the same shape.
     """
     if processes.world == 1:
@@ -188,7 +188,7 @@ class _TogetherInPieces(_Together):
 
 
 def go_on_drawing(random: Mapping[str, Tensor], processes: Distributed, seed: int) -> None:
-    """Puts the generators of this process back; one that was not among those that saved begins its own."""
+    """Puts the generators of this process back; one that did not save starts with new ones."""
     if processes.rank and f"cpu@{processes.rank}" not in random:
         torch.manual_seed(seed + processes.rank)
     else:
@@ -304,7 +304,7 @@ def save_sharded(
 
     Args:
         folder: the run directory.
-        processes: those that save.
+        processes: the processes that save.
         parts: tensors by part and name.
         random: states of the generators of all processes.
         progress: where the loop stands.

@@ -98,7 +98,7 @@ class History:
     Args:
         folder: where `metrics.jsonl` lies, or `None`.
         on_record: called with each record, `total_steps` and `padding` added.
-        processes: those that train.
+        processes: the processes that train.
         plan: steps in all.
         progress: where the run stands; it is read at each record.
     """

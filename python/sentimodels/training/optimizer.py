@@ -38,7 +38,7 @@ __all__ = [
     "validate_optim",
 ]
 
-# Names of our own models and of those that `hf:` takes from transformers.
+# Names in our models and in models of transformers (`hf:`).
 _TABLE = re.compile(r"(embeddings?|embed_tokens|embed_positions|embed_in|wte|wpe)\.(weight|gram_weight)$")
 _LAYER = re.compile(r"(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.")
 _AFTER_LAYERS = re.compile(
@@ -240,12 +240,12 @@ class Optimizers:
                     state = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
                     if state:
                         on = parameter.device
-                        # torch keeps the step of fused AdamW beside the parameter.
+                        # torch keeps the step of fused AdamW on the parameter's device.
                         optimizer.state[parameter] = {k: v.clone().to(on) for k, v in state.items()}
 
 
 def _gradients(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
-    """Returns the numbers of all gradients, to be changed in place; of sparse ones those that are there."""
+    """Returns the numbers of all gradients, to be changed in place; of sparse ones the stored numbers."""
     gradients = []
     for parameter in parameters:
         if parameter.grad is not None:

@@ -1,7 +1,7 @@
 """The state of an unfinished run, in one safetensors file, written under another name first.
 
 Weights, optimisers, average, best weights, random numbers, and where the loop stands: with it
-a run goes on as if it had not been stopped, bit by bit on a CPU. No pickle: numbers that are
+a run continues as if it had not been stopped, bit for bit on a CPU. No pickle: numbers that are
 no tensors are JSON in the file's metadata.
 """
 

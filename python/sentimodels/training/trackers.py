@@ -100,7 +100,7 @@ class _TensorBoard:
 
 
 class _Wandb:
-    """A run of wandb; a resumed run goes on under its id."""
+    """A run of wandb; a resumed run continues under its id."""
 
     def __init__(self, config: AnyConfig, folder: Path) -> None:
         wandb = _imported("wandb")

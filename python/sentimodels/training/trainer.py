@@ -2,7 +2,7 @@
 
 The task brings batches, losses and scores. The loop gives back the best weights, and tells what happens
 through `on_record`, in the fields of `metrics.jsonl`. A task's batches are a function of the epoch, so a
-stopped run goes on from its state at any step; on a CPU it ends with the same weights bit by bit.
+stopped run continues from its state at any step; on a CPU it ends with the same weights bit for bit.
 """
 
 import time
@@ -152,7 +152,7 @@ class Trainer:
     Args:
         optim: `[optim]`.
         train: `[train]`.
-        distributed: this process among those that train together; without it, it is alone.
+        distributed: this process in the group that trains together; without it, it trains alone.
         on_record: called with each record of `metrics.jsonl`, and with `total_steps`.
         should_stop: asked after each step; True leaves a state to resume from.
     """
@@ -180,8 +180,8 @@ class Trainer:
         Args:
             module: the model; it is moved to the device.
             task: what it is trained for.
-            folder: where `metrics.jsonl` and the state go, or `None`. The state is left there, for whoever
-                has still to score and to write the weights; `runs.directory.finish_run` removes it.
+            folder: where `metrics.jsonl` and the state go, or `None`. The state stays there until
+                the caller has scored and written the weights; `runs.directory.finish_run` removes it.
             resume: whether to go on from the state in `folder`.
 
         Raises:
@@ -223,7 +223,7 @@ class _Run:
         self.frozen = [value for name, value in named.items() if name.startswith(self.optim.freeze)]
         if self.all.world > 1:
             self.all.share_weights(module)
-            torch.manual_seed(self.config.seed + self.all.rank)  # dropout of its own
+            torch.manual_seed(self.config.seed + self.all.rank)  # each rank has its own dropout
         self.optimizers = Optimizers(module, self.optim, sparse=tables)
         self.ema = EMA(module, self.config.ema, tables) if self.config.ema and self.all.main else None
         self.best: dict[str, Tensor] = {}

@@ -163,7 +163,7 @@ class Writing:
         }
 
     def tokens(self, text: str, most: int) -> dict[str, Any]:
-        """Returns the tokens of a text, without those that a template adds."""
+        """Returns the tokens of a text, without the tokens of a template."""
         encoding = self.model.tokenizer.encode(text, add_special_tokens=False)
         answer = {"tokens": spelled_tokens(self.model.tokenizer, encoding, most), "n_tokens": len(encoding)}
         return {**answer, "n_bytes": len(text.encode("utf-8", "replace"))}

@@ -1,6 +1,6 @@
 """The cards of classifiers and ensembles of them, from the facts of `sentimodels.runs.card`.
 
-An ensemble records no scores, so none are told but those of the runs alone.
+An ensemble records no scores, so only the scores of its runs are shown.
 """
 
 from typing import Any
@@ -210,7 +210,7 @@ def _chosen_on(rows: dict[str, Any]) -> str:
 
 def _scores_of_runs(members: list[dict[str, Any]]) -> str:
     rows = [[one["name"], *row] for one in members for row in score_rows(one)]
-    said = "The ensemble records no scores of its own."
+    said = "The ensemble itself records no scores."
     if not rows:
         return said
     return f"{said} Each run alone, in brackets 95 % intervals:\n\n" + table(
@@ -224,6 +224,6 @@ def _limits_of_ensemble(facts: dict[str, Any]) -> list[str]:
         "How accurate the ensemble is was not recorded: `senti evaluate` measures it, on rows that chose "
         "neither its weights nor a run.",
         "A text is read by every run, so an answer costs what all of them cost.",
-        "The limits of each run are those of its own card.",
+        "The limits of each run are in its own card.",
         unrecorded("the language", "who wrote and who labelled the texts"),
     ]

@@ -1,7 +1,6 @@
 """The cards of language models, pre-trained and aligned, from the facts of `sentimodels.runs.card`.
 
-Divergence and distinct n-grams stand beside every reward, as a reward can be had by texts that nobody would
-want.
+Divergence and distinct n-grams are reported with every reward, as unwanted texts can have a high reward.
 """
 
 from typing import Any
@@ -135,7 +134,7 @@ def _of_masked(facts: dict[str, Any]) -> str:
     if "next_sentence" in scores:
         said += (
             f"; the loss has that of the next sentence in it, without which it is "
-            f"{scores['masked_loss']:.4f}. Whether a second half follows the first is told right for "
+            f"{scores['masked_loss']:.4f}. Whether a second half follows the first is predicted right for "
             f"{100 * scores['next_sentence']:.1f} % of the rows"
         )
     return f"{said}. No intervals are recorded."

@@ -209,11 +209,11 @@ def files(facts: Mapping[str, Any]) -> list[str]:
 def stopped(facts: Mapping[str, Any]) -> list[str]:
     """Returns what is to be said of a run that did not come to its end."""
     stop = facts["training"]["stop"]
-    return [f"Training did not end by itself ({stop})."] if stop in ("stopped", "not finite") else []
+    return [f"Training was ended early ({stop})."] if stop in ("stopped", "not finite") else []
 
 
 def unrecorded(*more: str) -> str:
-    """Says what no run records, and `more` beside it."""
+    """Says what no run records, and `more`."""
     return (
         f"The run does not record: {', '.join(['the licence of texts and weights', *more])}. Say so before "
         "you hand it on."

@@ -54,7 +54,7 @@ def parts(facts: dict[str, Any]) -> Parts:
 def _kind(facts: dict[str, Any]) -> str:
     if facts["prompt"] is None:
         return "an encoder reads the source, a decoder writes the target"
-    return "a causal model reads the source in a prompt and goes on with the target"
+    return "a causal model reads the source in a prompt and continues with the target"
 
 
 def _model(facts: dict[str, Any]) -> str:
@@ -78,7 +78,7 @@ def _pairs(facts: dict[str, Any]) -> list[str]:
     pairs = facts["pairs"]
     if "train" not in pairs:
         return []
-    where = "of a file of their own" if facts["valid_given"] else "held out of the training file"
+    where = "of a separate file" if facts["valid_given"] else "held out of the training file"
     said = f"Trained on {number(pairs['train'])} pairs; {number(pairs['valid'])} validation pairs, {where}."
     if pairs.get("left_out"):
         said += (
@@ -133,7 +133,7 @@ def _limits(facts: dict[str, Any]) -> list[str]:
         said = "The scores are of the validation pairs alone; other texts may be harder: "
         said += "`senti translate evaluate` tells."
         if facts["training"]["monitor"] is not None:
-            said += " Its weights are those that were best on those very pairs, so the scores flatter it."
+            said += " Its weights are the ones that were best on the same pairs, so the scores flatter it."
         limits.append(said)
     return [
         *limits,

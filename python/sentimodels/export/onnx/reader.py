@@ -1,7 +1,7 @@
 """`OnnxReader`: from texts to the inputs of an exported graph, and from its logits to answers.
 
-What a consumer needs beside onnxruntime; it imports no torch. Inputs are `input_ids` (B, T) and `mask`
-(B, T), and for a run of whole words that composes unknown ones from character n-grams also
+What a consumer needs in addition to onnxruntime; it does not import torch. Inputs are `input_ids` (B, T)
+and `mask` (B, T), and for a run of whole words that composes unknown ones from character n-grams also
 `unknown_ngrams` (U, M): the rows of the n-grams of each unknown word of the batch, -1 after the last.
 An unknown word's id is `n_ids` plus its place there.
 """
