@@ -1,43 +1,51 @@
 """Token shards, memory-mapped: what `sentitok.encode_files` or `from_datatrove` wrote.
 
 A data set is as large as the disk, not the memory: a document is a view of a
-mapped file. To train with PyTorch, `windows` cuts the ids into rows of one length:
-a map-style data set for `torch.utils.data.DataLoader` with any number of workers.
-Only `windows` needs torch.
+mapped file. To train, `windows` cuts the ids into rows of one length, and `shuffled`
+gives them in batches, in a random order that takes no memory. Both are map-style data
+sets for `torch.utils.data.DataLoader` with any number of workers; only single rows of
+`windows` are tensors, and need torch.
 
 >>> from sentitok.datasets import TokenDataset
 >>> dataset = TokenDataset("shards")  # doctest: +SKIP
 >>> dataset[0]  # doctest: +SKIP
 memmap([464, 9274, 2646], dtype=uint16)
->>> loader = DataLoader(dataset.windows(1024), batch_size=8, num_workers=2)  # doctest: +SKIP
+>>> batches = dataset.windows(1024).shuffled(8, seed=1)  # doctest: +SKIP
+>>> loader = DataLoader(batches, batch_size=None, num_workers=2)  # doctest: +SKIP
 """
 
 import bisect
+import copy
 import errno
 import hashlib
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from . import FormatError
 from .datatrove import from_datatrove
 from .messages import shown
-from .numbers import index
+from .numbers import index, whole
 from .shards import Shard, check_regular, check_size, mapped_ends, read_manifest, read_shards
+from .shuffle import BlockPermutation, FeistelPermutation
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TokenDataset", "TokenWindows", "from_datatrove"]
+__all__ = ["TokenBatches", "TokenDataset", "TokenWindows", "from_datatrove"]
 
-# What a window is: a row, or a row and its targets.
+# What a window is: a row, or a row and its targets; and what several are.
 _Window = TypeVar("_Window")
+_Batch = TypeVar("_Batch")
+_BatchOf = TypeVar("_BatchOf", covariant=True)
 _Ids = NDArray[np.unsignedinteger[Any]]
+_Rows = NDArray[np.int64]
 
 
 # What directories that are read as one must agree on.
@@ -181,19 +189,19 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     @overload
     def windows(
         self, length: int, *, stride: int | None = None, targets: Literal[False] = False
-    ) -> "TokenWindows[torch.Tensor]": ...
+    ) -> "TokenWindows[torch.Tensor, _Rows]": ...
     @overload
     def windows(
         self, length: int, *, stride: int | None = None, targets: Literal[True]
-    ) -> "TokenWindows[tuple[torch.Tensor, torch.Tensor]]": ...
+    ) -> "TokenWindows[tuple[torch.Tensor, torch.Tensor], tuple[_Rows, _Rows]]": ...
     def windows(
         self, length: int, *, stride: int | None = None, targets: bool = False
-    ) -> "TokenWindows[Any]":
+    ) -> "TokenWindows[Any, Any]":
         """Cuts the ids of all documents, end to end, into rows of one length for training.
 
         The rows are a map-style data set of int64 tensors: `torch.utils.data.DataLoader` takes it with
-        any number of workers, forked or spawned. A row may span documents and shards. Ids behind the last
-        whole row are in none.
+        any number of workers, forked or spawned. `TokenWindows.shuffled` gives them in random order, in
+        batches. A row may span documents and shards. Ids behind the last whole row are in none.
 
         Args:
             length: ids of a row.
@@ -202,10 +210,41 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             targets: give pairs of a row and its targets, the ids one place further on.
 
         Raises:
-            ImportError: if torch is missing.
             ValueError: if `length` or `stride` is less than 1.
         """
         return TokenWindows(self, length, length if stride is None else stride, targets=targets)
+
+    def take(self, documents: ArrayLike) -> list[_Rows]:
+        """Returns documents by their numbers, each an array of int64 that is not shared.
+
+        Raises:
+            TypeError: if they are not whole numbers.
+            IndexError: if there is no such document.
+        """
+        return [self[number].astype(np.int64) for number in _numbers(documents, len(self), "document")]
+
+    def shuffled(
+        self,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        epochs: int = 1,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = False,
+        block_rows: int | None = None,
+    ) -> "TokenBatches[list[_Rows]]":
+        """Returns the documents in random order, in batches: lists of arrays.
+
+        The arguments are those of `TokenWindows.shuffled`, which gives rows of one length.
+
+        Raises:
+            ValueError: as `TokenWindows.shuffled`.
+        """
+        return TokenBatches(
+            self, batch_size, seed=seed, epochs=epochs, rank=rank, world_size=world_size,
+            drop_last=drop_last, block_rows=block_rows,
+        )  # fmt: skip
 
     def ends(self, start: int, stop: int) -> NDArray[np.int64]:
         """Where documents end in the stream of all ids.
@@ -283,7 +322,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         return f"TokenDataset({names}: {len(self)} documents, {self.tokens} tokens)"
 
 
-class TokenWindows(Sequence[_Window]):
+class TokenWindows(Sequence[_Window], Generic[_Window, _Batch]):
     """Rows of one length, cut from the ids of a `TokenDataset`; made by `TokenDataset.windows`.
 
     Attributes:
@@ -301,13 +340,6 @@ class TokenWindows(Sequence[_Window]):
         for name, value in (("length", self.length), ("stride", self.stride)):
             if value < 1:
                 raise ValueError(f"{name} is {shown(value)}; it is at least 1")
-        try:
-            import torch  # noqa: F401  # 2026-11-29: found missing here, not in a worker
-        except ImportError as error:
-            raise ImportError(
-                "windows gives tensors and needs torch; install it, or use TokenDataset.stream, which gives "
-                "numpy arrays"
-            ) from error
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -318,8 +350,18 @@ class TokenWindows(Sequence[_Window]):
     @overload
     def __getitem__(self, row: slice) -> list[_Window]: ...
     def __getitem__(self, row: int | slice) -> Any:
-        """The ids of a row, or the row and its targets; of a slice, a list of them."""
-        import torch
+        """The ids of a row, or the row and its targets; of a slice, a list of them.
+
+        Raises:
+            ImportError: if torch is missing; `take` and `shuffled` give arrays, and do not need it.
+        """
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError(
+                "rows of windows are tensors and need torch; install it, or use TokenWindows.take or "
+                "TokenWindows.shuffled, which give numpy arrays"
+            ) from error
 
         if isinstance(row, slice):
             return [self[number] for number in range(*row.indices(len(self)))]
@@ -334,9 +376,181 @@ class TokenWindows(Sequence[_Window]):
         # Two copies, because a loader in a worker would share the storage of two views.
         return (ids[:-1].clone(), ids[1:].clone()) if self.targets else ids
 
+    def take(self, rows: ArrayLike) -> _Batch:
+        """Returns rows by their numbers.
+
+        Returns:
+            An int64 array of `(len(rows), length)`; with `targets` a pair, the second being the targets.
+
+        Raises:
+            TypeError: if they are not whole numbers.
+            IndexError: if there is no such row.
+        """
+        numbers = _numbers(rows, len(self), "row")
+        n_ids = self.length + self.targets
+        ids = np.empty((len(numbers), n_ids), np.int64)
+        for place, number in enumerate(numbers):
+            ids[place] = self.dataset.stream(number * self.stride, number * self.stride + n_ids)
+        batch: Any = (ids[:, :-1].copy(), ids[:, 1:].copy()) if self.targets else ids
+        return batch  # type: ignore[no-any-return]  # 2026-11-30: which of the two the type of the windows says
+
+    def shuffled(
+        self,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        epochs: int = 1,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = False,
+        block_rows: int | None = None,
+    ) -> "TokenBatches[_Batch]":
+        """Returns the rows in random order, in batches.
+
+        Batch `step` follows from the arguments and the step alone, and is read when it is asked for. So
+        memory does not grow with the rows, `batches[step:]` resumes where a run stopped, and a loader gives
+        the same batches with any number of workers:
+        `DataLoader(batches, batch_size=None, num_workers=4)`. Arrays become tensors there.
+
+        Each epoch has every row once, over all ranks. Ranks have equally many steps, and the rows of all of
+        them in a step are those of one process with `batch_size * world_size`. The rest of an epoch is a
+        step of fewer rows, as equally many of each rank as possible; of fewer rows than ranks, or with
+        `drop_last`, it is in no step. `left_out` says how many rows are.
+
+        Args:
+            batch_size: rows of a step on one rank.
+            seed: another seed, another order; so has each epoch.
+            epochs: how often the rows are gone through.
+            rank: number of this process, from 0.
+            world_size: processes that read together.
+            drop_last: leave out what would be a step of fewer rows.
+            block_rows: for data that is slow to reach, such as object stores: blocks of so many
+                neighbouring rows are put in random order, and the rows of 64 blocks are mixed, which must
+                fit into memory. Without it any row may follow any other.
+
+        Raises:
+            ValueError: if a number is out of bounds, or there are too few rows for a step.
+        """
+        return TokenBatches(
+            self, batch_size, seed=seed, epochs=epochs, rank=rank, world_size=world_size,
+            drop_last=drop_last, block_rows=block_rows,
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         targets = ", targets=True" if self.targets else ""
         return f"TokenWindows({len(self)} rows of {self.length} ids, stride={self.stride}{targets})"
+
+
+class _Source(Protocol[_BatchOf]):
+    """What batches are drawn from."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, numbers: _Rows, /) -> _BatchOf:
+        """Returns rows by their numbers."""
+
+
+class TokenBatches(Sequence[_Batch]):
+    """Batches in random order; made by `TokenWindows.shuffled` and `TokenDataset.shuffled`.
+
+    `batches[step]` is a batch, `batches[step:]` are those from a step on, which nothing is read for.
+
+    Attributes:
+        source: the windows or the data set.
+        batch_size: rows of a step on one rank.
+        steps_per_epoch: steps of an epoch on each rank.
+        left_out: rows of an epoch that no step of any rank has; another epoch leaves out other ones.
+    """
+
+    def __init__(
+        self,
+        source: _Source[_Batch],
+        batch_size: int,
+        *,
+        seed: int = 0,
+        epochs: int = 1,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = False,
+        block_rows: int | None = None,
+    ) -> None:
+        self.source = source
+        self.batch_size = whole("batch_size", batch_size, "at least 1", 1)
+        self.seed = whole("seed", seed)
+        self.world_size = whole("world_size", world_size, "at least 1", 1)
+        self.rank = whole("rank", rank, f"0 to {self.world_size - 1}, less than world_size")
+        if self.rank >= self.world_size:
+            raise ValueError(f"rank={shown(self.rank)}: it is less than world_size, {self.world_size}")
+        self.block_rows = None if block_rows is None else whole("block_rows", block_rows, "at least 1", 1)
+        together = self.batch_size * self.world_size
+        self.steps_per_epoch, rest = divmod(len(source), together)
+        if rest >= self.world_size and not drop_last:
+            self.steps_per_epoch, rest = self.steps_per_epoch + 1, 0
+        self.left_out = rest
+        if not self.steps_per_epoch:
+            needed = together if drop_last else self.world_size
+            raise ValueError(
+                f"{source!r} has fewer than {needed} rows, which a step needs (batch_size={self.batch_size}, "
+                f"world_size={self.world_size}, drop_last={bool(drop_last)})"
+            )
+        n_steps = whole("epochs", epochs, "at least 1", 1) * self.steps_per_epoch
+        if n_steps > sys.maxsize:
+            raise ValueError(f"epochs={shown(epochs)}: {n_steps:,} steps are more than a sequence has")
+        self._steps = range(n_steps)
+
+    def __len__(self) -> int:
+        """The number of steps."""
+        return len(self._steps)
+
+    def numbers(self, step: int) -> _Rows:
+        """The numbers of the rows, or documents, of a step on this rank.
+
+        Raises:
+            IndexError: if there is no such step.
+        """
+        step = index("step", step, "the number of one, from 0, or a slice")
+        if not -len(self) <= step < len(self):
+            raise IndexError(f"step {shown(step)} of {len(self)}")
+        epoch, place = divmod(self._steps[step], self.steps_per_epoch)
+        n_rows, together = len(self.source), self.batch_size * self.world_size
+        first = place * together
+        n_here = min(together, n_rows - first)
+        start, stop = (first + n_here * part // self.world_size for part in (self.rank, self.rank + 1))
+        order = (
+            FeistelPermutation(n_rows, self.seed, epoch)
+            if self.block_rows is None
+            else BlockPermutation(n_rows, self.block_rows, self.seed, epoch)
+        )
+        return order(np.arange(start, stop))
+
+    @overload
+    def __getitem__(self, step: int) -> _Batch: ...
+    @overload
+    def __getitem__(self, step: slice) -> Self: ...
+    def __getitem__(self, step: int | slice) -> _Batch | Self:
+        """The batch of a step; of a slice, the steps of it."""
+        if isinstance(step, slice):
+            some = copy.copy(self)
+            some._steps = self._steps[step]
+            return some
+        return self.source.take(self.numbers(step))
+
+    def __repr__(self) -> str:
+        left_out = f", {self.left_out} left out of each epoch" if self.left_out else ""
+        of_rank = f" of rank {self.rank} of {self.world_size}" if self.world_size > 1 else ""
+        return f"TokenBatches({self.source!r}: {len(self)} steps of {self.batch_size}{of_rank}{left_out})"
+
+
+def _numbers(given: ArrayLike, n: int, kind: str) -> list[int]:
+    """Returns numbers of rows or documents, each checked."""
+    numbers = np.asarray(given)
+    if numbers.ndim != 1 or (numbers.size and not np.issubdtype(numbers.dtype, np.integer)):
+        raise TypeError(f"{kind}s are {shown(given)}; they are whole numbers in a list or array")
+    found: list[int] = numbers.tolist()
+    for number in found:
+        if not 0 <= number < n:
+            raise IndexError(f"{kind} {shown(number)} of {n}; take counts from 0, and not from the end")
+    return found
 
 
 def _range(start: int, stop: int, kind: str) -> tuple[int, int]:

@@ -18,7 +18,6 @@ from sentimodels.tasks.next_token import rows_of
 from sentimodels.text.documents import Documents
 from sentimodels.text.packed import (
     ArrayFile,
-    FeistelPermutation,
     PackedSplit,
     RowOrder,
     SplitWriter,
@@ -293,18 +292,6 @@ def test_only_the_tokens_of_a_batch_are_read(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert peak < 20e6  # the ids alone would be 320e6 bytes
     assert isinstance(part._rows, np.memmap)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 100, 1000, 4097])
-def test_an_epoch_has_every_row_once(n: int) -> None:
-    places = np.arange(n)
-    one, two = FeistelPermutation(n, 5, 0)(places), FeistelPermutation(n, 5, 1)(places)
-    assert sorted(one.tolist()) == sorted(two.tolist()) == list(range(n))
-    if n >= 100:
-        assert (one != two).any()
-        assert (FeistelPermutation(n, 6, 0)(places) != one).any()
-        assert abs(np.corrcoef(places, one)[0, 1]) < 0.2
-    assert (FeistelPermutation(n, 5, 0)(places[::2]) == one[::2]).all()  # a place alone tells
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])

@@ -19,7 +19,7 @@ from sentitok.compat import sentencepiece as spm
 from sentitok.compat import tiktoken
 from sentitok.compat import tokenizers as hf
 from sentitok.compat.tiktoken import load
-from sentitok.datasets import TokenDataset, TokenWindows
+from sentitok.datasets import TokenBatches, TokenDataset, TokenWindows
 from sentitok.differences import differences
 from sentitok.documents import Documents
 from sentitok.evaluate import evaluate, evaluate_all, renyi_efficiency
@@ -83,9 +83,14 @@ CALLS: dict[str, _Call] = {
     "TokenDataset.ends": lambda folder, **n: tokens(folder).ends(**{"start": 0, "stop": 2, **n}),
     "TokenDataset.document_at": lambda folder, token: tokens(folder).document_at(token),
     "TokenDataset.windows": lambda folder, **n: tokens(folder).windows(**{"length": 2, **n}),
+    "TokenDataset.shuffled": lambda folder, **n: tokens(folder).shuffled(**{"batch_size": 1, **n}),
     "TokenWindows.__init__": lambda folder, **n: TokenWindows(
         tokens(folder), **{"length": 2, "stride": 2, **n}
     ),
+    "TokenWindows.shuffled": lambda folder, **n: tokens(folder).windows(2).shuffled(**{"batch_size": 1, **n}),
+    "TokenBatches.__init__": lambda folder, **n: TokenBatches(tokens(folder), **{"batch_size": 1, **n}),
+    "TokenBatches.__getitem__": lambda folder, step: tokens(folder).shuffled(1)[step],
+    "TokenBatches.numbers": lambda folder, step: tokens(folder).shuffled(1).numbers(step),
     "differences": lambda **n: differences(BPE, BPE, [FILE], **n),
     "evaluate": lambda **n: evaluate(BPE, TEXTS, **n),
     "evaluate_all": lambda **n: evaluate_all([BPE], TEXTS, **n),
@@ -181,7 +186,8 @@ UNUSED = {
 }  # fmt: skip
 # What only sentitok and sentimodels themselves call.
 INSIDE = {
-    "AddedTokens", "blocks", "Continuations", "Codec", "Surfaces", "Truncation", "check_size", "choice",
+    "AddedTokens", "BlockPermutation", "blocks", "Continuations", "Codec", "FeistelPermutation", "Surfaces",
+    "Truncation", "check_size", "choice",
     "chunks", "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real",
     "spelled_tokens", "token_bytes", "trimmed", "whole", "write_manifest", "Encoding.of", "index",
 }  # fmt: skip
@@ -227,7 +233,9 @@ def ask(call: str, argument: str, number: Any, folder: Path) -> object:
     if argument in ("mergeable_ranks", "special_tokens"):
         number = {b"a" if argument == "mergeable_ranks" else "<s>": number}
     made = CALLS[call]
-    needs_folder = call.startswith(("TokenDataset", "TokenWindows")) or call == "dump_tiktoken_bpe"
+    needs_folder = (
+        call.startswith(("TokenBatches", "TokenDataset", "TokenWindows")) or call == "dump_tiktoken_bpe"
+    )
     return made(folder, **{argument: number}) if needs_folder else made(**{argument: number})
 
 
