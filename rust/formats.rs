@@ -267,9 +267,9 @@ impl Tokenizer {
             Format::Tiktoken => {
                 let pattern = self.pipeline().pre_tokenizer.name();
                 left_out.push(match self.added_tokens().len() {
-                    0 => format!("the pattern ({pattern}) is not in the file: give it to whoever reads it"),
+                    0 => format!("the pattern ({pattern}) is not in the file: give it to the program that reads it"),
                     n => format!(
-                        "the pattern ({pattern}) and the {n} added token(s) are not in the file: give them to whoever reads it"
+                        "the pattern ({pattern}) and the {n} added token(s) are not in the file: give them to the program that reads it"
                     ),
                 });
                 vec![(path.into(), tiktoken::write(self)?)]

@@ -51,7 +51,7 @@
 //! # Ok::<(), sentitok::Error>(())
 //! ```
 //!
-//! The Python module in `py` only wraps these and contains no logic of its own.
+//! The Python module in `py` only wraps these and contains no logic.
 
 mod atomic;
 mod cache;

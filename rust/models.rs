@@ -175,7 +175,7 @@ impl Model {
         matches!(self, Self::Unigram(_))
     }
 
-    /// How far ids reach; `None` where they do not tell.
+    /// How far ids reach; `None` where ids do not determine it.
     pub(crate) fn token_lengths(&self) -> Option<TokenLengths> {
         match self {
             Self::Bpe(model) => model.token_lengths(),
@@ -344,7 +344,7 @@ impl Worker<'_> {
     }
 
     /// Encodes where ids are only counted: the caches do not put out the ids that they know;
-    /// returns how many these are, beside those that are appended.
+    /// returns how many these are, in addition to the appended ones.
     #[inline]
     pub(crate) fn counting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, usize) {
         if let Some(cache) = self.cache() {

@@ -1,4 +1,4 @@
-//! The Python module `sentitok._sentitok`: wraps the crate and contains no logic of its own.
+//! The Python module `sentitok._sentitok`: wraps the crate and contains no logic.
 //!
 //! `error` converts errors and catches panics; `text`, `ids` and `source` convert arguments;
 //! `arrays` builds results; `copy_protocol` is shared by all immutable classes. Every other file is

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// One of those that share the pool.
+/// One user of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner(usize);
 

@@ -52,7 +52,7 @@ pub struct PieceOptions {
     pub max_piece_length: usize,
     /// Whether a piece only contains characters of one script; Han and kana count as one.
     pub split_by_unicode_script: bool,
-    /// Whether a digit counts as punctuation, which has a script of its own.
+    /// Whether a digit counts as punctuation, which is a separate script.
     pub split_by_number: bool,
     /// Whether `▁` only occurs at the start of a piece; otherwise also inside.
     pub split_by_whitespace: bool,

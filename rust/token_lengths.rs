@@ -4,7 +4,7 @@
 //! has to be looked up in the piece. Where the ids leave it open, or there is any
 //! doubt, [`TokenLengths::walk`] says so and the model has to encode the piece again:
 //! `Worker::encode_with_lens` is the reference implementation. Not for models with affixes, nor
-//! for those that leave out what they do not know: these have no lengths.
+//! for models that leave out what they do not know: these have no lengths.
 
 use crate::text::Piece;
 use crate::vocab::{TokenId, Vocab};
@@ -95,7 +95,7 @@ impl TokenLengths {
 
     /// Calls `each` with the id and the places in `text` of each token of a piece,
     /// of which `ids` are the tokens, or begin with them, or are as many of them as
-    /// were asked for. Returns their number; `None` where `ids` do not tell.
+    /// were asked for. Returns their number; `None` where `ids` do not determine them.
     #[inline]
     pub(crate) fn walk(
         &self,
@@ -126,7 +126,7 @@ impl TokenLengths {
     }
 
     /// Appends the places of the tokens of pieces, of which `ids` are the tokens or begin
-    /// with them, moved by `base`, up to the first piece that is not told by the lengths of
+    /// with them, moved by `base`, up to the first piece that does not follow from the lengths of
     /// tokens alone. Returns how many pieces these are, and how many ids.
     pub(crate) fn walk_texts(
         &self,

@@ -6,7 +6,7 @@
 //!
 //! Ids come first (`encode_ids`); spans, type ids and the mask of special tokens follow from them (`encoding`).
 //!
-//! 1. `encode_ids` subtracts the special tokens of the [template] from `max_tokens`, and puts those that stand
+//! 1. `encode_ids` subtracts the special tokens of the [template] from `max_tokens`, and puts the ones that stand
 //!    before the text into a sink. A text of more than 256 KiB goes to `encode_batch`, which cuts it into
 //!    `jobs` that threads share, where the pipeline allows.
 //! 2. `policy` (`special_policy`) takes, by the call's `specials`, the automata that find added tokens, and a
@@ -18,7 +18,7 @@
 //! 6. `Walk::stretches` has the [pre-tokenizer](crate::pre_tokenizer) rewrite the text, if it does that, and
 //!    `Walk::pieces` takes the pieces into which it cuts, in chunks of up to 512.
 //! 7. The worker of the [model](crate::models) looks each piece up in its cache (`encode_chunk`) and encodes
-//!    those that are new.
+//!    the new ones.
 //! 8. A `Sink` takes the ids: it keeps them, counts them, or keeps their words or spans. The walk ends where
 //!    the sink holds `max_tokens`. The template's last special tokens follow.
 //! 9. `raw_words` (BERT) and `space_as_mark` (SentencePiece's BPE) do steps 4 to 7 in one, where the ids are

@@ -41,7 +41,7 @@ pub(crate) struct LongPieces {
 }
 
 impl LongPieces {
-    /// Appends the ids of a piece, known ones or those that `encode` makes;
+    /// Appends the ids of a piece, cached ones or the ones that `encode` makes;
     /// `is_run` tells runs inside pieces from whole ones.
     pub(crate) fn encode(
         &mut self,

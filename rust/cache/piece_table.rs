@@ -1,7 +1,7 @@
 //! `PieceTable`: what is known of short pieces, by their bytes.
 //!
 //! One key (up to 15 bytes and their number) and one hash for all that looks pieces up:
-//! BPE, WordPiece, Unigram and counting, which has a table of its own. Entries have 32
+//! BPE, WordPiece, Unigram and counting, which has its own table. Entries have 32
 //! bytes, two to a line of the processor's caches. The table is set-associative and
 //! bounded: a piece belongs in one of two sets of two places (Azar et al. 1994), and
 //! where both are full it drives out the one of its first set that came first. It grows

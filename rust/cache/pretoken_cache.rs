@@ -3,7 +3,7 @@
 //! Filled only by running the model, so it never decides an id. Up to three ids
 //! lie in the entry of their piece, more in an arena; when that is full, all is
 //! forgotten, between two chunks. A chunk of pieces is looked up in short loops, one
-//! after the other: keys, then places, then ids; those that are not known are asked for
+//! after the other: keys, then places, then ids; unknown pieces are asked for
 //! together, out of line, so that the model can wait for the memory of all at once.
 
 use crate::cache::piece_table::{Call, Key, MAX_KEY, NO_KEY, PieceTable, Value, hash, key};
@@ -42,7 +42,7 @@ pub(crate) trait Misses {
     fn announce(&self, _key: Key) {}
 
     /// Tells the cache the ids of its first `n` unknown pieces ([`PretokenCache::unknown`]),
-    /// each by [`PretokenCache::tell`].
+    /// each by [`PretokenCache::insert`].
     #[inline(always)]
     fn learn(&mut self, cache: &mut PretokenCache, n: usize) {
         self.learn_each(cache, 0..n);
@@ -55,7 +55,7 @@ pub(crate) trait Misses {
         for at in unknown {
             ids.clear();
             self.short(cache.unknown(at), &mut ids);
-            cache.tell(at, &ids);
+            cache.fill_unknown(at, &ids);
         }
         cache.new = ids;
     }
@@ -71,18 +71,18 @@ pub(crate) trait Misses {
 /// The pieces of a chunk, and the parts of one that is long: some wait to be looked
 /// up, of the others it is known what they are.
 struct Chunk {
-    /// Of those that wait: keys, hashes, their numbers, where they lie if they are parts.
+    /// Of the waiting pieces: keys, hashes, their numbers, where they lie if they are parts.
     keys: [Key; LONG_CHUNK],
     hashes: [u64; LONG_CHUNK],
     numbers: [u32; LONG_CHUNK],
     parts: [Piece; LONG_CHUNK],
-    /// Which of those that wait are in no first set; then, which the model is asked for.
+    /// Which waiting pieces are in no first set; then, which the model is asked for.
     unknown: [u32; LONG_CHUNK],
-    /// Which of those that wait have no key.
+    /// Which waiting pieces have no key.
     keyless: [u32; LONG_CHUNK],
     /// What is known, by number.
     values: [Value; LONG_CHUNK],
-    /// The ids of those that are known, on their way.
+    /// The ids of the known ones, being loaded.
     ids: [TokenId; AT_ONCE * (LONG_CHUNK + 1)],
 }
 
@@ -253,7 +253,7 @@ impl PretokenCache {
         self.emit(done, n, ids);
     }
 
-    /// Takes what first sets know of those that wait; notes the places of which they know
+    /// Takes what first sets know of the waiting pieces; notes the places of which they know
     /// nothing, and returns how many these are.
     #[inline]
     fn look(&mut self, n_waiting: usize) -> usize {
@@ -303,9 +303,9 @@ impl PretokenCache {
         self.chunk.keys[self.chunk.unknown[at] as usize]
     }
 
-    /// Takes the ids of that piece.
+    /// Sets the ids of the `at`th unknown piece.
     #[inline]
-    pub(crate) fn tell(&mut self, at: usize, ids: &[TokenId]) {
+    pub(crate) fn fill_unknown(&mut self, at: usize, ids: &[TokenId]) {
         let Chunk { keys, numbers, unknown, .. } = &*self.chunk;
         let at = unknown[at] as usize;
         let (key, number) = (keys[at], numbers[at] as usize);

@@ -177,7 +177,7 @@ pub fn write_tokenizer(tokenizer: &Tokenizer) -> Result<Written> {
         _ => return refuse("its clean-up or splitter is not BERT's".into()),
     };
     let left_out = vec![format!(
-        "whether text is lowered ({lowercase}) is not in the file: give it to whoever reads it"
+        "whether text is lowered ({lowercase}) is not in the file: give it to the program that reads it"
     )];
     Ok(Written { bytes: write(model.vocab(), tokenizer.added_tokens())?, left_out })
 }

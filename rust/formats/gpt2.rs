@@ -145,7 +145,7 @@ pub fn write(tokenizer: &Tokenizer) -> Result<Written> {
         );
     }
     if tokenizer.pipeline() != &Pipeline::new(PreTokenizer::Gpt2 { add_prefix_space: false }) {
-        return refuse("whoever reads them splits as GPT-2 does, and this tokenizer splits otherwise");
+        return refuse("programs that read them split as GPT-2 does, and this tokenizer splits differently");
     }
     let last = model.last_merges();
     let whole_only = |(id, bytes): &(u32, &[u8])| {

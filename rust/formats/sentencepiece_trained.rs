@@ -81,7 +81,7 @@ impl Tokenizer {
             return Ok(options.clone());
         }
         if trainer.pieces.pre_tokenizer()? != pipeline.pre_tokenizer {
-            let reason = "SentencePiece cuts beside each ▁ (metaspace-never), or, without split_by_whitespace, \
+            let reason = "SentencePiece splits at each ▁ (metaspace-never), or, without split_by_whitespace, \
                           nowhere (metaspace-never-unsplit): leave it out, as spaces behind words and runs of \
                           them are cut by their own options, or give the text instead of counts";
             return wrong("pre_tokenizer", pipeline.pre_tokenizer.name().to_string(), reason);

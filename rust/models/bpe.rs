@@ -67,7 +67,7 @@ pub enum MergeOrder {
     Scores(Vec<f32>),
 }
 
-/// What a model does beside merging. The defaults are those of a byte-level
+/// What a model does in addition to merging. The defaults are those of a byte-level
 /// tokenizer.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -225,7 +225,7 @@ impl Bpe {
             && !has_affixes
             && scored.is_none()
             && !pairs.iter().any(|(left, right, _)| is_byte(left) || is_byte(right));
-        // Models by scores have a table of their own.
+        // Models by scores have their own table.
         let chars = match options.unit {
             Unit::Chars if scored.is_none() => CharTokens::new(&vocab),
             _ => CharTokens::default(),

@@ -54,7 +54,7 @@ pub enum Precision {
     F64,
 }
 
-/// What a model does beside searching.
+/// What a model does in addition to searching.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnigramOptions {
@@ -113,7 +113,7 @@ pub struct Unigram {
     fallback_ids: Option<Box<[TokenId; 256]>>,
     /// Whether there is one of each.
     spells_all: bool,
-    /// What a run of unknown characters may begin with that is a token by itself.
+    /// What a run of unknown characters may begin with that is a token.
     begins_run: [bool; 256],
     max_piece_len: usize,
     /// Bytes after which a `▁` stands inside some piece.
@@ -302,7 +302,7 @@ impl Unigram {
     }
 
     /// A way to cut a piece drawn with probability proportional to the power
-    /// `alpha` of its own (subword regularisation): 0 draws evenly among all,
+    /// `alpha` of its probability (subword regularisation): 0 draws evenly among all,
     /// a great `alpha` draws the best. The same seed draws the same.
     ///
     /// # Errors

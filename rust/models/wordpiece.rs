@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::token_lengths::{TokenLengths, Unknown};
 use crate::vocab::{TokenId, Vocab};
 
-/// What a model knows beside its tokens. The defaults are those of BERT.
+/// What a model knows in addition to its tokens. The defaults are BERT's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WordPieceOptions {
@@ -82,7 +82,7 @@ pub struct WordPiece {
     /// `None` if the unknown token is not in the vocabulary: then no word may be unknown.
     unk_id: Option<TokenId>,
     trie: Trie,
-    /// What each character from U+4000 to U+9FFF becomes as a word of its own.
+    /// What each character from U+4000 to U+9FFF becomes as a separate word.
     ideographs: Box<[TokenId]>,
     /// What no word becomes by being its text: special tokens, ids ascending.
     excluded: Vec<TokenId>,

@@ -173,7 +173,7 @@ impl Aligned {
     /// text. The result has the text of `next` and leads back to the old text.
     ///
     /// Each edit of `next` takes over the sources of all edits of `self` that it overlaps; the parts of
-    /// those that it leaves, and all edits in text that `next` copied, stay and only move:
+    /// the edits that it leaves, and all edits in text that `next` copied, stay and only move:
     ///
     /// ```text
     /// old     a b c d e f       self: "bc" became "XYZ"

@@ -69,7 +69,7 @@ const WITH_MARKS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}
 impl Cl100k {
     /// The splitter of a pattern that has no name; `None` for any other pattern.
     ///
-    /// A mark before a word needs no rule of its own, because it is part of the word anyway.
+    /// A mark before a word needs no separate rule, because it is part of the word anyway.
     pub(super) fn of_pattern(pattern: &str) -> Option<Self> {
         (pattern == WITH_MARKS).then_some(Self { digits: 1, possessive: false, letters: LETTER | MARK })
     }

@@ -1,7 +1,7 @@
 //! `EncodingBatch`: what many texts became, as flat arrays.
 //!
 //! `parts` says what each row is made of: a text and the template around it, a pair, words, or a
-//! window of these. What a row is beside its ids is made when it is asked for: `marks`, `offsets`.
+//! window of these. What a row has in addition to its ids is made when it is asked for: `marks`, `offsets`.
 
 mod marks;
 mod offsets;
@@ -42,7 +42,7 @@ use crate::vocab::TokenId;
 pub(super) enum Parts {
     /// Each of the text of its number, and so many ids of the template before and behind it.
     Whole([usize; 2]),
-    /// Each of its own.
+    /// Each row its own text.
     Each(Vec<RowParts>),
 }
 

@@ -1,7 +1,7 @@
 //! `copy.copy` and `copy.deepcopy` of immutable objects: return the object itself.
 //!
 //! By default Python copies by pickling, which reads all tables of a tokenizer again. Classes with
-//! mutable state, and those that are cheap to pickle, do not use this.
+//! mutable state, and classes that are cheap to pickle, do not use this.
 
 use pyo3::prelude::*;
 

@@ -73,7 +73,7 @@ pub(super) fn feed<T: Send, Job: FnOnce(&mut dyn Source, &mut Progress<'_>) -> R
             IterSource::new("<iterable>", invalid_utf8, next).with_shard(shard).with_meter(meter);
         job(&mut source, progress)
     };
-    // Taken by whoever runs the job: its thread, or the calling thread if there is none.
+    // Taken by the thread that runs the job: its own, or the calling thread if there is none.
     let waiting_job = Mutex::new(Some(job));
     let take = || {
         let job = waiting_job.lock().unwrap_or_else(PoisonError::into_inner).take();

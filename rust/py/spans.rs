@@ -47,7 +47,7 @@ impl<'a> Trim<'a> {
     }
 }
 
-/// A text of which spans tell, and its characters that are two in Python.
+/// A text that spans lie in, and its characters that are two in Python.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub text: Input<'a>,

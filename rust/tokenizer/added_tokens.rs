@@ -143,7 +143,7 @@ impl AddedTokens {
         self.by_id.get(&id).map(|&at| &self.tokens[at])
     }
 
-    /// These tokens with more of them: those that are there become special or get the new
+    /// These tokens with more of them: existing ones become special or get the new
     /// rules; of others `id_of` may know the id, or else it comes after `max_id`.
     ///
     /// # Errors

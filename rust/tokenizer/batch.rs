@@ -1,7 +1,7 @@
 //! Many texts to ids: jobs cut by bytes, shared among threads, put together in order.
 //!
 //! Threads take jobs by an atomic counter and share nothing else, except what parts of a long piece leave
-//! to each other ([`PendingParts`]). Each thread fills a sink of its own. What one thread made is the batch
+//! to each other ([`PendingParts`]). Each thread fills its own sink. What one thread made is the batch
 //! as it is: nothing is copied. Of more, each copies a part into the one array there is at the end.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! `CallDefaults`: the truncation and the padding that a tokenizer.json asks for.
 //!
-//! No call applies them by itself: they are kept, given to callers that ask, and written again.
+//! No call applies them automatically: they are kept, given to callers that ask, and written again.
 //! Source: tokenizers 0.23, `utils/truncation.rs` and `utils/padding.rs`, whose fields these are.
 
 use serde::{Deserialize, Serialize};

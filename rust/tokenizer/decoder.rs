@@ -52,7 +52,7 @@ pub enum Decoder {
         suffix: String,
     },
     /// A space before each token that does not begin with the prefix, which is
-    /// left out, but for the first token (BERT).
+    /// left out, except at the first token (BERT).
     WordPiece {
         /// What the tokens begin with that continue a word.
         prefix: String,

@@ -22,7 +22,7 @@ use crate::vocab::TokenId;
 /// for each other: no string is searched for special tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment<'a> {
-    /// Text, encoded like a text of its own.
+    /// Text, encoded like a separate text.
     Text(Input<'a>),
     /// A special token, by its text.
     Special(&'a str),
@@ -221,7 +221,7 @@ impl Tokenizer {
         Ok((ids, second))
     }
 
-    /// What an encoding says beside its ids.
+    /// What an encoding says in addition to its ids.
     fn encoding(
         &self,
         ids: Vec<TokenId>,

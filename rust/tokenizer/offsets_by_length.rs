@@ -2,9 +2,9 @@
 //!
 //! Where tokens, one after the other, are the text, except for a space in front and `▁` for spaces, spans
 //! are sums of the lengths of tokens. So it is for byte-level models, and for SentencePiece's that change
-//! only spaces (Llama, Mistral). The text is searched only for what does not add up: a `▁` of its own, or
-//! bytes that are not UTF-8. In characters a token counts those that begin in it, and begins inside one if
-//! its first byte does. For all other ids the text is walked again, and the ids tell how far each reaches
+//! only spaces (Llama, Mistral). The text is searched only for what does not add up: a `▁` in the text, or
+//! bytes that are not UTF-8. In characters a token counts the ones that begin in it, and begins inside one if
+//! its first byte does. For all other ids the text is walked again, and the ids determine how far each reaches
 //! (`spans`).
 
 use std::sync::OnceLock;
@@ -195,7 +195,7 @@ impl Tokenizer {
         let goes_on = |byte: u8| byte & 0xC0 == 0x80;
         let (token_lengths, mark) = (self.policies.token_lengths(), Finder::new(SPACE_MARK_STR));
         let size = |id| {
-            // Each added token begins a section, with a space of its own.
+            // Each added token begins a section, with its own space.
             let is_cut = added != Added::Nothing && self.added.by_id(id).is_some();
             let Some(token) = self.id_to_bytes(id).filter(|_| !is_cut) else { return NOT_KNOWN };
             let fallback = self.model.fallback_byte(id).map(|byte| [byte]);

@@ -1,7 +1,7 @@
 //! Raw words: BERT's pipeline and model in one walk, on words that are split before they are cleaned up.
 //!
 //! No normalized text is written for spans: most raw words have the characters of what they become at the
-//! same places, and their ids tell how far each reaches. Only the others are cleaned up, one by one, with
+//! same places, and their ids determine how far each reaches. Only the others are cleaned up, one by one, with
 //! the alignment.
 
 use super::sink::Sink;

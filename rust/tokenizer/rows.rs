@@ -134,7 +134,7 @@ impl Tokenizer {
         }
     }
 
-    /// Texts as rows of their own, which a template does not hold once; they became the ids `bare`.
+    /// Texts as separate rows, which a template does not hold once; they became the ids `bare`.
     pub(super) fn join_texts(
         &self,
         bare: &EncodingBatch,

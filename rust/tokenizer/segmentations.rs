@@ -25,7 +25,7 @@ impl Tokenizer {
     }
 
     /// A way to cut a text drawn with probability proportional to the power
-    /// `alpha` of its own: 0 draws all alike, large values the best.
+    /// `alpha` of its probability: 0 draws all alike, large values the best.
     ///
     /// # Errors
     /// [`Error::Encode`] unless the model is Unigram; [`Error::Option`] for an

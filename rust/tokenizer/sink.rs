@@ -103,7 +103,7 @@ pub(super) trait Sink {
     /// Cuts off the ids from the `n`th on.
     fn truncate(&mut self, n: usize);
 
-    /// The arrays, of which there are those that it keeps.
+    /// The arrays that it keeps.
     fn into_arrays(self) -> Arrays;
 }
 
@@ -256,7 +256,7 @@ impl Sink for Words {
         self.end()
     }
 
-    /// Repeated ids are of words of their own, which this does not number.
+    /// Repeated ids are of separate words, which this does not number.
     fn repeat(&mut self, _place: Place, _n: usize, _further: u64) -> Result<()> {
         Err(crate::Error::Internal("words are numbered piece by piece".into()))
     }

@@ -1,7 +1,7 @@
 //! Space as mark: text that is encoded as it is where a pipeline does nothing but write spaces as `▁`.
 //!
 //! The model reads each space as `▁` (`models::bpe::space_as_mark`), so no text is rewritten except the
-//! first word, which may get a `▁` in front. Only ids come from here, of texts without a `▁` of their own.
+//! first word, which may get a `▁` in front. Only ids come from here, of texts without a `▁`.
 
 use crate::text::SPACE_MARK_STR;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -134,7 +134,7 @@ mod tests {
     use super::super::walk::Limits;
     use super::*;
 
-    /// A model over characters with marks of its own, in a pipeline that only writes them.
+    /// A model over characters with its own marks, in a pipeline that only writes them.
     fn tokenizer(normalizer: &str, pre_tokenizer: &str, added: bool) -> Tokenizer {
         let bytes: String = (0..256).map(|byte| format!(r#""<0x{byte:02X}>": {}, "#, byte + 16)).collect();
         let added = match added {

@@ -2,7 +2,7 @@
 //!
 //! No token is chosen twice. The ids are known, or come from the model's caches, and how far each reaches
 //! follows from the ids ([`TokenLengths`](crate::token_lengths::TokenLengths)), piece by piece. Only a piece whose
-//! ids do not tell is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
+//! ids do not determine is encoded by `Worker::encode_with_lens`, the reference implementation, which the sink
 //! [`Reference`] takes for all pieces.
 
 use super::raw_words::RawSection;
@@ -303,7 +303,7 @@ impl<'a, 'b> Traces<'a, 'b> {
         }
     }
 
-    /// Takes the ids of pieces, with which `to_come` begins, up to the first that is not told by the lengths of
+    /// Takes the ids of pieces, with which `to_come` begins, up to the first that does not follow from the lengths of
     /// tokens alone; returns how many pieces these are.
     fn push_told(
         &mut self,

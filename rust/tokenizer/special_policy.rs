@@ -125,7 +125,7 @@ fn without_specials(workers: &Arc<Workers>, specials: &[TokenId]) -> Result<Arc<
 }
 
 /// Finds the added tokens that one call lets match, and lends workers that make
-/// no special token beside them.
+/// no other special token.
 pub(super) struct SpecialPolicy<'a> {
     added: &'a AddedTokens,
     choice: Choice,

@@ -33,7 +33,7 @@ impl Tokenizer {
     ///
     /// Of the tokenizer whose [`Tokenizer::base`] was gone on from all stays that
     /// training does not learn: the rules of its added tokens, its template, its
-    /// decoder, and what its model does beside merging.
+    /// decoder, and what its model does in addition to merging.
     ///
     /// # Errors
     /// [`Error::Format`] for an unknown token that is not a token.
@@ -121,7 +121,7 @@ impl Tokenizer {
     }
 }
 
-/// What a model that is gone on from does beside merging.
+/// What a model that is extended does in addition to merging.
 fn options_that_stay(base: &Bpe) -> BpeOptions {
     let BpeOptions { fuse_unk, dropout, .. } = *base.options();
     BpeOptions { fuse_unk, dropout, ignore_merges: base.emits_whole_tokens(), ..BpeOptions::default() }

@@ -36,7 +36,7 @@ impl Tokenizer {
     }
 
     /// Refuses text that is cut where pieces would have to continue: at spaces which
-    /// pieces may hold, or before those that stand at the end of words.
+    /// pieces may hold, or before the ones at the end of words.
     ///
     /// # Errors
     /// [`Error::Option`] naming what to pass instead.

@@ -44,8 +44,8 @@ pub struct Truncation {
 pub(super) type Cut = Vec<Range<usize>>;
 
 impl Truncation {
-    /// The rows that texts of so many ids become, where `room` ids fit beside the template's;
-    /// `texts` are those that stand in the template, 0 for the first and 1 for the second.
+    /// The rows that texts of so many ids become, where `room` ids fit in addition to the template's;
+    /// `texts` are the texts in the template, 0 for the first and 1 for the second.
     ///
     /// # Errors
     /// [`Error::Encode`] where the text to take from is not long enough, or where the stride

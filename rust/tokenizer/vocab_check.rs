@@ -99,7 +99,7 @@ impl Model {
         }
     }
 
-    /// Whether a token represents no text of its own: the unknown token, a byte
+    /// Whether a token represents no text: the unknown token, a byte
     /// where bytes are a fallback.
     fn stands_for_nothing(&self, id: TokenId) -> bool {
         let unk = self.unk_token().and_then(|token| self.vocab().id(token.as_bytes()));

@@ -35,7 +35,7 @@ TEXTS = [
 REFUSED = re.compile(
     r"id \d+ stands twice|ids without a token|is not in the vocabulary$|special_tokens: the field"
     r"|they must be 0 to|has 0 bytes|expected an array of tokens and scores"
-    r"|beside ByteLevel it is not supported"
+    r"|with ByteLevel it is not supported"
 )
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}

@@ -322,14 +322,14 @@ fn check_byte_level(options: &BpeOptions, vocab: &Vocab) -> Result<()> {
         {
             return Err(Error::format(
                 format!("$.model.{name}"),
-                format!("{text:?} beside ByteLevel is not supported; only visible ASCII is"),
+                format!("{text:?} with ByteLevel is not supported; only visible ASCII is"),
             ));
         }
     }
     if options.byte_fallback && !(0..=255u8).all(|byte| vocab.id(&[byte]).is_some()) {
         return Err(Error::format(
             "$.model.byte_fallback",
-            "beside ByteLevel it is not supported unless all 256 bytes are tokens",
+            "with ByteLevel it is not supported unless all 256 bytes are tokens",
         ));
     }
     Ok(())

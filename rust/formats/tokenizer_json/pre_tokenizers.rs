@@ -279,7 +279,7 @@ fn splitter_json(pre_tokenizer: &PreTokenizer) -> Result<Value> {
         PreTokenizer::FixedLength { length } => json!({"type": "FixedLength", "length": length}),
         PreTokenizer::Split(split) => split_json(split)?,
         PreTokenizer::Gpt2 { add_prefix_space: true } | PreTokenizer::PrefixSpace => {
-            return not_representable("a prefix space is added only beside byte-level tokens".into());
+            return not_representable("a prefix space is added only with byte-level tokens".into());
         }
         other => {
             let Some(pattern) = other.pattern() else {

@@ -12,7 +12,7 @@ use crate::vocab::TokenId;
 /// Measured on Chinese and on mixed scripts with cl100k, where pieces are long:
 /// 16 is slower; 32 to 256 do not differ beyond the noise.
 pub(super) const MOST: usize = 64;
-/// The greatest rank that fits beside a place.
+/// The greatest rank that fits in a word with a place.
 pub(super) const GREATEST_RANK: u32 = (i32::MAX as u32 >> PLACE_BITS) - 1;
 
 const PLACE_BITS: u32 = MOST.trailing_zeros();

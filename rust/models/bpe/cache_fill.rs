@@ -1,7 +1,7 @@
 //! `Misses`: what encodes the pieces that a worker's cache does not know.
 //!
 //! Short pieces are asked for together: memory is waited for once, not once a piece. Long
-//! pieces are cut into runs, which have keys of their own, as they are merged, never taken
+//! pieces are cut into runs, which have their own keys, as they are merged, never taken
 //! whole. Not for what is kept (`crate::cache`).
 
 use std::ops::Range;
@@ -110,7 +110,7 @@ impl<U: Units> short_merge::Pieces for Unknown<'_, U> {
         for at in self.left.by_ref() {
             let key = self.cache.unknown(at);
             if let Some(id) = self.bpe.whole_token_of(key) {
-                self.cache.tell(at, &[id]);
+                self.cache.fill_unknown(at, &[id]);
                 continue;
             }
             let bytes = (key & !RUN).to_le_bytes();
@@ -127,7 +127,7 @@ impl<U: Units> short_merge::Pieces for Unknown<'_, U> {
     fn done(&mut self, merged: &Few) {
         let mut ids = [0; short_merge::MOST];
         let n = merged.write(&mut ids);
-        self.cache.tell(merged.number, &ids[..n]);
+        self.cache.fill_unknown(merged.number, &ids[..n]);
     }
 }
 
@@ -170,7 +170,7 @@ impl Misses<'_> {
         cache.insert(key, &ids[from..]);
     }
 
-    /// Tells the cache the ids of its first `n` unknown pieces: those that are tokens, then
+    /// Gives the cache the ids of its first `n` unknown pieces: the ones that are tokens, then
     /// the others side by side, then those with symbols that are not tokens.
     #[inline(always)]
     fn learn_together(&mut self, cache: &mut PretokenCache, n: usize, units: impl Units) {

@@ -10,7 +10,7 @@
 //! | more | `windowed_merge` | joins windows of 64, so time is linear |
 //! | any number | `merge_queue` | O(n log n); dropout, ranks above 2^25, and windows that do not agree |
 //!
-//! `resegment` alone merges by itself: it remembers what each unused piece was made of last.
+//! Only `resegment` has its own merging: it remembers what each unused piece was made of last.
 //!
 //! Where results share a rank (equal scores), one place may wait twice with one
 //! rank: for a pair that is gone, and for the one that stands there now. The two
@@ -34,7 +34,7 @@ const KEPT_SYMBOLS: usize = 1 << 14;
 /// The end of the linked list.
 const NONE: u32 = u32::MAX;
 
-/// What follows a symbol that was merged away. (Its length does not tell: bytes
+/// What follows a symbol that was merged away. (Its length does not say so: bytes
 /// that spell a prefix cover nothing from the start.)
 const GONE: u32 = u32::MAX - 1;
 
@@ -87,7 +87,7 @@ impl Symbols {
         }
     }
 
-    /// Ends the process where there was no memory, as a vector that grows by itself does:
+    /// Ends the process where there was no memory, as a vector that grows does:
     /// for work that gives no error, which must not continue without some symbols.
     pub(super) fn insist(&self) {
         if self.missing.is_some() {

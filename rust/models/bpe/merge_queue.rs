@@ -18,7 +18,7 @@ use crate::memory::{self, MakeRoom};
 const KEPT_BUCKETS: usize = 1 << 10;
 const KEPT_PLACES: usize = 1 << 6;
 
-/// Places of one rank: `sorted[front..]`, and those that came out of order.
+/// Places of one rank: `sorted[front..]`, and the ones that came out of order.
 #[derive(Default)]
 struct Bucket {
     rank: u32,

@@ -3,9 +3,9 @@
 //! Open addressing, at most half full, with a byte of each hash in an array of
 //! its own: a miss, the common answer, reads only that array, which is a
 //! sixteenth of the table and stays in the second-level cache. Each table hashes
-//! by a seed of its own, so that no file can make its pairs collide; hash order
+//! by its own seed, so that no file can make its pairs collide; hash order
 //! never reaches a result. Pairs of the first ids, single bytes in most models,
-//! with which all merging begins, have a plain array beside it.
+//! with which all merging begins, have a plain array too.
 
 use std::hash::BuildHasher;
 

@@ -11,7 +11,7 @@ use super::{Bpe, Unit, chars};
 use crate::vocab::TokenId;
 
 impl Bpe {
-    /// Tokens that no piece becomes, ids ascending: those that are neither a
+    /// Tokens that no piece becomes, ids ascending: tokens that are neither a
     /// first symbol, nor a whole piece, nor what their own text merges into.
     ///
     /// Left out are tokens that stand apart from text: the unknown one, bytes of

@@ -6,7 +6,7 @@
 //! equal scores one rank, so that the merge loop is that of the other orders.
 //!
 //! What differs from them: a character that is not a piece may still merge into
-//! one, so it gets an id of its own beyond the vocabulary for the while; pieces
+//! one, so it gets an id beyond the vocabulary while it is merged; pieces
 //! of the user's are found first, the longest, and never merge; `unused` pieces
 //! merge, but are taken apart again (`resegment`). Source: the model format and
 //! `bpe_model` of google/sentencepiece 0.2.3.
@@ -30,7 +30,7 @@ pub(super) const UNKNOWN: TokenId = TokenId::MAX;
 /// Characters below this are looked up in an array.
 const BASIC_PLANE: usize = 1 << 16;
 
-/// What merging by scores needs beside the table of pairs.
+/// What merging by scores needs in addition to the table of pairs.
 #[derive(Clone)]
 pub(super) struct Scored {
     /// Ids from here on are characters that are not pieces.
@@ -83,7 +83,7 @@ impl Scored {
         let by_id = orders::by_rank(&symbols);
         let mut pairs = PairTable::with_capacity(by_id.len());
         for (left, right, Merged { id, .. }) in by_id.iter() {
-            // Characters beside each other that spell a user-defined piece
+            // Adjacent characters that spell a user-defined piece
             // were found as such, so such a piece is neither a result nor a part.
             if ![left, right, id].iter().any(|id| user.contains(id)) {
                 pairs.insert(left, right, Merged { rank: ranks[id as usize], id });

@@ -6,7 +6,7 @@
 //!
 //! Each merge asks for the pairs around its result and waits for the memory, so
 //! several pieces are merged in parallel, a merge of each in turn; where one ends,
-//! the next begins. So vectors can compare the numbers: those that a turn writes were
+//! the next begins. So vectors can compare the numbers: the numbers that a turn writes were
 //! written long before the piece's next turn reads them.
 
 use super::pairs::{Merged, PairTable};
@@ -19,7 +19,7 @@ pub(super) const MOST: usize = 16;
 /// The pieces that are merged in parallel.
 pub(super) const AT_ONCE: usize = 8;
 
-/// The greatest rank that fits beside a place.
+/// The greatest rank that fits in a word with a place.
 pub(super) const GREATEST_RANK: u32 = (NEVER as u32 >> PLACE_BITS) - 1;
 
 const PLACE_BITS: u32 = MOST.trailing_zeros();

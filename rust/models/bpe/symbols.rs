@@ -13,7 +13,7 @@ use crate::text::simd::prefetch;
 use crate::text::single_char;
 use crate::vocab::{TokenId, Vocab};
 
-/// The tables of a model; those that it does not read are empty.
+/// The tables of a model; tables that it does not read are empty.
 #[derive(Clone, Default)]
 pub(super) struct SymbolTable {
     pub(super) chars: CharTokens,
@@ -31,7 +31,7 @@ const PAGES: usize = 0x11_0000 / PAGE;
 /// character of a text, where a hash costs ten times as much.
 #[derive(Clone, Default)]
 pub(super) struct CharTokens {
-    /// The number of each page; the first, empty one stands for those that are
+    /// The number of each page; the first, empty one stands for the pages that are
     /// not there.
     pages: Vec<u16>,
     ids: Vec<TokenId>,

@@ -93,7 +93,7 @@ impl Bpe {
         None
     }
 
-    /// How far ids reach; `None` where they do not tell.
+    /// How far ids reach; `None` where ids do not determine it.
     pub(crate) fn token_lengths(&self) -> Option<TokenLengths> {
         let token_lengths = TokenLengths::new(&self.vocab);
         if self.plain_bytes {
@@ -108,8 +108,8 @@ impl Bpe {
             // have tokens, these come before an unknown token in front of them.
             let bytes: HashSet<TokenId> = ids.iter().copied().collect();
             let merges = |(left, right, _)| bytes.contains(&left) || bytes.contains(&right);
-            let told = !bytes.contains(&NONE) && !self.pairs.iter().any(merges);
-            return told.then(|| token_lengths.with_bytes(bytes));
+            let is_known = !bytes.contains(&NONE) && !self.pairs.iter().any(merges);
+            return is_known.then(|| token_lengths.with_bytes(bytes));
         }
         let unk = self.unk_id?;
         // A token that an unknown character merges into covers more or less than its text.

@@ -21,7 +21,7 @@ pub(super) struct Arc {
 }
 
 /// No id of a piece: an unknown character, where a model may find its unknown
-/// token as a piece with a score of its own.
+/// token as a piece with its own score.
 pub(super) const UNKNOWN: TokenId = TokenId::MAX;
 
 /// The fewest places whose arcs are looked up at once backward.

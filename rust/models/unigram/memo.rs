@@ -95,7 +95,7 @@ pub(super) fn steps(kept: &[TokenId]) -> impl Iterator<Item = (TokenId, u32)> + 
     kept.chunks_exact(2).map(|step| (step[0], step[1]))
 }
 
-/// Whether a unit holds the text of the unknown token, which has a score of its own where it
+/// Whether a unit holds the text of the unknown token, which has its own score where it
 /// is found as a piece, and in a path looks like an unknown character.
 pub(super) fn holds_unknown_token(model: &Unigram, unit: &[u8]) -> bool {
     let token = model.vocab().bytes(model.unknown_mark()).filter(|token| !token.is_empty());

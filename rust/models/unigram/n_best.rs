@@ -8,7 +8,7 @@
 //! there are at most [`MOST_KEPT`].
 //!
 //! Scores are summed from the left in 64 bits. Of ways of equal scores the one
-//! whose last arc is longer comes first; of those that share it the one whose
+//! whose last arc is longer comes first; of paths that share it the one whose
 //! beginning does. The first is always [`Unigram::encode`]'s, whatever its
 //! rounding.
 //!
@@ -188,7 +188,7 @@ impl Lattice<'_> {
         let (mut sum, mut start) = (0.0, 0);
         for &(_, len) in path {
             let end = start + len as usize;
-            // A path does not tell an unknown character from the unknown token.
+            // A path does not distinguish an unknown character from the unknown token.
             self.model.pieces().for_each_at(self.text, start, |to, id| {
                 if to == end {
                     sum += self.score(Arc { len, id: id.unwrap_or(UNKNOWN) });

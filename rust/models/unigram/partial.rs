@@ -5,7 +5,7 @@
 //! some size of that sum ([`Margin`]). A partial result keeps the ways and these sizes, which is
 //! nearly all of the work; once the sum is known, it is added up unit by unit, and what
 //! is not certain is searched then. So the ids are those
-//! of the whole piece in one thread. The units are those that a worker finds.
+//! of the whole piece in one thread. The units are the ones that a worker finds.
 
 use super::memo::{COUNT, LIMIT, WITH_UNKNOWN, holds_unknown_token, kept_steps, steps, total_after};
 use super::output::Output;
@@ -189,7 +189,7 @@ impl Scratch {
         let mut output = Output::of(ids);
         let (mut start, mut from, mut from_step, mut copied) = (0, 0, 0, 0);
         let mut sum = S::of(total);
-        // As many bytes as a text of its own would have reserved.
+        // As many bytes as a separate text would have reserved.
         if let Err(error) = output.ids.make_room(partial.text.len()) {
             self.missing = Some(error);
             return total;

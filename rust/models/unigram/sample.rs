@@ -37,7 +37,7 @@ impl Lattice<'_> {
         Ok(sums)
     }
 
-    /// Draws a way with probability proportional to the power `alpha` of its own.
+    /// Draws a way with probability proportional to its probability to the power `alpha`.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) where there is no memory for a few

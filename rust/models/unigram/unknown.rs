@@ -89,7 +89,7 @@ impl Unigram {
         begins
     }
 
-    /// How far ids reach; `None` where they do not tell, as what is unknown is left out.
+    /// How far ids reach; `None` where ids do not determine it, as unknown text is left out.
     pub(crate) fn token_lengths(&self) -> Option<TokenLengths> {
         let fallback = self.fallback_ids.as_deref().into_iter().flatten().copied();
         let token_lengths = TokenLengths::new(&self.vocab).with_bytes(fallback);
@@ -102,7 +102,7 @@ impl Unigram {
     }
 
     /// What stands for an unknown character in a path: the unknown token where
-    /// there is one, since Hugging Face does not tell the two apart.
+    /// there is one, since Hugging Face does not distinguish the two.
     pub(super) fn unknown_mark(&self) -> TokenId {
         self.options.unk_id.unwrap_or(TokenId::MAX)
     }

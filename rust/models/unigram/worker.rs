@@ -40,7 +40,7 @@ pub(super) struct WaitingUnit {
     ends_piece: bool,
 }
 
-/// The units of pieces: those of the rest of one, then of those that follow.
+/// The units of pieces: those of the rest of one, then of the next ones.
 pub(super) struct Units<P> {
     pub(super) pieces: P,
     pub(super) piece: Range<usize>,
@@ -215,7 +215,7 @@ impl Scratch {
             output.end_unknown(model, text, start);
         }
         if n == 1 && !LENS {
-            // Most words are one piece, whose score stands beside it.
+            // Most words are one piece, whose score is next to it.
             let [id, score, ..] = *value;
             output.ids.push(id);
             return kept::<SINGLE>(total + kept_score::<SINGLE>(model, id, score));
@@ -377,7 +377,7 @@ mod tests {
     use super::*;
     use crate::vocab::Vocab;
 
-    /// Pieces of a chunk wait together; each is what it is by itself.
+    /// Pieces of a chunk wait together; each is encoded separately.
     #[test]
     fn chunks_give_what_pieces_give() {
         let pieces =

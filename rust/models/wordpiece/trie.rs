@@ -1,6 +1,6 @@
 //! `Trie`: longest match first in time linear in the word.
 //!
-//! A trie of the tokens that may start a word and one of those that may continue
+//! A trie of the tokens that may start a word and one of the tokens that may continue
 //! with it, the prefix left out. Where no child fits, a node's link leads to the
 //! longest rest that is still a node, and its pops are the tokens matched on
 //! the way: Song et al. 2021, "Fast WordPiece Tokenization" (LinMaxMatch,
@@ -92,7 +92,7 @@ impl Trie {
         let mut node = 0;
         while let Some(Pending { mut from, to, depth }) = pending.pop_front() {
             trie.first_child.push(trie.labels.len() as u32);
-            // The node's own token sorts before those that continue.
+            // The node's own token sorts before the longer ones.
             if from < to && tokens[from].0.len() == depth {
                 from += 1;
             }

@@ -3,7 +3,7 @@
 /// The letters of ASCII.
 pub(super) const LATIN: u8 = 2;
 
-/// What else is ASCII, but for the space.
+/// The rest of ASCII, except the space.
 pub(super) const COMMON: u8 = 1;
 
 /// First code point and script of each run of equal scripts.

@@ -26,7 +26,7 @@ impl PyEncodingBatch {
     /// Makes a rectangle: ids, and a mask that is true where an id is real.
     ///
     /// `length` is the number of columns, by default the longest row's; it is
-    /// rounded up to `multiple_of`. `pad_id` and `side` are by default those that the
+    /// rounded up to `multiple_of`. `pad_id` and `side` are by default the ones that the
     /// settings name, as `pad_token` and `padding_side`, or else those of the padding that
     /// the file asks for; else `pad_id` is that of `[PAD]`, `<pad>` or `<|pad|>`, or 0, and
     /// `side` is `"right"`. The mask says which ids are real. `dtype` is that of the ids:

@@ -1,4 +1,4 @@
-//! A batch in a pickle: whole without its tokenizer, with the texts of its own rows alone.
+//! A batch in a pickle: whole without its tokenizer, with the texts of its rows only.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

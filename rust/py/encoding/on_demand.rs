@@ -1,4 +1,4 @@
-//! What an encoding holds beside its ids, made when it is asked for.
+//! What an encoding holds in addition to its ids, made when it is asked for.
 
 use std::borrow::Cow;
 

@@ -19,7 +19,7 @@ impl Shape {
     /// The shape of a window in which each character is one byte.
     pub(crate) const ASCII: Self = Self { inside: 0 };
 
-    /// The starts of the characters right after those that start at `places`.
+    /// The starts of the characters right after the characters that start at `places`.
     ///
     /// The sum carries over the bytes of a character and ends where the next one starts, so carries
     /// never meet.

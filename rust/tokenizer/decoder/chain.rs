@@ -2,7 +2,7 @@
 //!
 //! Each step takes tokens and gives tokens; what it cannot give before it knows the next
 //! token, or the last, waits. The definition of what the steps mean. Not for the orders
-//! that published files have: those are kinds of [`Decoder`](super::Decoder) of their own,
+//! that published files have: those are separate kinds of [`Decoder`](super::Decoder),
 //! which know each token's bytes from a table. Source: tokenizers 0.23, `decoders`.
 
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ impl Chain {
 }
 
 impl Step {
-    /// How many times as long it may make a token, but for some bytes.
+    /// How many times as long it may make a token, except for some bytes.
     fn growth(&self) -> usize {
         match self {
             Self::Replace { pattern, content } => content.len().div_ceil(pattern.len().max(1)).max(1),

@@ -1,7 +1,7 @@
 //! `SentencePieceDecoder`: tokens to text as SentencePiece's `decode` does it.
 //!
 //! `▁` is a space, that of the dummy prefix goes; byte tokens are bytes;
-//! control tokens are nothing, the unknown token a mark of its own. Bytes that
+//! control tokens are nothing, the unknown token is a mark. Bytes that
 //! are not UTF-8 stay what they are here: made text, a broken character is one
 //! U+FFFD, where SentencePiece writes one for each byte.
 

@@ -59,7 +59,7 @@ impl TokenTable {
         marked(LONG) | Entry::from(start) | Entry::from(len) << 32
     }
 
-    /// The number of bytes of ids, without those that it does not know.
+    /// The number of bytes of ids, without unknown ids.
     pub(crate) fn n_bytes(&self, ids: &[TokenId]) -> usize {
         let of_id = |&id: &TokenId| match self.entries.get(id as usize) {
             Some(&entry) => match (entry >> 120) as u8 {

@@ -94,7 +94,9 @@ impl SentencePieceBpeTrainer {
             return Err(Error::Option {
                 option: "vocab_size",
                 value: self.vocab_size.to_string(),
-                reason: format!("scores tell {MAX_VOCAB} pieces apart; ask for a smaller vocabulary"),
+                reason: format!(
+                    "scores can differ for {MAX_VOCAB} pieces at most; ask for a smaller vocabulary"
+                ),
             });
         }
         let rules = Rules::of(&self.pieces);
