@@ -53,7 +53,7 @@ class Continuations:
         return stable, [list(way) for way in sorted(ways)]
 
     def with_bytes(self, ids: list[int], n_last: int, rest: bytes) -> list[int]:
-        """Returns the ids of a text and of bytes behind it that are none: its last piece goes on with them.
+        """Returns the ids of a text and of bytes behind it that are none: its last piece continues with them.
 
         Args:
             ids: those of the text.

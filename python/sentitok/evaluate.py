@@ -4,7 +4,7 @@ Not a judgement: a downstream task gives that. The definitions are in
 `docs/eval.md`; sources are Rust et al. 2021 (fertility, continued words),
 Zouhar et al. 2023 (Rényi efficiency, alpha 2.5), Nayeem et al. 2025
 (single-token retention). Memory follows the distinct words and the vocabulary,
-beside some 64 MiB a thread for text that waits to be encoded.
+plus some 64 MiB a thread for text that waits to be encoded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -134,7 +134,7 @@ def _encoded(tokenizer: Tokenizer, texts: DocumentBatch | list[str], threads: in
 def _evaluation(
     tokenizer: Tokenizer, sums: Fertility, retention: float, documents: int, n_bytes: int
 ) -> Evaluation:
-    """The measures that sums over words come to, beside the one over distinct words."""
+    """The measures from sums over words, and the one over distinct words."""
     frequency = sums.frequency
     tokens = int(frequency.sum())
     unknown = unknown_id(tokenizer)

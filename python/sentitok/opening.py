@@ -1,7 +1,7 @@
 """`unpacked`: a file's bytes with the compression undone, for all of Python that reads data.
 
-gz, xz, bz2 and zst are told by their first bytes, not by the name. Nothing is read twice, so pipes work too.
-Python has zstd from 3.14 on; before that, pyarrow unpacks it.
+gz, xz, bz2 and zst are recognised by their first bytes, not by the name. Nothing is read twice, so pipes work
+too. Python has zstd from 3.14 on; before that, pyarrow unpacks it.
 """
 
 import bz2

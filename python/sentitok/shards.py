@@ -147,7 +147,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
             "(layout='sentitok' in Python)"
         )
     if manifest.get("complete") is not True:
-        raise FormatError(f"{path}: not all is written yet; run encode_files again, it goes on from here")
+        raise FormatError(f"{path}: not all is written yet; run encode_files again, it resumes from here")
     dtype = manifest.get("dtype")
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise _no_manifest(path, f"$.dtype is {shown(dtype)}, expected one of {', '.join(_DTYPES)}")

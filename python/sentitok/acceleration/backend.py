@@ -54,7 +54,7 @@ _ALPHABET = tokenizers.pre_tokenizers.ByteLevel.alphabet()
 # In texts of bytes that are no character.
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 
-# What both must agree on before anything runs here: beside it, the tokens that are added.
+# What both must agree on before anything runs here, in addition to the added tokens.
 _PROBES = (
     "It's 3.14 o'clock — naïve ﬁne 日本語 👩‍👩‍👧!",
     "  two  spaces\tand\n\nlines \r\n",
@@ -90,7 +90,7 @@ def _parts(backend: Any) -> Iterator[Any]:
 class Running:
     """A tokenizer that runs in the place of a backend, or the reason why none does.
 
-    Threads may look at a backend at the same time: each makes a `Known` of its own, which holds
+    Threads may look at a backend at the same time: each makes its own `Known`, which holds
     only until the backend is handed out again. No lock is held, so a process may fork at any time.
 
     Attributes:
@@ -161,7 +161,7 @@ class Running:
 
     def look(self, attributes: dict[str, Any]) -> Known:
         """Compares a backend with what it was, and makes a tokenizer of what it is now."""
-        # In this order: whoever got the backend holds it, or has changed it, or is counted later.
+        # In this order: a caller that got the backend holds it, or has changed it, or is counted later.
         seen = self.quick.given
         if _references(attributes) > ALONE:
             seen = -1
@@ -353,7 +353,7 @@ def _set_like(copy: Any, backend: Any) -> None:
 
 
 def _ids(backend: Any, text: str) -> list[list[int]] | str:
-    """The ids of a text with those that truncation cuts off, or the error where nothing can be cut."""
+    """The ids of a text, also the ones that truncation cuts off, or the error where nothing can be cut."""
     try:
         encoding = backend.encode(text, add_special_tokens=False)
     except Exception as error:

@@ -148,7 +148,7 @@ def _not_ours(tokenizer: Any, known: Known, tensors: Any, options: dict[str, Any
 
 
 def _is_asked(field: str, tokenizer: Any, options: dict[str, Any]) -> bool:
-    """Whether a field is asked for, or else one of those that the model takes."""
+    """Whether a field is asked for, or, if nothing is said, one that the model takes."""
     asked = options.get(f"return_{field}")
     return field in tokenizer.model_input_names if asked is None else bool(asked)
 

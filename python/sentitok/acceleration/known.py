@@ -54,7 +54,7 @@ class Known:
         replaces_graphemes: whether a normalizer replaces graphemes, by a table of SentencePiece.
         has_processor: whether the backend has a post-processor.
         gaps: how many tokens the template puts before the first text, and between both, by whether it is
-            applied and whether there is a pair; without those that put texts in another order.
+            applied and whether there is a pair; without templates that put texts in another order.
         odd_ids: the ids of tokens that are spelled as they are in the text.
         spelled: the tokens that `states` wrote, as JSON.
         file: the backend as JSON.

@@ -1,7 +1,7 @@
 """The class between a tokenizer's own and transformers': it asks `Running` first.
 
 A tokenizer of class `LlamaTokenizer` gets a class of the same name, made of `LlamaTokenizer` and
-`Accelerated`, in this order: what `LlamaTokenizer` does itself it goes on doing, and where it asks
+`Accelerated`, in this order: what `LlamaTokenizer` does itself it still does, and where it asks
 transformers' class it asks `Accelerated`. What that cannot answer it passes on.
 
 Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py`, and transformers
@@ -283,7 +283,7 @@ class Accelerated(_Fast):  # type: ignore[misc]  # 2026-11-23: transformers has 
 
 
 class AcceleratedOf4(Accelerated):
-    """The same for transformers 4, which has calls of its own for rows of a batch."""
+    """The same for transformers 4, which has separate calls for rows of a batch."""
 
     def _batch_encode_plus(self, batch_text_or_text_pairs: Any, *arguments: Any, **options: Any) -> Any:
         rows = batch_text_or_text_pairs

@@ -18,7 +18,7 @@ from .templates import render
 __all__ = ["apply"]
 
 
-# What transformers' call takes beside the template's variables, and what to do here.
+# What transformers' call takes in addition to the template's variables, and what to do here.
 _OF_TRANSFORMERS = {
     "padding": "pad what encode_batch gives: pad(), to_torch()",
     "truncation": "cut the ids: .ids[:n]",
@@ -70,7 +70,7 @@ def apply(
         raise ValueError(f'specials is "none" or "all" for a chat, not {shown(specials)}')
     if continue_final_message and add_generation_prompt:
         raise ValueError(
-            "continue_final_message=True goes on with the last message, and add_generation_prompt=True "
+            "continue_final_message=True continues the last message, and add_generation_prompt=True "
             "begins another; choose one"
         )
     settings = tokenizer.settings

@@ -89,7 +89,7 @@ class Guard:
         return any(text[:n] in self._ends for n in range(1, min(len(text), self._most) + 1))
 
     def _marked_text(self, text: str, mark: str) -> str:
-        # Any token that a text holds is broken, those that overlap included.
+        # Any token that a text holds is broken, overlapping ones included.
         broken, place = [], 0
         while match := self._whole.search(text, place):
             broken.append(text[place : match.start() + 1])

@@ -1,6 +1,6 @@
 """`sentitok bench`: this tokenizer against the libraries that are installed.
 
-Each library runs in a process of its own (`rivals.py`). Ids are compared first;
+Each library runs in a separate process (`rivals.py`). Ids are compared first;
 a library whose ids differ keeps its row, which says so.
 """
 

@@ -228,8 +228,8 @@ def _shrink(
         return *best, None
     token = readable(tokenizer.id_to_bytes(int(kept[over - 1])) or b"")
     reason = (
-        f"the next most frequent token, {token}, takes {number(beyond - best[0].n_tokens)} with those that "
-        f"it is merged from, and {number(left)} would fit"
+        f"the next most frequent token, {token}, takes {number(beyond - best[0].n_tokens)} with the "
+        f"tokens it is merged from, and {number(left)} would fit"
     )
     return *best, reason
 
@@ -238,7 +238,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands of this file."""
     app.command(
         "doctor",
-        short_help="List unreachable tokens, and those that texts do not use.",
+        short_help="List unreachable tokens, and tokens that texts do not use.",
         cls=Command,
         epilog=examples("sentitok doctor tokenizer.json", "sentitok doctor tokenizer.json corpus.txt"),
     )(grouped(doctor))

@@ -83,7 +83,7 @@ def encode(
             "--shard-tokens",
             min=1,
             metavar="N",
-            help="Maximum size of a shard file, in tokens; a longer document gets a file of its own. "
+            help="Maximum size of a shard file, in tokens; a longer document gets its own file. "
             "[default: 134,217,728]",
         ),
     ] = None,
@@ -272,7 +272,7 @@ def _report(
         else ("written", f"{out} ({bytes_text(n_bytes)})"),
         ("seconds", f"{output.seconds:.2f}"),
     ]
-    # The other layouts have readers of their own.
+    # The other layouts have their own readers.
     if manifest["layout"] == "sentitok":
         pairs.append(("next", f"sentitok decode {out} --tokenizer {tokenizer_file} | head"))
     value = {

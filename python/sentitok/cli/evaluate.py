@@ -145,7 +145,7 @@ def _check_plot(plot: Path) -> None:
 def _counts(
     drawn: "dict[str, Counts]", paths: list[Path], tokenizers: "list[Tokenizer]", files: list[Path]
 ) -> "list[Counts]":
-    """Returns what counts for the figure: one for each tokenizer, under a name of its own."""
+    """Returns what counts for the figure: one for each tokenizer, under a unique name."""
     from sentitok.evaluate import unknown_id
     from sentitok.figures.tokenizers import Counts
 

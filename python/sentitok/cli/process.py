@@ -49,7 +49,7 @@ def run(app: Callable[[], object], program: str) -> None:
         complain(f"{program}: {error.filename or 'stdout'}: {error.strerror or error}")
         drop_stdout()
         code = code or 1
-    # What nobody could read is not an error of its own when the process ends.
+    # Output that nobody could read is not another error when the process ends.
     try:
         sys.stderr.flush()
     except OSError:

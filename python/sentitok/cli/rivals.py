@@ -1,6 +1,6 @@
 """The worker of `sentitok bench`: one library, one process, two passes.
 
-A process of its own gives each library cold caches and a peak memory that is
+A separate process gives each library cold caches and a peak memory that is
 its own. It reads a job as JSON from stdin and writes its result to stdout.
 Loading is timed apart; encoding is timed by the library's fastest batch call,
 and the ids it returned are saved for comparison, outside the timing.

@@ -21,7 +21,7 @@ STOPPED = 143
 
 
 class TerminatedError(BaseException):
-    """SIGTERM came; no `Exception`, so that nothing takes it for an error of its own."""
+    """SIGTERM came; no `Exception`, so that nothing handles it as its own error."""
 
 
 _program = ""

@@ -1,4 +1,4 @@
-"""What is said about special tokens: commas in their names, and those that a text holds as plain text."""
+"""Notes on special tokens: commas in their names, and special tokens in a text that is read as plain text."""
 
 import re
 from collections.abc import Iterable

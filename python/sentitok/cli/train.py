@@ -282,7 +282,7 @@ def refuse_with_counts(counts: list[Path] | None) -> None:
     """Refuses options that change how words are cut where they are cut already.
 
     Raises:
-        UsageError: if one was typed beside `--counts`.
+        UsageError: if one was typed with `--counts`.
     """
     if counts:
         cutting = ("treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
@@ -363,7 +363,7 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
 
     Raises:
         SentitokError: as the training.
-        UsageError: if a file exists and would change; the tokenizer is then beside it.
+        UsageError: if a file exists and would change; the tokenizer is then written next to it.
     """
     if not training.counts and training.out.suffix in training.partial:  # counts know how text was cut
         check_format(training)
@@ -510,7 +510,7 @@ def _next(tokenizer: "Tokenizer", out: Path) -> str:
 
 
 def how_cut(tokenizer: "Tokenizer") -> str:
-    """What `--pattern` means this tokenizer's pre-tokenizer: a name, or a pattern of one's own."""
+    """What `--pattern` means this tokenizer's pre-tokenizer: a name, or a custom pattern."""
     splitter = tokenizer.pre_tokenizer
     return splitter.pattern or splitter.name if splitter.name == "regex" else splitter.name
 

@@ -174,9 +174,7 @@ def train_bpe(
     ] = None,
     split_digits: Annotated[
         bool,
-        typer.Option(
-            "--split-digits", help="With --method sentencepiece: make each digit a piece of its own."
-        ),
+        typer.Option("--split-digits", help="With --method sentencepiece: make each digit a separate piece."),
     ] = False,
     treat_whitespace_as_suffix: SpacesBehind = False,
     allow_whitespace_only_pieces: PiecesOfSpaces = False,

@@ -94,7 +94,7 @@ def train_unigram(
         ),
     ] = True,
     split_digits: Annotated[
-        bool, typer.Option("--split-digits", help="Make each digit a piece of its own.")
+        bool, typer.Option("--split-digits", help="Make each digit a separate piece.")
     ] = False,
     treat_whitespace_as_suffix: SpacesBehind = False,
     allow_whitespace_only_pieces: PiecesOfSpaces = False,

@@ -34,7 +34,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 # Of other numbers than the colours, so that dozens of lines differ in one of them.
 _LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# So many points are told apart without colour.
+# So many points can be distinguished without colour.
 POINTS_APART = len(_MARKERS)
 # Lines alone: dots would be circles by the thousand in an SVG.
 _HATCHES = ("", "///", "xxx", "---", "\\\\\\")
@@ -118,7 +118,7 @@ def title(text: str) -> str:
 
 
 def legend(figure: "Figure", axes: Sequence["Axes"], *, least: int = 2, beside: bool = False) -> None:
-    """Puts one legend for all axes where it covers nothing: below them, or beside them.
+    """Puts one legend for all axes where it covers nothing: below them, or at their right.
 
     Args:
         figure: the figure.

@@ -94,7 +94,7 @@ class Counts:
 
 
 def _scripts(codes: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.int64]]:
-    """Returns names of scripts, and for each character the place of its own among them."""
+    """Returns names of scripts, and for each character the position of its script among them."""
     distinct, place = np.unique(codes, return_inverse=True)
     chars = [chr(code) for code in distinct.tolist()]
     letters = [script_of(char) if char.isalpha() else "" for char in chars]
@@ -172,7 +172,7 @@ def _by_script(axes: "Axes", by_name: Mapping[str, Counts]) -> None:
 
 
 def _by_size(axes: "Axes", by_name: Mapping[str, Counts]) -> None:
-    """A point for each tokenizer; the legend of the figure has its name, here it stands beside."""
+    """A point for each tokenizer; the legend of the figure has its name."""
     for model in dict.fromkeys(counts.model for counts in by_name.values()):
         points = sorted(
             (one.vocab_size, one.bytes_per_token) for one in by_name.values() if one.model == model

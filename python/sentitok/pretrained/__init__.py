@@ -1,4 +1,4 @@
-"""Folders of models: tokenizer.json with the files beside it, read and written.
+"""Folders of models: tokenizer.json with the files next to it, read and written.
 
 Behind `Tokenizer.from_pretrained`, `save_pretrained`, `to_transformers` and `settings`.
 

@@ -45,7 +45,7 @@ class _Class:
         roles: what its special tokens are for, where the settings do not say.
         stages: writes its stages into the parts of a tokenizer.json, by the settings.
         around: returns its post-processor, of a function from a role to a token and its id, and the settings.
-        more: returns the special tokens that it adds beside those that have a role, by the settings.
+        more: returns the special tokens that it adds to the ones with a role, by the settings.
         end_of_word: what the last symbol of a word ends with.
     """
 

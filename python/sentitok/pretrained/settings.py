@@ -1,8 +1,8 @@
-"""`Settings`: what the files beside tokenizer.json say, read from a folder and written to one.
+"""`Settings`: what the files next to tokenizer.json say, read from a folder and written to one.
 
 What special tokens are for (`eos_token`), chat templates, and the rest of tokenizer_config.json,
 which goes back as it was. What names a class, code or files of the folder it came from does not:
-what is saved here is one tokenizer.json, which says all that it says by itself.
+what is saved here is one tokenizer.json, which needs no other file.
 
 Source of the files: transformers 5, `tokenization_utils_base.py` (`_from_pretrained`).
 """
@@ -46,7 +46,7 @@ _MANY = (_ADDITIONAL, _EXTRA)
 # Special tokens by names that a model gives them, such as image_token.
 _NAMED = "model_specific_special_tokens"
 _DECODER = "added_tokens_decoder"
-# transformers adds special tokens in this order, and then those that a model names.
+# transformers adds special tokens in this order, and then the model's extra ones.
 _ROLES = (
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
 )  # fmt: skip
@@ -69,7 +69,7 @@ _WIDE_MARKS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a folder says of a tokenizer beside tokenizer.json.
+    """What a folder says of a tokenizer outside tokenizer.json.
 
     Attributes:
         special_tokens: what special tokens are for: `{"eos_token": "</s>"}`.
@@ -221,7 +221,7 @@ def _of_added_tokens_json(folder: Path, config: Mapping[str, Any]) -> list[tuple
 
 
 def write(settings: Settings, special: Iterable[str], folder: str | os.PathLike[str]) -> list[str]:
-    """Writes settings over those in a folder; returns the paths of files beside them.
+    """Writes settings over the ones in a folder; returns the paths of files next to them.
 
     Args:
         settings: what is written.
@@ -277,7 +277,7 @@ def config_of(folder: Path) -> dict[str, Any]:
 
 
 def _with_named(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings whose extra tokens are a list: those that have names become special tokens of the model."""
+    """Settings whose extra tokens are a list: named ones become special tokens of the model."""
     if not isinstance(config.get(_EXTRA), dict):
         return config
     named = {**_object(config.get(_NAMED)), **config.pop(_EXTRA)}
@@ -398,7 +398,7 @@ def _template_in(path: Path) -> str:
 
 
 def _templates(folder: Path, config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The chat templates; files of their own are read last, and so decide."""
+    """The chat templates; separate files are read last, and so decide."""
     old = object_of(folder / _OLD_TEMPLATE)
     for value in (config.get("chat_template"), old.get("chat_template")):
         if isinstance(value, str):

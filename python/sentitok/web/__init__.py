@@ -1,6 +1,6 @@
-"""The page: a text box, tokens beside it, and the JSON that the page asks for.
+"""The page: a text box, its tokens, and the JSON that the page asks for.
 
-What answers more, such as the runs of `sentimodels`, brings models and routes of its own. The extra `web`
+What answers more, such as the runs of `sentimodels`, brings its own models and routes. The extra `web`
 installs what it needs (Starlette and uvicorn); the command line decides when anything listens.
 """
 

@@ -82,7 +82,7 @@ def create_app(
     Args:
         models: what it shows, by name, at least one.
         limits: what it allows; by default one request at a time for each processor.
-        more: makes routes beside those that every model answers.
+        more: makes routes in addition to the ones of every model.
         hosts: names that requests may call the server by; `None`: any.
     """
     limits = limits or replace(Limits(), threads=os.cpu_count() or 1)

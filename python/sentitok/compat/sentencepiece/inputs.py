@@ -69,7 +69,7 @@ def _is_of_arrow(value: Any) -> bool:
 
 
 def message(value: Any) -> bytes:
-    """Returns the bytes of a message of protobuf, or those that are given."""
+    """Returns the bytes of a protobuf message, or the given bytes."""
     data = value.SerializeToString() if hasattr(value, "SerializeToString") else value
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a message is {shown(value)}; it is bytes, or has SerializeToString")

@@ -31,7 +31,7 @@ class SentencePieceNormalizer:
         norm_map: pairs of a text and what it becomes.
         add_dummy_prefix: whether a space is put in front; by default what the source says, or it is.
         escape_whitespaces: whether a space is written as `▁`; by default as above.
-        remove_extra_whitespaces: whether spaces at the ends and beside others go; by default as above.
+        remove_extra_whitespaces: whether spaces at the ends and repeated ones go; by default as above.
 
     Raises:
         ValueError: for no source, and for rules that are none.

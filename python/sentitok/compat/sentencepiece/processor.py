@@ -1,6 +1,6 @@
 """`SentencePieceProcessor`: encode, decode, and ask for pieces, as SentencePiece names it.
 
-Not a tokenizer of its own: `.tokenizer` is the `sentitok.Tokenizer` that does the work.
+`.tokenizer` is the `sentitok.Tokenizer` that does the work.
 """
 
 import os

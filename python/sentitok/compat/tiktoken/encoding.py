@@ -111,7 +111,7 @@ class Encoding:
         Args:
             text: the text; surrogates are joined, a lone one becomes U+FFFD.
             allowed_special: the special tokens that are tokens where they stand in the text.
-            disallowed_special: those that are an error; the others are plain text. `None` is none.
+            disallowed_special: special tokens that are an error; the others are plain text. `None` is none.
 
         Raises:
             ValueError: for a disallowed special token in the text.

@@ -128,7 +128,7 @@ class AddedTokens:
 
 
 def token_of(given: object, special: bool) -> AddedToken:
-    """Returns a token of its own for a text or a token, which becomes special if it must be."""
+    """Returns a new token for a text or a token, which becomes special if it must be."""
     if isinstance(given, str):
         return AddedToken(given, normalized=not special, special=special)
     if not isinstance(given, AddedToken):

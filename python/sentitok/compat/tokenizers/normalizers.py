@@ -141,7 +141,7 @@ class Lowercase(Normalizer):
 
 
 class StripAccents(Normalizer):
-    """Leaves out marks, which forms D and KD make characters of their own."""
+    """Leaves out marks, which forms D and KD make separate characters."""
 
 
 class ByteLevel(Normalizer):

@@ -124,7 +124,7 @@ class Codec:
         self._unknown = model.vocab.get(model.fields.get("unk_token") or "")
 
     def _tokens(self, row: _sentitok.Encoding, words: Row | None, specials: str) -> list[str]:
-        """The spelling of each token, and what stood there of those that are found otherwise."""
+        """The spelling of each token, and the text of tokens that are matched in another way."""
         ids, is_unigram = row.ids.tolist(), isinstance(self._model, Unigram)
         if not is_unigram and self._found_otherwise.isdisjoint(ids):
             return row.tokens
