@@ -151,19 +151,27 @@ def seeds_summary(about: dict[str, Any], folder: Path) -> str:
         text += f"\n{runs[0]['arch']} {said}, over seeds and rows" if said else ""
     if (judged := {one.get("judged") for one in runs}) <= set(JUDGED) and len(judged) == 1:
         text += f"\njudged on {JUDGED[judged.pop()]}"
-    return f"{text}\n\n{_ending(folder, 'seed-*')}"
+    return f"{text}{_failed(about, folder)}\n\n{_ending(folder, 'seed-*')}"
 
 
 def folds_summary(about: dict[str, Any], folder: Path) -> str:
     """Writes mean and interval over folds, of the rows that each left out."""
     runs = about["folds"]
+    if not runs:
+        return f"no run has finished{_failed(about, folder)}\n\nwritten  {folder}"
     rows = [
-        [f"fold {place}", number(one["rows"]["train"]), f"{one['test']['accuracy']:.4f}",
+        [name.replace("-", " "), number(one["rows"]["train"]), f"{one['test']['accuracy']:.4f}",
          f"{one['test']['macro_f1']:.4f}"]
-        for place, one in enumerate(runs)
+        for name, one in zip(about["names"], runs, strict=True)
     ]  # fmt: skip
     each = table([runs[0]["arch"], "training rows", "accuracy", "macro F1"], rows)
-    return f"{each}\n\n{_spread(f'{len(runs)} folds', about['spread'])}\n\n{_ending(folder, 'fold-*')}"
+    text = f"{each}\n\n{_spread(f'{len(runs)} folds', about['spread'])}{_failed(about, folder)}"
+    return f"{text}\n\n{_ending(folder, 'fold-*')}"
+
+
+def _failed(about: dict[str, Any], folder: Path) -> str:
+    """Returns a line for each run that failed."""
+    return "".join(f"\n{folder / name} failed: {why}" for name, why in about["failed"].items())
 
 
 def _ending(folder: Path, runs: str) -> str:
@@ -175,7 +183,7 @@ def sweep_summary(about: dict[str, Any], folder: Path) -> str:
     """Writes the runs of a sweep, the best first."""
     runs = about["runs"]
     if not runs:
-        return f"no run has finished\n\nwritten  {folder}"
+        return f"no run has finished{_failed(about, folder)}\n\nwritten  {folder}"
     keys = list(runs[0]["values"])
     rows = [
         [one["run"], *(one["values"].get(key, "") for key in keys), f"{one['macro_f1']:.4f}",
@@ -191,8 +199,7 @@ def sweep_summary(about: dict[str, Any], folder: Path) -> str:
     if about["left"] and not about["stopped"]:
         were = "combination was" if about["left"] == 1 else "combinations were"
         text += f"; {number(about['left'])} {were} not tried: the budget is used up"
-    for name, why in about["failed"].items():
-        text += f"\nrun {name} failed: {why}"
+    text += _failed(about, folder)
     text += "\nThe score of the best run is too high on the rows that chose it: score it on other rows."
     best = folder / about["best"]
     return f"{text}\n\n" + lines([("best", str(best)), ("next", f"senti evaluate {best} test.csv")])

@@ -150,7 +150,11 @@ def _resume(output: Output, folder: Path, baseline: bool | None) -> None:
 
 
 def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> None:
-    """Prints what a group has done."""
+    """Prints what a group has done.
+
+    Raises:
+        Exception: the first failure of a run, unless it is a result of a sweep.
+    """
     from ..runs.group import about_folds, about_seeds
     from ..runs.sweep import about_sweep
 
@@ -166,6 +170,8 @@ def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> N
         {"run": str(folder), **told}, page(told, folder), quiet
     )
     say_stopped(done.stopped, folder, stopper)
+    if done.error is not None:
+        raise done.error
 
 
 def _run_seeds(

@@ -2,36 +2,40 @@
 
 Seeds and folds are here, combinations of settings in `sweep.py`. `group.json` holds the
 configuration of each, and what its computing took, so that a stopped group can go on: runs that have
-finished stay, the one that was stopped is resumed, the others begin.
+finished stay, those that were stopped are resumed, the others begin. The runs go one after the other in this
+process, or several at once on the workers of an executor; `run_task.py` is what a worker does.
 """
 
 import json
 import time
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from sentitok.atomic import write as write_atomically
 
 from ..config import RunConfig
-from ..data import Table
 from ..data.opening import read_small
-from ..errors import CheckpointError, TrainingError
+from ..errors import CheckpointError, ConfigError, SentiError, TrainingError
 from ..training.distributed import check_alone
-from .directory import absolutize_paths, begun, finished, refuse_begun
-from .execute import Callbacks, resume, train
+from .directory import absolutize_paths, begun, finished, read_json, refuse_begun
+from .execute import Callbacks
 from .families import resolve
 from .judging import with_baseline
+from .run_task import Driver, Order, Outcome, parts_of, read_rows, run_task, sources_of, train_or_resume
 from .tables import Tables, check_files, read_tables
 
 __all__ = [
     "Done",
     "Group",
+    "Scheduling",
     "about_folds",
     "about_seeds",
     "begin",
@@ -83,13 +87,15 @@ class Done:
         group: the group, with what was spent.
         runs: by name, in the order of the group.
         stopped: whether somebody stopped it.
-        failed: why runs of a sweep failed, by name; the others go on.
+        failed: why runs failed, by name.
+        error: the first failure that is no result of a sweep, or `None`.
     """
 
     group: Group
     runs: dict[str, dict[str, Any]]
     stopped: bool
     failed: Mapping[str, str] = field(default_factory=dict)
+    error: Exception | None = None
 
 
 def is_group(folder: Path) -> bool:
@@ -114,7 +120,8 @@ def begin(
     check_alone("a group of runs")
     refuse(folder)
     trees = {name: absolutize_paths(config).tree() for name, config in runs.items()}
-    group = Group(kind, trees, _hashes(tables), values or {}, budget)
+    hashes = {name: table.sha256 for name, table in parts_of(tables).items()}
+    group = Group(kind, trees, hashes, values or {}, budget)
     folder.mkdir(parents=True, exist_ok=True)
     group.write(folder)
     return group
@@ -182,6 +189,25 @@ def load(folder: Path) -> Group:
     return group
 
 
+class Scheduling(TypedDict, total=False):
+    """Who runs the runs of a group, and what a failure does; by default this process, one after the other.
+
+    Attributes:
+        executor: runs them: a pool of processes, `client.get_executor()` of Dask, and their like. Its workers
+            see the files under the same paths as this process.
+        workers: how many runs go at once; without it, as many as the executor takes.
+        threads: of PyTorch in each run whose configuration names none; without it, those of a worker.
+        on_error: `skip` (the default) finishes the other runs, `stop` does not. Either way a run is tried
+            once more if it fails for another reason than settings, data or its training: a worker that was
+            killed, for one.
+    """
+
+    executor: Executor | None
+    workers: int | None
+    threads: int | None
+    on_error: Literal["skip", "stop"]
+
+
 def run_all(
     group: Group,
     folder: Path,
@@ -189,6 +215,7 @@ def run_all(
     callbacks: Callbacks | None = None,
     *,
     baseline: bool | None = None,
+    **scheduling: Unpack[Scheduling],
 ) -> Done:
     """Runs what has not finished, in order, while the budget has room.
 
@@ -196,70 +223,183 @@ def run_all(
         group: the group.
         folder: its folder, with a run directory for each.
         tables: the rows of all of them, where they are read already.
-        callbacks: what is called while the runs go; of the first one only, `on_warning`.
+        callbacks: what is called while the runs go; of the first one only, `on_warning`. With an executor,
+            `on_record` gets a record of each run that has ended: `run`, its name, `runs`, how many have
+            ended of `total_runs`, `running`, `seconds`, and `failed`, why.
         baseline: False for none, whatever the configurations say.
+        scheduling: see `Scheduling`.
 
     Raises:
-        SentiError: if a file, a setting or the course of training does not allow it.
+        SentiError: if a file, a setting or the course of training does not allow it, and no run has finished.
     """
     check_alone("a group of runs")
-    callbacks = callbacks or Callbacks()
-    results: dict[str, dict[str, Any]] = {}
-    failed: dict[str, str] = {}
-    for name, tree in group.runs.items():
-        run = folder / name
-        if finished(run):
-            results[name] = json.loads(read_small(run / "run.json"))
-            continue
-        if not _has_room(group):
-            continue
-        config = with_baseline(resolve(tree), False if baseline is False else None)
-        rows = tables if tables is not None and config.data.fold is None else read_tables(config)
-        # A part that is drawn may be empty in one run of a group, and is of the training file.
-        for part, table in _tables(rows).items():
-            if group.data.get(part, table.sha256) != table.sha256:
-                raise CheckpointError(
-                    f"{folder}: its data {table.source} has changed; put the file back, or start a new one"
-                )
-        tables = tables or (rows if config.data.fold is None else None)
-        said, callbacks = callbacks, replace(callbacks, on_warning=Callbacks().on_warning)
-        began = time.process_time()
+    return _Schedule(group, folder, tables, callbacks or Callbacks(), baseline, scheduling).go()
+
+
+# Seconds between two looks at what somebody has asked for.
+_LOOK = 0.2
+# How often a run is tried.
+_TRIES = 2
+
+
+class _Schedule:
+    """One call of `run_all`, with all that changes in it."""
+
+    def __init__(
+        self, group: Group, folder: Path, tables: Tables | None, callbacks: Callbacks, baseline: bool | None,
+        scheduling: Scheduling,
+    ) -> None:  # fmt: skip
+        self.group, self.folder, self.tables, self.callbacks = group, folder, tables, callbacks
+        self.baseline = False if baseline is False else None
+        self.executor = scheduling.get("executor")
+        self.most = 1 if self.executor is None else scheduling.get("workers") or len(group.runs)
+        self.threads = scheduling.get("threads")
+        self.stops = scheduling.get("on_error", "skip") == "stop"
+        if group.budget is not None and self.executor is not None and not scheduling.get("workers"):
+            raise ConfigError("a budget needs to know how many runs go at once; give workers")
+        self.waiting = deque(name for name in group.runs if not finished(folder / name))
+        self.first = next(iter(self.waiting), None)
+        self.tries: Counter[str] = Counter()
+        self.running: dict[Future[Outcome], str] = {}
+        self.results = {
+            name: read_json(folder / name / "run.json") for name in group.runs if name not in self.waiting
+        }
+        self.failed: dict[str, str] = {}
+        self.error: Exception | None = None
+        self.stopped = False
+        self.driver: Driver | None = None
+        self.began = time.monotonic()
+
+    def go(self) -> Done:
+        """Runs what is left."""
+        if self.executor is not None:
+            self.driver = Driver.of(self.folder)
         try:
-            if begun(run):
-                results[name] = resume(run, said, baseline=config.train.baseline)
-            else:
-                results[name] = train(config, run, said, tables=rows)
-        except TrainingError as error:
-            if group.kind != "sweep":
-                raise
-            failed[name] = str(error)  # other settings may do
-            if finished(run):  # with the best weights before it failed
-                results[name] = json.loads(read_small(run / "run.json"))
-        took = group.spent.get(name, 0.0) + time.process_time() - began
-        group = replace(group, spent={**group.spent, name: round(took, 3)})
-        group.write(folder)
-        if name in results and results[name]["fit"]["stop"] == "stopped":
-            return Done(group, results, stopped=True, failed=failed)
-    if failed and not results:
-        raise TrainingError(f"all runs failed; the last: {list(failed.values())[-1]}")
-    return Done(group, results, stopped=False, failed=failed)
+            while self.running or self._submit():
+                for future in self._ended():
+                    self._take(self.running.pop(future), future)
+                if self.executor is not None and not self.stopped and self.callbacks.should_stop():
+                    self._stop()
+        finally:
+            for future in self.running:
+                future.cancel()
+            if self.driver is not None:
+                self.driver.end()
+        if self.error is not None and (self.stops or not self.results):
+            raise self.error
+        if self.failed and not self.results:
+            raise TrainingError(f"all runs failed; the last: {list(self.failed.values())[-1]}")
+        results = {name: self.results[name] for name in self.group.runs if name in self.results}
+        return Done(self.group, results, self.stopped, self.failed, self.error)
 
+    def _submit(self) -> bool:
+        """Hands out as many runs as may go at once; returns whether any goes."""
+        while self.waiting and not self.stopped and len(self.running) < self.most and self._has_room():
+            name = self.waiting.popleft()
+            self.tries[name] += 1
+            self.running[self._start(name)] = name
+        return bool(self.running)
 
-def _has_room(group: Group) -> bool:
-    """Whether another run, as long as those before it, fits the budget; the first always begins."""
-    if group.budget is None or not group.spent:
-        return True
-    spent = sum(group.spent.values())
-    return spent + spent / len(group.spent) <= group.budget
+    def _start(self, name: str) -> "Future[Outcome]":
+        run = self.folder / name
+        order = Order(self.group.runs[name], self.group.data, baseline=self.baseline)
+        if self.executor is not None:
+            order = replace(order, sources=sources_of(self.tables), threads=self.threads, driver=self.driver)
+        callbacks = self.callbacks
+        if name != self.first:
+            callbacks = replace(callbacks, on_warning=Callbacks().on_warning)
+        future: Future[Outcome] = Future()
+        try:
+            if self.executor is not None:
+                return self.executor.submit(run_task, str(run.absolute()), order)
+            config = resolve(order.tree)
+            tables = self.tables if config.data.fold is None else None
+            tables = tables or read_rows(run, config, order)
+            if config.data.fold is None:
+                self.tables = tables
+            future.set_result(train_or_resume(run, order, callbacks, tables))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
+    def _has_room(self) -> bool:
+        """Whether another run, as long as those before it, fits the budget; the first always begins."""
+        if self.group.budget is None:
+            return True
+        spent = self.group.spent.values()
+        if not spent:
+            return not self.running
+        mean = sum(spent) / len(spent)
+        return sum(spent) + mean * (len(self.running) + 1) <= self.group.budget
 
-def _hashes(tables: Tables) -> dict[str, str]:
-    return {name: table.sha256 for name, table in _tables(tables).items()}
+    def _ended(self) -> "set[Future[Outcome]]":
+        """Returns the runs that have ended, after a while none."""
+        return wait(self.running, _LOOK, FIRST_COMPLETED).done
 
+    def _take(self, name: str, future: "Future[Outcome]") -> None:
+        """Notes what became of a run."""
+        try:
+            outcome = future.result()
+        except CancelledError:
+            return
+        except Exception as error:
+            self._fail(name, error)
+            return
+        if self.executor is not None and name == self.first:
+            for warning in outcome.warnings:
+                self.callbacks.on_warning(warning)
+        spent = self.group.spent.get(name, 0.0) + outcome.seconds
+        self.group = replace(self.group, spent={**self.group.spent, name: round(spent, 3)})
+        self.group.write(self.folder)
+        if outcome.about is not None:
+            self.results[name] = outcome.about
+        if outcome.failed is not None:
+            self.failed[name] = outcome.failed
+            if self.group.kind != "sweep":  # of which other settings may do
+                self._keep(TrainingError(f"{self.folder / name}: {outcome.failed}"))
+        if outcome.stopped:
+            self._stop()
+        else:
+            self._report(name, outcome.failed)
 
-def _tables(tables: Tables) -> dict[str, Table]:
-    named = {"train": tables.train, "valid": tables.valid, "test": tables.test}
-    return {name: table for name, table in named.items() if table is not None}
+    def _fail(self, name: str, error: Exception) -> None:
+        """Tries a run once more, or notes why it failed."""
+        run, said = self.folder / name, str(error) or type(error).__name__
+        refused = isinstance(error, SentiError)
+        if self.tries[name] < _TRIES and not self.stopped and not refused:
+            self.callbacks.on_warning(f"{run} failed and is tried once more: {said}")
+            self.waiting.appendleft(name)
+            return
+        self.failed[name] = said
+        if refused and str(self.folder) not in said:
+            error = type(error)(f"{run}: {said}")
+        self._keep(error)
+        self._report(name, said)
+
+    def _keep(self, error: Exception) -> None:
+        """Keeps the first error for the end."""
+        self.error = self.error or error
+        if self.stops:
+            self._stop()
+
+    def _stop(self) -> None:
+        """Hands out nothing more, and lets the runs that go end after their step."""
+        self.stopped = True
+        for future in self.running:
+            future.cancel()
+        if self.driver is not None:
+            self.driver.end()
+
+    def _report(self, name: str, failed: str | None) -> None:
+        if self.executor is not None:
+            record = {
+                "run": name,
+                "runs": len(self.results.keys() | self.failed.keys()),
+                "total_runs": len(self.group.runs),
+                "running": len(self.running),
+                "seconds": time.monotonic() - self.began,
+            }
+            self.callbacks.on_record(record if failed is None else {**record, "failed": failed})
 
 
 def train_seeds(
@@ -270,6 +410,7 @@ def train_seeds(
     *,
     tables: Tables | None = None,
     baseline: bool | None = None,
+    **scheduling: Unpack[Scheduling],
 ) -> Done:
     """Trains a run for each of `n` seeds from that of the configuration on.
 
@@ -280,6 +421,7 @@ def train_seeds(
         callbacks: what is called while the runs go.
         tables: the rows, if they are read already.
         baseline: whether to train TF-IDF with the first; without it as the configuration says.
+        scheduling: who runs them; see `Scheduling`.
 
     Returns:
         The runs; `about_seeds` says what they reach.
@@ -296,7 +438,7 @@ def train_seeds(
         train = config.train.model_copy(update=update)
         runs[f"seed-{train.seed}"] = config.model_copy(update={"train": train})
     tables = tables or read_tables(config)
-    return run_all(begin("seeds", runs, folder, tables), folder, tables, callbacks)
+    return run_all(begin("seeds", runs, folder, tables), folder, tables, callbacks, **scheduling)
 
 
 def about_seeds(done: Done) -> dict[str, Any]:
@@ -304,12 +446,11 @@ def about_seeds(done: Done) -> dict[str, Any]:
 
     Returns:
         `seeds`, what each run's `run.json` holds; `spread`, mean and interval of each score on the
-        rows that judge;
-        `stopped`, whether some are still to come.
+        rows that judge; `failed`, why runs failed, by name; `stopped`, whether some are still to come.
     """
     runs = list(done.runs.values())
     judged = [one[one["judged"]] for one in runs if "judged" in one]
-    return {"seeds": runs, "spread": spread(judged), "stopped": done.stopped}
+    return {"seeds": runs, "spread": spread(judged), "failed": dict(done.failed), "stopped": done.stopped}
 
 
 def spread(scores: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -327,7 +468,12 @@ def spread(scores: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     return out
 
 
-def train_folds(config: RunConfig, folder: Path, callbacks: Callbacks | None = None) -> Done:
+def train_folds(
+    config: RunConfig,
+    folder: Path,
+    callbacks: Callbacks | None = None,
+    **scheduling: Unpack[Scheduling],
+) -> Done:
     """Trains a run for each of `data.folds` folds.
 
     A fold is its run's test part: it is not looked at while training, which stops on a share of the
@@ -338,6 +484,7 @@ def train_folds(config: RunConfig, folder: Path, callbacks: Callbacks | None = N
         config: the run.
         folder: gets a run directory `fold-N` for each.
         callbacks: what is called while the runs go.
+        scheduling: who runs them; see `Scheduling`.
 
     Returns:
         The runs; `about_folds` says what they reach.
@@ -349,7 +496,7 @@ def train_folds(config: RunConfig, folder: Path, callbacks: Callbacks | None = N
     refuse(folder)
     runs = runs_of_folds(config)
     first = Tables(runs["fold-0"].data)
-    return run_all(begin("folds", runs, folder, first), folder, callbacks=callbacks)
+    return run_all(begin("folds", runs, folder, first), folder, callbacks=callbacks, **scheduling)
 
 
 def runs_of_folds(config: RunConfig) -> dict[str, RunConfig]:
@@ -368,8 +515,12 @@ def about_folds(done: Done) -> dict[str, Any]:
     """Returns what the folds reach.
 
     Returns:
-        `folds`, what each run's `run.json` holds; `spread`, mean and interval over the folds of
-        each score on the rows left out; `stopped`, whether some are still to come.
+        `folds`, what each run's `run.json` holds; `names`, those of the runs; `spread`, mean and interval
+        over the folds of each score on the rows left out; `failed`, why runs failed, by name; `stopped`,
+        whether some are still to come.
     """
     runs = list(done.runs.values())
-    return {"folds": runs, "spread": spread([one["test"] for one in runs]), "stopped": done.stopped}
+    return {
+        "folds": runs, "names": list(done.runs), "spread": spread([one["test"] for one in runs]),
+        "failed": dict(done.failed), "stopped": done.stopped,
+    }  # fmt: skip

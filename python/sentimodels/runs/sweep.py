@@ -10,7 +10,7 @@ import itertools
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ..config import RunConfig
 from ..errors import ConfigError
@@ -89,6 +89,7 @@ def sweep(
     *,
     tables: Tables,
     budget: float | None = None,
+    **scheduling: Unpack[group.Scheduling],
 ) -> group.Done:
     """Trains a run for each combination.
 
@@ -99,6 +100,7 @@ def sweep(
         callbacks: what is called while the runs go.
         tables: the rows.
         budget: seconds of CPU after which no further run begins.
+        scheduling: who runs them; see `group.Scheduling`.
 
     Returns:
         The runs; `about_sweep` ranks them.
@@ -122,7 +124,7 @@ def sweep(
         values={names[place]: choices[place][0] for place in order},
         budget=budget,
     )
-    return group.run_all(made, folder, tables, callbacks)
+    return group.run_all(made, folder, tables, callbacks, **scheduling)
 
 
 def configs_of(

@@ -1,0 +1,275 @@
+"""Runs of a group several at once: what they write is that of one after the other, whatever fails."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+import torch_processes
+from labelled_reviews import write
+from sentimodels.errors import ConfigError, TrainingError
+from sentimodels.runs import group
+from sentimodels.runs.directory import finished
+from sentimodels.runs.execute import Callbacks
+from sentimodels.runs.families import resolve
+from sentimodels.runs.run_task import Driver, Order, Outcome, run_task
+from sentimodels.runs.sweep import sweep
+from sentimodels.runs.tables import read_tables
+
+# What a clock says.
+TIMES = {"seconds", "tokens_per_second", "rows_per_second", "encode", "fit_seconds"}
+
+
+def settings(**more: dict[str, Any]) -> dict[str, Any]:
+    """A small network's, as `resolve` takes them; data relative, as it is typed."""
+    tree: dict[str, Any] = {
+        "arch": "cnn",
+        "data": {"train": "reviews.csv", "vocab_size": 300},
+        "model": {"d_model": 8, "filters": 4},
+        "train": {"epochs": 2, "threads": 1, "baseline": False},
+    }
+    for section, values in more.items():
+        tree[section] = {**tree.get(section, {}), **values}
+    return tree
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "reviews.csv", 120)
+    return tmp_path
+
+
+@pytest.fixture
+def two() -> Iterator[Executor]:
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+class Wrapped(ThreadPoolExecutor):
+    """Calls what is put around a task: with the task, its directory and its order."""
+
+    def __init__(self, around: Callable[[Callable[[], Any], Path, Order], Any], workers: int = 2) -> None:
+        super().__init__(workers)
+        self.around = around
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return super().submit(self.around, lambda: fn(*args, **kwargs), Path(args[0]), args[1])
+
+
+def untimed(value: Any) -> Any:
+    """What JSON holds, without times."""
+    if isinstance(value, dict):
+        return {key: untimed(one) for key, one in value.items() if key not in TIMES}
+    return [untimed(one) for one in value] if isinstance(value, list) else value
+
+
+def content(file: Path) -> Any:
+    if file.suffix == ".json":
+        value = untimed(json.loads(file.read_text("utf-8")))
+        if file.name == "manifest.json":
+            value["files"] = {
+                name: about
+                for name, about in value["files"].items()
+                if name not in ("run.json", "metrics.jsonl")
+            }
+        return value
+    if file.suffix == ".jsonl":
+        return [untimed(json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+    return file.read_bytes()
+
+
+def assert_same(expected: Path, found: Path) -> None:
+    """Both groups have the same files, equal but for times."""
+    names = [sorted(p.relative_to(of).as_posix() for p in of.rglob("*")) for of in (expected, found)]
+    assert names[0] == names[1]
+    for name in names[0]:
+        if (expected / name).is_file() and name != group.FILE:
+            assert content(expected / name) == content(found / name), name
+
+
+def test_seeds_at_once_are_those_one_after_the_other(two: Executor) -> None:
+    config = resolve(settings(train={"baseline": True}))
+    said: dict[str, list[str]] = {"one": [], "two": []}
+    one = group.train_seeds(config, 3, Path("one"), Callbacks(on_warning=said["one"].append))
+    records: list[dict[str, Any]] = []
+    callbacks = Callbacks(on_record=records.append, on_warning=said["two"].append)
+    both = group.train_seeds(config, 3, Path("two"), callbacks, executor=two, workers=2)
+    assert_same(Path("one"), Path("two"))
+    assert list(both.runs) == list(one.runs)
+    assert group.about_seeds(both)["spread"] == group.about_seeds(one)["spread"]
+    assert [record["runs"] for record in records] == [1, 2, 3]
+    assert {record["run"] for record in records} == {"seed-0", "seed-1", "seed-2"}
+    assert {line.replace(str(Path.cwd()) + "/", "") for line in said["two"]} == set(said["one"])
+    assert len(both.group.spent) == 3
+
+
+def test_folds_at_once_in_processes() -> None:
+    config = resolve(settings(data={"folds": 2}))
+    one = group.train_folds(config, Path("one"))
+    with ProcessPoolExecutor(2, mp_context=torch_processes._context()) as pool:
+        both = group.train_folds(config, Path("two"), executor=pool)
+    assert_same(Path("one"), Path("two"))
+    assert group.about_folds(both)["spread"] == group.about_folds(one)["spread"]
+
+
+def test_a_sweep_at_once_finishes_what_does_not_fail(two: Executor) -> None:
+    """A rate that diverges is a result; a worker that is lost twice is a failure."""
+    swept = ["optim.lr=1e30,1e-3,1e-2", "optim.clip=0"]
+    tables = read_tables(resolve(settings()))
+    one = sweep([settings()], swept, Path("one"), tables=tables)
+    both = sweep([settings()], swept, Path("two"), tables=tables, executor=two, workers=2)
+    assert_same(Path("one"), Path("two"))
+    assert (list(both.failed), both.error) == (["1"], None)
+    assert both.failed == one.failed
+
+    def lose_third(task: Callable[[], Any], run: Path, _: Order) -> Any:
+        if run.name == "3":
+            raise BrokenExecutor("killed")
+        return task()
+
+    warned: list[str] = []
+    with Wrapped(lose_third) as executor:
+        callbacks = Callbacks(on_warning=warned.append)
+        done = sweep(
+            [settings()], swept, Path("three"), callbacks, tables=tables, executor=executor, workers=2
+        )
+    assert list(done.runs) == ["2"]
+    assert done.failed["3"] == "killed"
+    assert isinstance(done.error, BrokenExecutor)
+    assert any(str(Path("three") / "3") in line for line in warned)
+    # What has finished stays; what was lost is run.
+    before = (Path("three") / "2" / "run.json").read_bytes()
+    again = group.run_all(group.load(Path("three")), Path("three"), executor=two, workers=2)
+    assert (Path("three") / "2" / "run.json").read_bytes() == before
+    assert list(again.runs) == ["2", "3"]
+    assert again.error is None
+
+
+def test_a_worker_that_is_lost_once_changes_nothing(two: Executor) -> None:
+    """It is lost in the middle of a run: the next one continues from the state."""
+    config = resolve(settings(train={"save_every": 1, "evaluate_every": 1}))
+    group.train_seeds(config, 2, Path("one"))
+    lost: list[str] = []
+
+    def lose_once(task: Callable[[], Any], run: Path, order: Order) -> Any:
+        if run.name == "seed-1" and not lost:
+            lost.append(run.name)
+            asked = iter(range(100))
+            with (
+                patch("sentimodels.runs.run_task.Driver.waits", lambda _: next(asked) < 2),
+                patch("sentimodels.runs.run_task._LOOK", 0.0),
+            ):
+                stopped = task()
+            assert stopped.about["fit"]["stop"] == "stopped"
+            assert 0 < stopped.about["fit"]["steps"] < 12
+            (run / "manifest.json").unlink()  # what a killed worker had not come to
+            raise BrokenExecutor("killed")
+        return task()
+
+    with Wrapped(lose_once, 1) as executor:
+        done = group.train_seeds(config, 2, Path("two"), executor=executor, workers=1)
+    assert lost
+    assert done.error is None
+    assert_same(Path("one"), Path("two"))
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_stopping_at_the_first_failure(at_once: bool, two: Executor) -> None:
+    config = resolve(settings(optim={"lr": 1e30, "clip": 0}))
+    who: Any = {"executor": two, "workers": 1} if at_once else {}
+    with pytest.raises(TrainingError, match=r"stops.seed-0: .*optim.lr"):
+        group.train_seeds(config, 3, Path("stops"), on_error="stop", **who)
+    assert not (Path("stops") / "seed-1").exists()
+
+
+def test_a_budget_at_once(two: Executor) -> None:
+    """Each run is said to take 4 seconds: of a budget of 10, two fit; a third would be one too many."""
+    tables = read_tables(resolve(settings()))
+
+    def timed(task: Callable[[], Outcome], run: Path, order: Order) -> Outcome:
+        return replace(task(), seconds=4.0)
+
+    values = ["train.seed=1,2,3,4"]
+    with Wrapped(timed) as executor:
+        done = sweep(
+            [settings()], values, Path("sweep"), tables=tables, budget=10.0, executor=executor, workers=2
+        )
+    assert len(done.runs) == 2
+    assert sum(done.group.spent.values()) == 8.0
+    with pytest.raises(ConfigError, match=r"budget .* workers"):
+        sweep([settings()], values, Path("other"), tables=tables, budget=10.0, executor=two)
+
+
+def test_stopped_runs_at_once_go_on(folder: Path, two: Executor) -> None:
+    data = {"train": str(folder / "reviews.csv")}  # as a group that is resumed names it
+    config = resolve(settings(train={"save_every": 1, "evaluate_every": 1}, data=data))
+    group.train_seeds(config, 3, Path("one"))
+    records: list[dict[str, Any]] = []
+    callbacks = Callbacks(on_record=records.append, should_stop=lambda: bool(records))
+    with patch("sentimodels.runs.run_task._LOOK", 0.0):
+        done = group.train_seeds(config, 3, Path("two"), callbacks, executor=two, workers=2)
+    assert done.stopped
+    assert finished(Path("two") / records[0]["run"])
+    assert not (Path("two") / "seed-2").exists()
+    done = group.run_all(group.load(Path("two")), Path("two"), executor=two, workers=2)
+    assert not done.stopped
+    assert_same(Path("one"), Path("two"))
+
+
+def test_another_driver_takes_over(folder: Path) -> None:
+    first = Driver.of(folder)
+    second = Driver.of(folder)
+    assert (first.waits(), second.waits()) == (False, True)
+    first.end()
+    assert second.waits()
+    order = Order(settings(), {}, driver=first)
+    assert run_task(str(folder / "run"), order) == Outcome(None, 0.0)
+    assert not (folder / "run").exists()
+    second.end()
+    assert not second.waits()
+
+
+def test_two_workers_never_train_one_run(folder: Path) -> None:
+    """As when a driver was killed, another began, and a worker of the first has not noticed yet."""
+    order = Order(settings(), {})
+    at_once, most = [0], []
+
+    def counted(run: Path, order: Order, *_: Any) -> Outcome:
+        at_once[0] += 1
+        most.append(at_once[0])
+        time.sleep(0.1)
+        at_once[0] -= 1
+        return Outcome({"fit": {"stop": "epochs"}}, 0.0)
+
+    with (
+        patch("sentimodels.runs.run_task.train_or_resume", counted),
+        patch("sentimodels.runs.run_task._ONE_RUN", threading.Semaphore(9)),
+        ThreadPoolExecutor(3) as executor,
+    ):
+        assert len(list(executor.map(run_task, [str(folder / "run")] * 3, [order] * 3))) == 3
+    assert most == [1, 1, 1]
+    assert [path.name for path in folder.iterdir()] == ["reviews.csv"]
+
+
+def test_a_worker_with_another_version(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"0\.0\.1 .*install one version"):
+        run_task(str(folder / "run"), Order(settings(), {}, version="0.0.1"))
+
+
+def test_threads_are_those_of_the_order_unless_configured(folder: Path) -> None:
+    tree = settings()
+    del tree["train"]["threads"]
+    run_task(str(folder / "three"), Order(tree, {}, threads=3))
+    run_task(str(folder / "one"), Order(settings(), {}, threads=3))
+    threads = [json.loads((folder / name / "run.json").read_text())["threads"] for name in ("three", "one")]
+    assert threads == [3, 1]
+    configs = [(folder / name / "config.toml").read_text() for name in ("three", "one")]
+    assert [config.count("\nthreads = ") for config in configs] == [0, 1]
