@@ -142,13 +142,7 @@ impl Tokenizer {
         if path.is_dir() {
             return from_directory(path);
         }
-        if let Some(error) = missing_vocabulary(path) {
-            return Err(error);
-        }
-        // Stops at an unknown beginning, because the input may be endless.
-        let bytes = read_while(path, |start| FileKind::of(start) != FileKind::Unknown)?;
-        memory::check_room(bytes.len(), OF_READING)?;
-        from_bytes(&bytes).and_then(Self::new).map_err(|error| in_file(error, path))
+        Self::from_bytes(&tokenizer_bytes(path)?).map_err(|error| in_file(error, path))
     }
 
     /// Reads a tokenizer from the bytes of a file, or from [`Tokenizer::to_bytes`].
@@ -423,8 +417,17 @@ fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Adds the name of the file to an error.
-fn in_file(error: Error, path: &Path) -> Error {
+/// The bytes of a file that contains a tokenizer.
+pub(crate) fn tokenizer_bytes(path: &Path) -> Result<Vec<u8>> {
+    if let Some(error) = missing_vocabulary(path) {
+        return Err(error);
+    }
+    // Stops at an unknown beginning, because the input may be endless.
+    read_while(path, |start| FileKind::of(start) != FileKind::Unknown)
+}
+
+/// Names the file in an error of its content.
+pub(crate) fn in_file(error: Error, path: &Path) -> Error {
     let name = |what: String| format!("{}: {what}", path.display());
     match error {
         Error::Format { what, reason } => Error::Format { what: name(what), reason },

@@ -1,15 +1,21 @@
 """Pickle, copy, deepcopy: the same object, no file needed, no code run but ours."""
 
 import copy
+import os
 import pickle
 import pickletools
+import subprocess
+import sys
+import timeit
 import weakref
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sentitok
-from sentitok import AddedToken, PreTokenizer, Special, Tokenizer, WordCounts
+from sentitok import AddedToken, Normalizer, PreTokenizer, Special, Tokenizer, WordCounts
 
 MIXED: dict[str | bytes, int] = {"a": 1, b"\xff": 2**64 - 2}
 TEXT = "naïve 😀 a\ud800"
@@ -28,6 +34,8 @@ def things(tokenizer: Tokenizer) -> list[Any]:
         tokenizer.windows("a b c d e f", 3, 1),
         WordCounts(MIXED),
         sentitok.count(texts=["a b"], pre_tokenizer="cl100k"),
+        Normalizer("hf-bert"),
+        Normalizer.sentencepiece("nmt_nfkc_cf", add_dummy_prefix=False),
         PreTokenizer("o200k"),
         PreTokenizer(pattern=r"\d+|\s"),
         PreTokenizer(pattern=r"a(?=b)", look_around=True),
@@ -52,6 +60,52 @@ def test_bytes_are_deterministic(tokenizer: Tokenizer) -> None:
     # Caches, such as those of Hugging Face's datasets, are keyed by them.
     for thing in [tokenizer, WordCounts({"b": 1, "a": 2}), PreTokenizer("o200k"), Special("<s>")]:
         assert pickle.dumps(thing) == pickle.dumps(pickle.loads(pickle.dumps(thing)))
+
+
+def test_another_process_writes_the_same_bytes() -> None:
+    """Whatever the order of its sets: a cache of an earlier run is found again."""
+    code = """
+import hashlib, pickle, sys, sentitok
+from sentitok import Normalizer, PreTokenizer
+tokenizer = sentitok.train_bpe(texts=["low lower lowest"], vocab_size=260, special_tokens=["<s>", "</s>"])
+counts = sentitok.count(texts=["low lower lowest"])
+for thing in (tokenizer, counts, Normalizer("hf-bert"), PreTokenizer("o200k")):
+    print(hashlib.sha256(pickle.dumps(thing)).hexdigest())
+"""
+    written = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(written) == 1
+
+
+def test_cloudpickle(tokenizer: Tokenizer) -> None:
+    """Ray, Dask and Spark send objects and functions so."""
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    for thing in things(tokenizer):
+        assert pickle.loads(cloudpickle.dumps(thing)) == thing
+    count = pickle.loads(cloudpickle.dumps(lambda text: tokenizer.count(text)))
+    assert count("low lower") == tokenizer.count("low lower")
+    assert cloudpickle.dumps(tokenizer) == cloudpickle.dumps(pickle.loads(pickle.dumps(tokenizer)))
+
+
+def test_tables_are_shared_between_tasks(tmp_path: Path) -> None:
+    """A worker that loads the same tokenizer in each task, and drops it, builds its tables once."""
+    words = {f"{number:06}": 1 + number % 7 for number in range(30_000)}
+    data = sentitok.train_bpe(counts=words, vocab_size=8000).to_bytes()
+    path = tmp_path / "tokenizer.sentitok"
+    path.write_bytes(data)
+    others = [sentitok.train_bpe(counts=words, vocab_size=8000 - n).to_bytes() for n in range(1, 4)]
+    built = min(timeit.timeit(partial(Tokenizer.from_bytes, other), number=1) for other in others)
+    for load in (partial(Tokenizer.from_bytes, data), partial(Tokenizer.from_file, path)):
+        load()
+        assert min(timeit.repeat(load, number=1, repeat=20)) < built / 2
 
 
 def test_only_public_names_are_in_a_pickle(tokenizer: Tokenizer) -> None:

@@ -41,8 +41,8 @@ impl PyTokenizer {
             if path.is_dir() {
                 return py.import(ROOM)?.call_method1("load", (path,));
             }
-            let read = reading(py, &[&path.clone()], move || Tokenizer::from_file(&path))?;
-            Ok(Bound::new(py, Self::from(read))?.into_any())
+            let read = reading(py, &[&path.clone()], move || loaded::from_file(&path))?;
+            Ok(Bound::new(py, Self::new(read, None))?.into_any())
         })
     }
 
