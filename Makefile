@@ -96,6 +96,15 @@ $(STAMP)/transformers-4: $(STAMP)/dev
 		{ echo "left out: transformers 4"; rm -r "$(VENV)/apart/transformers<5"; }
 	touch $@
 
+# Daft, which needs an older pyarrow, and Spark, whose package has 400 MB.
+$(STAMP)/engines: $(STAMP)/dev
+	$(PYTHON) -m venv $(VENV)/apart/engines
+	$(BIN)/python -c "import site; print(site.getsitepackages()[0])" > \
+		"$$($(VENV)/apart/engines/bin/python -c 'import site; print(site.getsitepackages()[0])')/beside.pth"
+	$(INSTALL) --into $(VENV)/apart/engines/bin/python "daft>=0.7" "duckdb>=1.4" "pyarrow<26" "pyspark>=4" || \
+		{ echo "left out: Daft and Spark"; rm -r $(VENV)/apart/engines; }
+	touch $@
+
 # The large download waits for the network while the build computes.
 demo:
 	@$(MAKE) --no-print-directory -j2 $(STAMP)/built $(STAMP)/torch
@@ -108,7 +117,7 @@ demo:
 # for the network now and then. Python's tests come after: beside a compiler both take longer than one after the
 # other (CONTRIBUTING.md).
 test:
-	@$(MAKE) --no-print-directory -j3 $(STAMP)/transformers-4 test-rust
+	@$(MAKE) --no-print-directory -j3 $(STAMP)/transformers-4 $(STAMP)/engines test-rust
 	@$(MAKE) --no-print-directory test-python
 
 # With the default features, so without Python and without what compiles C.
@@ -126,7 +135,7 @@ test-features: $(STAMP)/venv
 		$(PY_ENV) cargo check --locked --all-targets --features python; \
 	fi
 
-test-python: $(STAMP)/dev $(STAMP)/transformers-4
+test-python: $(STAMP)/dev $(STAMP)/transformers-4 $(STAMP)/engines
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder
 
 # All tests at length: every code point in every context, whole corpora, all cases of which `make test` has a sample,

@@ -39,6 +39,10 @@ RUN_BY = {
         )
     },
     "docs/switching-classifiers.md": "test_docs.py",
+    **{
+        f"docs/{page}.md": "sentitok/test_pipelines.py"
+        for page in ("ray-data", "daft", "spark", "hugging-face-datasets", "datatrove")
+    },
     "docs/tour.md": "test_tour.py",
     "docs/tutorial.md": "test_docs.py",
     "docs/web.md": "sentimodels/test_web_runs.py",
