@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["naming", "write", "writing"]
+__all__ = ["PREFIX", "naming", "write", "writing"]
 
-_PREFIX = ".sentitok-"
+PREFIX = ".sentitok-"
 _LETTERS = string.ascii_letters + string.digits
 _N_LETTERS = 6
 # Names are at most 255 bytes; a longer one goes by its hash.
@@ -73,7 +73,7 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is not None and _PREFIX not in os.fsdecode(error.filename):
+        if error.filename is not None and PREFIX not in os.fsdecode(error.filename):
             raise
         number = error.errno or errno.EIO
         raise OSError(number, error.strerror or os.strerror(number), str(path)) from error
@@ -81,7 +81,7 @@ def naming(path: Path) -> Iterator[None]:
 
 def _prefix(name: str) -> str:
     data = os.fsencode(name)
-    return f"{_PREFIX}{name if len(data) <= _MOST_NAME_BYTES else hashlib.sha256(data).hexdigest()}-"
+    return f"{PREFIX}{name if len(data) <= _MOST_NAME_BYTES else hashlib.sha256(data).hexdigest()}-"
 
 
 def _locked(folder: Path, prefix: str) -> tuple[Path, int]:

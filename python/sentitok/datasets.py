@@ -32,7 +32,16 @@ from . import FormatError
 from .datatrove import from_datatrove
 from .messages import shown
 from .numbers import index, whole
-from .shards import Shard, check_regular, check_size, mapped_ends, read_manifest, read_shards
+from .shards import (
+    Shard,
+    check_alike,
+    check_regular,
+    check_size,
+    find_datasets,
+    mapped_ends,
+    read_manifest,
+    read_shards,
+)
 from .shuffle import BlockPermutation, FeistelPermutation
 
 if TYPE_CHECKING:
@@ -48,12 +57,11 @@ _Ids = NDArray[np.unsignedinteger[Any]]
 _Rows = NDArray[np.int64]
 
 
-# What directories that are read as one must agree on.
-_ALIKE = ("tokenizer_sha256", "separator", "dtype", "vocab_size")
-
-
 class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     """The documents of one directory of token shards, or of several, as arrays of ids.
+
+    Several are read as one: directories in the order they are given, or a parent directory, or a glob such as
+    `"tokens/part-*"`, whose data sets are sorted by name. They need the same tokenizer and separator.
 
     Attributes:
         directory: where the shards are; of several the first.
@@ -72,9 +80,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         """Opens the shards; nothing is read yet but the manifests and the document ends.
 
         Args:
-            directory: what `encode_files` wrote, or a list of such directories.
-            more: further directories, made with the same tokenizer; their documents follow in this
-                order.
+            directory: what `encode_files` wrote, a directory of such directories, a glob, or a list of
+                these.
+            more: further directories; their documents follow in this order.
 
         Raises:
             ValueError: if the list is empty.
@@ -85,19 +93,13 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         if not isinstance(directory, str | PathLike | Iterable):
             raise TypeError(f"directory is {shown(directory)}; it is a path, or a list of paths")
         first = [directory] if isinstance(directory, str | PathLike) else list(directory)
-        self.directories = tuple(map(Path, [*first, *more]))
+        self.directories = tuple(find_datasets([*first, *more]))
         if not self.directories:
             raise ValueError("directory is an empty list; name at least one directory of token shards")
         self.directory = self.directories[0]
         self.manifests = tuple(read_manifest(one / "manifest.json") for one in self.directories)
         self.manifest = self.manifests[0]
-        for one, manifest in zip(self.directories, self.manifests, strict=True):
-            for key in _ALIKE:
-                if manifest.get(key) != self.manifest.get(key):
-                    raise FormatError(
-                        f"{one}: {key} is {shown(manifest.get(key))}, that of {self.directory} is "
-                        f"{shown(self.manifest.get(key))}; encode both with one tokenizer and one separator"
-                    )
+        check_alike(list(zip(self.directories, self.manifests, strict=True)))
         self.dtype = np.dtype(str(self.manifest["dtype"])).newbyteorder("<")
         self.tokens: int = sum(manifest["tokens"] for manifest in self.manifests)
         self.vocab_size: int = self.manifest["vocab_size"]

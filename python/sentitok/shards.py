@@ -4,9 +4,12 @@ A directory is data from strangers, or damaged: whatever is in it, the answer is
 `FormatError` with the path.
 """
 
+import errno
+import glob
 import json
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Shard",
+    "check_alike",
     "check_regular",
     "check_size",
+    "files_of",
+    "find_datasets",
     "is_dataset",
     "manifest_json",
     "mapped_ends",
@@ -37,6 +43,12 @@ __all__ = [
 _SCHEMA = "sentitok.dataset"
 # The types of ids, little-endian.
 _DTYPES = {"uint16": "<u2", "uint32": "<u4"}
+_MANIFEST = "manifest.json"
+_LAYOUTS = ("sentitok", "nanogpt", "megatron", "text")
+# What directories that are read as one must agree on.
+_ALIKE = ("tokenizer_sha256", "separator", "dtype", "vocab_size")
+# Shards of the layouts, for a folder whose manifest is missing.
+_SHARD_NAMES = ("*.bin", "*.idx.npy", "shard-*.txt")
 # The largest manifest read; a shard takes about 400 bytes in it.
 _MANIFEST_BYTES = 1 << 28
 # Bytes before the ends in an index file, and ends looked at together.
@@ -92,7 +104,7 @@ def write_manifest(
         "separator": separator, **more, "complete": True, "documents": documents, "tokens": tokens,
         "shards": entries,
     }  # fmt: skip
-    write(directory / "manifest.json", json.dumps(manifest, indent=2).encode())
+    write(directory / _MANIFEST, json.dumps(manifest, indent=2).encode())
     return manifest
 
 
@@ -101,7 +113,7 @@ def is_dataset(directory: Path) -> bool:
 
     A text may be called `manifest.json` as well: what is JSON of something else is no manifest.
     """
-    path = directory / "manifest.json"
+    path = directory / _MANIFEST
     if not path.is_file():
         return False
     try:
@@ -109,6 +121,42 @@ def is_dataset(directory: Path) -> bool:
     except FormatError:
         return True
     return isinstance(value, dict) and value.get("schema") == _SCHEMA
+
+
+def find_datasets(paths: Iterable[str | PathLike[str]]) -> list[Path]:
+    """Returns the folders of token shards that paths name, in order.
+
+    A folder that has no manifest but folders stands for the data sets in them, at any depth, and a glob for
+    what it matches: both sorted by name. A folder of neither is returned as it is; reading its manifest
+    says what is missing. So a part that was never finished is an error, not left out.
+
+    Raises:
+        FileNotFoundError: if a glob matches no folder.
+    """
+    found: list[Path] = []
+    for given in paths:
+        path = Path(given)
+        if path.exists() or not glob.has_magic(fspath(path)):
+            found += _nested(path)
+            continue
+        # 2026-11-30: a pattern may be absolute, which Path.glob refuses
+        matches = sorted(Path(name) for name in glob.glob(fspath(path), recursive=True))  # noqa: PTH207
+        folders = [one for one in matches if one.is_dir()]
+        if not folders:
+            raise FileNotFoundError(errno.ENOENT, "no folder matches this glob", str(path))
+        found += [dataset for folder in folders for dataset in _nested(folder)]
+    return found
+
+
+def _nested(folder: Path) -> Iterator[Path]:
+    inside = []
+    if folder.is_dir() and not (folder / _MANIFEST).exists():
+        inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
+    if not inside or any(any(folder.glob(name)) for name in _SHARD_NAMES):
+        yield folder
+        return
+    for one in inside:
+        yield from _nested(one)
 
 
 def manifest_json(path: Path) -> Any:
@@ -128,8 +176,8 @@ def manifest_json(path: Path) -> Any:
         raise _no_manifest(path, f"{error}") from None
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """Reads a manifest of this layout whose data set is complete.
+def read_manifest(path: Path, *, any_layout: bool = False) -> dict[str, Any]:
+    """Reads a manifest of a complete data set, by default of the layout `sentitok` alone.
 
     Raises:
         FormatError: if it is none.
@@ -141,7 +189,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if schema != (_SCHEMA, 1):
         raise FormatError(f"{path}: schema and version are {shown(schema)}; this release reads {_SCHEMA} 1")
     layout = manifest.get("layout")
-    if layout != "sentitok":
+    if layout != "sentitok" and not any_layout:
         raise FormatError(
             f"{path}: layout {shown(layout)}; to read it here, encode again with --layout sentitok "
             "(layout='sentitok' in Python)"
@@ -149,7 +197,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if manifest.get("complete") is not True:
         raise FormatError(f"{path}: not all is written yet; run encode_files again, it resumes from here")
     dtype = manifest.get("dtype")
-    if not isinstance(dtype, str) or dtype not in _DTYPES:
+    if layout not in _LAYOUTS:
+        raise _no_manifest(path, f"$.layout is {shown(layout)}, expected one of {', '.join(_LAYOUTS)}")
+    if layout == "sentitok" and (not isinstance(dtype, str) or dtype not in _DTYPES):
         raise _no_manifest(path, f"$.dtype is {shown(dtype)}, expected one of {', '.join(_DTYPES)}")
     for name in ("documents", "tokens", "vocab_size"):
         _count(path, f"$.{name}", manifest.get(name))
@@ -191,6 +241,49 @@ def read_shards(path: Path, manifest: dict[str, Any]) -> list[Shard]:
     if (documents, tokens) != (manifest["documents"], manifest["tokens"]):
         raise FormatError(f"{path}: the shards do not hold as many documents and tokens as it says")
     return checked
+
+
+def check_alike(manifests: Sequence[tuple[Path, dict[str, Any]]]) -> None:
+    """Refuses data sets that cannot be read as one.
+
+    Args:
+        manifests: each with its directory; the others are compared with the first.
+
+    Raises:
+        FormatError: naming the directory that differs, and how.
+    """
+    first, manifest = manifests[0]
+    for one, other in manifests[1:]:
+        for key in _ALIKE:
+            if other.get(key) != manifest.get(key):
+                raise FormatError(
+                    f"{one}: {key} is {shown(other.get(key))}, that of {first} is "
+                    f"{shown(manifest.get(key))}; encode both with one tokenizer and one separator"
+                )
+
+
+def files_of(path: Path, manifest: dict[str, Any]) -> list[tuple[str, int | None, str | None]]:
+    """Returns the files that a manifest of any layout names: name, size and SHA-256, where it has them.
+
+    Raises:
+        FormatError: if it cannot be read, or does not add up.
+    """
+    if manifest["layout"] == "sentitok":
+        read_shards(path, manifest)
+    files: list[tuple[str, int | None, str | None]] = []
+    shards = manifest.get("shards")
+    if not isinstance(shards, list) or not all(isinstance(shard, dict) for shard in shards):
+        raise _no_manifest(path, "$.shards is no list of objects")
+    for number, shard in enumerate(shards):
+        at = f"$.shards[{number}]"
+        name = _file_name(path, f"{at}.file", shard.get("file"))
+        n_bytes = _count(path, f"{at}.bytes", shard.get("bytes"))
+        files.append((name, n_bytes, _text(path, f"{at}.sha256", shard.get("sha256"))))
+        if shard.get("index") is not None:
+            hash_ = shard.get("index_sha256")
+            name = _file_name(path, f"{at}.index", shard["index"])
+            files.append((name, None, None if hash_ is None else _text(path, f"{at}.index_sha256", hash_)))
+    return files
 
 
 def _no_manifest(path: Path, reason: str) -> FormatError:

@@ -31,6 +31,7 @@ NAMES = [
         "decode",
         "show",
         "info",
+        "verify",
         "eval",
         "compare",
         "convert",

@@ -15,6 +15,7 @@ from commands import run
 from sentitok import FormatError, PreTokenizer, Tokenizer, TrainError, encode_files
 from sentitok.datasets import TokenDataset
 from sentitok.messages import shown, told
+from sentitok.verify import verify
 
 # Damaged folders that run by default, and those of the slow variant.
 DAMAGES = 200
@@ -189,6 +190,9 @@ def check_damages(shards: Path, folder: Path, first: int, n: int) -> None:
             words = str(warning).partition("not covered")[0]
         # What is not read of a manifest may be anything.
         assert found == expected or str(folder) in words, (number, how)
+        verified = verify(folder, threads=1)
+        assert found == expected or verified.problems or verified.uncovered, (number, how)
+        assert all(str(folder) in problem for problem in verified.problems), (number, how)
 
 
 def test_damaged_folders(shards: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from sentitok.datasets import TokenBatches, TokenDataset, TokenWindows
 from sentitok.differences import differences
 from sentitok.documents import Documents
 from sentitok.evaluate import evaluate, evaluate_all, renyi_efficiency
+from sentitok.verify import verify
 
 PACKAGE = Path(sentitok.__file__).parent
 TEXTS = ["low lower lowest", "new newer newest low"]
@@ -91,6 +92,7 @@ CALLS: dict[str, _Call] = {
     "TokenBatches.__init__": lambda folder, **n: TokenBatches(tokens(folder), **{"batch_size": 1, **n}),
     "TokenBatches.__getitem__": lambda folder, step: tokens(folder).shuffled(1)[step],
     "TokenBatches.numbers": lambda folder, step: tokens(folder).shuffled(1).numbers(step),
+    "verify": lambda folder, **n: verify(tokens(folder).directory, **n),
     "differences": lambda **n: differences(BPE, BPE, [FILE], **n),
     "evaluate": lambda **n: evaluate(BPE, TEXTS, **n),
     "evaluate_all": lambda **n: evaluate_all([BPE], TEXTS, **n),
@@ -233,9 +235,7 @@ def ask(call: str, argument: str, number: Any, folder: Path) -> object:
     if argument in ("mergeable_ranks", "special_tokens"):
         number = {b"a" if argument == "mergeable_ranks" else "<s>": number}
     made = CALLS[call]
-    needs_folder = (
-        call.startswith(("TokenBatches", "TokenDataset", "TokenWindows")) or call == "dump_tiktoken_bpe"
-    )
+    needs_folder = call.startswith(("TokenBatches", "TokenDataset", "TokenWindows", "dump_tik", "verify"))
     return made(folder, **{argument: number}) if needs_folder else made(**{argument: number})
 
 

@@ -54,6 +54,7 @@ MODES: dict[str, dict[str, list[str]]] = {
     "decode": {"ids": ["0", "72", "73"], "stdin": [], "folder": ["tokens"]},
     "show": {"text": ["A film <s>."], "stdin": []},
     "info": {"tokenizer": ["tokenizer.json"], "counts": ["all.counts"], "folder": ["tokens"]},
+    "verify": {"folder": ["tokens"], "counts": ["all.counts"], "tokenizer": ["tokenizer.json"]},
     "eval": {
         "files": ["tokenizer.json", "dirty.txt", "reviews.jsonl"],
         "ranks": ["ranks.tiktoken", "dirty.txt", "--pattern", "gpt2"],

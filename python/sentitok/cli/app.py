@@ -19,6 +19,7 @@ from . import (
     train_bpe,
     train_unigram,
     train_wordpiece,
+    verify,
 )
 from .command import Group, examples, on_terminal
 
@@ -53,7 +54,8 @@ def _build() -> typer.Typer:
         """Train and run tokenizers: exact, deterministic, fast."""
 
     trainers = (train_bpe, train_wordpiece, train_unigram)
-    for group in (*trainers, counts, encode, inspect, evaluate, compare, convert, doctor, bench, serve):
+    others = (counts, encode, inspect, verify, evaluate, compare, convert, doctor, bench, serve)
+    for group in (*trainers, *others):
         group.register(built)
     return built
 

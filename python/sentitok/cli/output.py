@@ -28,9 +28,10 @@ _STAGES = {
     "prune": "dropping pieces",
     "encode": "encoding",
     "predict": "predicting",
+    "verify": "verifying",
 }
 # Stages that count bytes; the others count things.
-_IN_BYTES = {"count", "encode"}
+_IN_BYTES = {"count", "encode", "verify"}
 
 
 def colour(stream: TextIO) -> bool:

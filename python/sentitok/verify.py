@@ -1,0 +1,195 @@
+"""`verify`: whether the files of a data set, a counts file or a tokenizer are what was written.
+
+A data set is read as a whole: its manifest, the sizes and ends of its shards, and the SHA-256 of every file.
+All that is wrong is found, in the order of the manifest, each with its file and what to do.
+"""
+
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ._sentitok import FormatError, merge_counts
+from .atomic import PREFIX
+from .messages import shown
+from .numbers import whole
+from .shards import check_regular, files_of, mapped_ends, read_manifest, read_shards
+
+if TYPE_CHECKING:
+    from ._sentitok import Tokenizer
+
+__all__ = ["Verified", "verify", "verify_counts"]
+
+Progress = Callable[[str, int, int], object]
+
+_CHUNK = 1 << 20
+_REMEDY = "copy it again from where it is whole, or encode again with --force (resume=False)"
+
+
+@dataclass(slots=True)
+class Verified:
+    """What was found.
+
+    Attributes:
+        path: what was verified.
+        kind: `token shards`, `counts` or `tokenizer`.
+        totals: documents, tokens, files and bytes of a data set; the totals of a counts file.
+        problems: what is wrong, each with its file and a remedy; none, if all is as it was written.
+        uncovered: files that the manifest has no SHA-256 of, as those of old releases.
+        leftovers: files that writers left that were killed, or that are being written.
+        others: further files, which the manifest does not name.
+    """
+
+    path: Path
+    kind: str
+    totals: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+
+def verify(
+    directory: Path,
+    *,
+    tokenizer: "Tokenizer | None" = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Verified:
+    """Reads every file of a directory of token shards, in any layout, and compares it with the manifest.
+
+    Args:
+        directory: what `encode_files` wrote.
+        tokenizer: what the ids must be of, if that is to be checked.
+        threads: files read at a time; as many as there are cores if not given. The result is the same.
+        progress: called with the stage `verify`, and bytes read and in all.
+
+    Raises:
+        FileNotFoundError: if there is no such directory.
+        OSError: if it cannot be read.
+    """
+    n_threads = (os.cpu_count() or 1) if threads is None else whole("threads", threads, "at least 1", 1)
+    os.scandir(directory).close()
+    found = Verified(directory, "token shards")
+    path = directory / "manifest.json"
+    try:
+        manifest = read_manifest(path, any_layout=True)
+        files = files_of(path, manifest)
+    except FileNotFoundError:
+        found.problems.append(
+            f"{path}: no such file: the data set is not finished, or was not copied whole; {_REMEDY}"
+        )
+        return found
+    except (FormatError, IsADirectoryError) as error:
+        found.problems.append(str(error))
+        return found
+    if tokenizer is not None and manifest["tokenizer_sha256"] != tokenizer.fingerprint:
+        found.problems.append(
+            f"{path}: the ids are of the tokenizer {shown(manifest['tokenizer_sha256'])}, not of "
+            f"{tokenizer.fingerprint}; name the tokenizer that encoded it, or encode again"
+        )
+    named = {path.name, *(name for name, _, _ in files)}
+    for name in sorted(os.listdir(directory)):  # noqa: PTH208  # 2026-11-30: names are wanted
+        if name not in named:
+            (found.leftovers if name.startswith(PREFIX) else found.others).append(name)
+    found.uncovered = [name for name, _, hash_ in files if hash_ is None]
+    wrong = _Reader(directory, files, progress).problems(n_threads)
+    if manifest["layout"] == "sentitok":
+        for shard in read_shards(path, manifest):
+            if not {shard.file, shard.index_file} & wrong.keys():
+                try:
+                    mapped_ends(directory / shard.index_file, shard.documents, shard.tokens)
+                except (FormatError, OSError) as error:
+                    wrong[shard.index_file] = f"{error}; {_REMEDY}"
+    found.problems += [wrong[name] for name in dict.fromkeys(name for name, _, _ in files) if name in wrong]
+    sizes = [(directory / name).stat().st_size for name in named - wrong.keys()]
+    found.totals = {
+        "documents": int(manifest["documents"]), "tokens": int(manifest["tokens"]),
+        "files": len(named), "bytes": sum(sizes),
+    }  # fmt: skip
+    return found
+
+
+def verify_counts(path: Path, *, progress: Progress | None = None) -> Verified:
+    """Reads a counts file to its end in constant memory: the order of pieces, and that none is missing.
+
+    It is merged into a temporary file as large as itself, in the folder of `TMPDIR`.
+
+    Raises:
+        OSError: if it cannot be read, or there is no room for the temporary file.
+    """
+    found = Verified(path, "counts")
+    with tempfile.TemporaryDirectory(prefix="sentitok-verify-") as folder:
+        try:
+            found.totals = merge_counts([path], Path(folder) / "merged.counts", progress=progress)
+        except FormatError as error:
+            found.problems.append(f"{error}; count again, or copy it again from where it is whole")
+    return found
+
+
+class _Reader:
+    """Reads files, several at a time, and compares sizes and hashes."""
+
+    def __init__(
+        self, directory: Path, files: list[tuple[str, int | None, str | None]], progress: Progress | None
+    ) -> None:
+        self.directory, self.files, self.progress = directory, files, progress
+        self._done = self._total = 0
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+
+    def problems(self, threads: int) -> dict[str, str]:
+        """Returns what is wrong, by file."""
+        wrong: dict[str, str] = {}
+        whole_files = []
+        for name, n_bytes, hash_ in self.files:
+            path = self.directory / name
+            try:
+                check_regular(path)
+                size = path.stat().st_size
+            except FileNotFoundError:
+                wrong[name] = f"{path}: no such file, though the manifest names it; {_REMEDY}"
+                continue
+            except (FormatError, OSError) as error:
+                wrong[name] = f"{error}; {_REMEDY}"
+                continue
+            if n_bytes not in (None, size):
+                wrong[name] = f"{path}: {size} bytes, where the manifest says {n_bytes}; {_REMEDY}"
+            elif hash_ is not None:
+                whole_files.append((path, hash_))
+                self._total += size
+        with ThreadPoolExecutor(threads, thread_name_prefix="verify") as pool:
+            try:
+                for (path, expected), found in zip(
+                    whole_files, pool.map(self._sha256, [path for path, _ in whole_files]), strict=True
+                ):
+                    if isinstance(found, OSError):
+                        wrong[path.name] = f"{path}: {found.strerror or found}; {_REMEDY}"
+                    elif found != expected:
+                        wrong[path.name] = f"{path}: SHA-256 {found}, not {shown(expected)}; {_REMEDY}"
+            finally:
+                self._stopped.set()
+                pool.shutdown(cancel_futures=True)
+        return wrong
+
+    def _sha256(self, path: Path) -> str | OSError:
+        hash_ = hashlib.sha256()
+        try:
+            with open(path, "rb", buffering=0) as file:
+                while not self._stopped.is_set() and (data := file.read(_CHUNK)):
+                    hash_.update(data)
+                    self._read(len(data))
+        except OSError as error:
+            return error
+        return hash_.hexdigest()
+
+    def _read(self, n_bytes: int) -> None:
+        with self._lock:
+            self._done += n_bytes
+            if self.progress is not None:
+                self.progress("verify", self._done, self._total)
