@@ -29,7 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # Each in a folder of its own, in order: a later block uses what an earlier one wrote.
 PAGES = {
     "readme": ROOT / "README.md",
-    **{name: ROOT / "docs" / f"{name}.md" for name in ("senti", "tutorial", "switching-classifiers")},
+    **{
+        name: ROOT / "docs" / f"{name}.md" for name in ("senti", "tutorial", "switching-classifiers", "scale")
+    },
 }
 
 # What differs between two runs or two machines.

@@ -38,6 +38,7 @@ RUN_BY = {
             "from-transformers",
         )
     },
+    "docs/scale.md": "test_docs.py",
     "docs/switching-classifiers.md": "test_docs.py",
     **{
         f"docs/{page}.md": "sentitok/test_pipelines.py"
