@@ -11,6 +11,7 @@ mod compression;
 mod file_sniffing;
 mod files;
 mod format;
+mod input_file;
 mod iterables;
 mod jsonl;
 mod pipe;
@@ -27,6 +28,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub use block::{Block, Document, Tally};
 pub use files::{FileOptions, FileSource};
 pub use format::Format;
+pub use input_file::{
+    Bytes, REMOTE_BLOCK_BYTES, RemoteError, RemoteFile, RemoteOpener, set_remote_opener, url_of,
+};
 pub use iterables::{DocumentSink, IterSource};
 pub use shard::Shard;
 

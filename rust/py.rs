@@ -36,6 +36,7 @@ mod pipeline;
 mod pre_tokenizer;
 mod progress;
 mod quick_decode;
+mod remote;
 mod report;
 mod rows;
 mod sentencepiece_model;
@@ -102,6 +103,7 @@ mod _sentitok {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::error::install_panic_hook();
+        super::remote::register();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         for (name, class) in super::error::Exceptions::get(module.py())?.all() {
             module.add(name, class)?;

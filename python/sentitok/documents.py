@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from . import parquet
+from . import parquet, remote
 from ._sentitok import DocumentBatch, DocumentReader
 from .opening import without_suffix
 
@@ -39,10 +39,14 @@ def n_bytes(paths: Iterable[str | os.PathLike[str]], format: str | None = None) 
         OSError: if a file cannot be read.
     """
     total, is_known = 0, True
-    for path in paths:
-        name = os.fspath(path)
+    for name in remote.expand(paths):
         if name == "-":
             is_known = False
+            continue
+        if remote.is_url(name):
+            size = remote.size(name)
+            total += size or 0
+            is_known = is_known and bool(size) and without_suffix(name) == name and _is_all_text(name, format)
             continue
         total += Path(name).stat().st_size
         is_plain = Path(name).is_file() and without_suffix(name) == name
@@ -70,7 +74,7 @@ class Documents(Iterator[str]):
         """Looks at the files; they are read when documents are asked for.
 
         Args:
-            paths: the files; gz, xz, bz2 and zst are unpacked, `-` is stdin.
+            paths: the files, folders, globs and URLs; gz, xz, bz2 and zst are unpacked, `-` is stdin.
             format: what a document is; `None` goes by the file's name.
             max_line_bytes: the longest line or row; 2^28 if not given.
             invalid_utf8: whether bytes that are not UTF-8 are an error, or become U+FFFD.
@@ -79,7 +83,7 @@ class Documents(Iterator[str]):
             TrainError: if the format is unknown, or names no column.
             OSError: if a file cannot be read.
         """
-        names = [os.fspath(path) for path in paths]
+        names = [remote.named(path) for path in remote.expand(paths)]
         column = _column(format)
         self._replaced = 0
         self._reader: DocumentReader | None = None

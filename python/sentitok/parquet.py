@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from . import remote
 from ._sentitok import FormatError
 from .messages import shown, told
 
@@ -33,7 +34,7 @@ def chunks(
     All files are looked at before the first row is given.
 
     Args:
-        paths: the files.
+        paths: the files; folders, globs and URLs too.
         column: its name; strings, binary, or categories of these.
         shard: `(index, count)`: the row groups that begin in this part of the files' bytes.
         invalid_utf8: with `"error"`, bytes that are not UTF-8 are an error.
@@ -44,10 +45,10 @@ def chunks(
         ModuleNotFoundError: without pyarrow.
         OSError: if a file cannot be read.
     """
-    names = [os.fspath(path) for path in paths]
+    names = [remote.named(path) for path in remote.expand(paths)]
     for name in names:
         _check(name, column)
-    sizes = [Path(name).stat().st_size for name in names]
+    sizes = [remote.size(name) or 0 if remote.is_url(name) else Path(name).stat().st_size for name in names]
     total, before = sum(sizes), 0
     for name, size in zip(names, sizes, strict=True):
         yield from _rows(name, column, _Part(shard, total, before), invalid_utf8)
@@ -87,6 +88,12 @@ def _pyarrow() -> tuple[Any, Any]:
 
 def _open(name: str) -> Any:
     arrow, parquet = _pyarrow()
+    if remote.is_url(name):
+        source: Any = remote.InputStream(name)
+        try:
+            return parquet.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False)
+        except arrow.ArrowInvalid as error:
+            raise FormatError(f"{name}: no Parquet file, or a damaged one ({_reason(error)})") from None
     if Path(name).is_dir():
         reason = "is a directory; name the files in it, such as DIR/*.parquet"
         raise IsADirectoryError(errno.EISDIR, reason, name)
@@ -170,6 +177,8 @@ def _batches(file: Any, name: str, group: int, column: str) -> Iterator[Any]:
         try:
             batch = next(batches, None)
         except (arrow.ArrowInvalid, OSError) as error:
+            if getattr(error, "filename", None) is not None:  # of the store, not of pyarrow
+                raise
             raise FormatError(f"{name}: damaged Parquet ({_reason(error)}); get the file again") from None
         if batch is None:
             return

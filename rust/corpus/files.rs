@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::block::Division;
 use super::compression::Compression;
+use super::input_file::{InputFile, is_remote, url_of};
 use super::pipe::Pipe;
 use super::stream::{Cut, Stream};
 use super::table::DelimitedTable;
@@ -138,9 +139,10 @@ impl FileSource {
         let path = &input.path;
         let metered = |reader| Metered { reader, meter: self.meter.clone() };
         let mut place = Place { path: path.clone(), compression: None };
-        let (start, reader): (Vec<u8>, Box<dyn Read + Send>) = if input.size.is_some() {
-            let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
-            let start = peek(&mut file).map_err(|error| Error::io(path, error))?;
+        let is_file = input.size.is_some() || url_of(path).is_some();
+        let (start, reader): (Vec<u8>, Box<dyn Read + Send>) = if is_file {
+            let mut file = InputFile::open(path, &self.meter).map_err(|error| Error::io(path, error))?;
+            let start = peek(&mut file).map_err(|error| place.error(&self.meter, error))?;
             place.compression = Compression::of(path, &start)?;
             let lines = matches!(input.format, Format::Lines | Format::Jsonl { .. });
             if place.compression.is_none() && lines {
@@ -197,7 +199,7 @@ impl FileSource {
     }
 
     /// Opens the part of a plain file of lines that is in the shard.
-    fn open_lines(&self, input: &Input, mut file: File, start: &[u8]) -> Result<Option<Stream>> {
+    fn open_lines(&self, input: &Input, mut file: InputFile, start: &[u8]) -> Result<Option<Stream>> {
         let path = &input.path;
         let size = input.size.unwrap_or(0);
         let mark = text_start(input, &mut start.to_vec())?;
@@ -216,7 +218,7 @@ impl FileSource {
             return Ok(None);
         }
         file.seek(SeekFrom::Start(from)).map_err(io)?;
-        let reader = Metered { reader: Box::new(file.take(limit - from)), meter: self.meter.clone() };
+        let reader = Metered { reader: file.until(limit).map_err(io)?, meter: self.meter.clone() };
         let mut stream = self.stream(Box::new(reader), path, &input.format, from, skipped);
         stream.byte_order_marks = marks;
         Ok(Some(stream))
@@ -294,7 +296,7 @@ impl Place {
         match self.compression {
             _ if meter.is_stopped() => Error::Cancelled,
             // An error of the system has a number; an error of the decoder does not.
-            Some(compression) if error.raw_os_error().is_none() => Error::format(
+            Some(compression) if error.raw_os_error().is_none() && !is_remote(&error) => Error::format(
                 self.path.display().to_string(),
                 format!(
                     "damaged or truncated {} data ({error}); get the file again, or compress it again",
@@ -320,10 +322,13 @@ impl Read for Metered {
     }
 }
 
-/// The size of a regular file; `None` for a pipe.
+/// The size of a regular file or of a file behind a URL; `None` for a pipe, or if it is not known.
 fn size_of(path: &Path) -> Result<Option<u64>> {
     if path == Path::new("-") {
         return Ok(None);
+    }
+    if let Some(url) = url_of(path) {
+        return InputFile::remote_size(url).map_err(|error| Error::io(path, error));
     }
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, error))?;
     if metadata.is_dir() {
@@ -376,7 +381,7 @@ fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
 }
 
 /// The start of the first line that begins at or after `at`.
-fn line_start(file: &mut File, at: u64) -> std::io::Result<u64> {
+fn line_start(file: &mut InputFile, at: u64) -> std::io::Result<u64> {
     let Some(before) = at.checked_sub(1) else { return Ok(0) };
     file.seek(SeekFrom::Start(before))?;
     let (mut buffer, mut offset) = (vec![0; 1 << 16], before);

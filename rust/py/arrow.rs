@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
+use super::remote::given;
 use crate::tokenizer::Input;
 
 /// The texts of a column in one buffer.
@@ -154,6 +155,7 @@ impl<'py> Chunks<'py> {
     ) -> PyResult<Self> {
         let pyarrow = import(py)?;
         let read = py.import("sentitok.parquet")?.getattr("chunks")?;
+        let paths: Vec<_> = paths.iter().map(|path| given(py, path)).collect::<PyResult<_>>()?;
         let chunks = read.call1((paths, column, shard, invalid_utf8))?;
         let large_binary = pyarrow.call_method0("large_binary")?;
         Ok(Self { chunks: chunks.try_iter()?, current: None, large_binary })

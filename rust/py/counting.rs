@@ -11,6 +11,7 @@ use super::error::entry;
 use super::numbers::{MaxLineBytes, MaxMemory, MaxPieceBytes, ShardOf, Threads};
 use super::pipeline;
 use super::progress::run;
+use super::remote::{expanded, with_all_local, with_output};
 use super::source::{Documents, FileFormat, SourceOptions};
 use super::word_counts::{PyWordCounts, totals_dict};
 use crate::corpus::{InvalidUtf8, Shard};
@@ -114,8 +115,10 @@ pub(super) fn count(
             return Ok(Some(reading.count(py, documents, &pipeline, progress.as_ref())?.into()));
         };
         let options = reading.count_options();
-        documents.run(py, reading.source_options()?, progress.as_ref(), |source, progress| {
-            word_counts::count_to_file(source, &pipeline, &options, &out, progress)
+        with_output(py, out, |out| {
+            documents.run(py, reading.source_options()?, progress.as_ref(), |source, progress| {
+                word_counts::count_to_file(source, &pipeline, &options, &out, progress)
+            })
         })?;
         Ok(None)
     })
@@ -131,7 +134,11 @@ pub(super) fn merge_counts<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     entry(|| {
-        let header = run(py, progress.as_ref(), |progress| word_counts::merge_files(&paths, &out, progress))?;
+        let header = with_all_local(py, expanded(py, paths)?, |paths| {
+            with_output(py, out, |out| {
+                run(py, progress.as_ref(), |progress| word_counts::merge_files(&paths, &out, progress))
+            })
+        })?;
         totals_dict(py, &header.totals)
     })
 }

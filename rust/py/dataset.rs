@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::call::OwnedSpecials;
 use super::error::entry;
 use super::numbers::{MaxLineBytes, ShardOf, ShardTokens, Threads};
+use super::remote::{size_of, with_shards};
 use super::source::{Documents, FileFormat, SourceOptions};
 use super::tokenizer::PyTokenizer;
 use crate::corpus::{InvalidUtf8, Shard};
@@ -78,11 +79,8 @@ pub(super) fn encode_files<'py>(
             })?),
         };
         let mut sources = match documents.paths() {
-            Some(paths) => paths.iter().map(source_file).collect(),
+            Some(paths) => paths.iter().map(|path| source_file(py, path)).collect::<PyResult<_>>()?,
             None => {
-                if resume.is_none() {
-                    refuse_unknown(&out_dir)?;
-                }
                 vec![SourceFile { name: "<iterable>".to_owned(), bytes: None }]
             }
         };
@@ -115,9 +113,15 @@ pub(super) fn encode_files<'py>(
             shard: shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
             max_line_bytes: max_line_bytes.map(MaxLineBytes::get),
         };
-        let manifest = documents.run(py, reading, progress.as_ref(), |source, progress| {
-            let summary = dataset::encode_files(source, tokenizer, &out_dir, &options, progress)?;
-            serde_json::to_string(&summary.manifest).map_err(|error| Error::Internal(error.to_string()))
+        let of_memory = documents.paths().is_none();
+        let manifest = with_shards(py, out_dir, resume.unwrap_or(true), |out_dir| {
+            if of_memory && resume.is_none() {
+                refuse_unknown(&out_dir)?;
+            }
+            documents.run(py, reading, progress.as_ref(), |source, progress| {
+                let summary = dataset::encode_files(source, tokenizer, &out_dir, &options, progress)?;
+                serde_json::to_string(&summary.manifest).map_err(|error| Error::Internal(error.to_string()))
+            })
         })?;
         py.import("json")?.call_method1("loads", (manifest,))
     })
@@ -137,7 +141,8 @@ fn refuse_unknown(out_dir: &Path) -> Result<()> {
     })
 }
 
-fn source_file(path: &PathBuf) -> SourceFile {
-    let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
-    SourceFile { name: path.to_string_lossy().into_owned(), bytes: size }
+fn source_file(py: Python<'_>, path: &PathBuf) -> PyResult<SourceFile> {
+    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    let bytes = metadata.map_or_else(|| size_of(py, path), |file| Ok(Some(file.len())))?;
+    Ok(SourceFile { name: path.to_string_lossy().into_owned(), bytes })
 }

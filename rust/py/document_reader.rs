@@ -15,6 +15,7 @@ use super::arrow::Column;
 use super::error::entry;
 use super::numbers::MaxLineBytes;
 use super::progress::waiting;
+use super::remote::expanded;
 use super::text::{byte_string, string};
 use crate::corpus::{
     Block, FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Source, Tally,
@@ -79,6 +80,7 @@ impl PyDocumentReader {
     #[new]
     #[pyo3(signature = (paths, *, format = None, invalid_utf8 = "error", max_line_bytes = None))]
     fn new(
+        py: Python<'_>,
         paths: Vec<PathBuf>,
         format: Option<&str>,
         invalid_utf8: &str,
@@ -91,6 +93,7 @@ impl PyDocumentReader {
                 max_line_bytes: max_line_bytes.map_or(MAX_LINE_BYTES, MaxLineBytes::get),
                 ..FileOptions::default()
             };
+            let paths = expanded(py, paths)?;
             let is_file = |path: &PathBuf| path != Path::new("-") && path.is_file();
             let waits = !paths.iter().all(is_file);
             let source = FileSource::new(paths, options)?;

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use super::remote;
 use crate::error::{Error, shortened};
 
 /// The exception types of the package.
@@ -155,7 +156,9 @@ fn to_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Io { source, .. } if source.kind() == io::ErrorKind::OutOfMemory => {
             return Ok(PyMemoryError::new_err(error.to_string()));
         }
-        Error::Io { path, source } => return os_error(py, path, source),
+        Error::Io { path, source } => {
+            return remote::exception(py, source).map_or_else(|| os_error(py, path, source), Ok);
+        }
         Error::Cancelled => return Ok(PyKeyboardInterrupt::new_err(())),
         Error::Memory { .. } => return Ok(PyMemoryError::new_err(error.to_string())),
         Error::EmptyCorpus { .. }

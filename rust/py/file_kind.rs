@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::error::entry;
 use super::progress::reading;
+use super::remote::with_local;
 use super::tokenizer::PyTokenizer;
 use crate::formats::FileKind;
 use crate::tokenizer::Tokenizer;
@@ -15,12 +16,16 @@ use crate::tokenizer::Tokenizer;
 ///
 /// `None` for a path that is not a regular file, such as a directory or a pipe.
 #[pyfunction]
-pub(super) fn file_kind(path: PathBuf) -> PyResult<Option<&'static str>> {
-    entry(|| Ok(FileKind::of_file(&path)?.map(FileKind::name)))
+pub(super) fn file_kind(py: Python<'_>, path: PathBuf) -> PyResult<Option<&'static str>> {
+    entry(|| with_local(py, path, |path| Ok(FileKind::of_file(&path)?.map(FileKind::name))))
 }
 
 /// Reads the tokenizer of a folder, ignoring the settings in other files.
 #[pyfunction]
 pub(super) fn read_folder(py: Python<'_>, path: PathBuf) -> PyResult<PyTokenizer> {
-    entry(|| Ok(reading(py, &[&path.clone()], move || Tokenizer::from_file(&path))?.into()))
+    entry(|| {
+        with_local(py, path, |path| {
+            Ok(reading(py, &[&path.clone()], move || Tokenizer::from_file(&path))?.into())
+        })
+    })
 }

@@ -6,12 +6,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use super::remote::expanded;
 use crate::error::shown;
 
-/// Takes a path, or several.
+/// Takes a path, or several; folders, globs and URLs become the files that they name.
 pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     if is_path(source)? {
-        return Ok(vec![path_of(source, "source is a path")?]);
+        return expanded(source.py(), vec![path_of(source, "source is a path")?]);
     }
     let mut paths = Vec::new();
     for item in source.try_iter()? {
@@ -24,7 +25,7 @@ pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
         }
         paths.push(path_of(&item, "a list as source holds paths")?);
     }
-    Ok(paths)
+    expanded(source.py(), paths)
 }
 
 /// Takes a path; `expected` describes it in errors.

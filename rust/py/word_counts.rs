@@ -11,6 +11,7 @@ use super::arrow::{self, Chunks, Column};
 use super::error::entry;
 use super::pipeline;
 use super::progress::reading;
+use super::remote::{with_local, with_output};
 use super::text::{Text, byte_string, collect};
 use crate::corpus::word_counts::{Totals, WordCounts};
 use crate::error::shown;
@@ -109,7 +110,11 @@ impl PyWordCounts {
     /// Reads a count file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        entry(|| Ok(reading(py, &[&path.clone()], move || WordCounts::load(&path))?.into()))
+        entry(|| {
+            with_local(py, path, |path| {
+                Ok(reading(py, &[&path.clone()], move || WordCounts::load(&path))?.into())
+            })
+        })
     }
 
     /// Reads the bytes of a count file.
@@ -147,7 +152,7 @@ impl PyWordCounts {
 
     /// Writes a count file, whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        entry(|| Ok(py.detach(|| self.counts.save(&path))?))
+        entry(|| with_output(py, path, |path| Ok(py.detach(|| self.counts.save(&path))?)))
     }
 
     /// The bytes of a count file. Equal counts give equal bytes.

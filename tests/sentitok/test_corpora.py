@@ -162,7 +162,7 @@ REFUSED: list[tuple[str, Callable[[Path], Path], str, type[Exception], str]] = [
      "no column 'body'; the columns are 'text'"),
     ("damaged", damaged, "parquet:text", FormatError, "x.parquet: damaged Parquet"),
     ("no Parquet", no_parquet, "parquet:text", FormatError, "x.parquet: no Parquet file, or a damaged one"),
-    ("a folder", lambda d: d, "parquet:text", IsADirectoryError, "name the files in it"),
+    ("an empty folder", lambda d: d, "parquet:text", FileNotFoundError, "the folder has no file to read"),
     ("nothing", lambda d: d / "x.parquet", "parquet:text", FileNotFoundError, "x.parquet"),
     ("stdin", lambda d: Path("-"), "parquet:text", FormatError, "it must be a file"),
     ("no name", lambda d: d / "x.parquet", "parquet", TrainError,

@@ -59,8 +59,9 @@ def bad_jsonl(directory: Path) -> object:
     return sentitok.count(path)
 
 
-def directory_as_file(directory: Path) -> object:
-    return train_bpe(directory)
+def empty_folder(directory: Path) -> object:
+    (directory / "empty").mkdir(exist_ok=True)
+    return train_bpe(directory / "empty")
 
 
 def tiktoken_ranks(directory: Path) -> object:
@@ -93,7 +94,7 @@ CASES: list[tuple[str, Callable[[Path], object], type[BaseException], str]] = [
     ("missing file", lambda d: train_bpe(d / "none.txt"), FileNotFoundError, "No such file or directory"),
     ("missing tokenizer", lambda d: Tokenizer.from_file(d / "none.json"), FileNotFoundError, "none.json"),
     ("missing counts", merges_of_nothing, FileNotFoundError, "none.counts"),
-    ("directory", directory_as_file, IsADirectoryError, "[Errno 21] is a directory"),
+    ("empty folder", empty_folder, FileNotFoundError, "the folder has no file to read"),
     ("empty corpus", lambda d: train_bpe(texts=[]), TrainError, "the corpus is empty"),
     ("empty counts", lambda d: train_bpe(counts={}), TrainError, "the corpus is empty"),
     ("small vocabulary", lambda d: train_bpe(texts=["a"], vocab_size=9), TrainError, "at least 256"),

@@ -34,7 +34,7 @@ def load(
     """Returns the tokenizer of a folder, or of a repository in the cache of huggingface_hub.
 
     Args:
-        name: the path of a folder, or `"org/name"`.
+        name: the path or URL of a folder, or `"org/name"`.
         subfolder: where in it the tokenizer is.
         revision: a branch, tag or commit of the repository; `"main"` without it.
         cache_dir: the cache; by default that of huggingface_hub.
@@ -45,6 +45,19 @@ def load(
         FormatError: for files that make no tokenizer.
         ImportError: for `download=True` without huggingface_hub.
     """
+    if "://" in os.fspath(name):
+        from .. import remote
+
+        local = remote.local_name(name)
+        if not remote.is_url(local):
+            return load(local, subfolder=subfolder)
+        copy = remote.local_copy(local)
+        try:
+            return load(copy.path, subfolder=subfolder)
+        except (OSError, ValueError) as error:
+            raise copy.renamed(error) from None
+        finally:
+            copy.close()
     folder = folder_of(name, subfolder, revision, cache_dir, download)
     whole = next((folder / name for name in _WHOLE if (folder / name).is_file()), None)
     if whole is not None:
@@ -73,6 +86,12 @@ def save(tokenizer: Tokenizer, folder: str | os.PathLike[str]) -> list[str]:
         FormatError: for a tokenizer that tokenizer.json has no place for.
         OSError: naming the file.
     """
+    if "://" in os.fspath(folder):
+        from .. import remote
+
+        with remote.written(folder) as local:
+            files = save(tokenizer, local)
+            return [remote.join(remote.shown(folder), str(Path(file).relative_to(local))) for file in files]
     if Path(folder).is_file():
         raise NotADirectoryError(f"{shown(os.fspath(folder))} is a file; save_pretrained writes a folder")
     files = tokenizer.save(folder, "huggingface")

@@ -15,6 +15,7 @@ use super::super::normalizer::PyNormalizer;
 use super::super::numbers::{Dropout, SpecialTokens};
 use super::super::pre_tokenizer::PyPreTokenizer;
 use super::super::progress::reading;
+use super::super::remote::{with_all_local, with_local, with_output};
 use super::super::report::PyTrainReport;
 use super::PyTokenizer;
 use super::pretrained::ROOM;
@@ -38,11 +39,13 @@ impl PyTokenizer {
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
         entry(|| {
-            if path.is_dir() {
-                return py.import(ROOM)?.call_method1("load", (path,));
-            }
-            let read = reading(py, &[&path.clone()], move || loaded::from_file(&path))?;
-            Ok(Bound::new(py, Self::new(read, None))?.into_any())
+            with_local(py, path, |path| {
+                if path.is_dir() {
+                    return py.import(ROOM)?.call_method1("load", (path,));
+                }
+                let read = reading(py, &[&path.clone()], move || loaded::from_file(&path))?;
+                Ok(Bound::new(py, Self::new(read, None))?.into_any())
+            })
         })
     }
 
@@ -71,11 +74,12 @@ impl PyTokenizer {
                 let parts = || tiktoken::read(ranks, pre_tokenizer, &specials).and_then(Tokenizer::new);
                 return Ok(py.detach(parts)?.into());
             }
-            let path: PathBuf = path.extract()?;
-            Ok(reading(py, &[&path.clone()], move || {
-                Tokenizer::from_tiktoken(&path, pre_tokenizer, &specials)
-            })?
-            .into())
+            with_local(py, path.extract()?, |path| {
+                let read = reading(py, &[&path.clone()], move || {
+                    Tokenizer::from_tiktoken(&path, pre_tokenizer, &specials)
+                });
+                Ok(read?.into())
+            })
         })
     }
 
@@ -84,8 +88,11 @@ impl PyTokenizer {
     #[staticmethod]
     fn from_gpt2(py: Python<'_>, vocab: PathBuf, merges: PathBuf) -> PyResult<Self> {
         entry(|| {
-            let paths = (vocab.clone(), merges.clone());
-            Ok(reading(py, &[&vocab, &merges], move || Tokenizer::from_gpt2(&paths.0, &paths.1))?.into())
+            with_all_local(py, vec![vocab, merges], |paths| {
+                let given: Vec<_> = paths.iter().map(PathBuf::as_path).collect();
+                let files = paths.clone();
+                Ok(reading(py, &given, move || Tokenizer::from_gpt2(&files[0], &files[1]))?.into())
+            })
         })
     }
 
@@ -105,15 +112,23 @@ impl PyTokenizer {
                     );
                 }
             };
-            Ok(reading(py, &[&path.clone()], move || Tokenizer::from_bert_vocab(&path, lowercase, clean_up))?
-                .into())
+            with_local(py, path, |path| {
+                let read = reading(py, &[&path.clone()], move || {
+                    Tokenizer::from_bert_vocab(&path, lowercase, clean_up)
+                });
+                Ok(read?.into())
+            })
         })
     }
 
     /// Reads a SentencePiece model: ids, offsets and text as in SentencePiece.
     #[staticmethod]
     fn from_sentencepiece(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        entry(|| Ok(reading(py, &[&path.clone()], move || Tokenizer::from_sentencepiece(&path))?.into()))
+        entry(|| {
+            with_local(py, path, |path| {
+                Ok(reading(py, &[&path.clone()], move || Tokenizer::from_sentencepiece(&path))?.into())
+            })
+        })
     }
 
     /// The tokenizer as bytes; equal tokenizers give equal bytes.
@@ -139,9 +154,16 @@ impl PyTokenizer {
     fn save(&self, py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Vec<String>> {
         entry(|| {
             let format = format.map(Format::from_str).transpose()?;
-            let saved = py.detach(|| self.tokenizer.save(&path, format))?;
-            warn(py, &saved.left_out)?;
-            Ok(saved.files.iter().map(|file| file.to_string_lossy().into_owned()).collect())
+            with_output(py, path.clone(), |local| {
+                let saved = py.detach(|| self.tokenizer.save(&local, format))?;
+                warn(py, &saved.left_out)?;
+                let named = saved.files.iter().map(|file| match file.strip_prefix(&local) {
+                    Ok(rest) if !rest.as_os_str().is_empty() => path.join(rest),
+                    Ok(_) => path.clone(),
+                    Err(_) => file.clone(),
+                });
+                Ok(named.map(|file| file.to_string_lossy().into_owned()).collect())
+            })
         })
     }
 
