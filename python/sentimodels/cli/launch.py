@@ -179,6 +179,7 @@ def run(
         more: returns what is printed besides `run.json`, of the folder.
         given: further arguments of `runs.execute.train`.
     """
+    from ..runs.directory import restarted
     from ..runs.execute import recipe_of, resume, train
     from ..runs.families import check_command
 
@@ -187,7 +188,7 @@ def run(
         return
 
     stopper = Stopper()
-    with watched(output, stopper, folder if force else None) as callbacks:
+    with watched(output, stopper, folder if force and not restarted(folder) else None) as callbacks:
         if config is None:
             check_command(folder, command)
             about = resume(folder, callbacks, **given)
@@ -245,7 +246,9 @@ def logged(write: Callable[[str], None], clock: Callable[[], float] = time.monot
     def draw(record: dict[str, Any]) -> None:
         nonlocal written
         now = clock()
-        if "monitor" in record:
+        if "runs" in record:
+            write(_ended(record))
+        elif "monitor" in record:
             write(_scores(record))
         elif written is None or now - written >= _QUIET:
             at = f"step {number(record['step'])}/{number(record['total_steps'])}"
@@ -268,8 +271,19 @@ def _speed(record: dict[str, Any]) -> str:
 def _left(record: dict[str, Any]) -> str:
     """Returns the time that the steps to come take at the speed so far; early stopping makes it less."""
     step = max(record["step"], 1)
-    seconds = round(record["seconds"] * (record["total_steps"] - step) / step)
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return _clock(record["seconds"] * (record["total_steps"] - step) / step)
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def _ended(record: dict[str, Any]) -> str:
+    """Writes that a run of several at once has ended."""
+    end = f"failed: {record['failed']}" if "failed" in record else "has finished"
+    left = f", {_clock(record['seconds_left'])} left" if record["runs"] < record["total_runs"] else ""
+    return f"{record['runs']}/{record['total_runs']}: {record['run']} {end}{left}"
 
 
 def _scores(record: dict[str, Any]) -> str:
@@ -298,6 +312,10 @@ def drawn(console: "Console") -> Iterator[Draw]:
 
         def draw(record: dict[str, Any]) -> None:
             nonlocal last
+            if "runs" in record:
+                bar.console.print(_ended(record), highlight=False)
+                bar.update(task, completed=record["runs"], total=record["total_runs"], at="runs")
+                return
             if "loss" in record:
                 last = _loss(record)
             if "monitor" in record:

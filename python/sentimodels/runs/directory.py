@@ -12,6 +12,7 @@
 | `state.safetensors` | only while unfinished: what `--resume` goes on from; with FSDP `state-STEP/` too |
 | `crossfit.npz` | only while unfinished: what the halves of dev have chosen so far |
 | `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
+| `.torchrun` | the call of `torchrun` that trains it, so that a restart resumes it |
 | `first/` | with `train.refit`: the run directory of the run that chose the number of steps |
 
 A run directory is data: no pickle is written or read. Every file is written under another
@@ -45,6 +46,7 @@ from ..data.table import Labels
 from ..errors import CheckpointError
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
+from ..training.distributed import launch_name, n_restarts
 from ..training.state import STATE, drop_shards
 from .families import CLASSIFIER, FILES, check_there, training_command
 from .pretrained import absolutize_arch
@@ -63,10 +65,12 @@ __all__ = [
     "load_run",
     "load_weights",
     "manifest_hash",
+    "mark_launch",
     "metadata_of",
     "read_json",
     "refuse_begun",
     "refuse_run",
+    "restarted",
     "sha256_of",
     "to_json",
     "versions",
@@ -78,6 +82,7 @@ FIRST = "first"
 WEIGHTS = "model.safetensors"
 CROSSFIT = "crossfit.npz"
 METRICS = "metrics.jsonl"
+LAUNCH = ".torchrun"
 # They change until a run has finished, and go then: the state first, as without it a run counts as finished.
 UNFINISHED = (STATE, CROSSFIT)
 _FORMAT = "sentimodels.run/1"
@@ -154,6 +159,22 @@ def finished(folder: Path) -> bool:
     return (folder / MANIFEST).is_file() and not (folder / STATE).is_file()
 
 
+def mark_launch(folder: Path) -> None:
+    """Notes which call of `torchrun` trains a run, if one does."""
+    if (name := launch_name()) is not None:
+        write_atomically(folder / LAUNCH, name.encode())
+
+
+def restarted(folder: Path) -> bool:
+    """Whether `torchrun` has restarted the processes that trained this run."""
+    if not n_restarts() or not begun(folder):
+        return False
+    try:
+        return (folder / LAUNCH).read_text("utf-8") == launch_name()
+    except FileNotFoundError:
+        return False
+
+
 def absolutize_paths(config: _Config) -> _Config:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
     made: dict[str, Any] = {}
@@ -190,6 +211,7 @@ def begin_run(
     write_atomically(folder / "labels.json", to_json({"labels": list(labels.names)}))
     for file, content in record.files().items():
         write_atomically(folder / file, content)
+    mark_launch(folder)
     write_atomically(folder / "config.toml", config.to_toml().encode())
 
 

@@ -40,7 +40,17 @@ from ..training.history import Fit
 from ..training.optimizer import validate_optim
 from ..training.state import STATE
 from ..training.trainer import Record, Trainer
-from .directory import FIRST, METRICS, HasFingerprint, finish_run, finished, refuse_run
+from .directory import (
+    FIRST,
+    METRICS,
+    HasFingerprint,
+    finish_run,
+    finished,
+    mark_launch,
+    read_json,
+    refuse_run,
+    restarted,
+)
 from .families import CLASSIFIER, family_of
 from .judging import with_baseline
 from .tables import Tables
@@ -214,7 +224,8 @@ def train(
 ) -> dict[str, Any]:
     """Trains a model and writes its run directory; with `train.refit` trains it twice.
 
-    Where `torchrun` has started several processes, each calls this; the first one writes.
+    Where `torchrun` has started several processes, each calls this; the first one writes. If it restarts them
+    (`--max-restarts`), the same call resumes the run.
 
     Args:
         config: the run; the kind of its task says what is trained.
@@ -229,6 +240,8 @@ def train(
     Raises:
         SentiError: if a file, a setting or training does not allow it.
     """
+    if restarted(out):
+        return resume(out, callbacks, tables=tables, baseline=baseline)
     if not isinstance(config, RunConfig):
         return execute(recipe_of(config), out, callbacks)
     config = with_baseline(config, baseline)
@@ -253,6 +266,8 @@ def resume(
     Raises:
         CheckpointError: if there is nothing to resume, or the data, base, teacher or reward has changed.
     """
+    if restarted(out) and finished(out):  # one process had finished when another failed
+        return read_json(out / "run.json")
     first = out / FIRST
     if (first / "config.toml").is_file():
         from .refit import resume_twice
@@ -302,7 +317,9 @@ def execute(
         if not processes.main:
             recipe.callbacks = Callbacks(should_stop=recipe.callbacks.should_stop)
         with processes.first() as first:
-            if first and not resumed:
+            if first and resumed:
+                mark_launch(out)
+            elif first:
                 refuse_run(out)  # before minutes are spent on it
         assemble(recipe)
         if processes.main and tracked:

@@ -35,6 +35,7 @@ from .tables import Tables, check_files, read_tables
 __all__ = [
     "Done",
     "Group",
+    "OnFailure",
     "Scheduling",
     "about_folds",
     "about_seeds",
@@ -189,6 +190,9 @@ def load(folder: Path) -> Group:
     return group
 
 
+OnFailure = Literal["skip", "stop"]
+
+
 class Scheduling(TypedDict, total=False):
     """Who runs the runs of a group, and what a failure does; by default this process, one after the other.
 
@@ -205,7 +209,7 @@ class Scheduling(TypedDict, total=False):
     executor: Executor | None
     workers: int | None
     threads: int | None
-    on_error: Literal["skip", "stop"]
+    on_error: OnFailure
 
 
 def run_all(
@@ -225,7 +229,7 @@ def run_all(
         tables: the rows of all of them, where they are read already.
         callbacks: what is called while the runs go; of the first one only, `on_warning`. With an executor,
             `on_record` gets a record of each run that has ended: `run`, its name, `runs`, how many have
-            ended of `total_runs`, `running`, `seconds`, and `failed`, why.
+            ended of `total_runs`, `running`, `seconds`, `seconds_left`, and `failed`, why.
         baseline: False for none, whatever the configurations say.
         scheduling: see `Scheduling`.
 
@@ -268,7 +272,7 @@ class _Schedule:
         self.error: Exception | None = None
         self.stopped = False
         self.driver: Driver | None = None
-        self.began = time.monotonic()
+        self.began, self.ended = time.monotonic(), 0
 
     def go(self) -> Done:
         """Runs what is left."""
@@ -391,13 +395,16 @@ class _Schedule:
             self.driver.end()
 
     def _report(self, name: str, failed: str | None) -> None:
+        self.ended += 1
         if self.executor is not None:
+            n_ended, seconds = len(self.results.keys() | self.failed.keys()), time.monotonic() - self.began
             record = {
                 "run": name,
-                "runs": len(self.results.keys() | self.failed.keys()),
+                "runs": n_ended,
                 "total_runs": len(self.group.runs),
                 "running": len(self.running),
-                "seconds": time.monotonic() - self.began,
+                "seconds": seconds,
+                "seconds_left": seconds / self.ended * (len(self.group.runs) - n_ended),
             }
             self.callbacks.on_record(record if failed is None else {**record, "failed": failed})
 

@@ -35,6 +35,7 @@ from .directory import (
     check_unchanged,
     finished,
     load_weights,
+    mark_launch,
     metadata_of,
     read_json,
     refuse_run,
@@ -111,6 +112,7 @@ def begin_with(folder: Path, config: Written, tokenizer: Tokenizer, files: Mappi
     tokenizer.save(folder / TOKENIZER)
     for name, content in files.items():
         write_atomically(folder / name, content)
+    mark_launch(folder)
     write_atomically(folder / "config.toml", config.to_toml().encode())
 
 

@@ -7,12 +7,13 @@ loss to go through its own `forward`, and cannot add sparse gradients with NCCL.
 """
 
 import os
+import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
-from typing import Self
+from typing import Any, Self
 
 import torch
 import torch.distributed as dist
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from ..errors import ConfigError, DataError
 from .device import device_of
 
-__all__ = ["Distributed", "check_alone", "is_first", "n_processes", "world_of"]
+__all__ = ["Distributed", "check_alone", "is_first", "launch_name", "n_processes", "n_restarts", "world_of"]
 
 # Others wait while the first process evaluates.
 _PATIENCE = timedelta(hours=2)
@@ -70,7 +71,9 @@ class Distributed:
             # may abort the process as Python exits.
             import_module("torch.distributed.nn.functional")
             try:
-                dist.init_process_group("nccl" if own_device.type == "cuda" else "gloo", timeout=_PATIENCE)
+                dist.init_process_group(
+                    "nccl" if own_device.type == "cuda" else "gloo", timeout=_PATIENCE, **_meeting()
+                )
             except ValueError as error:
                 raise ConfigError(f"WORLD_SIZE={world}: {error}; start it with torchrun") from error
         return cls(own_device, dist.get_rank(), dist.get_world_size(), joined)
@@ -212,6 +215,21 @@ class Distributed:
         ).coalesce()
 
 
+def _meeting() -> dict[str, Any]:
+    """Returns where processes that torchrun has restarted find each other, for `init_process_group`.
+
+    torchrun keeps one store for all its starts, which still holds the addresses of the processes that have
+    ended; so each start has names of its own there.
+    """
+    if not n_restarts():
+        return {}
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, world = next(rendezvous("env://", timeout=_PATIENCE))
+    return {"store": PrefixStore(f"start-{n_restarts()}", store), "rank": rank, "world_size": world}
+
+
 def world_of(gathered: Mapping[str, Tensor]) -> int:
     """Returns of how many processes `Distributed.gather` put tensors together."""
     return 1 + max((int(name.partition("@")[2]) for name in gathered if "@" in name), default=0)
@@ -225,6 +243,19 @@ def n_processes() -> int:
 def is_first() -> bool:
     """Whether this is the process that evaluates, writes and prints."""
     return n_processes() == 1 or os.environ.get("RANK", "0") == "0"
+
+
+def n_restarts() -> int:
+    """Returns how often `torchrun --max-restarts` has started these processes again."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+
+
+def launch_name() -> str | None:
+    """Returns the name of the call of `torchrun`, the same after a restart; `None` without torchrun."""
+    name = os.environ.get("TORCHELASTIC_RUN_ID")
+    if name == "none":  # with `--rdzv-backend static`: its process, which starts these
+        return f"{platform.node()}-{os.getppid()}"
+    return name
 
 
 def check_alone(what: str, remedy: str = "start it without torchrun") -> None:
