@@ -15,9 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .messages import local_names
+
 __all__ = ["PREFIX", "naming", "write", "writing"]
 
 PREFIX = ".sentitok-"
+# Files that may name other files; a local copy of a URL is called by the URL there.
+_TEXTS = (".html", ".json", ".jsonl", ".md", ".toml")
 _LETTERS = string.ascii_letters + string.digits
 _N_LETTERS = 6
 # Names are at most 255 bytes; a longer one goes by its hash.
@@ -30,6 +34,9 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     Raises:
         OSError: naming the file.
     """
+    if local_names and Path(path).suffix in _TEXTS:
+        for local, name in list(local_names.items()):
+            data = data.replace(os.fsencode(local), os.fsencode(name))
     with writing(path) as beside, open(beside, "wb") as file:
         file.write(data)
 

@@ -4,11 +4,22 @@ One rule, that of `rust/error.rs`: the beginning, how long it is, and the end, w
 holds the two together.
 """
 
-__all__ = ["shown", "told"]
+__all__ = ["local_names", "shown", "told", "with_names"]
 
 # Characters that are shown of a value, and of what a message says.
 _SHOWN = 200
 _TOLD = 1200
+
+
+# The URL of each local copy (`remote.py`), which is what messages and files name.
+local_names: dict[str, str] = {}
+
+
+def with_names(text: str) -> str:
+    """Returns a text in which local copies are called by their URLs."""
+    for path, name in list(local_names.items()):
+        text = text.replace(path, name)
+    return text
 
 
 def told(text: str) -> str:

@@ -11,6 +11,7 @@ Rules: a read that fails for a while is tried again, with growing pauses; a file
 is an error; a file appears in a store whole or not at all; no message holds a credential (`shown`).
 """
 
+import atexit
 import contextlib
 import errno
 import glob
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
 from .atomic import PREFIX
+from .messages import local_names
 
 __all__ = [
     "BLOCK_BYTES",
@@ -47,6 +49,7 @@ __all__ = [
     "shards_output",
     "shown",
     "size",
+    "staged",
     "upload",
     "written",
 ]
@@ -168,6 +171,7 @@ def named(path: str | os.PathLike[str]) -> str:
     name = shown(text)
     if name != text:
         _urls[name] = text
+        local_names[text] = name
     return name
 
 
@@ -892,10 +896,17 @@ class _Copy:
         self.url = url
         self.name = named(url)
         self._folder = tempfile.TemporaryDirectory(prefix="sentitok-remote-")
-        self.path = Path(self._folder.name) / _base_name(url)
+        folder = Path(self._folder.name).resolve()
+        self.path = folder / _base_name(url)
+        # Messages of commands name the URL; files beside it lie beside the URL.
+        local_names[str(self.path)] = self.name
+        local_names[f"{folder}/"] = f"{self.name.rstrip('/').rpartition('/')[0]}/"
 
-    def close(self) -> None:
-        """Removes the copy."""
+    def close(self, *, keeps_name: bool = False) -> None:
+        """Removes the copy; with `keeps_name` messages still call its path by the URL."""
+        if not keeps_name:
+            local_names.pop(str(self.path), None)
+            local_names.pop(f"{self.path.parent}/", None)
         with contextlib.suppress(OSError):
             self._folder.cleanup()
 
@@ -918,6 +929,23 @@ def local_copy(url: str | os.PathLike[str]) -> _Copy:
         copy.close()
         raise
     return copy
+
+
+# Copies that are there until the process ends.
+_staged: dict[str, _Copy] = {}
+
+
+def staged(url: str | os.PathLike[str]) -> Path:
+    """Returns a local copy of a file or folder, which is there until the process ends.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `Input`.
+    """
+    name = _text(url)
+    if name not in _staged:
+        _staged[name] = local_copy(name)
+        atexit.register(_staged[name].close)
+    return _staged[name].path
 
 
 def _fetch_all(url: str, to: Path, wanted: Callable[[str], bool] = lambda _: True) -> bool:
@@ -1021,6 +1049,16 @@ def upload(local: Path, url: str | os.PathLike[str]) -> None:
     _retrying(put, place.url, "cannot be written")
 
 
+def _remove(url: str) -> None:
+    place = _place(url)
+
+    def remove() -> None:
+        with contextlib.suppress(FileNotFoundError):
+            place.fs.rm_file(place.path)
+
+    _retrying(remove, place.url, "cannot be removed")
+
+
 class LocalOutput:
     """A temporary local place for what a command or a function writes to a URL.
 
@@ -1030,6 +1068,7 @@ class LocalOutput:
     Attributes:
         path: the local place.
         name: the URL without credentials.
+        url: the URL.
     """
 
     def __init__(self, url: str | os.PathLike[str], *, only: Callable[[str], bool] = lambda _: True) -> None:
@@ -1044,7 +1083,7 @@ class LocalOutput:
         """
         check_writable(url)
         self._copy = _Copy(_real(_text(url)))
-        self.path, self.name = self._copy.path, self._copy.name
+        self.path, self.name, self.url = self._copy.path, self._copy.name, self._copy.url
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -1151,7 +1190,7 @@ class LocalOutput:
         upload(held, join(self._copy.url, "manifest.json"))
 
     def finish(self) -> None:
-        """Brings what changed to the store.
+        """Brings what changed to the store, and removes there what was removed here.
 
         Raises:
             OSError: if the store does not take it.
@@ -1159,12 +1198,20 @@ class LocalOutput:
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
+        gone = self._before.keys() - self._files().keys()
         self.sync()
+        for name in sorted(gone):
+            _remove(self._url_of(name))
+            del self._before[name]
 
-    def close(self) -> None:
-        """Removes the temporary place; nothing more is brought to the store."""
+    def close(self, *, keeps_name: bool = False) -> None:
+        """Removes the temporary place; nothing more is brought to the store.
+
+        Args:
+            keeps_name: whether messages still call the place by its URL.
+        """
         self._stopped.set()
-        self._copy.close()
+        self._copy.close(keeps_name=keeps_name)
 
     def renamed(self, error: Exception) -> Exception:
         """Returns an error of the temporary place as one of the URL."""
@@ -1202,16 +1249,10 @@ def shards_output(url: str, resume: bool) -> LocalOutput:
     Raises:
         ModuleNotFoundError, OSError: as `LocalOutput`.
     """
-    if not resume:
-        place = _place(join(url, "manifest.json"))
-
-        def forget() -> None:
-            with contextlib.suppress(FileNotFoundError):
-                place.fs.rm_file(place.path)
-
-        if not place.is_http and exists(place.url):
-            _retrying(forget, place.url, "cannot be replaced")
     output = LocalOutput(url, only=lambda name: name == "manifest.json")
+    if not resume and (output.path / "manifest.json").exists():
+        # Before any shard is replaced: the old manifest says that all are whole.
+        _remove(join(output.url, "manifest.json"))
     output.sync_shards()
     return output
 

@@ -117,7 +117,7 @@ def output_of_first(schema: str, *, as_json: bool, quiet: bool) -> Output:
 
 def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns what the environment, the file, assignments and flags say, rising in weight."""
-    from ..runs.families import read_toml, set_value, with_files
+    from ..runs.families import read_toml, set_value, with_files, with_local_copies
 
     if config is not None and config.is_dir():
         raise UsageError(f"--config {config}: a folder; name a file of it, such as {config / 'config.toml'}")
@@ -125,12 +125,13 @@ def trees(config: Path | None, assignments: list[str], flags: dict[str, Any]) ->
     for assignment in assignments:
         set_value(assigned, assignment)
     held_out = os.environ.get("SENTI_EXCLUDE")
-    return [
+    given = [
         *([{"data": {"exclude": held_out}}] if held_out else []),
         *([] if config is None else [with_files(read_toml(config), config.parent)]),
         assigned,
         flags,
     ]
+    return list(map(with_local_copies, given))
 
 
 @contextmanager
@@ -202,7 +203,7 @@ def run(
 def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "train") -> None:
     """Ends a command that was stopped, with what to type to go on."""
     if stopped:
-        print(f"senti: stopped; resume with senti {command} --resume {folder}", file=sys.stderr)
+        complain(f"senti: stopped; resume with senti {command} --resume {folder}")
         raise typer.Exit(stopper.code)
 
 

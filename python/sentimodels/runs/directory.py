@@ -26,7 +26,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -38,6 +38,7 @@ from safetensors.torch import save
 from torch import nn
 
 from sentitok.atomic import write as write_atomically
+from sentitok.remote import is_url
 
 from ..config import RunConfig, Written
 from ..data.opening import read_small
@@ -48,7 +49,7 @@ from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.distributed import launch_name, n_restarts
 from ..training.state import STATE, drop_shards
-from .families import CLASSIFIER, FILES, check_there, training_command
+from .families import CLASSIFIER, FILES, check_there, fetched, training_command
 from .pretrained import absolutize_arch
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "begin_run",
     "begun",
     "check_unchanged",
+    "fetch_files",
     "finish_run",
     "finished",
     "git_state",
@@ -177,24 +179,35 @@ def restarted(folder: Path) -> bool:
 
 def absolutize_paths(config: _Config) -> _Config:
     """Returns the configuration with absolute paths, so that a run can be resumed from any folder."""
+    made = _with_files(config, lambda path: path if is_url(path) else str(Path(path).absolute()))
+    arch = getattr(config, "arch", None)
+    return made.model_copy(update={"arch": absolutize_arch(arch)}) if arch else made
+
+
+def fetch_files(config: _Config) -> _Config:
+    """Returns the configuration with local copies of the files that have URLs; they are called by the URLs.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `sentitok.remote`.
+    """
+    return _with_files(config, fetched)
+
+
+def _with_files(config: _Config, change: Callable[[str], str]) -> _Config:
+    """Returns the configuration with another path of each file."""
+
+    def changed(path: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        return tuple(map(change, path)) if isinstance(path, tuple) else change(path)
+
     made: dict[str, Any] = {}
     for name, keys in FILES.items():
         section = getattr(config, name)
-        paths = {key: _absolute(path) for key in keys if (path := getattr(section, key, None))}
+        paths = {key: changed(path) for key in keys if (path := getattr(section, key, None))}
         if paths:
             made[name] = section.model_copy(update=paths)
     if base := getattr(config, "base", None):
-        made["base"] = _absolute(base)
-    if arch := getattr(config, "arch", None):
-        made["arch"] = absolutize_arch(arch)
+        made["base"] = changed(base)
     return config.model_copy(update=made)
-
-
-def _absolute(path: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    """Returns a path, or each of several, from the root."""
-    if isinstance(path, tuple):
-        return tuple(str(Path(one).absolute()) for one in path)
-    return str(Path(path).absolute())
 
 
 def begin_run(

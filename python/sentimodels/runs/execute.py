@@ -44,6 +44,7 @@ from .directory import (
     FIRST,
     METRICS,
     HasFingerprint,
+    fetch_files,
     finish_run,
     finished,
     mark_launch,
@@ -242,6 +243,7 @@ def train(
     """
     if restarted(out):
         return resume(out, callbacks, tables=tables, baseline=baseline)
+    config = fetch_files(config)
     if not isinstance(config, RunConfig):
         return execute(recipe_of(config), out, callbacks)
     config = with_baseline(config, baseline)
@@ -272,14 +274,14 @@ def resume(
     if (first / "config.toml").is_file():
         from .refit import resume_twice
 
-        return resume_twice(with_baseline(CLASSIFIER.load(first), baseline), out, callbacks)
+        return resume_twice(with_baseline(fetch_files(CLASSIFIER.load(first)), baseline), out, callbacks)
     family = family_of(out)
     if family is CLASSIFIER:
-        config = with_baseline(CLASSIFIER.load(out), baseline)
+        config = with_baseline(fetch_files(CLASSIFIER.load(out)), baseline)
         return execute(recipe_of(config, tables=tables), out, callbacks, resumed=True)
     from .language_directory import load_unfinished
 
-    return execute(recipe_of(load_unfinished(out, family)), out, callbacks, resumed=True)
+    return execute(recipe_of(fetch_files(load_unfinished(out, family))), out, callbacks, resumed=True)
 
 
 def execute(

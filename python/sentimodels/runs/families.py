@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
+from sentitok.remote import expand, is_url, local_name, staged
+
 from ..config import (
     ALIGN_OPTIM,
     AUTO,
@@ -52,6 +54,7 @@ __all__ = [
     "check_there",
     "checked",
     "family_of",
+    "fetched",
     "merge",
     "no_run",
     "read_toml",
@@ -59,6 +62,7 @@ __all__ = [
     "set_value",
     "training_command",
     "with_files",
+    "with_local_copies",
     "written",
 ]
 
@@ -541,6 +545,38 @@ def with_files(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             made[section] = {key: found(one) if key in keys else one for key, one in values.items()}
     if isinstance(made.get("base"), str):
         made["base"] = found(made["base"])
+    return made
+
+
+def fetched(path: str) -> str:
+    """Returns a path as it is, or that of a local copy of a URL."""
+    if "://" not in path:
+        return path
+    name = local_name(path)
+    return str(staged(name)) if is_url(name) else name
+
+
+def with_local_copies(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a configuration in which files with URLs are local copies.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `sentitok.remote`.
+    """
+
+    def local(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            # A glob or a folder of a store stands for its files.
+            files = [file for one in value for file in (expand([one]) if is_url(one) else [one])]
+            return type(value)(fetched(one) if isinstance(one, str) else one for one in files)
+        return fetched(value) if isinstance(value, str) else value
+
+    made = dict(tree)
+    for section, keys in FILES.items():
+        values = made.get(section)
+        if isinstance(values, Mapping):
+            made[section] = {key: local(one) if key in keys else one for key, one in values.items()}
+    if isinstance(made.get("base"), str):
+        made["base"] = local(made["base"])
     return made
 
 

@@ -10,7 +10,7 @@ from ..data.record import TrainingRecord
 from ..text.encoder import load_encoder
 from ..training.state import STATE
 from .directory import FIRST, MANIFEST, UNFINISHED, WEIGHTS, listed, metadata_of, sha256_of
-from .families import CLASSIFIER, check_there, family_of
+from .families import CLASSIFIER, check_there, family_of, fetched
 
 __all__ = ["changed_data", "verify"]
 
@@ -57,7 +57,7 @@ def changed_data(folder: Path) -> list[str]:
     """
     wrong = []
     for source in {(one.source, one.sha256, one.format) for one in TrainingRecord.load(folder).sources}:
-        path, sha256, format = Path(source[0]), source[1], source[2]
+        path, sha256, format = Path(fetched(source[0])), source[1], source[2]
         if not path.exists():
             wrong.append(f"{path}: missing, so it cannot be compared")
         elif (hash_file(path) if path.is_file() else read_table(path, format=format).sha256) != sha256:

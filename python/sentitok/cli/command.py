@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -25,7 +25,11 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from ..messages import shown, told
 from .process import complain, drop_stdout, to_stdout
+from .remote_files import Url, local_files
 from .signals import INTERRUPTED, working
+
+if TYPE_CHECKING:
+    from ..remote import LocalOutput
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Quiet = Annotated[
@@ -173,6 +177,8 @@ class _Plain:
         return self._one(value, param, ctx)
 
     def _one(self, value: Any, param: Any, ctx: typer.Context) -> Any:
+        if self.kind is Path and isinstance(value, str) and "://" in value:
+            return Url(value)
         if self.kind is not int:
             return self.kind(value)
         try:
@@ -292,6 +298,18 @@ class Command(TyperCommand):
         """Returns an error as one line."""
         return _line(error)
 
+    def shards(self, values: dict[str, Any]) -> "Callable[[str], LocalOutput] | None":
+        """Returns what makes the local place of `--out` where token shards are written; `None` elsewhere."""
+        if self.name != "encode":
+            return None
+
+        def made(url: str) -> "LocalOutput":
+            from ..remote import shards_output
+
+            return shards_output(url, resume=not values.get("force"))
+
+        return made
+
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         if on_terminal() or f"_{self.program.upper()}_COMPLETE" in os.environ:
@@ -330,7 +348,7 @@ class Command(TyperCommand):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = self._say
-                with working():
+                with working(), local_files(values, self.shards(values)):
                     result = super().invoke(ctx)
                     with to_stdout():
                         sys.stdout.flush()

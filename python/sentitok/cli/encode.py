@@ -300,6 +300,11 @@ def decode(
     """Decode ids, or a folder of token shards, into text."""
     tokenizer = load_plain(tokenizer_file)
     given = ids or text_from_stdin().decode("utf-8", "backslashreplace").split()
+    if len(given) == 1 and "://" in given[0]:
+        from sentitok import remote
+
+        name = remote.local_name(given[0])
+        given = [str(remote.staged(name)) if remote.is_url(name) else name]
     if len(given) == 1 and _is_folder(given[0]):
         parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)
     else:

@@ -57,10 +57,15 @@ def estimate(
     """
     if counts:
         raise UsageError("--dry-run estimates text; counts are already as small as they get")
+    from sentitok import remote
+
+    paths = remote.expand(paths)
     for path in paths:
         if path == "-" or (Path(path).exists() and not Path(path).is_file()):
             raise UsageError(f"--dry-run cannot look into {path}, which can be read once; give a file")
-    on_disk = sum(Path(path).stat().st_size for path in paths)
+    on_disk = sum(
+        remote.size(path) or 0 if remote.is_url(path) else Path(path).stat().st_size for path in paths
+    )
     n_shards = max(1, math.ceil(on_disk / _SAMPLE_BYTES))
     reading = {**reading, "normalizer": pipeline[0], "pre_tokenizer": pipeline[1]}
     n_bytes, pieces = _distinct(paths, n_shards, **reading)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from ..messages import with_names
 from .process import complain, to_stdout
 
 Progress = Callable[[str, int, int], None]
@@ -83,11 +84,11 @@ class Output:
         """
         with to_stdout():
             if self.as_json:
-                print(json_line({"schema": self.schema, **value}))
+                print(with_names(json_line({"schema": self.schema, **value})))
             elif self.quiet:
-                print(only)
+                print(with_names(only))
             else:
-                print(text)
+                print(with_names(text))
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
+from ..messages import with_names
 from .signals import INTERRUPTED, STOPPED, TerminatedError
 
 __all__ = ["complain", "drop_stdout", "run", "stdin", "to_stdout"]
@@ -81,7 +82,7 @@ def _open_missing() -> None:
 def complain(text: str) -> None:
     """Says something on stderr, if anybody hears it."""
     with contextlib.suppress(OSError, ValueError):
-        print(text, file=sys.stderr)
+        print(with_names(text), file=sys.stderr)
 
 
 def stdin() -> BinaryIO:

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 # Flags shared with `count`, so that both commands mean the same by them.
 Sources = Annotated[
     list[str] | None,
-    typer.Argument(metavar="SRC", help="Text files, plain or compressed (gz, zst, xz, bz2); - for stdin."),
+    typer.Argument(
+        metavar="SRC",
+        help="Text files, folders, globs or URLs (s3://, https://, ...), plain or compressed (gz, zst, xz, "
+        "bz2); - for stdin.",
+    ),
 ]
 PreTokenizerName = Annotated[
     str | None,
@@ -224,19 +228,21 @@ def beginning(paths: list[str] | None, format: str | None) -> list[str]:
 
     The last document may be cut. Where a file cannot be read so, there are none: the work it is for stands.
     """
+    from sentitok import remote
     from sentitok.documents import Documents
 
-    # A pipe was read, and is empty now.
-    files = [path for path in paths or [] if Path(path).is_file()]
     n_bytes = 0
     sample: list[str] = []
     try:
+        expanded = remote.expand(path for path in paths or [] if path != "-")
+        # A pipe was read, and is empty now.
+        files = [path for path in expanded if remote.is_url(path) or Path(path).is_file()]
         for document in islice(Documents(files, format), 100_000):
             sample.append(document[: SAMPLE_BYTES - n_bytes])
             n_bytes += len(sample[-1].encode("utf-8", "replace"))
             if n_bytes >= SAMPLE_BYTES:
                 break
-    except ValueError:  # a line may be too long
+    except (OSError, ValueError):  # a line may be too long, a server busy
         return []
     return sample
 
