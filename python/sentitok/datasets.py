@@ -17,7 +17,7 @@ memmap([464, 9274, 2646], dtype=uint16)
 import bisect
 import copy
 import errno
-import hashlib
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,17 +32,19 @@ from . import FormatError
 from .datatrove import from_datatrove
 from .messages import shown
 from .numbers import index, whole
+from .remote_shards import BlockCache, RemoteArray, RemoteEnds
 from .shards import (
+    Place,
     Shard,
     check_alike,
-    check_regular,
-    check_size,
     find_datasets,
-    mapped_ends,
+    open_ends,
+    open_ids,
     read_manifest,
     read_shards,
 )
 from .shuffle import BlockPermutation, FeistelPermutation
+from .verify import sha256_of
 
 if TYPE_CHECKING:
     import torch
@@ -55,6 +57,8 @@ _Batch = TypeVar("_Batch")
 _BatchOf = TypeVar("_BatchOf", covariant=True)
 _Ids = NDArray[np.unsignedinteger[Any]]
 _Rows = NDArray[np.int64]
+# Ends of documents read together.
+_ENDS_AT_ONCE = 1 << 12
 
 
 class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
@@ -63,8 +67,13 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     Several are read as one: directories in the order they are given, or a parent directory, or a glob such as
     `"tokens/part-*"`, whose data sets are sorted by name. They need the same tokenizer and separator.
 
+    Directories may be URLs (`s3://`, `gs://`, `hf://`, `https://`, ...; `pip install "sentitok[remote]"`).
+    Shards are then read by ranges of 1 MB, of which the last 128 are kept: give `shuffled` as `block_rows`
+    the rows that 1 MB holds. A shard is checked when it is first read; one that changes while it is read is
+    an error.
+
     Attributes:
-        directory: where the shards are; of several the first.
+        directory: where the shards are, a `Path`, or a `RemotePath` of a URL; of several the first.
         directories: all of them.
         manifest: what `encode_files` wrote beside the shards of the first.
         manifests: the same of all.
@@ -104,9 +113,10 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         self.tokens: int = sum(manifest["tokens"] for manifest in self.manifests)
         self.vocab_size: int = self.manifest["vocab_size"]
         self.tokenizer_sha256: str = self.manifest["tokenizer_sha256"]
-        self._shards: list[tuple[Path, Shard]] = []
-        self._ids: list[_Ids] = []
-        self._ends: list[NDArray[np.int64]] = []
+        self._shards: list[tuple[Place, Shard]] = []
+        self._cache = BlockCache()
+        self._ids: list[_Ids | RemoteArray] = []
+        self._ends: list[NDArray[np.int64] | RemoteEnds] = []
         # Documents and ids before each shard.
         self._first_document = [0]
         self._first_token = [0]
@@ -114,19 +124,15 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             for shard in read_shards(one / "manifest.json", manifest):
                 self._open(one, shard)
 
-    def _open(self, directory: Path, shard: Shard) -> None:
+    def _open(self, directory: Place, shard: Shard) -> None:
         file, index = directory / shard.file, directory / shard.index_file
-        n_bytes = shard.tokens * self.dtype.itemsize
         for path in (file, index):
-            if not path.exists():
+            if isinstance(path, Path) and not path.exists():
                 said = "no such file, though the manifest beside it names it; copy it there, or encode again"
                 raise FileNotFoundError(errno.ENOENT, said, str(path))
-        check_size(file, n_bytes)
-        # An empty file cannot be mapped.
-        ids = np.memmap(file, self.dtype, "r") if n_bytes else np.empty(0, self.dtype)
         self._shards.append((directory, shard))
-        self._ids.append(ids)
-        self._ends.append(mapped_ends(index, shard.documents, shard.tokens))
+        self._ids.append(open_ids(file, shard, self.dtype, self._cache))
+        self._ends.append(open_ends(index, shard, self._cache))
         self._first_document.append(self._first_document[-1] + shard.documents)
         self._first_token.append(self._first_token[-1] + shard.tokens)
 
@@ -148,17 +154,17 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             raise IndexError(f"document {shown(document)} of a data set of {len(self)}")
         shard = bisect.bisect_right(self._first_document, number) - 1
         row = number - self._first_document[shard]
-        ends = self._ends[shard]
-        start = int(ends[row - 1]) if row else 0
-        return self._ids[shard][start : int(ends[row])]
+        start, end = [0, *self._ends[shard][max(row - 1, 0) : row + 1].tolist()][-2:]
+        return self._ids[shard][start:end]
 
     def __iter__(self) -> "Iterator[_Ids]":
         """The documents in order."""
         for ids, ends in zip(self._ids, self._ends, strict=True):
             start = 0
-            for end in ends:
-                yield ids[start : int(end)]
-                start = int(end)
+            for first in range(0, len(ends), _ENDS_AT_ONCE):
+                for end in ends[first : first + _ENDS_AT_ONCE].tolist():
+                    yield ids[start:end]
+                    start = end
 
     def stream(self, start: int, stop: int) -> _Ids:
         """Ids `start` to `stop` of all documents end to end, for training on blocks.
@@ -283,7 +289,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         if not 0 <= token < self.tokens:
             raise IndexError(f"id {shown(token)} of a data set of {self.tokens}")
         shard = bisect.bisect_right(self._first_token, token) - 1
-        row = int(np.searchsorted(self._ends[shard], token - self._first_token[shard], "right"))
+        row = bisect.bisect_right(self._ends[shard], token - self._first_token[shard])
         return self._first_document[shard] + row
 
     def verify(self) -> None:
@@ -302,10 +308,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
                 if expected is None:
                     uncovered.append(path)
                     continue
-                check_regular(path)
-                with open(path, "rb") as file:
-                    digest = hashlib.file_digest(file, "sha256").hexdigest()
-                if digest != expected:
+                if (digest := sha256_of(path)) != expected:
                     raise FormatError(f"{path}: SHA-256 {digest}, not {shown(expected)}")
         if uncovered:
             more = f" and {len(uncovered) - 1} more" if len(uncovered) > 1 else ""
@@ -317,7 +320,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
 
     def __reduce__(self) -> tuple[type["TokenDataset"], tuple[str, ...]]:
         """Pickled by its paths: a worker maps the files itself."""
-        return (type(self), tuple(map(str, self.directories)))
+        return (type(self), tuple(map(os.fspath, self.directories)))
 
     def __repr__(self) -> str:
         names = ", ".join(repr(str(one)) for one in self.directories)
@@ -415,9 +418,10 @@ class TokenWindows(Sequence[_Window], Generic[_Window, _Batch]):
         `DataLoader(batches, batch_size=None, num_workers=4)`. Arrays become tensors there.
 
         Each epoch has every row once, over all ranks. Ranks have equally many steps, and the rows of all of
-        them in a step are those of one process with `batch_size * world_size`. The rest of an epoch is a
-        step of fewer rows, as equally many of each rank as possible; of fewer rows than ranks, or with
-        `drop_last`, it is in no step. `left_out` says how many rows are.
+        them in a step of an epoch are those of one process with `batch_size * world_size`. The last step of
+        an epoch may have fewer rows, divided among the ranks as equally as possible. If fewer rows than ranks
+        remain, or with `drop_last`, they are in no step: `left_out` says how many, and another epoch leaves
+        out other ones.
 
         Args:
             batch_size: rows of a step on one rank.

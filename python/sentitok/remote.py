@@ -544,7 +544,7 @@ class _Web:
         self._mark: tuple[str | None, ...] | None = None
         self._stream: Any = None
         self._at = 0
-        self._is_ranged = True
+        self.is_ranged = True
         self._first = b""
         # The first bytes tell of size, mark and ranges in one request.
         self._first = self._sync(self._range(0, first_bytes))
@@ -600,7 +600,7 @@ class _Web:
             self._has_size(0)
             return b""
         # All of the file comes, whatever was asked for.
-        self._is_ranged = False
+        self.is_ranged = False
         self._has_size(answer.content_length)
         self._stream, self._at = answer, 0
         return await self._streamed(offset, length)
@@ -643,7 +643,7 @@ class _Web:
         first, self._first = self._first, b""
         if offset == 0 and first:
             return first[:length] if len(first) > length else first
-        data: bytes = self._sync((self._range if self._is_ranged else self._streamed)(offset, length))
+        data: bytes = self._sync((self._range if self.is_ranged else self._streamed)(offset, length))
         return data
 
     def check(self) -> None:
@@ -662,12 +662,15 @@ class Input:
         size: in bytes; `None` where the server does not tell.
     """
 
-    def __init__(self, url: str | os.PathLike[str], *, first_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self, url: str | os.PathLike[str], *, first_bytes: int = BLOCK_BYTES, read_ahead: bool = True
+    ) -> None:
         """Finds the file.
 
         Args:
             url: where it is.
             first_bytes: how many of them a web server is asked for at once.
+            read_ahead: fetch the next block while one is used; not for reading here and there.
 
         Raises:
             ModuleNotFoundError: if a package is missing.
@@ -682,12 +685,18 @@ class Input:
 
         self._reader = _retrying(opened, place.url, "cannot be opened", _FIRST_PAUSES)
         self._looked = time.monotonic()
+        self._reads_ahead = read_ahead
         self._ahead: tuple[int, int, Future[bytes]] | None = None
 
     @property
     def size(self) -> int | None:
         """The size in bytes; `None` where the server does not tell."""
         return self._reader.size
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether a part can be read alone: some web servers send whole files only."""
+        return not isinstance(self._reader, _Web) or self._reader.is_ranged
 
     def read_at(self, offset: int, length: int, wait: float | None = None) -> bytes | None:
         """Reads up to `length` bytes; fewer only at the end of the file.
@@ -718,7 +727,7 @@ class Input:
         data = future.result()
         if len(data) > length:  # of a range that ends before the block that was fetched
             return data[:length]
-        if len(data) == length and (self.size is None or offset + length < self.size):
+        if self._reads_ahead and len(data) == length and (self.size is None or offset + length < self.size):
             self._ahead = (offset + length, length, self._fetch(offset + length, length))
         return data
 

@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import FormatError
+from . import FormatError, remote
 from .atomic import write
 from .messages import shown
+from .remote_shards import BlockCache, RemoteArray, RemoteEnds, RemotePath, remote_datasets
 
 if TYPE_CHECKING:
     from . import Tokenizer
 
 __all__ = [
+    "Place",
     "Shard",
     "check_alike",
+    "check_ends",
     "check_regular",
     "check_size",
     "files_of",
@@ -33,6 +36,8 @@ __all__ = [
     "is_dataset",
     "manifest_json",
     "mapped_ends",
+    "open_ends",
+    "open_ids",
     "read_manifest",
     "read_shards",
     "type_of_ids",
@@ -56,6 +61,10 @@ _HEADER_BYTES = 128
 _ENDS_AT_ONCE = 1 << 20
 # The longest name of a file that a manifest may give, in bytes.
 _NAME_BYTES = 255
+
+
+# A file or folder.
+Place = Path | RemotePath
 
 
 class Shard(NamedTuple):
@@ -123,19 +132,25 @@ def is_dataset(directory: Path) -> bool:
     return isinstance(value, dict) and value.get("schema") == _SCHEMA
 
 
-def find_datasets(paths: Iterable[str | PathLike[str]]) -> list[Path]:
+def find_datasets(paths: Iterable[str | PathLike[str]]) -> list[Place]:
     """Returns the folders of token shards that paths name, in order.
 
     A folder that has no manifest but folders stands for the data sets in them, at any depth, and a glob for
     what it matches: both sorted by name. A folder of neither is returned as it is; reading its manifest
-    says what is missing. So a part that was never finished is an error, not left out.
+    says what is missing. So a part that was never finished is an error, not left out. URLs are of folders in
+    stores; a web server must list its folders where a folder of folders is given.
 
     Raises:
         FileNotFoundError: if a glob matches no folder.
+        OSError: if a store cannot be read.
     """
-    found: list[Path] = []
+    found: list[Place] = []
     for given in paths:
-        path = Path(given)
+        name = remote.local_name(given)
+        if remote.is_url(name):
+            found += remote_datasets(name, _MANIFEST)
+            continue
+        path = Path(name)
         if path.exists() or not glob.has_magic(fspath(path)):
             found += _nested(path)
             continue
@@ -159,15 +174,18 @@ def _nested(folder: Path) -> Iterator[Path]:
         yield from _nested(one)
 
 
-def manifest_json(path: Path) -> Any:
+def manifest_json(path: Place) -> Any:
     """Reads a manifest.
 
     Raises:
         FormatError: if it is no JSON, or longer than any.
     """
-    check_regular(path)
-    with open(path, "rb") as file:
-        data = file.read(_MANIFEST_BYTES + 1)
+    if isinstance(path, RemotePath):
+        data = path.read_bytes(_MANIFEST_BYTES)
+    else:
+        check_regular(path)
+        with open(path, "rb") as file:
+            data = file.read(_MANIFEST_BYTES + 1)
     if len(data) > _MANIFEST_BYTES:
         raise FormatError(f"{path}: larger than {_MANIFEST_BYTES} bytes, the most that a manifest has")
     try:
@@ -176,7 +194,7 @@ def manifest_json(path: Path) -> Any:
         raise _no_manifest(path, f"{error}") from None
 
 
-def read_manifest(path: Path, *, any_layout: bool = False) -> dict[str, Any]:
+def read_manifest(path: Place, *, any_layout: bool = False) -> dict[str, Any]:
     """Reads a manifest of a complete data set, by default of the layout `sentitok` alone.
 
     Raises:
@@ -207,7 +225,7 @@ def read_manifest(path: Path, *, any_layout: bool = False) -> dict[str, Any]:
     return manifest
 
 
-def read_shards(path: Path, manifest: dict[str, Any]) -> list[Shard]:
+def read_shards(path: Place, manifest: dict[str, Any]) -> list[Shard]:
     """Reads what a manifest says of its shards.
 
     Raises:
@@ -243,7 +261,7 @@ def read_shards(path: Path, manifest: dict[str, Any]) -> list[Shard]:
     return checked
 
 
-def check_alike(manifests: Sequence[tuple[Path, dict[str, Any]]]) -> None:
+def check_alike(manifests: Sequence[tuple[Place, dict[str, Any]]]) -> None:
     """Refuses data sets that cannot be read as one.
 
     Args:
@@ -262,7 +280,7 @@ def check_alike(manifests: Sequence[tuple[Path, dict[str, Any]]]) -> None:
                 )
 
 
-def files_of(path: Path, manifest: dict[str, Any]) -> list[tuple[str, int | None, str | None]]:
+def files_of(path: Place, manifest: dict[str, Any]) -> list[tuple[str, int | None, str | None]]:
     """Returns the files that a manifest of any layout names: name, size and SHA-256, where it has them.
 
     Raises:
@@ -286,23 +304,23 @@ def files_of(path: Path, manifest: dict[str, Any]) -> list[tuple[str, int | None
     return files
 
 
-def _no_manifest(path: Path, reason: str) -> FormatError:
+def _no_manifest(path: Place, reason: str) -> FormatError:
     return FormatError(f"{path}: not a manifest of token shards: {reason}")
 
 
-def _count(path: Path, at: str, value: object) -> int:
+def _count(path: Place, at: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
         raise _no_manifest(path, f"{at} is {shown(value)}, expected a whole number of at least 0")
     return value
 
 
-def _text(path: Path, at: str, value: object) -> str:
+def _text(path: Place, at: str, value: object) -> str:
     if not isinstance(value, str):
         raise _no_manifest(path, f"{at} is {shown(value)}, expected a string")
     return value
 
 
-def _file_name(path: Path, at: str, value: object) -> str:
+def _file_name(path: Place, at: str, value: object) -> str:
     """A name in the same directory: a manifest must not name files elsewhere."""
     name = _text(path, at, value)
     is_long = len(name.encode("utf-8", "surrogatepass")) > _NAME_BYTES
@@ -337,6 +355,55 @@ def check_size(path: Path, expected: int) -> None:
         raise FormatError(f"{path}: {size} bytes, where the manifest says {expected}")
 
 
+def open_ids(
+    path: Place, shard: Shard, dtype: np.dtype[Any], cache: BlockCache
+) -> "NDArray[Any] | RemoteArray":
+    """Opens the ids of a shard: mapped, or read by ranges from a store.
+
+    Raises:
+        FormatError: if it has another size; a file in a store is looked at when it is first read.
+    """
+    if isinstance(path, RemotePath):
+        return RemoteArray(cache, path, dtype, shard.tokens)
+    check_size(path, shard.tokens * dtype.itemsize)
+    # An empty file cannot be mapped.
+    return np.memmap(path, dtype, "r") if shard.tokens else np.empty(0, dtype)
+
+
+def open_ends(path: Place, shard: Shard, cache: BlockCache) -> "NDArray[np.int64] | RemoteEnds":
+    """Opens the ends of the documents of a shard, all of which are checked; in a store when they are read.
+
+    Raises:
+        FormatError: if it is another file, or the ends are not in order.
+    """
+    if isinstance(path, RemotePath):
+        return RemoteEnds(cache, path, shard.documents, _header(shard.documents), shard.tokens)
+    return mapped_ends(path, shard.documents, shard.tokens)
+
+
+def check_ends(path: Place, shard: Shard) -> None:
+    """Reads the ends of the documents of a shard, wherever it is.
+
+    Raises:
+        FormatError: as `open_ends`.
+        OSError: if they cannot be read.
+    """
+    ends, last = open_ends(path, shard, BlockCache()), 0
+    if isinstance(ends, RemoteEnds):
+        for start in range(0, len(ends), _ENDS_AT_ONCE):
+            part = ends[start : start + _ENDS_AT_ONCE]
+            if part[0] < last:
+                raise FormatError(
+                    f"{path}: document {start} ends before the one in front of it; it was changed"
+                )
+            last = int(part[-1])
+
+
+def _header(documents: int) -> bytes:
+    written = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({documents},), }}"
+    return b"\x93NUMPY\x01\x00\x76\x00" + written.encode().ljust(_HEADER_BYTES - 11) + b"\n"
+
+
 def mapped_ends(path: Path, documents: int, tokens: int) -> NDArray[np.int64]:
     """Maps the ends of documents, after a look at all of them.
 
@@ -347,10 +414,8 @@ def mapped_ends(path: Path, documents: int, tokens: int) -> NDArray[np.int64]:
         FormatError: if it is another file, or the ends are not in order.
     """
     check_size(path, _HEADER_BYTES + 8 * documents)
-    written = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({documents},), }}"
-    header = b"\x93NUMPY\x01\x00\x76\x00" + written.encode().ljust(_HEADER_BYTES - 11) + b"\n"
     with open(path, "rb") as file:
-        if file.read(_HEADER_BYTES) != header:
+        if file.read(_HEADER_BYTES) != _header(documents):
             raise FormatError(f"{path}: its header is not that of {documents} ends; it was changed")
     if not documents:
         if tokens:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +18,13 @@ from ._sentitok import FormatError, merge_counts
 from .atomic import PREFIX
 from .messages import shown
 from .numbers import whole
-from .shards import check_regular, files_of, mapped_ends, read_manifest, read_shards
+from .remote_shards import RemotePath
+from .shards import Place, check_ends, check_regular, files_of, read_manifest, read_shards
 
 if TYPE_CHECKING:
     from ._sentitok import Tokenizer
 
-__all__ = ["Verified", "verify", "verify_counts"]
+__all__ = ["Verified", "sha256_of", "verify", "verify_counts"]
 
 Progress = Callable[[str, int, int], object]
 
@@ -45,7 +46,7 @@ class Verified:
         others: further files, which the manifest does not name.
     """
 
-    path: Path
+    path: Place
     kind: str
     totals: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -55,7 +56,7 @@ class Verified:
 
 
 def verify(
-    directory: Path,
+    directory: Place,
     *,
     tokenizer: "Tokenizer | None" = None,
     threads: int | None = None,
@@ -64,7 +65,7 @@ def verify(
     """Reads every file of a directory of token shards, in any layout, and compares it with the manifest.
 
     Args:
-        directory: what `encode_files` wrote.
+        directory: what `encode_files` wrote, here or in a store.
         tokenizer: what the ids must be of, if that is to be checked.
         threads: files read at a time; as many as there are cores if not given. The result is the same.
         progress: called with the stage `verify`, and bytes read and in all.
@@ -74,7 +75,8 @@ def verify(
         OSError: if it cannot be read.
     """
     n_threads = (os.cpu_count() or 1) if threads is None else whole("threads", threads, "at least 1", 1)
-    os.scandir(directory).close()
+    if isinstance(directory, Path):
+        os.scandir(directory).close()
     found = Verified(directory, "token shards")
     path = directory / "manifest.json"
     try:
@@ -94,7 +96,7 @@ def verify(
             f"{tokenizer.fingerprint}; name the tokenizer that encoded it, or encode again"
         )
     named = {path.name, *(name for name, _, _ in files)}
-    for name in sorted(os.listdir(directory)):  # noqa: PTH208  # 2026-11-30: names are wanted
+    for name in _names(directory):
         if name not in named:
             (found.leftovers if name.startswith(PREFIX) else found.others).append(name)
     found.uncovered = [name for name, _, hash_ in files if hash_ is None]
@@ -103,11 +105,11 @@ def verify(
         for shard in read_shards(path, manifest):
             if not {shard.file, shard.index_file} & wrong.keys():
                 try:
-                    mapped_ends(directory / shard.index_file, shard.documents, shard.tokens)
+                    check_ends(directory / shard.index_file, shard)
                 except (FormatError, OSError) as error:
                     wrong[shard.index_file] = f"{error}; {_REMEDY}"
     found.problems += [wrong[name] for name in dict.fromkeys(name for name, _, _ in files) if name in wrong]
-    sizes = [(directory / name).stat().st_size for name in named - wrong.keys()]
+    sizes = [_size(directory / name) for name in sorted(named - wrong.keys())]
     found.totals = {
         "documents": int(manifest["documents"]), "tokens": int(manifest["tokens"]),
         "files": len(named), "bytes": sum(sizes),
@@ -132,11 +134,52 @@ def verify_counts(path: Path, *, progress: Progress | None = None) -> Verified:
     return found
 
 
+def sha256_of(path: Place, progress: Callable[[int], object] = lambda _: None) -> str:
+    """Returns the SHA-256 of a file, here or in a store.
+
+    Args:
+        path: the file.
+        progress: called with the bytes of each part that was read.
+
+    Raises:
+        FormatError: if it is a pipe or a device.
+        OSError: if it cannot be read.
+    """
+    hash_ = hashlib.sha256()
+    for data in _blocks(path):
+        hash_.update(data)
+        progress(len(data))
+    return hash_.hexdigest()
+
+
+def _blocks(path: Place) -> Iterator[bytes]:
+    if isinstance(path, RemotePath):
+        yield from path.blocks()
+        return
+    check_regular(path)
+    with open(path, "rb", buffering=0) as file:
+        while data := file.read(_CHUNK):
+            yield data
+
+
+def _size(path: Place) -> int:
+    if isinstance(path, RemotePath):
+        return path.size()
+    check_regular(path)
+    return path.stat().st_size
+
+
+def _names(directory: Place) -> list[str]:
+    if isinstance(directory, RemotePath):
+        return directory.names()
+    return sorted(os.listdir(directory))  # noqa: PTH208  # 2026-11-30: names are wanted
+
+
 class _Reader:
     """Reads files, several at a time, and compares sizes and hashes."""
 
     def __init__(
-        self, directory: Path, files: list[tuple[str, int | None, str | None]], progress: Progress | None
+        self, directory: Place, files: list[tuple[str, int | None, str | None]], progress: Progress | None
     ) -> None:
         self.directory, self.files, self.progress = directory, files, progress
         self._done = self._total = 0
@@ -150,8 +193,7 @@ class _Reader:
         for name, n_bytes, hash_ in self.files:
             path = self.directory / name
             try:
-                check_regular(path)
-                size = path.stat().st_size
+                size = _size(path)
             except FileNotFoundError:
                 wrong[name] = f"{path}: no such file, though the manifest names it; {_REMEDY}"
                 continue
@@ -177,18 +219,17 @@ class _Reader:
                 pool.shutdown(cancel_futures=True)
         return wrong
 
-    def _sha256(self, path: Path) -> str | OSError:
-        hash_ = hashlib.sha256()
+    def _sha256(self, path: Place) -> str | OSError:
+        if self._stopped.is_set():
+            return ""
         try:
-            with open(path, "rb", buffering=0) as file:
-                while not self._stopped.is_set() and (data := file.read(_CHUNK)):
-                    hash_.update(data)
-                    self._read(len(data))
+            return sha256_of(path, self._read)
         except OSError as error:
             return error
-        return hash_.hexdigest()
 
     def _read(self, n_bytes: int) -> None:
+        if self._stopped.is_set():
+            raise InterruptedError
         with self._lock:
             self._done += n_bytes
             if self.progress is not None:

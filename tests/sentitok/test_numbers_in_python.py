@@ -188,8 +188,9 @@ UNUSED = {
 }  # fmt: skip
 # What only sentitok and sentimodels themselves call.
 INSIDE = {
-    "AddedTokens", "BlockPermutation", "blocks", "Continuations", "Codec", "FeistelPermutation", "Surfaces",
-    "Truncation", "check_size", "choice",
+    "AddedTokens", "BlockCache", "BlockPermutation", "blocks", "Continuations", "Codec", "FeistelPermutation",
+    "Input", "InputStream", "RemoteArray", "RemoteEnds", "RemotePath", "Surfaces", "Truncation", "check_size",
+    "choice",
     "chunks", "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real",
     "spelled_tokens", "token_bytes", "trimmed", "whole", "write_manifest", "Encoding.of", "index",
 }  # fmt: skip

@@ -120,9 +120,11 @@ def test_each_epoch_has_each_row_once_over_all_ranks(
     assert ranks[0].left_out < (together if drop_last else world_size)
     # One process with a batch as large as all of theirs reads the same rows, step by step.
     alone = of(0, together, 1)
-    for step in range(len(ranks[0])):
-        rows = [row for one in ranks for row in one[step]]
-        assert rows == alone[step][: len(rows)]
+    assert alone.steps_per_epoch == n_steps + (ranks[0].left_out > 0 and not drop_last)
+    for epoch in range(epochs):
+        for place in range(n_steps):
+            rows = [row for one in ranks for row in one[epoch * n_steps + place]]
+            assert rows == alone[epoch * alone.steps_per_epoch + place]
 
 
 def test_any_step_resumes(dataset: TokenDataset) -> None:

@@ -17,6 +17,7 @@ from .texts import Threads
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer
+    from sentitok.shards import Place
     from sentitok.verify import Verified
 
 # Files and problems named for people; --json names all.
@@ -52,7 +53,7 @@ def verify(
 
     output = Output("sentitok.verify/1", as_json=as_json, quiet=quiet)
     given = {path: [path] if path.is_file() else find_datasets([path]) for path in paths}
-    if all(path.is_file() for path in given):
+    if all(path.is_file() for path in paths):
         refuse("it is for folders of token shards, and none is named", "tokenizer_file", "threads")
     tokenizer = None if tokenizer_file is None else load_plain(tokenizer_file)
     found: list[Verified] = []
@@ -77,15 +78,15 @@ def verify(
 
 
 def _verified(
-    path: Path, tokenizer: "Tokenizer | None", threads: int | None, progress: Progress | None
+    path: "Place", tokenizer: "Tokenizer | None", threads: int | None, progress: Progress | None
 ) -> "Verified":
     from sentitok import FormatError, Tokenizer
     from sentitok.verify import Verified, verify, verify_counts
 
-    if not path.is_file():
+    if not isinstance(path, Path) or not path.is_file():
         from sentitok.shards import is_dataset
 
-        if path.is_dir() and (path / "tokenizer.json").is_file() and not is_dataset(path):
+        if isinstance(path, Path) and (path / "tokenizer.json").is_file() and not is_dataset(path):
             raise UsageError(f"{path}: no token shards; name its tokenizer.json to check that")
         return verify(path, tokenizer=tokenizer, threads=threads, progress=progress)
     with path.open("rb") as file:
