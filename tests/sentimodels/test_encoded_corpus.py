@@ -118,6 +118,18 @@ def test_several_folders_are_one_corpus(made: Path, tmp_path: Path) -> None:
     assert [Path(one["source"]).name for one in files if one.get("role") is None] == [
         "part-0", "part-1", "part-2",
     ]  # fmt: skip
+    # The folder that the parts are in is the same corpus.
+    apart = tmp_path / "parts"
+    for part in parts:
+        shutil.copytree(part, apart / "of" / part.name)
+    in_folder = train(grown(made, apart, limit=250), tmp_path / "in-folder")
+    assert in_folder["corpus"] == whole["corpus"]
+    assert (tmp_path / "in-folder" / "model.safetensors").read_bytes() == one
+    with pytest.raises(DataError, match="part-1: given twice"):
+        train(grown(made, apart, apart / "of" / "part-1"), tmp_path / "twice")
+    (apart / "of" / "part-1" / "manifest.json").unlink()  # a part that is not finished
+    with pytest.raises(DataError, match="an encoded corpus is in it"):
+        train(grown(made, apart), tmp_path / "unfinished")
     # The file that all were made from is known once.
     assert [Path(one["source"]).name for one in files if one.get("role") == "encoded"] == ["animals.txt"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sentitok import SentitokError, Tokenizer, TrainError, train_bpe, train_unigram, train_wordpiece
 from sentitok.datasets import TokenDataset
-from sentitok.shards import is_dataset
+from sentitok.shards import find_datasets, is_dataset
 
 from ..config import LanguageConfig
 from ..data.exclusion import Exclusion
@@ -67,16 +67,28 @@ def is_encoded(config: LanguageConfig) -> bool:
         DataError: if such a directory is given together with texts, or twice.
     """
     corpus = config.data.corpus
-    encoded = [name for name in corpus if is_dataset(Path(name))]
+    folders = {name: _shard_folders(name) for name in corpus}
+    encoded = [name for name in corpus if folders[name]]
     if encoded and len(encoded) < len(corpus):
         texts = next(name for name in corpus if name not in encoded)
         raise DataError(
             f"{encoded[0]}: an encoded corpus, which no texts can be joined to; leave out {texts} and other "
             "texts, or encode them too: sentitok encode"
         )
-    if twice := [name for name, n in Counter(Path(name).resolve() for name in encoded).items() if n > 1]:
+    parts = Counter(part.resolve() for name in corpus for part in folders[name])
+    if twice := [part for part, n in parts.items() if n > 1]:
         raise DataError(f"{twice[0]}: given twice; name each encoded corpus once")
     return bool(encoded)
+
+
+def _shard_folders(name: str) -> list[Path]:
+    """Returns the directories of token shards that a name stands for: itself, or all that are in it.
+
+    A directory that has anything else in it is one of texts.
+    """
+    path = Path(name)
+    folders = [Path(one) for one in find_datasets([path])] if path.is_dir() else []
+    return folders if all(map(is_dataset, folders)) else []
 
 
 def prepare(
@@ -163,7 +175,7 @@ def _training_texts(config: LanguageConfig, documents: Documents) -> Iterator[st
 
 def _index(config: LanguageConfig, folder: Path, tokenizer: Tokenizer | None, resumed: bool) -> Tokenizer:
     """Indexes directories of token shards."""
-    paths = [Path(name) for name in config.data.corpus]
+    paths = [folder for name in config.data.corpus for folder in _shard_folders(name)]
     whole, path = TokenDataset(*paths), paths[0]
     if tokenizer is None:
         if config.data.tokenizer is None:
