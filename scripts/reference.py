@@ -29,6 +29,7 @@ MODULES = (
     "sentitok.datasets",
     "sentitok.evaluate",
     "sentitok.differences",
+    "sentitok.adapters",
     "sentimodels",
 )
 # Columns of the help.

@@ -54,8 +54,8 @@ FORBIDDEN = [
 
 # What gives tensors to a DataLoader, and imports torch only then.
 TENSORS = {"python/sentitok/datasets.py"}
-# What opens a socket: the page's server, to be asked, and processes that train together.
-SOCKETS = {"python/sentitok/web/server.py"}
+# What opens a socket: the page's server, to be asked, and what finds out whether a cluster answers.
+SOCKETS = {"python/sentitok/adapters/__init__.py", "python/sentitok/web/server.py"}
 
 
 @each(MODULES)
@@ -67,7 +67,7 @@ def test_python_imports(path: Path) -> None:
 
 
 @each(MODULES)
-def test_only_the_server_of_the_page_opens_a_socket(path: Path) -> None:
+def test_only_the_server_of_the_page_and_clusters_open_a_socket(path: Path) -> None:
     if name_of(path) not in SOCKETS:
         assert not {name.split(".")[0] for name in imports(path)} & {"socket", "socketserver", "ssl"}
 
@@ -177,7 +177,7 @@ def test_command_line_libraries_stay_in_cli(path: Path) -> None:
 def test_cluster_libraries_stay_in_adapters(path: Path) -> None:
     if in_folder(path, "adapters"):
         return
-    assert not {name.split(".")[0] for name in imports(path)} & {"ray", "dask"}
+    assert not {name.split(".")[0] for name in imports(path)} & {"ray", "dask", "distributed", "submitit"}
 
 
 @each(MODULES)
@@ -202,6 +202,7 @@ def test_import_is_light() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"torch", "pandas", "typer", "rich", "pydantic", "pyarrow", "sentimodels"}
+    assert not loaded & {"ray", "dask", "distributed", "fsspec", "multiprocessing", "concurrent"}
 
 
 @each([*MODULES, *SOURCES])

@@ -81,6 +81,12 @@ class _ArrowStream(Protocol):
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object = None) -> object: ...
 
+@type_check_only
+class _Executor(Protocol):
+    """A `concurrent.futures.Executor`, or what submits as it does."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
+
 # What holds texts in memory: a list, an iterator, an array, a series, an Arrow column.
 _Texts: TypeAlias = Iterable[_Text] | _ArrowStream | _ArrowArray
 # The same of texts, of pairs or, with `is_split_into_words`, of lists of words.
@@ -697,6 +703,9 @@ def count(
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
     out: _Path | None = None,
+    executor: _Executor | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    shard_bytes: SupportsIndex | None = None,
 ) -> WordCounts | None: ...
 def merge_counts(
     paths: Sequence[_Path], out: _Path, *, progress: _Progress | None = None
@@ -719,6 +728,9 @@ def encode_files(
     resume: bool | None = None,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
+    executor: _Executor | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    shard_bytes: SupportsIndex | None = None,
 ) -> dict[str, Any]: ...
 
 # For `sentitok.accelerate`.
@@ -747,6 +759,7 @@ class DocumentReader:
         *,
         format: str | None = None,
         invalid_utf8: _InvalidUtf8 = "error",
+        shard: tuple[SupportsIndex, SupportsIndex] | None = None,
         max_line_bytes: SupportsIndex | None = None,
     ) -> Self: ...
     def __iter__(self) -> Self: ...

@@ -7,7 +7,7 @@ its end), `text` (the whole file), `jsonl:FIELD`, `csv:COLUMN`, `tsv:COLUMN`, `p
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from . import parquet, remote
 from ._sentitok import DocumentBatch, DocumentReader
@@ -61,7 +61,12 @@ def _is_all_text(name: str, format: str | None) -> bool:
 
 
 class Documents(Iterator[str]):
-    """Documents of files, in order."""
+    """Documents of files, in order.
+
+    Attributes:
+        paths: the files.
+        reading: how they are read: arguments of `Documents` by name.
+    """
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class Documents(Iterator[str]):
         *,
         max_line_bytes: int | None = None,
         invalid_utf8: Literal["error", "replace"] = "replace",
+        shard: tuple[int, int] | None = None,
     ) -> None:
         """Looks at the files; they are read when documents are asked for.
 
@@ -78,22 +84,29 @@ class Documents(Iterator[str]):
             format: what a document is; `None` goes by the file's name.
             max_line_bytes: the longest line or row; 2^28 if not given.
             invalid_utf8: whether bytes that are not UTF-8 are an error, or become U+FFFD.
+            shard: `(index, count)`: only the documents of this part of the files.
 
         Raises:
             TrainError: if the format is unknown, or names no column.
             OSError: if a file cannot be read.
         """
-        names = [remote.named(path) for path in remote.expand(paths)]
+        self.paths = remote.expand(paths)
+        names = [remote.named(path) for path in self.paths]
         column = _column(format)
         self._replaced = 0
+        self.reading: dict[str, Any] = {
+            "format": format,
+            "max_line_bytes": max_line_bytes,
+            "invalid_utf8": invalid_utf8,
+        }
         self._reader: DocumentReader | None = None
         if column is None:
             self._reader = DocumentReader(
-                names, format=format, invalid_utf8=invalid_utf8, max_line_bytes=max_line_bytes
+                names, format=format, invalid_utf8=invalid_utf8, shard=shard, max_line_bytes=max_line_bytes
             )
             self._batches: Iterator[DocumentBatch | list[str]] = self._reader
         else:
-            self._batches = self._of_parquet(names, column, invalid_utf8)
+            self._batches = self._of_parquet(names, column, invalid_utf8, shard)
         # What is left of the batch that documents are taken from.
         self._rest: Iterator[str] = iter(())
 
@@ -127,8 +140,14 @@ class Documents(Iterator[str]):
         """Invalid parts of UTF-8 that became U+FFFD, so far."""
         return self._replaced + (0 if self._reader is None else self._reader.replaced)
 
-    def _of_parquet(self, names: list[str], column: str, invalid_utf8: str) -> Iterator[list[str]]:
-        for batch in parquet.texts(names, column, invalid_utf8):
+    def add_replaced(self, replaced: int) -> None:
+        """Counts invalid parts of UTF-8 that workers replaced in these documents."""
+        self._replaced += replaced
+
+    def _of_parquet(
+        self, names: list[str], column: str, invalid_utf8: str, shard: tuple[int, int] | None
+    ) -> Iterator[list[str]]:
+        for batch in parquet.texts(names, column, shard, invalid_utf8):
             yield [self._text(data) for data in batch]
 
     def _text(self, data: bytes) -> str:

@@ -9,14 +9,20 @@ plus some 64 MiB a thread for text that waits to be encoded.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import distributed
 from ._sentitok import DistinctWords, DocumentBatch, EncodingBatch, Fertility, FertilityCounter, Tokenizer
 from .documents import Documents
 from .messages import shown
 from .numbers import real, whole
+from .shard_tasks import Sums
+
+if TYPE_CHECKING:
+    from ._sentitok import _Executor
 
 __all__ = ["Evaluation", "evaluate", "evaluate_all", "renyi_efficiency"]
 
@@ -60,6 +66,9 @@ def evaluate(
     threads: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     seen: _Listener | None = None,
+    executor: "_Executor | None" = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    shard_bytes: int | None = None,
 ) -> Evaluation:
     """Measures a tokenizer on texts.
 
@@ -70,9 +79,29 @@ def evaluate(
         threads: threads that encode; the result is the same for any number.
         progress: called as `progress("encode", bytes, 0)` after each batch.
         seen: called with each batch of texts and its encoding, which has offsets.
+        executor: a `concurrent.futures.Executor`, whose workers measure parts of the files of a
+            `sentitok.documents.Documents`, with one thread each if `threads` is not given; the result is
+            the same. They hand over files in the folder for temporary files (`TMPDIR`), which all machines
+            must see. `seen` is not called then.
+        on_error: what a part that fails again and again does: raise its error (`"stop"`), or be left out with
+            a warning (`"skip"`).
+        shard_bytes: how many bytes of the files a worker reads at a time, about; 64 MiB if not given.
+
+    Raises:
+        TypeError: for an executor without `Documents`, or with `seen`.
+        sentitok.distributed.ShardError: if a part failed each time it was tried.
     """
     listeners = [] if seen is None else [seen]
-    return evaluate_all([tokenizer], texts, threads=threads, progress=progress, seen=listeners)[0]
+    return evaluate_all(
+        [tokenizer],
+        texts,
+        threads=threads,
+        progress=progress,
+        seen=listeners,
+        executor=executor,
+        on_error=on_error,
+        shard_bytes=shard_bytes,
+    )[0]
 
 
 def evaluate_all(
@@ -82,6 +111,9 @@ def evaluate_all(
     threads: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     seen: Sequence[_Listener] = (),
+    executor: "_Executor | None" = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    shard_bytes: int | None = None,
 ) -> list[Evaluation]:
     """Measures several tokenizers on the same texts, which are read once.
 
@@ -91,10 +123,36 @@ def evaluate_all(
         threads: as for `evaluate`.
         progress: as for `evaluate`; the bytes of a text count once for each tokenizer.
         seen: as for `evaluate`, one for each tokenizer; or none.
+        executor: as for `evaluate`.
+        on_error: as for `evaluate`.
+        shard_bytes: as for `evaluate`.
 
     Returns:
         What `evaluate` gives for each.
+
+    Raises:
+        TypeError, sentitok.distributed.ShardError: as `evaluate`.
     """
+    if executor is not None:
+        if not isinstance(texts, Documents) or seen:
+            raise TypeError(
+                "an executor measures the files of a sentitok.documents.Documents, and calls no `seen`"
+            )
+        measured, retained = distributed.measure(
+            tokenizers,
+            texts.paths,
+            executor=executor,
+            on_error=on_error,
+            threads=threads,
+            progress=progress,
+            shard_bytes=shard_bytes,
+            **texts.reading,
+        )
+        texts.add_replaced(measured[0].replaced if measured else 0)
+        return [
+            _evaluation(tokenizer, sums, share, sums.documents, sums.bytes)
+            for tokenizer, sums, share in zip(tokenizers, measured, retained, strict=True)
+        ]
     distinct = DistinctWords()
     # The words are the same for all.
     counters = [
@@ -132,7 +190,7 @@ def _encoded(tokenizer: Tokenizer, texts: DocumentBatch | list[str], threads: in
 
 
 def _evaluation(
-    tokenizer: Tokenizer, sums: Fertility, retention: float, documents: int, n_bytes: int
+    tokenizer: Tokenizer, sums: "Fertility | Sums", retention: float, documents: int, n_bytes: int
 ) -> Evaluation:
     """The measures from sums over words, and the one over distinct words."""
     frequency = sums.frequency

@@ -56,10 +56,13 @@ def chunks(
 
 
 def texts(
-    paths: Iterable[str | os.PathLike[str]], column: str, invalid_utf8: str = "error"
+    paths: Iterable[str | os.PathLike[str]],
+    column: str,
+    shard: tuple[int, int] | None = None,
+    invalid_utf8: str = "error",
 ) -> Iterator[list[bytes]]:
     """Yields the rows of a column in lists; as `chunks` otherwise."""
-    for chunk in chunks(paths, column, None, invalid_utf8):
+    for chunk in chunks(paths, column, shard, invalid_utf8):
         yield chunk.to_pylist()
 
 

@@ -43,6 +43,16 @@ pub(super) enum OwnedSpecials {
 }
 
 impl OwnedSpecials {
+    /// As an argument of a call from Python.
+    pub fn to_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self {
+            Self::None => PyString::new(py, "none").into_any(),
+            Self::All => PyString::new(py, "all").into_any(),
+            Self::Raise => PyString::new(py, "raise").into_any(),
+            Self::Only(names) => PyList::new(py, names)?.into_any(),
+        })
+    }
+
     pub fn get(&self) -> Specials<'_> {
         match self {
             Self::None => Specials::None,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::error::entry;
-use super::numbers::{MaxLineBytes, MaxMemory, MaxPieceBytes, ShardOf, Threads};
+use super::numbers::{MaxLineBytes, MaxMemory, MaxPieceBytes, ShardBytes, ShardOf, Threads};
 use super::pipeline;
 use super::progress::run;
 use super::remote::{expanded, with_all_local, with_output};
@@ -74,15 +74,23 @@ impl Reading<'_> {
 /// as `source`, is text in memory. With `out` the counts are written to that file in bounded
 /// memory, and `None` is returned. `line_ends` treats each document as a line and marks its end,
 /// which `method="sentencepiece"` of `train_unigram` and `train_bpe` uses.
+///
+/// With `executor`, a `concurrent.futures.Executor` such as a process pool or
+/// `dask.distributed.Client.get_executor()`, its workers count parts of about `shard_bytes` of the
+/// files, one thread each, and merge them; the result has the same bytes. Finished parts are kept
+/// in the folder `<out>.parts` until all is done, so the same call resumes after an interruption.
+/// Workers read `source` and write there by path, so all machines must see both. A part that fails
+/// is tried again, and then raises the error (`on_error="stop"`), or is left out with a warning
+/// (`"skip"`).
 #[pyfunction]
-#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, line_ends = false, threads = None, progress = None, out = None))]
+#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, line_ends = false, threads = None, progress = None, out = None, executor = None, on_error = "stop", shard_bytes = None))]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
-pub(super) fn count(
-    py: Python<'_>,
-    source: Option<&Bound<'_, PyAny>>,
-    texts: Option<&Bound<'_, PyAny>>,
-    normalizer: Option<&Bound<'_, PyAny>>,
-    pre_tokenizer: Option<&Bound<'_, PyAny>>,
+pub(super) fn count<'py>(
+    py: Python<'py>,
+    source: Option<&Bound<'py, PyAny>>,
+    texts: Option<&Bound<'py, PyAny>>,
+    normalizer: Option<&Bound<'py, PyAny>>,
+    pre_tokenizer: Option<&Bound<'py, PyAny>>,
     format: Option<&str>,
     invalid_utf8: &str,
     shard: Option<ShardOf>,
@@ -93,8 +101,39 @@ pub(super) fn count(
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
     out: Option<PathBuf>,
-) -> PyResult<Option<PyWordCounts>> {
+    executor: Option<&Bound<'py, PyAny>>,
+    on_error: &str,
+    shard_bytes: Option<ShardBytes>,
+) -> PyResult<Bound<'py, PyAny>> {
     entry(|| {
+        if let Some(executor) = executor {
+            let options = PyDict::new(py);
+            for (name, number) in [
+                ("max_line_bytes", max_line_bytes.map(|it| it.get() as u64)),
+                ("max_memory", max_memory.map(MaxMemory::get)),
+                ("max_piece_bytes", max_piece_bytes.map(|it| it.get() as u64)),
+                ("threads", threads.map(|it| it.get() as u64)),
+                ("shard_bytes", shard_bytes.map(ShardBytes::get)),
+            ] {
+                options.set_item(name, number)?;
+            }
+            for (name, object) in [
+                ("texts", texts),
+                ("normalizer", normalizer),
+                ("pre_tokenizer", pre_tokenizer),
+                ("executor", Some(executor)),
+                ("progress", progress.as_ref().map(|progress| progress.bind(py))),
+            ] {
+                options.set_item(name, object)?;
+            }
+            options.set_item("format", format)?;
+            options.set_item("invalid_utf8", invalid_utf8)?;
+            options.set_item("shard", shard.map(ShardOf::get))?;
+            options.set_item("line_ends", line_ends)?;
+            options.set_item("on_error", on_error)?;
+            options.set_item("out", out)?;
+            return py.import("sentitok.distributed")?.call_method("count", (source,), Some(&options));
+        }
         let reading = Reading {
             format,
             invalid_utf8,
@@ -112,7 +151,8 @@ pub(super) fn count(
             ));
         };
         let Some(out) = out else {
-            return Ok(Some(reading.count(py, documents, &pipeline, progress.as_ref())?.into()));
+            let counts = PyWordCounts::from(reading.count(py, documents, &pipeline, progress.as_ref())?);
+            return Ok(Bound::new(py, counts)?.into_any());
         };
         let options = reading.count_options();
         with_output(py, out, |out| {
@@ -120,7 +160,7 @@ pub(super) fn count(
                 word_counts::count_to_file(source, &pipeline, &options, &out, progress)
             })
         })?;
-        Ok(None)
+        Ok(py.None().into_bound(py))
     })
 }
 

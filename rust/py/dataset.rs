@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::call::OwnedSpecials;
 use super::error::entry;
-use super::numbers::{MaxLineBytes, ShardOf, ShardTokens, Threads};
+use super::numbers::{MaxLineBytes, ShardBytes, ShardOf, ShardTokens, Threads};
 use super::remote::{size_of, with_shards};
 use super::source::{Documents, FileFormat, SourceOptions};
 use super::tokenizer::PyTokenizer;
@@ -27,14 +28,24 @@ use crate::tokenizer::EncodeOptions;
 /// With `resume` a run continues after the last finished shard of an earlier run over the same
 /// source. This is the default for files. Texts in memory cannot be identified: for them, a
 /// directory that already contains a data set is an error unless `resume` is given.
+///
+/// With `executor`, a `concurrent.futures.Executor` such as a process pool or
+/// `dask.distributed.Client.get_executor()`, its workers encode parts of about `shard_bytes` of the
+/// files, one thread each. The shards hold the same documents in the same order, one file or more
+/// for each part, so their files do not depend on the workers. Finished parts are kept in
+/// `out_dir/parts` until all are there. Workers read `source` and write `out_dir` by path, so all
+/// machines must see both. A part that fails is tried again, and then raises the error
+/// (`on_error="stop"`), or is left out with a warning and named in the manifest's `sources`
+/// (`"skip"`).
 #[pyfunction]
 #[pyo3(signature = (
     source = None, out_dir = None, tokenizer = None, *, texts = None, format = None, layout = "sentitok",
     separator = None, add_special_tokens = false, specials = OwnedSpecials::None, invalid_utf8 = "error",
     shard = None, max_line_bytes = None, shard_tokens = None, resume = None, threads = None, progress = None,
+    executor = None, on_error = "stop", shard_bytes = None,
 ))]
 #[pyo3(
-    text_signature = "(source=None, out_dir=None, tokenizer=None, *, texts=None, format=None, layout='sentitok', separator=None, add_special_tokens=False, specials='none', invalid_utf8='error', shard=None, max_line_bytes=None, shard_tokens=None, resume=None, threads=None, progress=None)"
+    text_signature = "(source=None, out_dir=None, tokenizer=None, *, texts=None, format=None, layout='sentitok', separator=None, add_special_tokens=False, specials='none', invalid_utf8='error', shard=None, max_line_bytes=None, shard_tokens=None, resume=None, threads=None, progress=None, executor=None, on_error='stop', shard_bytes=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn encode_files<'py>(
@@ -55,6 +66,9 @@ pub(super) fn encode_files<'py>(
     resume: Option<bool>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
+    executor: Option<&Bound<'py, PyAny>>,
+    on_error: &str,
+    shard_bytes: Option<ShardBytes>,
 ) -> PyResult<Bound<'py, PyAny>> {
     entry(|| {
         let shard = shard.map(ShardOf::get);
@@ -64,7 +78,37 @@ pub(super) fn encode_files<'py>(
         let documents = Documents::new(source, texts)?
             .ok_or_else(|| missing("what to encode (paths as source, or texts=[...])"))?;
         let out_dir = out_dir.ok_or_else(|| missing("out_dir, the directory to write to,"))?;
-        let tokenizer = &*tokenizer.ok_or_else(|| missing("tokenizer"))?.get().tokenizer;
+        let given_tokenizer = tokenizer.ok_or_else(|| missing("tokenizer"))?;
+        if let Some(executor) = executor {
+            let options = PyDict::new(py);
+            for (name, number) in [
+                ("max_line_bytes", max_line_bytes.map(|it| it.get() as u64)),
+                ("shard_tokens", shard_tokens.map(ShardTokens::get)),
+                ("threads", threads.map(|it| it.get() as u64)),
+                ("shard_bytes", shard_bytes.map(ShardBytes::get)),
+            ] {
+                options.set_item(name, number)?;
+            }
+            for (name, text) in [
+                ("format", format),
+                ("layout", Some(layout)),
+                ("separator", separator),
+                ("invalid_utf8", Some(invalid_utf8)),
+                ("on_error", Some(on_error)),
+            ] {
+                options.set_item(name, text)?;
+            }
+            options.set_item("texts", texts)?;
+            options.set_item("add_special_tokens", add_special_tokens)?;
+            options.set_item("specials", specials.to_object(py)?)?;
+            options.set_item("shard", shard)?;
+            options.set_item("resume", resume)?;
+            options.set_item("progress", progress)?;
+            options.set_item("executor", executor)?;
+            let room = py.import("sentitok.distributed")?;
+            return room.call_method("encode_files", (source, out_dir, given_tokenizer), Some(&options));
+        }
+        let tokenizer = &*given_tokenizer.get().tokenizer;
         let separator = match separator {
             None => None,
             Some(token) => Some(tokenizer.spelled_to_id(token).ok_or_else(|| {

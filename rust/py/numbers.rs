@@ -130,6 +130,7 @@ whole_numbers! {
     MaxLineBytes(usize) "max_line_bytes", 0, "1 or more, or None for 268435456";
     MaxMemory(u64) "max_memory", 0, "0 or more, or None for no limit";
     MaxPieceBytes(usize) "max_piece_bytes", 0, "4 or more, or None for 65536";
+    ShardBytes(u64) "shard_bytes", 1, "1 or more, or None for 67108864";
     ShardTokens(u64) "shard_tokens", 0, "1 or more, or None for 134217728";
 }
 

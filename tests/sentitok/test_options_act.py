@@ -87,6 +87,7 @@ UNSEEN = {
     "--traceback": "acts only where there is an error",
     "--help": "is no option of the work",
     "--max-memory": "no result depends on it",
+    "--engine": "no result depends on it: test_executors.py",
     "--force": "acts only where a file exists: test_existing_outputs.py",
 }
 
@@ -134,6 +135,10 @@ PROBES: dict[str, list[list[str]]] = {
     "--min-count": [["--min-count", "300"]],
     "--id-map": [["--id-map", "new.npy"]],
     "--rival": [["--rival", "tokenizers"]],
+    "--address": [["--address", "auto"]],
+    "--workers": [["--workers", "2"]],
+    "--on-error": [["--on-error", "skip"]],
+    "--shard-bytes": [["--shard-bytes", "1M"]],
 }
 
 

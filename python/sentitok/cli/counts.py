@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped, shard
+from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped, refuse, shard
+from .engine import EngineOptions
 from .existing import Force, announce, put
 from .output import Output, bytes_text, lines, number
 from .train import (
@@ -63,6 +64,7 @@ def count(
     ] = False,
     *,
     options: CountOptions,
+    engine: EngineOptions,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -76,10 +78,13 @@ def count(
         raise UsageError("give the text files to count; see sentitok count --help")
     splitter = pre_tokenizer(pre_tokenizer_name, pattern, look_around)
     part = shard(shard_text)
+    engine.check()
+    if engine.engine is not None:
+        refuse("the workers of --engine take all shards; leave one of the two out", "shard_text")
     if out.is_file() and not force:
         _check_pipeline(out, normalizer, splitter)
     announce(out, output, force=force)
-    with output.progress() as progress:
+    with output.progress() as progress, engine.running() as running:
 
         def write(path: Path) -> list[Path]:
             sentitok.count(
@@ -91,6 +96,7 @@ def count(
                 progress=progress,
                 out=path,
                 **options.counting(),
+                **running,
             )
             return [path]
 

@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..messages import shown
-from .command import DIGITS, AsJson, Command, Quiet, Traceback, UsageError, examples, refuse, shard, size
+from .command import (
+    DIGITS,
+    AsJson,
+    Command,
+    Quiet,
+    Traceback,
+    UsageError,
+    examples,
+    grouped,
+    refuse,
+    shard,
+    size,
+)
+from .engine import EngineOptions
 from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
@@ -103,6 +116,8 @@ def encode(
     invalid_utf8: InvalidUtf8 = "error",
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
+    *,
+    engine: EngineOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -118,6 +133,9 @@ def encode(
         raise UsageError(f"-o {out}: it is a file, and token shards go to a directory; name another")
     check_specials(specials)
     part = shard(shard_text)
+    engine.check()
+    if engine.engine is not None:
+        refuse("the workers of --engine take all shards; leave one of the two out", "shard_text")
     if layout == "nanogpt":
         refuse("the layout nanogpt has one file", "shard_tokens")
     tokenizer = load_plain(tokenizer_file)
@@ -140,7 +158,7 @@ def encode(
             _note_changed_sources(output, src, out)
         if separator is None and not add_special_tokens:
             _note_missing_separator(output, tokenizer, tokenizer_file)
-        with output.progress() as progress:
+        with output.progress() as progress, engine.running() as running:
             manifest = sentitok.encode_files(
                 sources(src),
                 out,
@@ -158,6 +176,7 @@ def encode(
                 resume=not force,
                 threads=threads,
                 progress=progress,
+                **running,
             )
         if specials == "none" and not was_there:
             sample = beginning(src, format)
@@ -166,7 +185,7 @@ def encode(
         return
     refuse(
         "it is for files, and one text is encoded; name files and -o DIR (- for stdin)",
-        *("layout", "separator", "shard_text", "shard_tokens", "force", "format", "threads"),
+        *("layout", "separator", "shard_text", "shard_tokens", "force", "format", "threads", "engine"),
     )
     if text is None:
         data = one_text_from_stdin(output, size(max_line_bytes, "--max-line-bytes"))
@@ -366,7 +385,7 @@ def register(app: typer.Typer) -> None:
             "sentitok encode corpus.txt -o tokens -t tokenizer.json",
             "sentitok encode corpus.txt -o megatron --layout megatron -t tokenizer.json",
         ),
-    )(encode)
+    )(grouped(encode))
     app.command(
         "decode",
         cls=Command,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, grouped
+from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, grouped, refuse
+from .engine import EngineOptions
 from .existing import Force, announce, put
 from .loading import FileOptions, refuse_unneeded
 from .output import Output, number, of_total, table
@@ -58,6 +59,7 @@ def evaluate(
     force: Force = False,
     file: FileOptions,
     reading: TextOptions,
+    engine: EngineOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -75,6 +77,9 @@ def evaluate(
     announce(plot, output, force=force, option="--plot")
     file.specials()  # wrong ones are found before the files are read
     reading.check(texts)
+    engine.check()
+    if engine.engine is not None:
+        refuse("its figure counts in this process; leave --engine out", "plot")
     total = len(chosen) * n_bytes(
         texts, reading.format
     )  # and a file that is missing is found before all else
@@ -83,7 +88,7 @@ def evaluate(
     groups = [[text] for text in texts] if per_file else [texts]
     evaluations: list[dict[str, Any]] = []
     drawn: dict[str, Counts] = {}
-    with output.progress() as progress:
+    with output.progress() as progress, engine.running() as running:
         for group in groups:
             before = sum(row["bytes"] for row in evaluations)
             documents = reading.documents(group)
@@ -94,6 +99,7 @@ def evaluate(
                 threads=reading.threads,
                 progress=of_total(progress, total, before),
                 seen=[one.add for one in counts],
+                **running,
             )
             note_replaced(output, group, documents.replaced)
             about = {"files": list(map(str, group)), "replaced": documents.replaced}

@@ -1,0 +1,79 @@
+"""`ProcessExecutor`: processes of this machine, each of which is replaced when it dies.
+
+In a `ProcessPoolExecutor` one process that dies (killed for its memory, say) fails all tasks and every later
+one. Here each process is a pool of its own, so only its own task fails.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import connection, get_context, parent_process
+from queue import SimpleQueue
+from typing import Any
+
+__all__ = ["ProcessExecutor"]
+
+
+class ProcessExecutor(Executor):
+    """An executor of spawned processes.
+
+    Attributes:
+        num_workers: how many.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.num_workers = workers
+        self._threads = ThreadPoolExecutor(workers)
+        self._pools: SimpleQueue[ProcessPoolExecutor] = SimpleQueue()
+        self._all = {_pool() for _ in range(workers)}
+        for pool in self._all:
+            self._pools.put(pool)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Runs a function in one of the processes.
+
+        Raises:
+            RuntimeError: after `shutdown`.
+        """
+        return self._threads.submit(self._run, fn, args, kwargs)
+
+    def _run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        pool = self._pools.get()
+        try:
+            return pool.submit(fn, *args, **kwargs).result()
+        except BrokenExecutor:
+            pool.shutdown(wait=False)
+            self._all.discard(pool)
+            pool = _pool()
+            self._all.add(pool)
+            raise
+        finally:
+            self._pools.put(pool)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Ends the processes: after their tasks, or with `cancel_futures` at once."""
+        self._threads.shutdown(wait=not cancel_futures and wait, cancel_futures=cancel_futures)
+        for pool in [*self._all]:
+            processes = [*(pool._processes or {}).values()]
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes if cancel_futures else ():
+                process.terminate()
+
+
+def _pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
+
+
+def _begin() -> None:
+    """Leaves Ctrl-C to the driver, and ends the process when the driver is gone, however it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            connection.wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

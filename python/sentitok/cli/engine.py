@@ -1,0 +1,117 @@
+"""`EngineOptions`: how a command spreads its work over processes or a cluster."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from .command import AnswerIsNoError, UsageError, refuse, size
+from .process import complain
+from .signals import TerminatedError
+
+__all__ = ["EngineOptions"]
+
+_ENGINES = ("processes", "ray", "dask")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """Where parts of the files are worked on; each field is an option (`grouped`)."""
+
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Spread the work over processes of this machine, or a cluster of ray or dask; the result is "
+            "the same. All machines must see the files and the output under the same paths.",
+        ),
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="ADDRESS",
+            help="Address of a running cluster: auto or host:6379 of ray, tcp://host:8786 of dask. "
+            "[default: start one here]",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            metavar="N",
+            help="Number of workers that --engine starts here; each has one thread, or --threads. "
+            "[default: one for each processor]",
+        ),
+    ] = None
+    on_error: Annotated[
+        str,
+        typer.Option(
+            "--on-error",
+            metavar="WHAT",
+            help="With --engine, what to do with a part that fails each time it is tried: stop, or skip "
+            "(leave it out and say so).",
+        ),
+    ] = "stop"
+    shard_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--shard-bytes",
+            metavar="SIZE",
+            help="With --engine, how much of the files one task reads, such as 256M. [default: 64M]",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Finds wrong options before the work.
+
+        Raises:
+            UsageError: naming one.
+        """
+        if self.engine is None:
+            refuse(
+                "it goes with --engine: add --engine processes, ray or dask",
+                *("address", "workers", "on_error", "shard_bytes"),
+            )
+        elif self.engine not in _ENGINES:
+            raise UsageError(f"--engine {self.engine}: it is processes, ray or dask")
+        if self.on_error not in ("stop", "skip"):
+            raise UsageError(f"--on-error {self.on_error}: it is stop or skip")
+        if self.engine == "processes":
+            refuse("processes run on this machine; take --engine ray or dask, or leave it out", "address")
+        if self.address is not None:
+            refuse(f"the cluster at {self.address} has its own workers; leave one of the two out", "workers")
+        size(self.shard_bytes, "--shard-bytes")
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[dict[str, Any]]:
+        """Opens the executor; gives the arguments of a call that takes one, none without `--engine`.
+
+        Raises:
+            AnswerIsNoError: if the library of the engine is not installed.
+            ConnectionError: if no cluster answers.
+        """
+        if self.engine is None:
+            yield {}
+            return
+        from sentitok.adapters import open_executor
+
+        with contextlib.ExitStack() as stack:
+            try:
+                # 2026-11-30: `check` names the choices
+                executor = stack.enter_context(open_executor(self.engine, self.address, self.workers))  # type: ignore[arg-type]
+            except ModuleNotFoundError as error:
+                raise AnswerIsNoError(f"--engine {self.engine}: {error}") from error
+            try:
+                yield {
+                    "executor": executor,
+                    "on_error": self.on_error,
+                    "shard_bytes": size(self.shard_bytes, "--shard-bytes"),
+                }
+            except (KeyboardInterrupt, TerminatedError):
+                complain("finished parts are kept; the same command continues")
+                raise

@@ -1,0 +1,726 @@
+"""Counting, encoding and measuring files by the workers of a `concurrent.futures.Executor`.
+
+The files are cut into parts by their sizes, so parts and results do not depend on the number of workers. A
+task of `shard_tasks` reads one part and writes one file beside the result; this driver only submits tasks,
+and adds up files. A file's name carries what it was made of: path, size and time of modification of each
+input, the range, the settings and the version. So a driver that was stopped or killed continues, when it is
+started again, from the files that are there.
+
+Processes, Dask (`client.get_executor()`), MPI (`mpi4py.futures`) and Slurm (`submitit`) are executors as they
+are; `sentitok.adapters` opens some, and has one for Ray.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _sentitok, atomic, remote, shard_tasks
+from ._sentitok import FormatError, SentitokError, Tokenizer, WordCounts, __version__
+from .messages import shown
+from .shard_tasks import Part, Sums
+
+__all__ = ["ShardError", "count", "encode_files", "measure"]
+
+Progress = Callable[[str, int, int], object]
+
+# Bytes of files that one task reads, about.
+_SHARD_BYTES = 64 << 20
+# Counts files that one task merges.
+_FAN_IN = 32
+# How often a task is tried.
+_ATTEMPTS = 4
+# Tasks given to an executor of unknown size at a time: a queue of jobs should know of many.
+_IN_FLIGHT = 64
+# Seconds after which a written file must be there for the driver; network file systems cache names.
+_VISIBLE_S = 10.0
+# Names of formats whose files are cut, and first bytes of compressed files, which are not.
+_CUT = ("lines", "jsonl", "parquet")
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd")
+
+
+class ShardError(SentitokError, RuntimeError):
+    """A part could not be finished: its worker died each time, or the system failed it."""
+
+
+@dataclass(eq=False)
+class _Task:
+    """A call of a function of `shard_tasks`; `whole` is there when it is done."""
+
+    name: str
+    function: Callable[..., None]
+    arguments: tuple[Any, ...]
+    whole: Path
+    n_bytes: int = 0
+    is_part: bool = True
+    attempts: int = 0
+
+
+# Gets a task that is done, or was left out, and gives the tasks that can begin now.
+_Done = Callable[[_Task, bool], Iterable[_Task]]
+
+
+@dataclass
+class _Driver:
+    """Runs tasks on an executor; `kept` is the folder of finished parts."""
+
+    executor: Any
+    on_error: str
+    kept: Path
+    progress: Progress | None
+    stage: str
+    total: int
+    done: int = 0
+    skipped: list[_Task] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("stop", "skip"):
+            raise ValueError(f"on_error={shown(self.on_error)}: it is 'stop' or 'skip'")
+        if not callable(getattr(self.executor, "submit", None)):
+            raise TypeError(
+                f"executor is {shown(self.executor)}; it is a concurrent.futures.Executor, such as "
+                "ProcessPoolExecutor() or dask.distributed.Client().get_executor()"
+            )
+
+    def report(self, n_bytes: int = 0) -> None:
+        """Counts bytes as done, and tells the callback."""
+        self.done += n_bytes
+        if self.progress is not None:
+            self.progress(self.stage, self.done, self.total)
+
+    def run(self, tasks: Iterable[_Task], done: _Done) -> None:
+        """Runs tasks and those that follow from them.
+
+        Raises:
+            ShardError: if a task failed for good, unless such tasks are skipped.
+            SentitokError, ValueError: what was wrong with the text or the call, likewise.
+        """
+        waiting = deque(tasks)
+        running: dict[Any, _Task] = {}
+        try:
+            while waiting or running:
+                self.report()
+                room = _in_flight(self.executor) - len(running) if waiting else 0
+                for _ in range(min(room, len(waiting))):
+                    task = waiting.popleft()
+                    running[self._submit(task)] = task
+                for future in _finished(running):
+                    task = running.pop(future)
+                    error = _error_of(future) or _missing(task)
+                    if error is None:
+                        waiting.extend(done(task, True))
+                    elif task.attempts < _ATTEMPTS and _may_pass(error):
+                        waiting.append(task)
+                    else:
+                        self._give_up(task, error)
+                        waiting.extend(done(task, False))
+        finally:
+            for future in running:
+                future.cancel()
+
+    def _submit(self, task: _Task) -> Any:
+        task.attempts += 1
+        try:
+            return self.executor.submit(task.function, __version__, *task.arguments)
+        except (BrokenExecutor, RuntimeError) as error:
+            raise ShardError(
+                f"{task.name}: the executor takes no more tasks ({error or type(error).__name__}); finished "
+                f"parts are kept in {self.kept}, and the same call with a new executor continues; "
+                'sentitok.adapters.open_executor("processes") replaces processes that die'
+            ) from error
+
+    def _give_up(self, task: _Task, error: BaseException) -> None:
+        if isinstance(error, (ImportError, AttributeError)):
+            what = (
+                f"a worker cannot import its task ({error}); install sentitok {__version__} on all machines"
+            )
+        elif _may_pass(error):
+            what = f"failed {task.attempts} times, at last with {type(error).__name__}: {error}"
+        else:
+            what = str(error)
+        if task.is_part and self.on_error == "skip":
+            self.skipped.append(task)
+            warnings.warn(f"{task.name}: left out: {what}", stacklevel=2)
+            return
+        if not task.is_part and isinstance(error, FormatError):
+            raise FormatError(f"{what}; remove it, and the same call counts its part again") from error
+        if isinstance(error, (SentitokError, ValueError, TypeError)):
+            raise error
+        remedy = f"finished parts are kept in {self.kept}, and the same call continues"
+        raise ShardError(f"{task.name}: {what}; {remedy}") from error
+
+
+def _in_flight(executor: Any) -> int:
+    """How many tasks an executor gets at a time: two for each worker, so that none waits for the driver."""
+    n_workers = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
+    if n_workers is None and (client := getattr(executor, "_client", None)) is not None:
+        n_workers = sum(client.nthreads().values())  # of Dask
+    return 2 * n_workers if n_workers else _IN_FLIGHT
+
+
+def _finished(running: dict[Any, _Task]) -> list[Any]:
+    """Waits up to a second for some of the futures; those of submitit have no more than `done`."""
+    if all(isinstance(future, Future) for future in running):
+        return [*wait(running, timeout=1, return_when=FIRST_COMPLETED).done]
+    if not (done := [future for future in running if future.done()]):
+        time.sleep(0.2)
+    return done
+
+
+def _error_of(future: Any) -> BaseException | None:
+    try:
+        future.result()
+    except (Exception, SystemExit) as error:
+        return error
+    return None
+
+
+def _missing(task: _Task) -> BaseException | None:
+    """The error of a task that is done without its file."""
+    until = time.monotonic() + _VISIBLE_S
+    while not task.whole.exists():
+        if time.monotonic() > until:
+            said = (
+                "a worker wrote it, but it is not there for the driver; name a folder that all machines share"
+            )
+            return FileNotFoundError(2, said, str(task.whole))
+        time.sleep(0.1)
+    return None
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether trying again may help: not where the text, the call or the installation is wrong."""
+    return not isinstance(error, (SentitokError, ValueError, TypeError, ImportError, AttributeError))
+
+
+def _paths(source: Any, texts: Any) -> list[str]:
+    """The files that a call names.
+
+    Raises:
+        TypeError: for anything that has no path.
+    """
+    is_path = isinstance(source, (str, os.PathLike))
+    if texts is not None or not (is_path or isinstance(source, (list, tuple))):
+        raise TypeError(
+            "an executor takes paths as source, as its workers read the files; write texts in memory to files"
+        )
+    return remote.expand([source] if is_path else source)
+
+
+def plan(paths: Sequence[str], format: str | None, shard_bytes: int | None = None) -> list[Part]:
+    """Cuts files into parts of about `shard_bytes`, in order.
+
+    Small files are packed together. Compressed files and formats that are read from the beginning are whole.
+
+    Raises:
+        ValueError: for a pipe.
+        OSError: for a file that cannot be read.
+    """
+    size = _SHARD_BYTES if shard_bytes is None else shard_bytes
+    parts: list[Part] = []
+    pack: list[tuple[str, int, int]] = []
+    n_bytes = 0
+    for path in paths:
+        if not remote.is_url(path):
+            if path == "-" or (Path(path).exists() and not Path(path).is_file()):
+                raise ValueError(f"{path}: an executor reads files, and this is none; write it to a file")
+            # Workers may have another working directory.
+            path = str(Path(path).absolute())
+        file = shard_tasks.state(path)
+        n_parts = -(-file[1] // size) if file[1] > size and _is_cut(path, format) else 1
+        if pack and (n_parts > 1 or n_bytes + file[1] > size):
+            parts.append(Part(tuple(pack), None))
+            pack, n_bytes = [], 0
+        if n_parts > 1:
+            parts += [Part((file,), (number, n_parts)) for number in range(n_parts)]
+        else:
+            pack.append(file)
+            n_bytes += file[1]
+    return [*parts, Part(tuple(pack), None)] if pack else parts
+
+
+def _is_cut(path: str, format: str | None) -> bool:
+    if format is not None:
+        if format.partition(":")[0] not in _CUT:
+            return False
+    elif path.lower().endswith((".csv", ".tsv")):
+        return False
+    with remote.open_bytes(path) as file:
+        return not file.read(6).startswith(_COMPRESSED)
+
+
+def _hash(value: Any) -> str:
+    """Returns a name for what is made of a value."""
+    text = json.dumps([__version__, value], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def _names(parts: Sequence[Part], about: Any) -> list[str]:
+    """Returns a name for the result of each part; a part that comes again has another."""
+    seen: Counter[Part] = Counter()
+    names = []
+    for part in parts:
+        names.append(_hash([part, about, seen[part]]))
+        seen[part] += 1
+    return names
+
+
+def _local(path: str | os.PathLike[str], name: str) -> Path:
+    """Returns the absolute path of a result.
+
+    Raises:
+        ValueError: for a URL.
+    """
+    if remote.is_url(path):
+        raise ValueError(
+            f"{name}={remote.shown(path)}: workers write parts to a folder that all machines share, and this "
+            "is a URL; name a path, and copy the result"
+        )
+    return Path(remote.local_name(path)).absolute()
+
+
+def _refuse_shard(shard: object) -> None:
+    if shard is not None:
+        raise ValueError(f"shard={shown(shard)}: an executor takes all shards; leave it out")
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """Gives the folder of finished parts: that of a result, or one that is removed at the end."""
+    if out is not None:
+        kept = out.with_name(f"{out.name}.parts")
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="sentitok-") as temporary:
+        yield Path(temporary)
+
+
+def _check_same(kept: Path, settings: dict[str, Any]) -> None:
+    """Refuses finished parts that were made with other settings; else they would never be removed.
+
+    Raises:
+        FormatError: naming what differs.
+    """
+    path = kept / "settings.json"
+    text = json.dumps(settings, indent=2, sort_keys=True)
+    try:
+        there = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        atomic.write(path, text.encode())
+        return
+    except ValueError:
+        there = {}
+    for name, value in settings.items():
+        if not isinstance(there, dict) or there.get(name) != value:
+            found = there.get(name) if isinstance(there, dict) else there
+            raise FormatError(
+                f"{kept} holds finished parts of another run: {name} is {shown(found)} there and "
+                f"{shown(value)} here; name another output, or remove that folder"
+            )
+
+
+@dataclass(eq=False)
+class _Node:
+    """A counts file: of a part, or merged of others."""
+
+    path: Path
+    part: Part | None = None
+    children: "list[_Node]" = field(default_factory=list)
+    parent: "_Node | None" = None
+    pending: int = 0
+    is_skipped: bool = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of files that are counted in it."""
+        return self.part.n_bytes if self.part else sum(child.n_bytes for child in self.children)
+
+
+def _merged(children: list[_Node], kept: Path) -> _Node:
+    name = _hash([child.path.name for child in children])
+    node = _Node(kept / f"merged-{name}.counts", children=children)
+    for child in children:
+        child.parent = node
+    return node
+
+
+def count(
+    source: Any,
+    *,
+    texts: Any = None,
+    executor: Any,
+    on_error: str = "stop",
+    shard_bytes: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    normalizer: Any = None,
+    pre_tokenizer: Any = None,
+    shard: object = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> WordCounts | None:
+    """Counts files as `sentitok.count` does, on the workers of an executor.
+
+    Args:
+        source: a path, or a list of paths, that all workers see.
+        texts: refused: what has no path.
+        executor: a `concurrent.futures.Executor`.
+        on_error: `"stop"`, or `"skip"` to leave out parts that fail, with a warning.
+        shard_bytes: bytes of the files that one task reads, about; 64 MiB if not given.
+        out: the counts file; finished parts are kept in `<out>.parts` until all is done. Without it counts
+            are returned, and parts go to a folder of `tempfile`, which all workers must see.
+        normalizer: as for `sentitok.count`.
+        pre_tokenizer: as for `sentitok.count`.
+        shard: refused.
+        threads: threads of one task; 1 if not given.
+        progress: as for `sentitok.count`.
+        settings: further arguments of `sentitok.count`.
+
+    Raises:
+        ShardError: if a part failed each time it was tried.
+        SentitokError, OSError, ValueError: as `sentitok.count`.
+    """
+    _refuse_shard(shard)
+    paths = _paths(source, texts)
+    settings |= {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "threads": threads or 1}
+    target = None if out is None else _local(out, "out")
+    with _folder(target) as kept:
+        # Nothing is counted here; wrong arguments are found before any worker is asked.
+        _sentitok.count([], out=kept / "nothing.counts", **settings)
+        (kept / "nothing.counts").unlink()
+        pipeline = WordCounts({}, normalizer=normalizer, pre_tokenizer=pre_tokenizer).pipeline_hash
+        others = ("normalizer", "pre_tokenizer", "threads", "max_memory")  # the last two change no count
+        about = {"pipeline": pipeline, **{name: settings[name] for name in settings if name not in others}}
+        if target is not None:
+            _check_same(kept, about)
+        parts = plan(paths, settings.get("format"), shard_bytes)
+        names = _names(parts, about)
+        leaves = [_Node(kept / f"{name}.counts", part) for name, part in zip(names, parts, strict=True)]
+        root = _count_tree(leaves, kept, settings, executor, on_error, progress)
+        if root is None:
+            _sentitok.count([], out=kept / "none.counts", **settings)
+            root = kept / "none.counts"
+        if target is None:
+            return WordCounts.load(root)
+        root.replace(target)
+        shutil.rmtree(kept)
+    return None
+
+
+def _count_tree(
+    leaves: list[_Node],
+    kept: Path,
+    settings: dict[str, Any],
+    executor: Any,
+    on_error: str,
+    progress: Progress | None,
+) -> Path | None:
+    """Counts parts and merges the counts, a few at a time; returns the file of all, or none."""
+    level = leaves
+    while len(level) > 1:
+        level = [_merged(level[at : at + _FAN_IN], kept) for at in range(0, len(level), _FAN_IN)]
+    total = sum(leaf.n_bytes for leaf in leaves)
+    driver = _Driver(executor, on_error, kept, progress, "count", total)
+    if not level:
+        return None
+    nodes: dict[_Task, _Node] = {}
+
+    def task_of(node: _Node) -> _Task:
+        if node.part is not None:
+            arguments: tuple[Any, ...] = (node.part, str(node.path), settings)
+            task = _Task(str(node.part), shard_tasks.count_part, arguments, node.path, node.n_bytes)
+        else:
+            whole = [child for child in node.children if not child.is_skipped]
+            if len(whole) < len(node.children):  # another file than that of all
+                node.path = _merged(whole, kept).path
+            files = [str(child.path) for child in whole]
+            name = f"{files[0]} and {len(files) - 1} more counts files"
+            task = _Task(name, shard_tasks.merge_parts, (files, str(node.path)), node.path, is_part=False)
+        nodes[task] = node
+        return task
+
+    def begin(node: _Node) -> list[_Task]:
+        """The tasks that a file needs, if it is not there."""
+        if node.path.exists():
+            driver.done += node.n_bytes
+            return []
+        if node.part is not None:
+            return [task_of(node)]
+        tasks = [begin(child) for child in node.children]
+        node.pending = sum(map(bool, tasks))
+        return [task for some in tasks for task in some] or [task_of(node)]
+
+    def done(task: _Task, is_whole: bool) -> list[_Task]:
+        node = nodes.pop(task)
+        node.is_skipped = not is_whole
+        driver.report(task.n_bytes)
+        if is_whole:
+            for child in node.children:
+                child.path.unlink(missing_ok=True)
+        while (parent := node.parent) is not None:
+            parent.pending -= 1
+            if parent.pending:
+                return []
+            if not all(child.is_skipped for child in parent.children):
+                return [task_of(parent)]
+            parent.is_skipped = True
+            node = parent
+        return []
+
+    driver.run(begin(level[0]), done)
+    return None if level[0].is_skipped else level[0].path
+
+
+def encode_files(
+    source: Any,
+    out_dir: str | os.PathLike[str],
+    tokenizer: Tokenizer,
+    *,
+    texts: Any = None,
+    executor: Any,
+    on_error: str = "stop",
+    shard_bytes: int | None = None,
+    shard: object = None,
+    resume: bool | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Encodes files as `sentitok.encode_files` does, on the workers of an executor.
+
+    Args:
+        source: a path, or a list of paths, that all workers see.
+        out_dir: the folder to write, that all workers see; finished parts are kept in `parts` in it.
+        tokenizer: the tokenizer; workers read it from a file in that folder.
+        texts: refused: what has no path.
+        executor: a `concurrent.futures.Executor`.
+        on_error: `"stop"`, or `"skip"` to leave out parts that fail, with a warning; the manifest names them.
+        shard_bytes: bytes of the files that one task reads, about; 64 MiB if not given.
+        shard: refused.
+        resume: as for `sentitok.encode_files`.
+        threads: threads of one task; 1 if not given.
+        progress: as for `sentitok.encode_files`.
+        settings: further arguments of `sentitok.encode_files`.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        ShardError: if a part failed each time it was tried.
+        SentitokError, OSError, ValueError: as `sentitok.encode_files`.
+    """
+    _refuse_shard(shard)
+    _refuse_dropout(tokenizer)
+    paths = _paths(source, texts)
+    if settings.get("layout") == "nanogpt":
+        raise ValueError("layout='nanogpt': it is one file, and an executor writes several; take 'sentitok'")
+    out_dir = _local(out_dir, "out_dir")
+    if isinstance(names := settings.get("specials"), (list, tuple, set, frozenset)):
+        settings["specials"] = sorted(names)
+    parts = plan(paths, settings.get("format"), shard_bytes)
+    wanted = _header(tokenizer, settings)
+    wanted["sources"] = [
+        *({"name": _unicode(remote.named(path)), "bytes": shard_tasks.state(path)[1]} for path in paths),
+        *wanted["sources"],
+    ]
+    kept = out_dir / "parts"
+    path = out_dir / "manifest.json"
+    if resume is False:
+        _remove(out_dir)
+    if path.exists():
+        from .shards import manifest_json
+
+        there = manifest_json(path)
+        if isinstance(there, dict) and there.get("complete") is True:
+            # It says whether this is the data set that is asked for.
+            return _sentitok.encode_files(source, out_dir, tokenizer, **settings)
+        _check_manifest(out_dir, there, wanted)
+    kept.mkdir(parents=True, exist_ok=True)
+    _write_manifest(path, wanted | {"complete": False})
+    settings["threads"] = threads or 1
+    about = {name: value for name, value in settings.items() if name != "threads"}
+    about |= {"tokenizer": tokenizer.fingerprint}
+    file = kept / "tokenizer.sentitok"
+    atomic.write(file, tokenizer.to_bytes())
+    tasks = []
+    for name, part in zip(_names(parts, about), parts, strict=True):
+        folder = kept / name
+        arguments = (part, str(folder), (str(file), tokenizer.fingerprint), settings)
+        whole = folder / shard_tasks.COMPLETE
+        tasks.append(_Task(str(part), shard_tasks.encode_part, arguments, whole, part.n_bytes))
+    driver = _Driver(executor, on_error, kept, progress, "encode", sum(task.n_bytes for task in tasks))
+    finished = [task.whole.exists() for task in tasks]
+    driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, finished, strict=True) if is_whole)
+
+    def done(task: _Task, _: bool) -> list[_Task]:
+        driver.report(task.n_bytes)
+        return []
+
+    driver.run([task for task, is_whole in zip(tasks, finished, strict=True) if not is_whole], done)
+    wanted["sources"] += [
+        {"name": f"left out: {_unicode(task.name)}", "bytes": None} for task in driver.skipped
+    ]
+    _join(out_dir, wanted, [task.whole.parent for task in tasks if task not in driver.skipped])
+    shutil.rmtree(kept)
+    return wanted
+
+
+def _unicode(path: str) -> str:
+    """Returns a path as the extension writes it into a manifest."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _refuse_dropout(tokenizer: Tokenizer) -> None:
+    if tokenizer.info().get("dropout"):
+        raise ValueError(
+            "tokenizer has dropout, whose draws depend on the number of a document, which a part does not "
+            "know; encode without an executor, or with_dropout(None)"
+        )
+
+
+def _header(tokenizer: Tokenizer, settings: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of no documents; wrong arguments are found before any worker is asked."""
+    with tempfile.TemporaryDirectory(prefix="sentitok-") as folder:
+        return _sentitok.encode_files([], folder, tokenizer, **settings)
+
+
+def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    atomic.write(path, f"{json.dumps(manifest, indent=2, ensure_ascii=False)}\n".encode())
+
+
+def _check_manifest(out_dir: Path, there: Any, wanted: dict[str, Any]) -> None:
+    """Refuses a folder that another data set was begun in.
+
+    Raises:
+        FormatError: naming what differs.
+    """
+    for name, value in wanted.items():
+        found = there.get(name) if isinstance(there, dict) else None
+        if name not in ("complete", "documents", "tokens", "shards") and found != value:
+            raise FormatError(
+                f"{out_dir} holds another data set: {name} is {shown(found)} there and {shown(value)} here; "
+                "name another folder, or start again with resume=False (--force)"
+            )
+
+
+def _remove(out_dir: Path) -> None:
+    """Removes a data set, the manifest first."""
+    (out_dir / "manifest.json").unlink(missing_ok=True)
+    for path in [*out_dir.glob("shard-[0-9]*"), *out_dir.glob("tokens.bin*")]:
+        path.unlink()
+    if (out_dir / "parts").is_dir():
+        shutil.rmtree(out_dir / "parts")
+
+
+def _join(out_dir: Path, manifest: dict[str, Any], folders: Sequence[Path]) -> None:
+    """Moves the shards of parts to their places, in order, and writes the manifest.
+
+    Killed anywhere, it continues: a file that is no longer in its part is in its place.
+    """
+    shards = manifest["shards"]
+    documents = tokens = 0
+    for folder in folders:
+        part = json.loads((folder / "manifest.json").read_bytes())
+        for number, shard in enumerate(part["shards"]):
+            old, new = f"shard-{number:05}", f"shard-{len(shards):05}"
+            for key in ("file", "index"):
+                if (name := shard[key]) is not None:
+                    shard[key] = new + name.removeprefix(old)
+                    if (folder / name).exists():
+                        (folder / name).replace(out_dir / shard[key])
+            shard["first_document"] = documents
+            documents, tokens = documents + shard["documents"], tokens + shard["tokens"]
+            shards.append(shard)
+    manifest |= {"documents": documents, "tokens": tokens, "complete": True}
+    _write_manifest(out_dir / "manifest.json", manifest)
+
+
+def measure(
+    tokenizers: Sequence[Tokenizer],
+    paths: Sequence[str],
+    *,
+    executor: Any,
+    on_error: str = "stop",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    shard_bytes: int | None = None,
+    **settings: Any,
+) -> tuple[list[Sums], list[float]]:
+    """Measures tokenizers on files, for `sentitok.evaluate`.
+
+    Args:
+        tokenizers: the tokenizers.
+        paths: the files, that all workers see.
+        executor: a `concurrent.futures.Executor`.
+        on_error: as for `count`.
+        threads: as for `count`.
+        progress: as for `count`; bytes count once for each tokenizer.
+        shard_bytes: as for `count`.
+        settings: how the files are read: further arguments of `sentitok.documents.Documents`.
+
+    Returns:
+        For each tokenizer the sums, and the share of distinct words that are one token (`nan` without words).
+
+    Raises:
+        ShardError, SentitokError, OSError, ValueError: as `count`.
+    """
+    for tokenizer in tokenizers:
+        _refuse_dropout(tokenizer)
+    parts = plan(paths, settings.get("format"), shard_bytes)
+    with _folder(None) as kept:
+        files = []
+        for number, tokenizer in enumerate(tokenizers):
+            file = kept / f"tokenizer-{number}.sentitok"
+            atomic.write(file, tokenizer.to_bytes())
+            files.append((str(file), tokenizer.fingerprint))
+        total = sum(part.n_bytes for part in parts) * len(tokenizers)
+        driver = _Driver(executor, on_error, kept, progress, "encode", total)
+        sums: list[Any] = [None] * len(tokenizers)
+
+        def add(task: _Task, is_whole: bool) -> list[_Task]:
+            if is_whole:
+                numbers = np.load(task.whole)
+                for place, tokenizer in enumerate(tokenizers):
+                    own, numbers = np.split(numbers, [Sums.n_numbers() + tokenizer.vocab_size])
+                    sums[place] = own if sums[place] is None else sums[place] + own
+                task.whole.unlink()
+            driver.report(task.n_bytes)
+            return []
+
+        tasks = []
+        for number, part in enumerate(parts):
+            out = kept / f"{number}.npy"
+            arguments = (part, str(out), files, settings, threads or 1)
+            n_bytes = part.n_bytes * len(tokenizers)
+            tasks.append(_Task(str(part), shard_tasks.measure_part, arguments, out, n_bytes))
+        driver.run(tasks, add)
+        whole = [part for task, part in zip(tasks, parts, strict=True) if task not in driver.skipped]
+        words = {**settings, "normalizer": None, "pre_tokenizer": "whitespace-split", "threads": threads or 1}
+        leaves = [_Node(kept / f"{number}.counts", part) for number, part in enumerate(whole)]
+        counted = _count_tree(leaves, kept, words, executor, on_error, None)
+        empty = [np.zeros(Sums.n_numbers() + one.vocab_size, np.int64) for one in tokenizers]
+        added = [own if own is not None else none for own, none in zip(sums, empty, strict=True)]
+        if counted is None:
+            return [Sums.from_array(own) for own in added], [float("nan")] * len(tokenizers)
+        out = kept / "single.npy"
+        call = (str(counted), str(out), files)
+        task = _Task(f"distinct words of {paths[0]}", shard_tasks.single_tokens, call, out, is_part=False)
+        driver = _Driver(executor, on_error, kept, None, "encode", 0)
+        driver.run([task], lambda *_: [])
+        n_words, *single = np.load(out).tolist()
+        return [Sums.from_array(own) for own in added], [
+            one / n_words if n_words else float("nan") for one in single
+        ]

@@ -1,0 +1,145 @@
+"""Ray, Dask and Slurm's submitit as executors, each started once: the bytes of one process."""
+
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sentitok
+from sentitok.adapters import open_executor
+from sentitok.documents import Documents
+from sentitok.evaluate import evaluate
+
+# A cluster that cannot start, or a task that hangs, must not hold up all tests.
+LIMIT_S = 180
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    draw = random.Random(0)
+    words = ["".join(draw.choices("abcdef", k=draw.randint(1, 5))) for _ in range(500)]
+    path = tmp_path_factory.mktemp("engines") / "corpus.txt"
+    path.write_text("\n".join(" ".join(draw.choices(words, k=9)) for _ in range(4000)))
+    return path
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _limit() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"the engines took more than {LIMIT_S} s")
+
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LIMIT_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module", params=["ray", "dask"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    pytest.importorskip({"ray": "ray", "dask": "distributed"}[request.param])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # Workers import the package that is tested.
+        patch.setenv("PYTHONPATH", str(Path(sentitok.__file__).resolve().parent.parent))
+        with open_executor(request.param, workers=2) as executor:
+            yield executor
+
+
+# 2026-11-30: the libraries leave sockets and files to the collector, and warn of their own calls.
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_bytes_of_one_process(cluster: Executor, corpus: Path, tmp_path: Path) -> None:
+    out, tokens, single = tmp_path / "all.counts", tmp_path / "tokens", tmp_path / "single"
+    sentitok.count(corpus, out=out, executor=cluster, shard_bytes=20_000)
+    sentitok.count(corpus, out=single)
+    assert out.read_bytes() == single.read_bytes()
+    single.unlink()
+    tokenizer = sentitok.train_bpe(corpus, vocab_size=300)
+    sentitok.encode_files(corpus, tokens, tokenizer, executor=cluster)
+    sentitok.encode_files(corpus, single, tokenizer)
+    assert {p.name: p.read_bytes() for p in tokens.iterdir()} == {
+        p.name: p.read_bytes() for p in single.iterdir()
+    }
+    assert evaluate(tokenizer, Documents([corpus]), executor=cluster) == evaluate(
+        tokenizer, Documents([corpus])
+    )
+    damaged = tmp_path / "damaged.gz"
+    damaged.write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(sentitok.FormatError, match=r"damaged\.gz"):
+        sentitok.count(damaged, executor=cluster)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_jobs_of_submitit(corpus: Path, tmp_path: Path) -> None:
+    submitit = pytest.importorskip("submitit")
+    executor = submitit.LocalExecutor(folder=tmp_path / "jobs")
+    executor.update_parameters(timeout_min=2)
+    sentitok.count(corpus, out=tmp_path / "all.counts", executor=executor, shard_bytes=60_000)
+    made = (tmp_path / "all.counts").read_bytes()
+    single = sentitok.count(corpus)
+    assert single is not None
+    assert made == single.to_bytes()
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@pytest.mark.parametrize("engine", ["ray", "dask"])
+def test_an_address_where_nothing_answers(
+    engine: Any, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip({"ray": "ray", "dask": "distributed"}[engine])
+    monkeypatch.setattr("sentitok.adapters._CONNECT_S", 2.0)
+    address = f"127.0.0.1:{closed_port}" if engine == "ray" else f"tcp://127.0.0.1:{closed_port}"
+    started = time.monotonic()
+    with pytest.raises(ConnectionError, match=f"no .* answers at {address}"), open_executor(engine, address):
+        pass
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize("engine", ["ray", "dask"])
+def test_an_engine_that_is_not_installed(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ray", "distributed"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "sentitok.adapters.ray", raising=False)
+    refused = pytest.raises(ModuleNotFoundError, match=rf'pip install "sentitok\[{engine}\]"')
+    with refused, open_executor(engine, workers=1):
+        pass
+
+
+def test_calls_without_meaning() -> None:
+    cases: list[tuple[str, Any, dict[str, Any]]] = [
+        ("engine='spark'", "spark", {}),
+        ("workers=0", "processes", {"workers": 0}),
+        ("address=", "processes", {"address": "localhost:1"}),
+        ("leave one", "ray", {"address": "localhost:1", "workers": 2}),
+        ("leave one", "dask", {"address": "localhost:1", "workers": 2}),
+    ]
+    for words, engine, options in cases:
+        with pytest.raises(ValueError, match=words), open_executor(engine, **options):
+            pass
+
+
+def test_processes_are_those_of_the_machine() -> None:
+    with open_executor("processes") as executor:
+        n_workers: int = executor.num_workers  # type: ignore[attr-defined]  # 2026-11-30: of ProcessExecutor
+        assert n_workers == len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else n_workers
+        pids = {executor.submit(os.getpid).result() for _ in range(3)}
+    assert os.getpid() not in pids
