@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from sentitok.remote import is_url, local_path, written
+
 from .arguments import texts_of
 from .config import RunConfig
 from .data.encoded import Encoded, said_cut
@@ -51,7 +53,7 @@ class Classifier:
         Raises:
             CheckpointError: if it is none, or altered.
         """
-        return cls(load_run(Path(folder)), device)
+        return cls(load_run(local_path(folder)), device)
 
     @classmethod
     def fit_frame(
@@ -88,6 +90,12 @@ class Classifier:
         from .runs.execute import train
         from .runs.families import resolve
 
+        if is_url(out):
+            with written(out) as folder:
+                return cls.fit_frame(
+                    frame, folder, text_column=text_column, label_column=label_column,
+                    group_column=group_column, device=device, **settings,
+                )  # fmt: skip
         folder = Path(out)
         refuse_begun(folder)
         table = table_of_frame(frame, text_column, label_column, group_column)

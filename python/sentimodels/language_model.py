@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentitok import Tokenizer
+from sentitok.remote import local_path
 
 from .arguments import flag, strings, texts_of
 from .config import LanguageConfig
@@ -52,7 +53,7 @@ class LanguageModel:
             CheckpointError: if it is none, or altered.
             ConfigError: if it is a classifier.
         """
-        return cls(load_language_model(Path(run)), device)
+        return cls(load_language_model(local_path(run)), device)
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from sentitok import Tokenizer
+from sentitok.remote import local_path
 
 from .arguments import texts_of
 from .config import LanguageConfig, NextTokenConfig, Seq2SeqConfig, TranslationConfig
@@ -93,7 +94,8 @@ class Translator:
             CheckpointError: if a file is missing or altered, or the tokenizer is not the run's.
             CheckpointError: if it is another kind of run.
         """
-        config, module, tokenizer, about = load_checked(Path(folder), TRANSLATOR, build_translation_model)
+        run = local_path(folder)
+        config, module, tokenizer, about = load_checked(run, TRANSLATOR, build_translation_model)
         return cls(config, module.to(device_of(device)), tokenizer, about)
 
     def translate(

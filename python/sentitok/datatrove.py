@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import FormatError, Tokenizer
+from . import FormatError, Tokenizer, remote
 from .atomic import writing
 from .messages import shown
 from .shards import Shard, check_regular, type_of_ids, write_manifest
@@ -60,7 +60,10 @@ def from_datatrove(
         FileNotFoundError: if there is no such file, or its index is missing.
         FormatError: if a file and its index do not fit together, or an id is none of the tokenizer's.
     """
-    out = Path(out_dir)
+    if remote.is_url(out_dir):
+        with remote.written(out_dir) as folder:
+            return from_datatrove(source, folder, tokenizer)
+    out = Path(remote.local_name(out_dir))
     if (out / "manifest.json").exists():
         raise FileExistsError(errno.EEXIST, "holds token shards already; give another directory", str(out))
     opened = [_open(path) for path in _files(source)]
@@ -77,7 +80,7 @@ def _files(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[
     """Returns the `.ds` files that are meant."""
     named = [source] if isinstance(source, str | PathLike) else list(source)
     files: list[Path] = []
-    for path in map(Path, named):
+    for path in map(remote.local_path, named):
         found = sorted(path.glob("*.ds")) if path.is_dir() else [path]
         if not found:
             said = "no .ds file in it; datatrove's DocumentTokenizer writes them"

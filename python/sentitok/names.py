@@ -19,6 +19,7 @@ from typing import NamedTuple
 from ._sentitok import FormatError, Tokenizer
 from .atomic import write
 from .messages import shown
+from .remote import local_path
 
 __all__ = ["encoding_for_model", "encoding_name_for_model", "get_encoding", "names"]
 
@@ -166,7 +167,7 @@ def get_encoding(
         )
     if path is None and (known := _found.get(name)) is not None:
         return known
-    tokenizer = _read(named, *_ranks(name, named, None if path is None else Path(path), download))
+    tokenizer = _read(named, *_ranks(name, named, None if path is None else local_path(path), download))
     return _found.setdefault(name, tokenizer) if path is None else tokenizer
 
 

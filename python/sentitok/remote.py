@@ -41,6 +41,7 @@ __all__ = [
     "join",
     "local_copy",
     "local_name",
+    "local_path",
     "named",
     "open_bytes",
     "open_input",
@@ -957,6 +958,16 @@ def staged(url: str | os.PathLike[str]) -> Path:
     return _staged[name].path
 
 
+def local_path(path: str | os.PathLike[str]) -> Path:
+    """Returns a path as it is, or that of a local copy of a URL, which is there until the process ends.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `Input`.
+    """
+    name = local_name(path)
+    return staged(name) if is_url(name) else Path(name)
+
+
 def _fetch_all(url: str, to: Path, wanted: Callable[[str], bool] = lambda _: True) -> bool:
     """Copies the files of a folder; whether there is such a folder."""
     names = _names_in(url)
@@ -1231,6 +1242,8 @@ class LocalOutput:
 def written(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a local path to write a file or a folder to; at the end it is brought to the store of a URL.
 
+    Whole files are brought there after a failure too, so that the same call can resume.
+
     Raises:
         ModuleNotFoundError, OSError: as `LocalOutput`.
     """
@@ -1242,6 +1255,12 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield output.path
         output.finish()
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            output.finish()
+        if not isinstance(error, Exception):
+            raise
+        raise output.renamed(error) from error.__cause__
     finally:
         output.close()
 

@@ -9,6 +9,7 @@ import typer
 
 from cli_parameters import call_with, paths_of
 from senti_in_process import senti
+from sentimodels import Classifier, resolve, train
 from sentimodels.cli.app import build
 from sentimodels.runs.families import FILES, with_local_copies
 from sentitok.cli.remote_files import WRITTEN
@@ -119,9 +120,40 @@ def test_a_run_in_a_store_is_trained_judged_and_resumed(memory: Any, tmp_path: P
         assert "sentitok-remote-" not in done.out + done.err, (args, done.out, done.err)
     for name in memory.find("/out") + memory.find("/runs"):
         assert b"sentitok-remote-" not in memory.cat(name), name
+    assert Classifier.load("memory://runs/nb").predict(["great film"]) == ["positive"]
     done = senti("train", "memory://d/reviews.csv", "--arch", "nb", "-o", "memory://runs/nb", cwd=tmp_path)
     assert done.code == 2
     assert "memory://runs/nb" in done.err
     done = senti("train", "memory://d/none.csv", "--arch", "nb", "-o", "memory://runs/other", cwd=tmp_path)
     assert done.code == 2
     assert "memory://d/none.csv" in done.err
+
+
+def test_python_trains_and_resumes_in_a_store(memory: Any, tmp_path: Path) -> None:
+    config = resolve({"arch": "lstm", "data": {"train": "memory://d/reviews.csv"}, "train": {"epochs": 1}})
+    # 2026-11-30: a URL as a path, as pathlib writes it
+    about = train(config, Path("memory://runs/lstm"))
+    assert about["fit"]["steps"] > 0
+    assert Classifier.load("memory://runs/lstm").predict(["great film"])
+    names = {Path(name).name for name in memory.find("/runs/lstm")}
+    assert {"config.toml", "model.safetensors", "manifest.json"} <= names
+    memory.pipe("/d/frame.csv", TABLE.encode())
+
+
+def test_an_ensemble_in_a_store_finds_its_runs(memory: Any, tmp_path: Path) -> None:
+    memory.pipe("/d/dev.csv", b"label,text\npositive,a great one\nnegative,a dull one\npositive,great\n")
+    for name, arch in (("memory://runs/a", "nb"), ("memory://runs/b", "linear"), ("local", "nb")):
+        done = senti("train", "memory://d/reviews.csv", "--arch", arch, "-o", name, cwd=tmp_path)
+        assert done.code == 0, done.err
+    for runs, out in (
+        (["memory://runs/a", "memory://runs/b"], "memory://runs/both"),
+        (["memory://runs/a", "local"], "here"),
+        (["memory://runs/a", "local"], "memory://runs/mixed"),
+    ):
+        done = senti("ensemble", *runs, "--dev", "memory://d/dev.csv", "-o", out, cwd=tmp_path)
+        assert done.code == 0, (runs, done.err)
+        done = senti(
+            "predict", out, "memory://d/dev.csv", "-o", "memory://out/p.csv", "--force", cwd=tmp_path
+        )
+        assert done.code == 0, (runs, done.err)
+        assert senti("verify", out, cwd=tmp_path).code == 0

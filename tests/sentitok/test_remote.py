@@ -539,3 +539,16 @@ def test_counts_of_stores_are_merged(memory: Any, tmp_path: Path) -> None:
     memory.pipe("/parts/c.counts", b"#sentitok-counts 1 damaged")
     with pytest.raises(ValueError, match=r"memory://parts/c\.counts"):
         sentitok.merge_counts(["memory://parts/c.counts"], tmp_path / "all.counts")
+
+
+def test_datatrove_files_of_a_store_become_shards_there(memory: Any, tmp_path: Path) -> None:
+    import numpy as np
+
+    from sentitok.datatrove import from_datatrove
+
+    tokenizer = sentitok.train_bpe(texts=["a b"], vocab_size=257)
+    memory.pipe("/ds/a.ds", np.array([97, 98, 99], "<u2").tobytes())
+    memory.pipe("/ds/a.ds.index", np.array([2, 3], "<u8").tobytes())
+    manifest = from_datatrove("memory://ds", "memory://tokens", tokenizer)
+    assert (manifest["documents"], manifest["tokens"]) == (2, 3)
+    assert memory.cat("/tokens/shard-00000.bin") == memory.cat("/ds/a.ds")

@@ -8,7 +8,7 @@ it is one JSON file that names its members, with the hash of each one's manifest
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentitok.atomic import write as write_atomically
+from sentitok.messages import with_names
+from sentitok.remote import is_url, local_path
 
 from ..data.opening import read_small
 from ..data.table import Labels
@@ -144,7 +146,7 @@ class Ensemble:
         value = {
             "schema": SCHEMA,
             "members": [
-                {"run": os.path.relpath(run, folder), "weight": weight, "manifest_sha256": manifest_hash(run)}
+                {"run": _name_of(run, folder), "weight": weight, "manifest_sha256": manifest_hash(run)}
                 for run, weight in zip(runs, self.weights, strict=True)
             ],
             "temperature": self.temperature,
@@ -164,7 +166,20 @@ def members_of(folder: Path) -> list[Path] | None:
     """
     if not (folder / FILE).is_file():
         return None
-    return [folder / member["run"] for member in read_ensemble(folder)["members"]]
+    return [_member(folder, about) for about in read_ensemble(folder)["members"]]
+
+
+def _name_of(run: Path, folder: Path) -> str:
+    """Returns how a folder's file names a run: from the folder, unless one of them is in a store."""
+    name = with_names(str(run))
+    if name != str(run):
+        return name
+    return os.path.relpath(run, folder) if with_names(str(folder)) == str(folder) else str(run.absolute())
+
+
+def _member(folder: Path, about: Mapping[str, Any]) -> Path:
+    """Returns the run that a folder's file names; of one in a store a local copy."""
+    return local_path(about["run"]) if is_url(about["run"]) else folder / about["run"]
 
 
 def first_member(folder: Path) -> Path:
@@ -191,7 +206,7 @@ def verify_ensemble(folder: Path) -> list[str]:
     """
     wrong = []
     for about in read_ensemble(folder)["members"]:
-        member = folder / about["run"]
+        member = _member(folder, about)
         if manifest_hash(member) != about["manifest_sha256"]:
             wrong.append(f"{about['run']}: not the run the ensemble was made of")
         wrong += [f"{about['run']}/{line}" for line in verify(member)]

@@ -24,6 +24,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from sentitok.remote import is_url, written
+
 from ..config import (
     TASKS,
     AlignConfig,
@@ -241,6 +243,9 @@ def train(
     Raises:
         SentiError: if a file, a setting or training does not allow it.
     """
+    if is_url(out):
+        with written(out) as folder:
+            return train(config, folder, callbacks, tables=tables, baseline=baseline)
     if restarted(out):
         return resume(out, callbacks, tables=tables, baseline=baseline)
     config = fetch_files(config)
@@ -270,6 +275,9 @@ def resume(
     """
     if restarted(out) and finished(out):  # one process had finished when another failed
         return read_json(out / "run.json")
+    if is_url(out):
+        with written(out) as folder:
+            return resume(folder, callbacks, tables=tables, baseline=baseline)
     first = out / FIRST
     if (first / "config.toml").is_file():
         from .refit import resume_twice

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
-from sentitok.remote import expand, is_url, local_name, staged
+from sentitok.remote import expand, is_url, local_path
 
 from ..config import (
     ALIGN_OPTIM,
@@ -550,10 +550,7 @@ def with_files(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def fetched(path: str) -> str:
     """Returns a path as it is, or that of a local copy of a URL."""
-    if "://" not in path:
-        return path
-    name = local_name(path)
-    return str(staged(name)) if is_url(name) else name
+    return str(local_path(path)) if "://" in path else path
 
 
 def with_local_copies(tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -319,13 +319,8 @@ def decode(
     """Decode ids, or a folder of token shards, into text."""
     tokenizer = load_plain(tokenizer_file)
     given = ids or text_from_stdin().decode("utf-8", "backslashreplace").split()
-    if len(given) == 1 and "://" in given[0]:
-        from sentitok import remote
-
-        name = remote.local_name(given[0])
-        given = [str(remote.staged(name)) if remote.is_url(name) else name]
-    if len(given) == 1 and _is_folder(given[0]):
-        parts = _shards(Path(given[0]), tokenizer, skip_special_tokens)
+    if len(given) == 1 and ("://" in given[0] or _is_folder(given[0])):
+        parts = _shards(given[0], tokenizer, skip_special_tokens)
     else:
         parts = iter([tokenizer.decode_bytes(_numbers(given), skip_special_tokens=skip_special_tokens)])
     if as_json:
@@ -358,7 +353,7 @@ def _numbers(given: list[str]) -> list[int]:
     return [int(item) for item in given]
 
 
-def _shards(directory: Path, tokenizer: "Tokenizer", skip: bool) -> Iterator[bytes]:
+def _shards(directory: str, tokenizer: "Tokenizer", skip: bool) -> Iterator[bytes]:
     """Yields the text of a directory of token shards, document by document."""
     from sentitok.datasets import TokenDataset
 
