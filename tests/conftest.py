@@ -39,6 +39,7 @@ CORPUS = ROOT / "tests" / "data" / "corpus"
 LONGEST = (
     "test_docs.py",
     "test_acceleration_of_4.py",
+    "test_pipelines.py",
     "test_torchrun.py",
     "test_distributed.py",
     "test_acceleration.py",
