@@ -36,7 +36,7 @@ PATHS = {
     "prune": "id_map out texts tokenizer_file",
     "bench": "tokenizer_file",
     "serve": "files",
-    "verify": "paths tokenizer_file",
+    "verify": "tokenizer_file",
 }
 
 

@@ -15,7 +15,7 @@ import pytest
 from cli_runs import run_inside
 from commands import environment
 from remote_servers import Web, s3_server, web_server
-from sentitok import FormatError, Tokenizer, encode_files, remote_shards
+from sentitok import FormatError, Tokenizer, count, encode_files, remote, remote_shards
 from sentitok.datasets import TokenDataset
 from sentitok.remote_shards import RemotePath
 from sentitok.shards import find_datasets
@@ -204,12 +204,27 @@ def test_damage_in_a_store_is_found(memory: Any) -> None:
     dataset.verify()
 
 
-def test_the_command_verifies_stores(memory: Any, tmp_path: Path) -> None:
+def test_commands_read_stores(
+    memory: Any, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "_staged", {})
     done = run_inside("verify", "memory://data", "--json", cwd=tmp_path)
     assert done.code == 0, done.err
     value = json.loads(done.out)
     assert [one["path"] for one in value["checked"]] == ["memory://data/part-0", "memory://data/part-1"]
     assert value["checked"][0]["totals"]["bytes"] > 1000
+    tokenizer.save(tmp_path / "tokenizer.json")
+    done = run_inside("decode", "memory://data/part-0", "-t", "tokenizer.json", cwd=tmp_path)
+    assert done.out.replace("<|endoftext|>", "") == "".join(TEXTS[::2])
+    assert remote._staged == {}  # nothing was copied whole
+    count(texts=TEXTS, out=tmp_path / "all.counts")
+    data = (tmp_path / "all.counts").read_bytes()
+    for name, held in (("whole", data), ("cut", data[:-5])):
+        memory.pipe_file(f"/data/{name}.counts", held)
+        done = run_inside("verify", f"memory://data/{name}.counts", cwd=tmp_path)
+        assert done.code == (name == "cut")
+        assert f"memory://data/{name}.counts: " in done.out
+        memory.rm_file(f"/data/{name}.counts")
     memory.rm_file("/data/part-1/manifest.json")
     done = run_inside("verify", "memory://data", cwd=tmp_path)
     assert done.code == 1

@@ -27,10 +27,10 @@ _SHOWN = 20
 
 def verify(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="PATH",
-            help="Folders of token shards, folders of such folders, counts files or tokenizers.",
+            help="Folders of token shards, folders of such folders, counts files or tokenizers; also URLs.",
         ),
     ],
     tokenizer_file: Annotated[
@@ -49,11 +49,9 @@ def verify(
     Every file of a folder of token shards is read and compared with the manifest: size, document ends and
     SHA-256. Counts files are read to the end, tokenizers loaded.
     """
-    from sentitok.shards import find_datasets
-
     output = Output("sentitok.verify/1", as_json=as_json, quiet=quiet)
-    given = {path: [path] if path.is_file() else find_datasets([path]) for path in paths}
-    if all(path.is_file() for path in paths):
+    given = {name: _places(name) for name in paths}
+    if all(isinstance(place, Path) and place.is_file() for places in given.values() for place in places):
         refuse("it is for folders of token shards, and none is named", "tokenizer_file", "threads")
     tokenizer = None if tokenizer_file is None else load_plain(tokenizer_file)
     found: list[Verified] = []
@@ -75,6 +73,24 @@ def verify(
         bad = [str(one.path) for one in found if one.problems]
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         raise AnswerIsNoError(f"{bad[0]}{more}: {counted(n_wrong, 'problem')}")
+
+
+def _places(name: str) -> "list[Place]":
+    """Returns the data sets or the file that a path or URL names; a file in a store is copied."""
+    from sentitok import remote
+    from sentitok.shards import find_datasets
+
+    name = remote.local_name(name)
+    if not remote.is_url(name):
+        return [Path(name)] if Path(name).is_file() else find_datasets([name])
+    try:
+        remote.size(name)
+    except OSError:  # a folder, a glob, or nothing
+        return find_datasets([name])
+    found = find_datasets([name])
+    if len(found) == 1 and not remote.exists(remote.join(name, "manifest.json")):
+        return [remote.staged(name)]
+    return found
 
 
 def _verified(
