@@ -7,6 +7,7 @@
 //! [`crate::corpus::word_counts`].
 
 mod block;
+mod byte_range;
 mod compression;
 mod file_sniffing;
 mod files;
@@ -15,23 +16,27 @@ mod input_file;
 mod iterables;
 mod jsonl;
 mod pipe;
+mod plan;
 mod quotes;
 mod shard;
 mod stream;
 mod tab_quotes;
 mod table;
+mod unit_starts;
 pub mod word_counts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use block::{Block, Document, Tally};
+pub use byte_range::{ByteRange, FileVersion};
 pub use files::{FileOptions, FileSource};
 pub use format::Format;
 pub use input_file::{
     Bytes, REMOTE_BLOCK_BYTES, RemoteError, RemoteFile, RemoteOpener, set_remote_opener, url_of,
 };
 pub use iterables::{DocumentSink, IterSource};
+pub use plan::cut_file;
 pub use shard::Shard;
 
 use crate::error::{Error, Result};

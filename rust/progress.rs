@@ -22,6 +22,8 @@ pub enum Stage {
     Prune,
     /// Encoding to files; units are bytes of the sources.
     Encode,
+    /// Finding where to cut files; units are bytes of the files.
+    Plan,
 }
 
 impl Stage {
@@ -34,6 +36,7 @@ impl Stage {
             Stage::Seed => "seed",
             Stage::Prune => "prune",
             Stage::Encode => "encode",
+            Stage::Plan => "plan",
         }
     }
 }

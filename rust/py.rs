@@ -15,6 +15,7 @@ mod batch;
 mod call;
 mod copy_protocol;
 mod corpus;
+mod corpus_shards;
 mod counting;
 mod dataset;
 mod document_reader;
@@ -65,6 +66,8 @@ mod _sentitok {
     use super::added_token::{PyAddedToken, PySpecial};
     #[pymodule_export]
     use super::batch::PyEncodingBatch;
+    #[pymodule_export]
+    use super::corpus_shards::cut_file;
     #[pymodule_export]
     use super::counting::{count, merge_counts};
     #[pymodule_export]

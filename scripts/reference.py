@@ -26,6 +26,7 @@ COMMANDS = ROOT / "docs" / "commands.md"
 # Modules beside the extension whose `__all__` is public, with what they are for.
 MODULES = (
     "sentitok.names",
+    "sentitok.corpus_shards",
     "sentitok.datasets",
     "sentitok.evaluate",
     "sentitok.differences",

@@ -18,6 +18,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
+from .corpus_shards import CorpusShard
 from .pretrained import Settings
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "WordCounts",
     "__version__",
     "count",
+    "cut_file",
     "encode_files",
     "file_kind",
     "merge_counts",
@@ -92,7 +94,7 @@ _Texts: TypeAlias = Iterable[_Text] | _ArrowStream | _ArrowArray
 # The same of texts, of pairs or, with `is_split_into_words`, of lists of words.
 _Rows: TypeAlias = Iterable[_Text | tuple[_Text, _Text] | Iterable[_Text]] | _ArrowStream | _ArrowArray
 # A path or a list of paths; or texts, though not in a list: those are `texts=[...]`.
-_Source: TypeAlias = _Path | Sequence[_Path] | _Texts
+_Source: TypeAlias = _Path | Sequence[_Path] | CorpusShard | _Texts
 
 class SentitokError(Exception): ...
 class TrainError(SentitokError, ValueError): ...
@@ -745,6 +747,15 @@ class QuickDecode:
         self, token_ids: Any, skip_special_tokens: Any = None, *cleans: Any, **options: Any
     ) -> Any: ...
 
+# For `sentitok.corpus_shards`.
+def cut_file(
+    path: _Path,
+    part_bytes: SupportsIndex,
+    *,
+    format: str | None = None,
+    progress: _Progress | None = None,
+) -> list[int]: ...
+
 # For `sentitok.documents` and the commands.
 @final
 class DocumentBatch:
@@ -755,7 +766,7 @@ class DocumentBatch:
 class DocumentReader:
     def __new__(
         cls,
-        paths: Sequence[_Path],
+        paths: _Path | Sequence[_Path] | CorpusShard,
         *,
         format: str | None = None,
         invalid_utf8: _InvalidUtf8 = "error",

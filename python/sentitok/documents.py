@@ -11,15 +11,10 @@ from typing import Any, Literal
 
 from . import parquet, remote
 from ._sentitok import DocumentBatch, DocumentReader
+from .corpus_shards import CorpusShard
 from .opening import without_suffix
 
 __all__ = ["Documents", "check_format", "n_bytes"]
-
-
-def _column(format: str | None) -> str | None:
-    """The column of Parquet that a format names."""
-    kind, _, column = (format or "").partition(":")
-    return column if kind == "parquet" and column else None
 
 
 def check_format(format: str | None) -> None:
@@ -28,7 +23,7 @@ def check_format(format: str | None) -> None:
     Raises:
         TrainError: if the format is unknown, or names no column.
     """
-    if _column(format) is None:
+    if parquet.column_of(format) is None:
         DocumentReader([], format=format)
 
 
@@ -70,7 +65,7 @@ class Documents(Iterator[str]):
 
     def __init__(
         self,
-        paths: Iterable[str | os.PathLike[str]],
+        paths: Iterable[str | os.PathLike[str]] | CorpusShard,
         format: str | None = None,
         *,
         max_line_bytes: int | None = None,
@@ -80,7 +75,8 @@ class Documents(Iterator[str]):
         """Looks at the files; they are read when documents are asked for.
 
         Args:
-            paths: the files, folders, globs and URLs; gz, xz, bz2 and zst are unpacked, `-` is stdin.
+            paths: the files, folders, globs and URLs, or a part of files; gz, xz, bz2 and zst are unpacked,
+                `-` is stdin.
             format: what a document is; `None` goes by the file's name.
             max_line_bytes: the longest line or row; 2^28 if not given.
             invalid_utf8: whether bytes that are not UTF-8 are an error, or become U+FFFD.
@@ -90,9 +86,9 @@ class Documents(Iterator[str]):
             TrainError: if the format is unknown, or names no column.
             OSError: if a file cannot be read.
         """
-        self.paths = remote.expand(paths)
-        names = [remote.named(path) for path in self.paths]
-        column = _column(format)
+        self.paths = [*paths.paths] if isinstance(paths, CorpusShard) else remote.expand(paths)
+        source = paths if isinstance(paths, CorpusShard) else [remote.named(path) for path in self.paths]
+        column = parquet.column_of(format)
         self._replaced = 0
         self.reading: dict[str, Any] = {
             "format": format,
@@ -102,11 +98,11 @@ class Documents(Iterator[str]):
         self._reader: DocumentReader | None = None
         if column is None:
             self._reader = DocumentReader(
-                names, format=format, invalid_utf8=invalid_utf8, shard=shard, max_line_bytes=max_line_bytes
+                source, format=format, invalid_utf8=invalid_utf8, shard=shard, max_line_bytes=max_line_bytes
             )
             self._batches: Iterator[DocumentBatch | list[str]] = self._reader
         else:
-            self._batches = self._of_parquet(names, column, invalid_utf8, shard)
+            self._batches = self._of_parquet(source, column, invalid_utf8, shard)
         # What is left of the batch that documents are taken from.
         self._rest: Iterator[str] = iter(())
 
@@ -145,10 +141,19 @@ class Documents(Iterator[str]):
         self._replaced += replaced
 
     def _of_parquet(
-        self, names: list[str], column: str, invalid_utf8: str, shard: tuple[int, int] | None
+        self,
+        source: list[str] | CorpusShard,
+        column: str,
+        invalid_utf8: str,
+        shard: tuple[int, int] | None,
     ) -> Iterator[list[str]]:
-        for batch in parquet.texts(names, column, shard, invalid_utf8):
-            yield [self._text(data) for data in batch]
+        if isinstance(source, CorpusShard):
+            byte_range = (source.start, source.stop)
+            chunks = parquet.chunks(source.paths, column, shard, invalid_utf8, byte_range, source.versions)
+        else:
+            chunks = parquet.chunks(source, column, shard, invalid_utf8)
+        for chunk in chunks:
+            yield [self._text(data) for data in chunk.to_pylist()]
 
     def _text(self, data: bytes) -> str:
         text = data.decode("utf-8", "replace")

@@ -6,15 +6,17 @@ when it is needed. Memory is that of a batch of rows and of a page of the column
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from . import remote
-from ._sentitok import FormatError
+from ._sentitok import FormatError, TrainError
+from .file_versions import check_version
 from .messages import shown, told
 
-__all__ = ["chunks", "texts"]
+__all__ = ["chunks", "column_of", "cut_file"]
 
 # Rows decoded at a time, and about how many bytes of text.
 _ROWS = 1 << 14
@@ -23,11 +25,19 @@ _BYTES = 1 << 22
 _BUFFER = 1 << 20
 
 
+def column_of(format: str | None) -> str | None:
+    """Returns the column of Parquet that a format names; `None` if it names another format."""
+    kind, _, column = (format or "").partition(":")
+    return column if kind == "parquet" and column else None
+
+
 def chunks(
     paths: Iterable[str | os.PathLike[str]],
     column: str,
     shard: tuple[int, int] | None = None,
     invalid_utf8: str = "error",
+    byte_range: tuple[int, int] | None = None,
+    versions: Sequence[tuple[int, str]] | None = None,
 ) -> Iterator[Any]:
     """Yields the rows of a column as `pyarrow.LargeBinaryArray`, in order.
 
@@ -38,44 +48,61 @@ def chunks(
         column: its name; strings, binary, or categories of these.
         shard: `(index, count)`: the row groups that begin in this part of the files' bytes.
         invalid_utf8: with `"error"`, bytes that are not UTF-8 are an error.
+        byte_range: the row groups that begin in these bytes, counted over the files end to end.
+        versions: what each file must be, as `sentitok.file_versions.file_version` says; a file that is
+            another is an error.
 
     Raises:
         FormatError: if a file is no Parquet, lacks the column, holds null or something else than
-            text there, or invalid UTF-8.
+            text there, or invalid UTF-8, or is another version.
         ModuleNotFoundError: without pyarrow.
         OSError: if a file cannot be read.
+        TrainError: if a shard and a range are both given.
     """
-    names = [remote.named(path) for path in remote.expand(paths)]
-    for name in names:
+    if shard is not None and byte_range is not None:
+        raise TrainError("shard = given: the files are part of a corpus already; give one of both")
+    # The files of a range are as they were planned, without folders and globs.
+    files = remote.expand(paths) if byte_range is None else paths
+    names = [remote.named(path) for path in files]
+    for place, name in enumerate(names):
+        if versions:
+            check_version(name, versions[place])
         _check(name, column)
-    sizes = [remote.size(name) or 0 if remote.is_url(name) else Path(name).stat().st_size for name in names]
+    sizes = [size for size, _ in versions] if versions else [_size(name) for name in names]
     total, before = sum(sizes), 0
-    for name, size in zip(names, sizes, strict=True):
-        yield from _rows(name, column, _Part(shard, total, before), invalid_utf8)
+    index, count = shard or (0, 1)
+    start, stop = byte_range or (total * index // count, total * (index + 1) // count)
+    for place, (name, size) in enumerate(zip(names, sizes, strict=True)):
+        # Both ends as offsets in the file. A file without bytes in the range is not opened.
+        if start < before + size and before < stop:
+            yield from _rows(name, column, range(start - before, stop - before), invalid_utf8)
+            if versions:
+                check_version(name, versions[place])
         before += size
 
 
-def texts(
-    paths: Iterable[str | os.PathLike[str]],
-    column: str,
-    shard: tuple[int, int] | None = None,
-    invalid_utf8: str = "error",
-) -> Iterator[list[bytes]]:
-    """Yields the rows of a column in lists; as `chunks` otherwise."""
-    for chunk in chunks(paths, column, shard, invalid_utf8):
-        yield chunk.to_pylist()
+def _size(name: str) -> int:
+    return remote.size(name) or 0 if remote.is_url(name) else Path(name).stat().st_size
 
 
-class _Part:
-    """The bytes, of all files end to end, in which a shard's row groups begin."""
+def cut_file(path: str, column: str, part_bytes: int) -> list[int]:
+    """Returns where the parts of a file begin, from 0: at row groups, about `part_bytes` apart.
 
-    def __init__(self, shard: tuple[int, int] | None, total: int, before: int) -> None:
-        index, count = shard or (0, 1)
-        self.start = total * index // count - before
-        self.end = total * (index + 1) // count - before
-
-    def takes(self, offset: int) -> bool:
-        return self.start <= offset < self.end
+    Raises:
+        FormatError, ModuleNotFoundError, OSError: as `chunks`.
+    """
+    _check(path, column)
+    size = _size(path)
+    n_parts = -(-size // part_bytes)
+    with _open(path) as file:
+        begins = [begin for begin, group in zip(_begins(file), _groups(file), strict=True) if group.num_rows]
+    cuts = [0]
+    for part in range(1, n_parts):
+        at = size * part // n_parts
+        cut = next((begin for begin in begins[1:] if begin >= at), size)
+        if cuts[-1] < cut < size:
+            cuts.append(cut)
+    return cuts
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -137,13 +164,13 @@ def _check(name: str, column: str) -> None:
         raise FormatError(f"{name}: column {shown(column)} is of {kind}; a column of text is one of strings")
 
 
-def _rows(name: str, column: str, part: _Part, invalid_utf8: str) -> Iterator[Any]:
+def _rows(name: str, column: str, part: range, invalid_utf8: str) -> Iterator[Any]:
+    """The rows of the row groups that begin in these bytes of a file."""
     arrow, _ = _pyarrow()
     with _open(name) as file:
         row = 0
-        for group in range(file.num_row_groups):
-            row_group = file.metadata.row_group(group)
-            if row_group.num_rows and part.takes(_begin(row_group)):
+        for group, (begin, row_group) in enumerate(zip(_begins(file), _groups(file), strict=True)):
+            if row_group.num_rows and begin in part:
                 number = row
                 for batch in _batches(file, name, group, column):
                     array = batch.column(0)
@@ -156,6 +183,15 @@ def _rows(name: str, column: str, part: _Part, invalid_utf8: str) -> Iterator[An
                     yield array
                     number += len(array)
             row += row_group.num_rows
+
+
+def _groups(file: Any) -> list[Any]:
+    return [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+
+
+def _begins(file: Any) -> list[int]:
+    """Where each row group begins; in order, so that parts of the file are in order, too."""
+    return [*accumulate(map(_begin, _groups(file)), max)]
 
 
 def _begin(group: Any) -> int:

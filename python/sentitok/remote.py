@@ -52,6 +52,7 @@ __all__ = [
     "size",
     "staged",
     "upload",
+    "version",
     "written",
 ]
 
@@ -496,7 +497,7 @@ class _Ranges:
         if about.get("type") == "directory":
             raise IsADirectoryError(errno.EISDIR, "", place.url)
         self.size = int(about["size"])
-        self._mark = self._mark_of(about)
+        self.mark = self._mark_of(about)
 
     def _about(self) -> dict[str, Any]:
         with contextlib.suppress(Exception):
@@ -525,7 +526,7 @@ class _Ranges:
             about = self._about()
         except FileNotFoundError:
             raise _ChangedError from None
-        if self._mark_of(about) != self._mark:
+        if self._mark_of(about) != self.mark:
             raise _ChangedError
 
     def close(self) -> None:
@@ -542,7 +543,7 @@ class _Web:
     def __init__(self, place: _Place, first_bytes: int) -> None:
         self._place = place
         self.size: int | None = None
-        self._mark: tuple[str | None, ...] | None = None
+        self.mark: tuple[str | None, ...] | None = None
         self._stream: Any = None
         self._at = 0
         self.is_ranged = True
@@ -573,9 +574,9 @@ class _Web:
                 answer.close()
                 raise
         mark = (answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
-        if self._mark is None:
-            self._mark = mark
-        elif mark != self._mark:
+        if self.mark is None:
+            self.mark = mark
+        elif mark != self.mark:
             answer.close()
             raise _ChangedError
         return answer
@@ -698,6 +699,11 @@ class Input:
     def has_ranges(self) -> bool:
         """Whether a part can be read alone: some web servers send whole files only."""
         return not isinstance(self._reader, _Web) or self._reader.is_ranged
+
+    @property
+    def mark(self) -> str:
+        """What the store says of the file's version, such as its ETag."""
+        return " ".join(str(part) for part in self._reader.mark or () if part is not None)
 
     def read_at(self, offset: int, length: int, wait: float | None = None) -> bytes | None:
         """Reads up to `length` bytes; fewer only at the end of the file.
@@ -859,6 +865,20 @@ def size(url: str | os.PathLike[str]) -> int | None:
     file = Input(url, first_bytes=1)
     file.close()
     return file.size
+
+
+def version(url: str | os.PathLike[str]) -> tuple[int, str]:
+    """Returns the size of a file behind a URL, and what its store says of its version.
+
+    Raises:
+        ModuleNotFoundError, OSError: as `Input`; OSError too if the size is not known.
+    """
+    file = Input(url, first_bytes=1)
+    file.close()
+    if file.size is None:
+        reason = "the server does not tell the size of the file; download it and name the local file"
+        raise OSError(errno.ESPIPE, reason, file.name)
+    return file.size, file.mark
 
 
 def read_bytes(url: str | os.PathLike[str]) -> bytes:

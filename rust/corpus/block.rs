@@ -53,8 +53,8 @@ pub(super) enum Division {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub offset: u64,
-    /// Counted from 1: the line of a row, or the number of a document of an iterable. Counted from
-    /// 0 and from the start of the block: the line of a JSON record.
+    /// Counted from 1: the line of a row in what the source reads, or the number of a document of an
+    /// iterable. Counted from 0 and from the start of the block: the line of a JSON record.
     pub line: u64,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct BlockStart {
 
 impl BlockStart {
     /// The number, from 1, of the line after this many line feeds of the block.
-    fn line(&self, line_feeds: u64) -> u64 {
+    pub(super) fn line(&self, line_feeds: u64) -> u64 {
         self.before() + self.lines + line_feeds + 1
     }
 
@@ -326,7 +326,7 @@ impl Block {
             // of the record.
             Division::Records | Division::Jsonl(_) => {
                 let line = match self.division {
-                    Division::Records => place.line,
+                    Division::Records => self.origin.line(place.line.saturating_sub(1)),
                     _ => self.origin.line(place.line),
                 };
                 return Error::InvalidText {

@@ -4,6 +4,9 @@
 //! path is found before hours of work. The content decides about compression and byte order marks;
 //! the caller or the suffix decides the format.
 //!
+//! A part of a file is cut between its units, see `UnitStarts`. It is read as the same bytes of the
+//! whole file are, which for a table needs its header.
+//!
 //! A UTF-8 byte order mark at the start of a file is removed and counted (Hugging Face's trainer
 //! keeps it as a character of the text). UTF-16 and UTF-32 are refused by name.
 
@@ -17,8 +20,12 @@ use super::compression::Compression;
 use super::input_file::{InputFile, is_remote, url_of};
 use super::pipe::Pipe;
 use super::stream::{Cut, Stream};
-use super::table::DelimitedTable;
-use super::{BLOCK_BYTES, Block, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source};
+use super::table::{DelimitedTable, Header};
+use super::unit_starts::{UnitEnd, UnitStarts};
+use super::{
+    BLOCK_BYTES, Block, ByteRange, FileVersion, Format, InvalidUtf8, MAX_LINE_BYTES, Meter,
+    REMOTE_BLOCK_BYTES, Shard, Source,
+};
 use crate::corpus::file_sniffing;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
@@ -33,6 +40,8 @@ pub struct FileOptions {
     pub invalid_utf8: InvalidUtf8,
     /// Read only this part of the corpus.
     pub shard: Option<Shard>,
+    /// Read only the units that begin in these bytes.
+    pub byte_range: Option<ByteRange>,
     /// The approximate size of a block in bytes.
     pub block_bytes: usize,
     /// The maximum length of a line, row, or document of unknown size; longer ones are an error.
@@ -46,6 +55,7 @@ impl Default for FileOptions {
             format: None,
             invalid_utf8: InvalidUtf8::default(),
             shard: None,
+            byte_range: None,
             block_bytes: BLOCK_BYTES,
             max_line_bytes: MAX_LINE_BYTES,
         }
@@ -53,15 +63,56 @@ impl Default for FileOptions {
 }
 
 /// One file to read.
-struct Input {
-    path: PathBuf,
-    format: Format,
+pub(super) struct Input {
+    pub path: PathBuf,
+    pub format: Format,
     /// Whether the caller named the format; otherwise it follows from the suffix.
     is_named: bool,
-    /// The size on disk in bytes; `None` for standard input and other pipes.
-    size: Option<u64>,
-    /// The bytes of the shard, counted from the start of the file.
+    /// The size in bytes, as stored; `None` for standard input and other pipes, and if a server does
+    /// not tell.
+    pub size: Option<u64>,
+    /// The bytes to read, counted from the start of the file.
     range: std::ops::Range<u64>,
+    /// Whether units begin at both ends of the range.
+    is_aligned: bool,
+    /// What the file must be.
+    version: Option<FileVersion>,
+}
+
+/// What a file may be cut between.
+pub(super) enum Units<'a> {
+    /// Nothing: the file is a single unit.
+    Whole,
+    Lines,
+    Rows {
+        delimiter: u8,
+        column: &'a str,
+    },
+}
+
+impl<'a> Units<'a> {
+    /// The units of a file that is not compressed.
+    fn of(format: &'a Format) -> Self {
+        match format {
+            Format::Text => Self::Whole,
+            Format::Lines | Format::Jsonl { .. } => Self::Lines,
+            Format::Csv { column } => Self::Rows { delimiter: b',', column },
+            Format::Tsv { column } => Self::Rows { delimiter: b'\t', column },
+        }
+    }
+}
+
+impl Input {
+    /// Whether the range leaves out bytes of the file.
+    fn is_part(&self) -> bool {
+        self.range.start > 0 || self.range.end < self.size.unwrap_or(0)
+    }
+
+    /// Checks that the file, which is `now`, still is what it must be.
+    fn check(&self, now: std::io::Result<FileVersion>) -> Result<()> {
+        let Some(version) = &self.version else { return Ok(()) };
+        version.check(&self.path, &now.map_err(|error| Error::io(&self.path, error))?)
+    }
 }
 
 enum Current {
@@ -75,6 +126,8 @@ pub struct FileSource {
     inputs: Vec<Input>,
     n_files: usize,
     current: Option<(Current, Place)>,
+    /// The file that is being read, which may have to stay the same meanwhile.
+    watched: Option<Input>,
     options: FileOptions,
     meter: Arc<Meter>,
     cut: Option<Box<Cut>>,
@@ -85,7 +138,8 @@ impl FileSource {
     ///
     /// # Errors
     /// [`Error::Io`] for a path that cannot be read or is a directory, [`Error::Option`] for a
-    /// table without a named column, for a shard of a pipe, or for a line limit of 0.
+    /// table without a named column, for a part of a pipe, or for a line limit of 0, and
+    /// [`Error::Format`] for a file that changed since its range was planned.
     pub fn new<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: FileOptions) -> Result<Self> {
         if options.max_line_bytes == 0 {
             return Err(Error::Option {
@@ -94,28 +148,26 @@ impl FileSource {
                 reason: "a line has at least one byte".to_owned(),
             });
         }
-        let mut inputs = Vec::new();
-        let mut total = 0u64;
-        for path in paths {
-            let path = path.as_ref().to_path_buf();
-            let format = options.format.clone().map_or_else(|| Format::of_path(&path), Ok)?;
-            let size = size_of(&path)?;
-            if size.is_none() && options.shard.is_some() {
+        let versions = options.byte_range.as_ref().map_or(&[][..], |range| &range.versions);
+        let (mut inputs, mut total) = inputs_of(paths, options.format.as_ref(), versions)?;
+        let n_files = inputs.len();
+        let is_aligned = options.byte_range.as_ref().is_some_and(|range| range.aligned);
+        inputs.iter_mut().for_each(|input| input.is_aligned = is_aligned);
+        let range = match (options.shard, &options.byte_range) {
+            (Some(_), Some(_)) => {
                 return Err(Error::Option {
                     option: "shard",
-                    value: path.display().to_string(),
-                    reason: "a pipe cannot be sharded, as each process reads its own; write it to a file"
-                        .to_owned(),
+                    value: "given".to_owned(),
+                    reason: "the files are part of a corpus already; give one of both".to_owned(),
                 });
             }
-            let start = total;
-            total += size.unwrap_or(0);
-            let is_named = options.format.is_some();
-            inputs.push(Input { path, format, is_named, size, range: start..total });
-        }
-        let n_files = inputs.len();
-        if let Some(shard) = options.shard {
-            let mine = shard.range(total);
+            (Some(shard), None) => Some(shard.range(total)),
+            (None, range) => range.as_ref().map(|range| range.within(total)),
+        };
+        if let Some(mine) = range {
+            if let Some(pipe) = inputs.iter().find(|input| input.size.is_none()) {
+                return Err(pipe_in_parts(&pipe.path));
+            }
             for input in &mut inputs {
                 let start = input.range.start;
                 // Both ends become offsets in the file. A file without bytes in the shard gets an
@@ -126,33 +178,42 @@ impl FileSource {
                 let size = input.size.unwrap_or(0);
                 !input.range.is_empty() && (input.range.start < size || (size == 0 && input.range.start == 0))
             });
-            total = mine.end.min(total) - mine.start;
+            total = mine.end.min(total).saturating_sub(mine.start);
         } else {
             inputs.iter_mut().for_each(|input| input.range = 0..u64::MAX);
         }
         inputs.reverse();
-        Ok(Self { inputs, n_files, current: None, options, meter: Arc::new(Meter::new(total)), cut: None })
+        let meter = Arc::new(Meter::new(total));
+        Ok(Self { inputs, n_files, current: None, watched: None, options, meter, cut: None })
     }
 
-    /// Opens a file; `None` if no part of it is in this shard.
+    /// Opens a file; `None` if no unit of it is in the range.
     fn open(&self, input: &Input) -> Result<Option<(Current, Place)>> {
         let path = &input.path;
         let metered = |reader| Metered { reader, meter: self.meter.clone() };
         let mut place = Place { path: path.clone(), compression: None };
         let is_file = input.size.is_some() || url_of(path).is_some();
         let (start, reader): (Vec<u8>, Box<dyn Read + Send>) = if is_file {
-            let mut file = InputFile::open(path, &self.meter).map_err(|error| Error::io(path, error))?;
+            let io = |error| Error::io(path, error);
+            let mut file = InputFile::open(path, &self.meter).map_err(io)?;
+            input.check(file.version())?;
             let start = peek(&mut file).map_err(|error| place.error(&self.meter, error))?;
             place.compression = Compression::of(path, &start)?;
-            let lines = matches!(input.format, Format::Lines | Format::Jsonl { .. });
-            if place.compression.is_none() && lines {
-                return self
-                    .open_lines(input, file, &start)
-                    .map(|stream| stream.map(|stream| (Current::Stream(stream), place)));
-            }
-            if input.range.start > 0 {
-                // The file is a single unit, which begins in an earlier shard.
-                return Ok(None);
+            let units = if place.compression.is_some() { Units::Whole } else { Units::of(&input.format) };
+            match units {
+                Units::Lines => {
+                    return self
+                        .open_lines(input, file, &start)
+                        .map(|stream| stream.map(|stream| (Current::Stream(stream), place)));
+                }
+                Units::Rows { delimiter, column } if input.is_part() => {
+                    return self
+                        .open_rows(input, file, &start, delimiter, column)
+                        .map(|table| table.map(|table| (Current::Table(Box::new(table)), place)));
+                }
+                // The file is a single unit, which begins before the range.
+                Units::Whole if input.range.start > 0 => return Ok(None),
+                Units::Whole | Units::Rows { .. } => {}
             }
             (start, Box::new(metered(Box::new(file))))
         } else {
@@ -173,19 +234,20 @@ impl FileSource {
         }
         let mut start = peek(&mut reader).map_err(|error| place.error(&self.meter, error))?;
         let marks = text_start(input, &mut start)?;
-        let current = match &input.format {
-            Format::Csv { column } | Format::Tsv { column } => {
-                let delimiter = if matches!(input.format, Format::Csv { .. }) { b',' } else { b'\t' };
-                let reader = Box::new(Cursor::new(start).chain(reader));
+        let offset = marks * BOM.len() as u64;
+        let current = match (Units::of(&input.format), &input.format) {
+            (Units::Rows { delimiter, column }, _) => {
+                let reader: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(reader));
                 let limit = self.options.max_line_bytes;
-                let table =
-                    DelimitedTable::open(path.clone(), reader, delimiter, column, limit, marks, |error| {
-                        place.error(&self.meter, error)
-                    })?;
+                let header = Header::read(path, reader, delimiter, column, limit, offset, |error| {
+                    place.error(&self.meter, error)
+                })?;
+                let mut table = DelimitedTable::whole(path, header, limit);
+                table.byte_order_marks = marks;
                 Current::Table(Box::new(table))
             }
-            format => {
-                let mut stream = self.stream(reader, path, format, marks * BOM.len() as u64, None);
+            (_, format) => {
+                let mut stream = self.stream(reader, path, format, offset, None);
                 stream.carry = start;
                 stream.byte_order_marks = marks;
                 if let (Format::Text, Some(size), None) = (format, input.size, place.compression) {
@@ -198,30 +260,78 @@ impl FileSource {
         Ok(Some((current, place)))
     }
 
-    /// Opens the part of a plain file of lines that is in the shard.
+    /// The bytes of the units that begin in the range of a file, whose first unit begins at
+    /// `first`; `None` if there are none.
+    fn unit_bytes(
+        &self,
+        input: &Input,
+        file: &mut InputFile,
+        end: UnitEnd,
+        first: u64,
+    ) -> Result<Option<std::ops::Range<u64>>> {
+        let std::ops::Range { start, end: stop } = input.range;
+        // A file may grow while it is read; a range that reaches its end includes what is added.
+        let reaches_end = stop >= input.size.unwrap_or(0);
+        let bytes = if input.is_aligned {
+            check_aligned(&input.path, file, end, start)?;
+            start.max(first)..if reaches_end { u64::MAX } else { stop }
+        } else {
+            let check = |_| self.meter.check();
+            file.set_block_bytes(end.search_bytes());
+            let mut starts = UnitStarts::new(&input.path, &mut *file, end, first);
+            let from = starts.at_or_after(start, check)?;
+            from..if reaches_end { u64::MAX } else { starts.at_or_after(stop, check)? }
+        };
+        file.set_block_bytes(REMOTE_BLOCK_BYTES);
+        Ok((!bytes.is_empty()).then_some(bytes))
+    }
+
+    /// Opens the part of a plain file of lines that is in the range.
     fn open_lines(&self, input: &Input, mut file: InputFile, start: &[u8]) -> Result<Option<Stream>> {
         let path = &input.path;
-        let size = input.size.unwrap_or(0);
         let mark = text_start(input, &mut start.to_vec())?;
         let io = |error| Error::io(path, error);
-        let mut from = line_start(&mut file, input.range.start).map_err(io)?;
-        // A file may grow while it is read; without a shard all of it is read.
-        let limit = if input.range.end >= size {
-            u64::MAX
-        } else {
-            line_start(&mut file, input.range.end).map_err(io)?
+        let Some(std::ops::Range { start: mut from, end: limit }) =
+            self.unit_bytes(input, &mut file, UnitEnd::Line, 0)?
+        else {
+            return Ok(None);
         };
         let skipped = (from > 0).then(|| (path.clone(), from));
         let marks = if from == 0 { mark } else { 0 };
         from += marks * BOM.len() as u64;
-        if from >= limit {
-            return Ok(None);
-        }
         file.seek(SeekFrom::Start(from)).map_err(io)?;
         let reader = Metered { reader: file.until(limit).map_err(io)?, meter: self.meter.clone() };
         let mut stream = self.stream(Box::new(reader), path, &input.format, from, skipped);
         stream.byte_order_marks = marks;
         Ok(Some(stream))
+    }
+
+    /// Opens the rows of a plain table that are in the range.
+    fn open_rows(
+        &self,
+        input: &Input,
+        mut file: InputFile,
+        start: &[u8],
+        delimiter: u8,
+        column: &str,
+    ) -> Result<Option<DelimitedTable>> {
+        let path = &input.path;
+        let io = |error| Error::io(path, error);
+        let marks = text_start(input, &mut start.to_vec())?;
+        let header = read_header(input, &mut file, marks, delimiter, column, self.options.max_line_bytes)?;
+        // The mark is counted where the file begins, even if no row begins there.
+        let marks = if input.range.start == 0 { marks } else { 0 };
+        let bytes = match self.unit_bytes(input, &mut file, UnitEnd::Row(header.dialect), header.end)? {
+            Some(bytes) => bytes,
+            None if marks > 0 => header.end..header.end,
+            None => return Ok(None),
+        };
+        file.seek(SeekFrom::Start(bytes.start)).map_err(io)?;
+        let reader = Metered { reader: file.until(bytes.end).map_err(io)?, meter: self.meter.clone() };
+        let limit = self.options.max_line_bytes;
+        let mut table = DelimitedTable::part(path, header, Box::new(reader), limit, bytes.start);
+        table.byte_order_marks = marks;
+        Ok(Some(table))
     }
 
     fn stream(
@@ -251,6 +361,7 @@ impl Source for FileSource {
             let Some((current, place)) = &mut self.current else {
                 let Some(input) = self.inputs.pop() else { return Ok(false) };
                 self.current = self.open(&input)?;
+                self.watched = Some(input);
                 continue;
             };
             let io = |error| place.error(&self.meter, error);
@@ -265,6 +376,12 @@ impl Source for FileSource {
                 return Ok(true);
             }
             self.current = None;
+            if let Some(input) = self.watched.take() {
+                // The reader of a remote file does this itself.
+                if url_of(&input.path).is_none() {
+                    input.check(std::fs::metadata(&input.path).map(|found| FileVersion::of(&found)))?;
+                }
+            }
         }
     }
 
@@ -322,18 +439,72 @@ impl Read for Metered {
     }
 }
 
+/// The files of `paths`, whole, and the sum of their sizes. A file with a version must be that.
+///
+/// # Errors
+/// [`Error::Io`] for a path that cannot be read or is a directory, [`Error::Option`] for a table
+/// without a named column, [`Error::Format`] for a file that changed.
+pub(super) fn inputs_of<P: AsRef<Path>>(
+    paths: impl IntoIterator<Item = P>,
+    format: Option<&Format>,
+    versions: &[FileVersion],
+) -> Result<(Vec<Input>, u64)> {
+    let mut total = 0u64;
+    let mut inputs = Vec::new();
+    for path in paths {
+        let path = path.as_ref().to_path_buf();
+        let version = versions.get(inputs.len()).cloned();
+        let size = size_of(&path, version.as_ref())?;
+        let start = total;
+        total += size.unwrap_or(0);
+        inputs.push(Input {
+            format: format.cloned().map_or_else(|| Format::of_path(&path), Ok)?,
+            is_named: format.is_some(),
+            path,
+            size,
+            range: start..total,
+            is_aligned: false,
+            version,
+        });
+    }
+    if !versions.is_empty() && versions.len() != inputs.len() {
+        return Err(Error::Option {
+            option: "versions",
+            value: format!("{} versions", versions.len()),
+            reason: format!("there is one for each file, and there are {} files", inputs.len()),
+        });
+    }
+    Ok((inputs, total))
+}
+
+/// The error for a pipe, or a file of unknown size, of which a part is to be read.
+pub(super) fn pipe_in_parts(path: &Path) -> Error {
+    let reason = match url_of(path) {
+        Some(_) => "its server does not tell its size, so it cannot be sharded; download it",
+        None => "a pipe cannot be sharded, as each process reads its own; write it to a file",
+    };
+    Error::Option { option: "shard", value: path.display().to_string(), reason: reason.to_owned() }
+}
+
 /// The size of a regular file or of a file behind a URL; `None` for a pipe, or if it is not known.
-fn size_of(path: &Path) -> Result<Option<u64>> {
+/// A local file must be of its version; a remote one is asked when it is opened.
+fn size_of(path: &Path, version: Option<&FileVersion>) -> Result<Option<u64>> {
     if path == Path::new("-") {
         return Ok(None);
     }
     if let Some(url) = url_of(path) {
+        if let Some(version) = version {
+            return Ok(Some(version.size));
+        }
         return InputFile::remote_size(url).map_err(|error| Error::io(path, error));
     }
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, error))?;
     if metadata.is_dir() {
         let reason = "is a directory; name the files in it, such as DIR/*.txt";
         return Err(Error::io(path, std::io::Error::new(ErrorKind::IsADirectory, reason)));
+    }
+    if let Some(version) = version {
+        version.check(path, &FileVersion::of(&metadata))?;
     }
     Ok(metadata.is_file().then_some(metadata.len()))
 }
@@ -343,6 +514,63 @@ fn peek(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.take(file_sniffing::START_BYTES as u64).read_to_end(&mut start)?;
     Ok(start)
+}
+
+/// Opens a regular file, and finds what it may be cut between: the end of a unit, and the start of
+/// the first one. `None` if the file is a single unit.
+pub(super) fn open_units(input: &Input, max_line_bytes: usize) -> Result<Option<(InputFile, UnitEnd, u64)>> {
+    let path = &input.path;
+    let io = |error| Error::io(path, error);
+    let mut file = InputFile::open(path, &Arc::default()).map_err(io)?;
+    let mut start = peek(&mut file).map_err(io)?;
+    if Compression::of(path, &start)?.is_some() {
+        return Ok(None);
+    }
+    let (end, first) = match Units::of(&input.format) {
+        Units::Whole => return Ok(None),
+        Units::Lines => {
+            text_start(input, &mut start)?;
+            (UnitEnd::Line, 0)
+        }
+        Units::Rows { delimiter, column } => {
+            let marks = text_start(input, &mut start)?;
+            let header = read_header(input, &mut file, marks, delimiter, column, max_line_bytes)?;
+            (UnitEnd::Row(header.dialect), header.end)
+        }
+    };
+    file.set_block_bytes(end.search_bytes());
+    Ok(Some((file, end, first)))
+}
+
+/// Reads the header of a plain table that starts with this many byte order marks.
+fn read_header(
+    input: &Input,
+    file: &mut InputFile,
+    marks: u64,
+    delimiter: u8,
+    column: &str,
+    max_line_bytes: usize,
+) -> Result<Header> {
+    let (path, offset) = (&input.path, marks * BOM.len() as u64);
+    file.seek(SeekFrom::Start(offset)).map_err(|error| Error::io(path, error))?;
+    let io = |error| Error::io(path, error);
+    Header::read(path, file, delimiter, column, max_line_bytes, offset, io).map(|(header, _)| header)
+}
+
+/// Checks that `start`, where a planned range begins, is behind the end of a line or row.
+fn check_aligned(path: &Path, file: &mut InputFile, end: UnitEnd, start: u64) -> Result<()> {
+    let Some(before) = start.checked_sub(1) else { return Ok(()) };
+    let io = |error| Error::io(path, error);
+    file.seek(SeekFrom::Start(before)).map_err(io)?;
+    let mut last = Vec::new();
+    file.take(1).read_to_end(&mut last).map_err(io)?;
+    match (end, last.as_slice()) {
+        (_, b"\n") | (UnitEnd::Row(_), b"\r") => Ok(()),
+        _ => Err(Error::format(
+            path.display().to_string(),
+            format!("no line or row begins at byte {start}, where a shard does; plan the shards again"),
+        )),
+    }
 }
 
 /// The UTF-8 byte order mark.
@@ -378,22 +606,4 @@ fn byte_order_mark(path: &Path, start: &mut Vec<u8>) -> Result<u64> {
             "its byte order mark says {encoding}; text must be UTF-8: iconv -f {from} -t UTF-8 FILE > NEW_FILE"
         ),
     ))
-}
-
-/// The start of the first line that begins at or after `at`.
-fn line_start(file: &mut InputFile, at: u64) -> std::io::Result<u64> {
-    let Some(before) = at.checked_sub(1) else { return Ok(0) };
-    file.seek(SeekFrom::Start(before))?;
-    let (mut buffer, mut offset) = (vec![0; 1 << 16], before);
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(u64::MAX),
-            Ok(n) => match memchr::memchr(b'\n', &buffer[..n]) {
-                Some(found) => return Ok(offset + found as u64 + 1),
-                None => offset += n as u64,
-            },
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }

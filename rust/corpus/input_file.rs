@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::Meter;
+use super::{FileVersion, Meter};
 
 /// How many bytes of a remote file are read at a time, so that a round trip does not matter.
 pub const REMOTE_BLOCK_BYTES: usize = 8 << 20;
@@ -21,6 +21,9 @@ const WAIT: Duration = Duration::from_millis(100);
 pub trait RemoteFile: Send {
     /// The size in bytes; `None` if it is not known.
     fn size(&self) -> Option<u64>;
+
+    /// What the store says of the file's version, such as an ETag; changes with its content.
+    fn mark(&self) -> &str;
 
     /// Reads `length` bytes from `offset` on, fewer only at the end of the file. `None` after `wait`
     /// without them: the caller asks for the same bytes again.
@@ -89,6 +92,8 @@ pub(super) struct RemoteReader {
     offset: u64,
     /// Where reading ends, if that is before the end of the file.
     end: u64,
+    /// How many bytes are read at a time.
+    block_bytes: usize,
     block: Option<(u64, Bytes)>,
     checked: bool,
 }
@@ -98,7 +103,33 @@ impl InputFile {
     pub fn open(path: &Path, meter: &Arc<Meter>) -> Result<Self> {
         let Some(url) = url_of(path) else { return File::open(path).map(Self::Local) };
         let (file, meter) = (open_remote(url)?, meter.clone());
-        Ok(Self::Remote(RemoteReader { file, meter, offset: 0, end: u64::MAX, block: None, checked: false }))
+        Ok(Self::Remote(RemoteReader {
+            file,
+            meter,
+            offset: 0,
+            end: u64::MAX,
+            block_bytes: REMOTE_BLOCK_BYTES,
+            block: None,
+            checked: false,
+        }))
+    }
+
+    /// Sets how many bytes of a remote file are read at a time: few to look at one place, by default
+    /// [`REMOTE_BLOCK_BYTES`].
+    pub fn set_block_bytes(&mut self, block_bytes: usize) {
+        if let Self::Remote(reader) = self {
+            reader.block_bytes = block_bytes;
+        }
+    }
+
+    /// The version of the file.
+    pub fn version(&self) -> Result<FileVersion> {
+        match self {
+            Self::Local(file) => file.metadata().map(|metadata| FileVersion::of(&metadata)),
+            Self::Remote(RemoteReader { file, .. }) => {
+                Ok(FileVersion { size: file.size().unwrap_or(0), mark: file.mark().to_owned() })
+            }
+        }
     }
 
     /// The size of a file with a URL; `None` if the server does not tell.
@@ -145,8 +176,7 @@ impl RemoteReader {
         }
         if !self.block.as_ref().is_some_and(|block| holds(block, self.offset)) {
             self.block = None;
-            let length =
-                usize::try_from(self.end - self.offset).unwrap_or(usize::MAX).min(REMOTE_BLOCK_BYTES);
+            let length = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX).min(self.block_bytes);
             let bytes = loop {
                 if let Some(bytes) = self.file.read_at(self.offset, length, WAIT)? {
                     break bytes;
@@ -232,6 +262,10 @@ mod tests {
             Some(self.0.len() as u64)
         }
 
+        fn mark(&self) -> &str {
+            "1"
+        }
+
         fn read_at(&mut self, offset: u64, length: usize, _: Duration) -> Result<Option<Bytes>> {
             self.1 = !self.1;
             if self.1 {
@@ -258,6 +292,7 @@ mod tests {
                 meter: Arc::default(),
                 offset: 0,
                 end: u64::MAX,
+                block_bytes: REMOTE_BLOCK_BYTES,
                 block: None,
                 checked: false,
             });

@@ -5,6 +5,7 @@
 //! position of such a quote. It also enforces the maximum length of a row, and that every row has
 //! as many fields as the header.
 
+use std::collections::VecDeque;
 use std::io::{Error, Read, Result};
 
 use super::block::line_feeds;
@@ -94,12 +95,17 @@ pub(super) struct Rows<R> {
     row: Start,
     quote: Start,
     flaw: Option<Flaw>,
+    /// The starts of rows that the parser has not returned yet.
+    starts: VecDeque<Start>,
+    /// Whether the parser gets a line feed before the first row.
+    begins_below: bool,
 }
 
 impl<R: Read> Rows<R> {
-    pub fn new(input: R, dialect: Dialect, limit: u64) -> Self {
+    /// The rows from the start of a table, which is at byte `offset` of the file.
+    pub fn new(input: R, dialect: Dialect, limit: u64, offset: u64) -> Self {
         let Dialect { delimiter, quoted, sets_delimiter } = dialect;
-        let at = Start { line: 1, column: 1, offset: 0 };
+        let at = Start { line: 1, column: 1, offset };
         Self {
             input,
             delimiter,
@@ -114,7 +120,22 @@ impl<R: Read> Rows<R> {
             row: at,
             quote: at,
             flaw: None,
+            starts: VecDeque::new(),
+            begins_below: false,
         }
+    }
+
+    /// The rows from one below the header, which has `fields` fields. Lines are counted from this
+    /// row.
+    pub fn below(input: R, dialect: Dialect, limit: u64, offset: u64, fields: u64) -> Self {
+        let dialect = Dialect { sets_delimiter: false, ..dialect };
+        // The parser skips a byte order mark at its start, which in a row is text.
+        Self { expected: Some(fields), begins_below: true, ..Self::new(input, dialect, limit, offset) }
+    }
+
+    /// The start of the next row, to be called once for each row of the parser.
+    pub fn next_start(&mut self) -> Option<Start> {
+        self.starts.pop_front()
     }
 
     /// The fault of the rows that made reading fail, if any.
@@ -143,6 +164,7 @@ impl<R: Read> Rows<R> {
             if self.state == State::RowStart && !ends_row {
                 (self.row, self.state) = (self.at, State::FieldStart);
                 (self.fields, self.several) = (1, None);
+                self.starts.push_back(self.at);
             }
             self.state = match (self.state, byte) {
                 (State::FieldStart, b'"') if self.quoted => {
@@ -209,6 +231,11 @@ impl<R: Read> Rows<R> {
 
 impl<R: Read> Read for Rows<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if let ([first, ..], true) = (&mut *buffer, self.begins_below) {
+            *first = b'\n';
+            self.begins_below = false;
+            return Ok(1);
+        }
         let n = self.input.read(buffer)?;
         self.follow(&buffer[..n]);
         if n == 0 && !buffer.is_empty() {
@@ -233,7 +260,7 @@ mod tests {
 
     /// The fault found when the bytes arrive in parts of this size.
     fn flaw(text: &[u8], limit: u64, step: usize) -> Option<Flaw> {
-        let mut rows = Rows::new(text, Dialect::new(b',', true), limit);
+        let mut rows = Rows::new(text, Dialect::new(b',', true), limit, 0);
         let mut buffer = vec![0; step];
         while let Ok(1..) = rows.read(&mut buffer) {}
         rows.flaw()
@@ -265,7 +292,7 @@ mod tests {
             ("a,b\n\"x,1\nfine,2\ny\",3", false, None),
         ] {
             for step in 1..=text.len() {
-                let mut rows = Rows::new(text.as_bytes(), Dialect::new(b',', quoted), 100);
+                let mut rows = Rows::new(text.as_bytes(), Dialect::new(b',', quoted), 100, 0);
                 let mut buffer = vec![0; step];
                 while let Ok(1..) = rows.read(&mut buffer) {}
                 assert_eq!(place(rows.flaw()), expected, "{text:?} {step}");

@@ -1,7 +1,7 @@
 //! Reads the rows of CSV and TSV.
 //!
 //! Rows are found under the lock of the source: a quoted field may contain line ends, so a block
-//! cannot be cut without parsing from the start.
+//! cannot be cut without parsing from a known start, which is that of the file or of a shard.
 //!
 //! The file is streamed, so its first [`HEAD_BYTES`] decide how fields are written. Fields of CSV
 //! may be quoted. Fields of TSV are unquoted, and quotes are text, unless all fields are quoted
@@ -9,10 +9,10 @@
 //! another one with which the header contains the column.
 
 use std::io::{Chain, Cursor, Read};
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::block::{Block, BlockStart, Division, Place};
-use super::quotes::{Dialect, Flaw, Rows, Start};
+use super::quotes::{Dialect, Flaw, Rows};
 use super::tab_quotes::are_quoted;
 use super::{InvalidUtf8, too_long};
 use crate::error::{Error, Result};
@@ -23,61 +23,66 @@ const HEAD_BYTES: usize = 8 << 20;
 const DELIMITERS: &[u8] = b",;\t|";
 
 /// The start of a file, which was examined, and the rest.
-type Input = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
+type Input<R> = Chain<Cursor<Vec<u8>>, R>;
+/// The parser of rows.
+pub(super) type Parser<R> = csv::Reader<Rows<Input<R>>>;
 
-/// The table that is being read.
-pub(super) struct DelimitedTable {
-    reader: csv::Reader<Rows<Input>>,
-    max_row_bytes: usize,
-    path: PathBuf,
-    /// Whether fields may be quoted.
-    quoted: bool,
+/// The header of a table, and how the file writes its fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub dialect: Dialect,
+    /// The offset of what follows the header.
+    pub end: u64,
+    n_fields: u64,
+    /// The index of the column.
     column: usize,
-    record: csv::ByteRecord,
-    byte_order_marks: u64,
-    ended: bool,
 }
 
-impl DelimitedTable {
-    /// Reads the header.
-    pub fn open(
-        path: PathBuf,
-        mut input: Box<dyn Read + Send>,
+impl Header {
+    /// Reads the header of a table that starts at byte `offset` of the file. Returns it with a
+    /// parser of the rows below.
+    pub fn read<R: Read>(
+        path: &Path,
+        mut input: R,
         delimiter: u8,
         column: &str,
         max_row_bytes: usize,
-        byte_order_marks: u64,
+        offset: u64,
         io: impl Fn(std::io::Error) -> Error,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Parser<R>)> {
         let mut head = Vec::new();
         let ended = match (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head) {
             Ok(n) => n < HEAD_BYTES,
             Err(error) => return Err(io(error)),
         };
         let dialect = dialect_of(&head, ended, delimiter, column);
-        let quoted = dialect.quoted;
+        let origin = BlockStart { name: path.display().to_string().into(), ..BlockStart::default() };
         let (first, behind_header) = header_of(&head, dialect);
-        let input = Rows::new(Cursor::new(head).chain(input), dialect, max_row_bytes as u64);
+        let mut end = None;
+        let input = Rows::new(Cursor::new(head).chain(input), dialect, max_row_bytes as u64, offset);
         let mut reader = parser(dialect).from_reader(input);
         let mut headers = csv::ByteRecord::new();
+        let mut start = None;
         for _ in 0..=usize::from(dialect.sets_delimiter) {
-            let Err(error) = reader.read_byte_record(&mut headers) else { continue };
+            let Err(error) = reader.read_byte_record(&mut headers) else {
+                start = reader.get_mut().next_start();
+                continue;
+            };
             let flaw = reader.get_ref().flaw();
-            // A missing column is a clearer error than a fault in a row below the header.
-            if flaw.is_none_or(|flaw| flaw.start().offset < behind_header) || has(&first, column) {
-                return Err(row_error(&path, error, flaw, quoted, max_row_bytes, io));
+            // A fault below the header is an error of that row, which may be outside of the range.
+            if flaw.is_none_or(|flaw| flaw.start().offset < offset + behind_header) {
+                return Err(row_error(&origin, error, flaw, dialect.quoted, max_row_bytes, io));
             }
-            headers = first;
+            (headers, end) = (first, Some(behind_header));
             break;
         }
         let Some(at) = headers.iter().position(|name| name == column.as_bytes()) else {
             let columns: Vec<_> =
                 headers.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
-            let place = headers.position();
             return Err(Error::Record {
                 source_name: path.display().to_string(),
-                line: place.map_or(1, csv::Position::line),
-                offset: place.map_or(0, csv::Position::byte),
+                line: start.map_or(1, |start| start.line),
+                offset: start.map_or(offset, |start| start.offset),
                 reason: if columns.is_empty() {
                     format!("no header row, so no column {column:?}")
                 } else {
@@ -85,8 +90,50 @@ impl DelimitedTable {
                 },
             });
         };
-        let record = csv::ByteRecord::new();
-        Ok(Self { reader, max_row_bytes, path, quoted, column: at, record, byte_order_marks, ended: false })
+        let end = offset + end.unwrap_or_else(|| reader.position().byte());
+        Ok((Self { dialect, end, n_fields: headers.len() as u64, column: at }, reader))
+    }
+}
+
+/// The table that is being read.
+pub(super) struct DelimitedTable {
+    reader: Parser<Box<dyn Read + Send>>,
+    max_row_bytes: usize,
+    origin: BlockStart,
+    /// Whether fields may be quoted.
+    quoted: bool,
+    column: usize,
+    record: csv::ByteRecord,
+    pub byte_order_marks: u64,
+    ended: bool,
+}
+
+impl DelimitedTable {
+    /// Reads all rows below the header, with its parser.
+    pub fn whole(
+        path: &Path,
+        (header, reader): (Header, Parser<Box<dyn Read + Send>>),
+        max_row_bytes: usize,
+    ) -> Self {
+        let origin = BlockStart { name: path.display().to_string().into(), ..BlockStart::default() };
+        let (quoted, column, record) = (header.dialect.quoted, header.column, csv::ByteRecord::new());
+        Self { reader, max_row_bytes, origin, quoted, column, record, byte_order_marks: 0, ended: false }
+    }
+
+    /// Reads the rows of `input`, the first of which starts at byte `offset` of the file.
+    pub fn part(
+        path: &Path,
+        header: Header,
+        input: Box<dyn Read + Send>,
+        max_row_bytes: usize,
+        offset: u64,
+    ) -> Self {
+        let Header { dialect, n_fields, .. } = header;
+        let input = Cursor::new(Vec::new()).chain(input);
+        let rows = Rows::below(input, dialect, max_row_bytes as u64, offset, n_fields);
+        let mut table = Self::whole(path, (header, parser(dialect).from_reader(rows)), max_row_bytes);
+        table.origin.skipped = Some((path.to_path_buf(), offset));
+        table
     }
 
     /// Fills `block` with rows; returns `false` if none are left.
@@ -97,30 +144,37 @@ impl DelimitedTable {
         block_bytes: usize,
         io: impl Fn(std::io::Error) -> Error,
     ) -> Result<bool> {
-        let name = self.path.display().to_string().into();
-        block.clear(Division::Records, BlockStart { name, ..BlockStart::default() }, invalid_utf8);
+        block.clear(Division::Records, self.origin.clone(), invalid_utf8);
         block.byte_order_marks = std::mem::take(&mut self.byte_order_marks);
         while !self.ended && block.data.len() < block_bytes && block.ends.len() < block_bytes / 16 + 1 {
             match self.reader.read_byte_record(&mut self.record) {
                 Ok(true) => {}
-                Ok(false) => {
-                    self.ended = true;
-                    break;
-                }
+                // The parser reports an error of its input only once, which may have been when the
+                // header was read.
+                Ok(false) => match self.reader.get_ref().flaw() {
+                    Some(flaw) => {
+                        return Err(flaw_error(&self.origin, flaw, self.quoted, self.max_row_bytes));
+                    }
+                    None => {
+                        self.ended = true;
+                        break;
+                    }
+                },
                 Err(error) => {
                     let flaw = self.reader.get_ref().flaw();
-                    return Err(row_error(&self.path, error, flaw, self.quoted, self.max_row_bytes, io));
+                    return Err(row_error(&self.origin, error, flaw, self.quoted, self.max_row_bytes, io));
                 }
             }
             // The column exists: `Rows` has checked that all rows are as long as the header.
             block.push(self.record.get(self.column).unwrap_or_default())?;
-            let place = self.record.position();
-            block.places.push(Place {
-                offset: place.map_or(0, csv::Position::byte),
-                line: place.map_or(0, csv::Position::line),
-            });
+            let start = self.reader.get_mut().next_start();
+            block.places.push(start.map_or(Place { offset: 0, line: 0 }, |start| Place {
+                offset: start.offset,
+                line: start.line,
+            }));
         }
-        Ok(!block.ends.is_empty())
+        // A block without rows still counts the mark.
+        Ok(!block.ends.is_empty() || block.byte_order_marks > 0)
     }
 }
 
@@ -174,53 +228,54 @@ fn parser(dialect: Dialect) -> csv::ReaderBuilder {
     parser
 }
 
+/// The error for an error of the parser, whose input may have found a fault of the rows.
 fn row_error(
-    path: &std::path::Path,
+    origin: &BlockStart,
     error: csv::Error,
     flaw: Option<Flaw>,
     quoted: bool,
     max_row_bytes: usize,
     io: impl Fn(std::io::Error) -> Error,
 ) -> Error {
-    let at_start = |start: Start, reason| Error::Record {
-        source_name: path.display().to_string(),
-        line: start.line,
-        offset: start.offset,
-        reason,
-    };
-    match flaw {
-        Some(Flaw::Unclosed(quote)) => {
-            return at_start(
-                quote,
-                format!(
-                    "column {}: the quote that opens here is never closed; close it, or write a quote that is \
-                     text twice in a quoted field",
-                    quote.column
-                ),
-            );
-        }
-        Some(Flaw::Stray(quote)) => {
-            return at_start(
-                quote,
-                format!(
-                    "column {}: the quote that opens here closes some lines below with text behind it; close it \
-                     on its line, or write a quote that is text twice in a quoted field",
-                    quote.column
-                ),
-            );
-        }
-        Some(Flaw::Uneven { several: Some(quote), fields, expected, .. }) => {
-            return at_start(
-                quote,
-                format!(
-                    "column {}: the quote that opens here closes some lines below, which makes a row of \
-                     {fields} fields under a header of {expected}; close it on its line, or write a quote that \
-                     is text twice in a quoted field",
-                    quote.column
-                ),
-            );
-        }
-        Some(Flaw::Uneven { row, fields, expected, .. }) => {
+    if let Some(flaw) = flaw {
+        return flaw_error(origin, flaw, quoted, max_row_bytes);
+    }
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => io(error),
+        // The parser takes rows of any length in bytes of any kind, so it has no other errors.
+        kind => Error::format(origin.name.to_string(), format!("{kind:?}")),
+    }
+}
+
+/// The error for a fault of the rows.
+fn flaw_error(origin: &BlockStart, flaw: Flaw, quoted: bool, max_row_bytes: usize) -> Error {
+    let (start, reason) = match flaw {
+        Flaw::Unclosed(quote) => (
+            quote,
+            format!(
+                "column {}: the quote that opens here is never closed; close it, or write a quote that is \
+                 text twice in a quoted field",
+                quote.column
+            ),
+        ),
+        Flaw::Stray(quote) => (
+            quote,
+            format!(
+                "column {}: the quote that opens here closes some lines below with text behind it; close it \
+                 on its line, or write a quote that is text twice in a quoted field",
+                quote.column
+            ),
+        ),
+        Flaw::Uneven { several: Some(quote), fields, expected, .. } => (
+            quote,
+            format!(
+                "column {}: the quote that opens here closes some lines below, which makes a row of \
+                 {fields} fields under a header of {expected}; close it on its line, or write a quote that \
+                 is text twice in a quoted field",
+                quote.column
+            ),
+        ),
+        Flaw::Uneven { row, fields, expected, .. } => {
             let remedy = match quoted {
                 true => "quote fields that hold the separator",
                 false => {
@@ -228,20 +283,14 @@ fn row_error(
                      write it as CSV, and read csv:COLUMN"
                 }
             };
-            return at_start(row, format!("a row of {fields} fields under a header of {expected}; {remedy}"));
+            (row, format!("a row of {fields} fields under a header of {expected}; {remedy}"))
         }
-        Some(Flaw::TooLong(row)) => return at_start(row, too_long("row", max_row_bytes)),
-        None => {}
-    }
-    let place = error.position().cloned();
-    let reason = match error.into_kind() {
-        csv::ErrorKind::Io(error) => return io(error),
-        kind => format!("{kind:?}"),
+        Flaw::TooLong(row) => (row, too_long("row", max_row_bytes)),
     };
     Error::Record {
-        source_name: path.display().to_string(),
-        line: place.as_ref().map_or(0, csv::Position::line),
-        offset: place.as_ref().map_or(0, csv::Position::byte),
+        source_name: origin.name.to_string(),
+        line: origin.line(start.line - 1),
+        offset: start.offset,
         reason,
     }
 }

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
 use super::remote::given;
+use crate::corpus::ByteRange;
 use crate::tokenizer::Input;
 
 /// The texts of a column in one buffer.
@@ -145,18 +146,23 @@ impl<'py> Chunks<'py> {
         }))
     }
 
-    /// The chunks of a column of Parquet files, read row group by row group.
+    /// The chunks of a column of Parquet files, or of a part of them, read row group by row group.
     pub fn of_parquet(
         py: Python<'py>,
         paths: &[PathBuf],
         column: &str,
         shard: Option<(u64, u64)>,
+        byte_range: Option<&ByteRange>,
         invalid_utf8: &str,
     ) -> PyResult<Self> {
         let pyarrow = import(py)?;
         let read = py.import("sentitok.parquet")?.getattr("chunks")?;
+        let bytes = byte_range.map(|range| (range.start, range.stop));
+        let versions: Option<Vec<_>> = byte_range.map(|range| {
+            range.versions.iter().map(|version| (version.size, version.mark.as_str())).collect()
+        });
         let paths: Vec<_> = paths.iter().map(|path| given(py, path)).collect::<PyResult<_>>()?;
-        let chunks = read.call1((paths, column, shard, invalid_utf8))?;
+        let chunks = read.call1((paths, column, shard, invalid_utf8, bytes, versions))?;
         let large_binary = pyarrow.call_method0("large_binary")?;
         Ok(Self { chunks: chunks.try_iter()?, current: None, large_binary })
     }

@@ -122,12 +122,17 @@ pub(super) fn encode_files<'py>(
                 }
             })?),
         };
-        let mut sources = match documents.paths() {
-            Some(paths) => paths.iter().map(|path| source_file(py, path)).collect::<PyResult<_>>()?,
+        let mut sources = match documents.files() {
+            Some(files) => {
+                files.paths.iter().map(|path| source_file(py, path)).collect::<PyResult<Vec<_>>>()?
+            }
             None => {
                 vec![SourceFile { name: "<iterable>".to_owned(), bytes: None }]
             }
         };
+        if let Some(range) = documents.files().and_then(|files| files.byte_range.as_ref()) {
+            sources.push(SourceFile { name: format!("bytes {}-{}", range.start, range.stop), bytes: None });
+        }
         if let Some((index, count)) = shard {
             sources.push(SourceFile { name: format!("shard {index}/{count}"), bytes: None });
         }
@@ -157,7 +162,7 @@ pub(super) fn encode_files<'py>(
             shard: shard.map(|(index, count)| Shard::new(index, count)).transpose()?,
             max_line_bytes: max_line_bytes.map(MaxLineBytes::get),
         };
-        let of_memory = documents.paths().is_none();
+        let of_memory = documents.files().is_none();
         let manifest = with_shards(py, out_dir, resume.unwrap_or(true), |out_dir| {
             if of_memory && resume.is_none() {
                 refuse_unknown(&out_dir)?;

@@ -14,8 +14,8 @@ use pyo3::types::{PyIterator, PyList};
 use super::arrow::Column;
 use super::error::entry;
 use super::numbers::{MaxLineBytes, ShardOf};
+use super::paths::Files;
 use super::progress::waiting;
-use super::remote::expanded;
 use super::text::{byte_string, string};
 use crate::corpus::{
     Block, FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source, Tally,
@@ -57,7 +57,7 @@ fn object<'py>(py: Python<'py>, row: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// Yields the documents of files, in order, in batches.
+/// Yields the documents of files, or of a `CorpusShard` of files, in order, in batches.
 ///
 /// `invalid_utf8` and `shard` are as in `count`.
 #[pyclass(frozen, name = "DocumentReader", module = "sentitok._sentitok")]
@@ -80,22 +80,22 @@ impl PyDocumentReader {
     #[new]
     #[pyo3(signature = (paths, *, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None))]
     fn new(
-        py: Python<'_>,
-        paths: Vec<PathBuf>,
+        paths: &Bound<'_, PyAny>,
         format: Option<&str>,
         invalid_utf8: &str,
         shard: Option<ShardOf>,
         max_line_bytes: Option<MaxLineBytes>,
     ) -> PyResult<Self> {
         entry(|| {
+            let Files { paths, byte_range } = Files::of(paths)?;
             let options = FileOptions {
+                byte_range,
                 format: format.map(Format::from_str).transpose()?,
                 invalid_utf8: InvalidUtf8::from_str(invalid_utf8)?,
                 shard: shard.map(ShardOf::get).map(|(index, count)| Shard::new(index, count)).transpose()?,
                 max_line_bytes: max_line_bytes.map_or(MAX_LINE_BYTES, MaxLineBytes::get),
                 ..FileOptions::default()
             };
-            let paths = expanded(py, paths)?;
             let is_file = |path: &PathBuf| path != Path::new("-") && path.is_file();
             let waits = !paths.iter().all(is_file);
             let source = FileSource::new(paths, options)?;

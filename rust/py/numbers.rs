@@ -131,6 +131,7 @@ whole_numbers! {
     MaxMemory(u64) "max_memory", 0, "0 or more, or None for no limit";
     MaxPieceBytes(usize) "max_piece_bytes", 0, "4 or more, or None for 65536";
     ShardBytes(u64) "shard_bytes", 1, "1 or more, or None for 67108864";
+    PartBytes(u64) "part_bytes", 0, "1 or more, such as 268435456";
     ShardTokens(u64) "shard_tokens", 0, "1 or more, or None for 134217728";
 }
 

@@ -1,4 +1,4 @@
-//! Paths from Python, distinguished from texts that were given by mistake.
+//! Paths and shards of files from Python, distinguished from texts that were given by mistake.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,45 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::remote::expanded;
+use super::remote::{expanded, named};
+use crate::corpus::{ByteRange, FileVersion};
 use crate::error::shown;
+
+/// Files, and the part of them to read.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    pub paths: Vec<PathBuf>,
+    pub byte_range: Option<ByteRange>,
+}
+
+impl Files {
+    /// Takes a path, several, or a `CorpusShard`.
+    pub fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match Self::of_shard(source)? {
+            Some(files) => Ok(files),
+            None => Ok(Self { paths: paths_of(source)?, byte_range: None }),
+        }
+    }
+
+    /// Takes a `sentitok.corpus_shards.CorpusShard`; `None` for other objects.
+    pub fn of_shard(source: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let py = source.py();
+        let class = py.import("sentitok.corpus_shards")?.getattr("CorpusShard")?;
+        if !source.is_instance(&class)? {
+            return Ok(None);
+        }
+        let (start, stop) = (source.getattr("start")?.extract()?, source.getattr("stop")?.extract()?);
+        let mut byte_range = ByteRange::new(start, stop)?;
+        byte_range.aligned = source.getattr("is_aligned")?.extract()?;
+        let versions: Option<Vec<(u64, String)>> = source.getattr("versions")?.extract()?;
+        byte_range.versions =
+            versions.unwrap_or_default().into_iter().map(|(size, mark)| FileVersion { size, mark }).collect();
+        // The files are as they were planned, without folders and globs.
+        let paths: Vec<PathBuf> = source.getattr("paths")?.extract()?;
+        let paths = paths.iter().map(|path| named(py, path)).collect::<PyResult<_>>()?;
+        Ok(Some(Self { paths, byte_range: Some(byte_range) }))
+    }
+}
 
 /// Takes a path, or several; folders, globs and URLs become the files that they name.
 pub(super) fn paths_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {

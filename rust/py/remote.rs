@@ -14,8 +14,8 @@ pub(super) fn register() {
     set_remote_opener(Box::new(|url| {
         Python::attach(|py| {
             let file = module(py)?.call_method1("open_input", (url,))?;
-            let size = file.getattr("size")?.extract()?;
-            Ok(Box::new(PyFile { file: file.unbind(), size }) as Box<dyn RemoteFile>)
+            let (size, mark) = (file.getattr("size")?.extract()?, file.getattr("mark")?.extract()?);
+            Ok(Box::new(PyFile { file: file.unbind(), size, mark }) as Box<dyn RemoteFile>)
         })
         .map_err(error)
     }));
@@ -40,11 +40,16 @@ pub(super) fn exception(py: Python<'_>, source: &io::Error) -> Option<PyErr> {
 struct PyFile {
     file: Py<PyAny>,
     size: Option<u64>,
+    mark: String,
 }
 
 impl RemoteFile for PyFile {
     fn size(&self) -> Option<u64> {
         self.size
+    }
+
+    fn mark(&self) -> &str {
+        &self.mark
     }
 
     fn read_at(&mut self, offset: u64, length: usize, wait: Duration) -> Result<Option<Bytes>> {
@@ -83,6 +88,14 @@ pub(super) fn expanded(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Vec<Path
     let paths: Vec<_> = paths.iter().map(|path| given(py, path)).collect::<PyResult<_>>()?;
     let files: Vec<String> = module.call_method1("expand", (paths,))?.extract()?;
     files.iter().map(|file| module.call_method1("named", (file,))?.extract()).collect()
+}
+
+/// A path as it is if it is local; the name of a URL without credentials.
+pub(super) fn named(py: Python<'_>, path: &Path) -> PyResult<PathBuf> {
+    match url_of(path) {
+        Some(url) => module(py)?.call_method1("named", (url,))?.extract(),
+        None => Ok(path.to_path_buf()),
+    }
 }
 
 /// The size of a file behind a URL; `None` for a path, or if the server does not tell.

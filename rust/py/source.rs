@@ -1,12 +1,11 @@
 //! Documents from files, columns of Parquet files, or Python iterables.
 //!
-//! A list or tuple given as `source` contains paths, as in Hugging Face's `train(files=[...])`; a
+//! A `CorpusShard` given as `source` is a part of files. A list or tuple given as `source` contains paths, as in Hugging Face's `train(files=[...])`; a
 //! list of texts is given as `texts`. Any other iterable contains texts in both cases. It never
 //! matters whether a file happens to exist.
 //!
 //! The calling thread reads iterators; see `feeding`.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -15,7 +14,7 @@ use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
 use super::arrow::{Chunks, Column};
 use super::feeding::feed;
-use super::paths::{is_path, paths_of};
+use super::paths::{Files, is_path, paths_of};
 use super::progress::run;
 use super::text::{Errors, Lone, join_pairs, surrogates_passed, text_of_row};
 use super::texts::refuse_mapping;
@@ -54,7 +53,7 @@ pub(super) struct SourceOptions {
 
 /// Documents that are not read yet.
 pub(super) enum Documents<'py> {
-    Files { paths: Vec<PathBuf>, from_list: bool },
+    Files { files: Files, from_list: bool },
     Items(Bound<'py, PyIterator>),
     Column(Chunks<'py>),
 }
@@ -75,10 +74,10 @@ impl<'py> Documents<'py> {
         }
     }
 
-    /// The paths of files; `None` for texts in memory.
-    pub fn paths(&self) -> Option<&[PathBuf]> {
+    /// The files; `None` for texts in memory.
+    pub fn files(&self) -> Option<&Files> {
         match self {
-            Self::Files { paths, .. } => Some(paths),
+            Self::Files { files, .. } => Some(files),
             Self::Items(_) | Self::Column(_) => None,
         }
     }
@@ -87,7 +86,11 @@ impl<'py> Documents<'py> {
         refuse_mapping(source, "source")?;
         let is_list = source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>();
         if is_list || is_path(source)? {
-            return Ok(Self::Files { paths: paths_of(source)?, from_list: is_list });
+            let files = Files { paths: paths_of(source)?, byte_range: None };
+            return Ok(Self::Files { files, from_list: is_list });
+        }
+        if let Some(files) = Files::of_shard(source)? {
+            return Ok(Self::Files { files, from_list: false });
         }
         Self::of_texts(source)
     }
@@ -111,7 +114,7 @@ impl<'py> Documents<'py> {
     /// The number of files or iterables.
     pub fn n_sources(&self) -> usize {
         match self {
-            Self::Files { paths, .. } => paths.len(),
+            Self::Files { files, .. } => files.paths.len(),
             Self::Items(_) | Self::Column(_) => 1,
         }
     }
@@ -126,20 +129,33 @@ impl<'py> Documents<'py> {
     ) -> PyResult<T> {
         let SourceOptions { format, invalid_utf8, shard, max_line_bytes } = options;
         match self {
-            Self::Files { paths, from_list } => {
+            Self::Files { files: Files { paths, byte_range }, from_list } => {
                 let max_line_bytes = max_line_bytes.unwrap_or(MAX_LINE_BYTES);
                 let format = match format {
                     Some(FileFormat::Parquet(column)) => {
                         let shard = shard.map(Shard::place);
-                        let chunks = Chunks::of_parquet(py, &paths, &column, shard, invalid_utf8.name())?;
+                        let chunks = Chunks::of_parquet(
+                            py,
+                            &paths,
+                            &column,
+                            shard,
+                            byte_range.as_ref(),
+                            invalid_utf8.name(),
+                        )?;
                         // The reader of Parquet has applied the shard to row groups already.
                         return feed_chunks(py, chunks, invalid_utf8, None, callback, job);
                     }
                     Some(FileFormat::Text(format)) => Some(format),
                     None => None,
                 };
-                let options =
-                    FileOptions { format, invalid_utf8, shard, max_line_bytes, ..FileOptions::default() };
+                let options = FileOptions {
+                    format,
+                    invalid_utf8,
+                    shard,
+                    byte_range,
+                    max_line_bytes,
+                    ..FileOptions::default()
+                };
                 let result =
                     run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress));
                 if let Err(error) = &result

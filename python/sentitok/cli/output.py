@@ -28,11 +28,12 @@ _STAGES = {
     "seed": "seeking pieces",
     "prune": "dropping pieces",
     "encode": "encoding",
+    "plan": "planning shards",
     "predict": "predicting",
     "verify": "verifying",
 }
 # Stages that count bytes; the others count things.
-_IN_BYTES = {"count", "encode", "verify"}
+_IN_BYTES = {"count", "encode", "plan", "verify"}
 
 
 def colour(stream: TextIO) -> bool:
