@@ -1,10 +1,17 @@
 """Runs of a group several at once: what they write is that of one after the other, whatever fails."""
 
 import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +21,7 @@ import pytest
 
 import torch_processes
 from labelled_reviews import write
+from senti_in_process import senti
 from sentimodels.errors import ConfigError, TrainingError
 from sentimodels.runs import group
 from sentimodels.runs.directory import finished
@@ -250,7 +258,7 @@ def test_two_workers_never_train_one_run(folder: Path) -> None:
         return Outcome({"fit": {"stop": "epochs"}}, 0.0)
 
     with (
-        patch("sentimodels.runs.run_task.train_or_resume", counted),
+        patch("sentimodels.runs.run_task._run", counted),
         patch("sentimodels.runs.run_task._ONE_RUN", threading.Semaphore(9)),
         ThreadPoolExecutor(3) as executor,
     ):
@@ -273,3 +281,201 @@ def test_threads_are_those_of_the_order_unless_configured(folder: Path) -> None:
     assert threads == [3, 1]
     configs = [(folder / name / "config.toml").read_text() for name in ("three", "one")]
     assert [config.count("\nthreads = ") for config in configs] == [0, 1]
+
+
+# Of the command: the same settings.
+SWEPT = ["reviews.csv", "--arch", "cnn", "--epochs", "2", "--threads", "1", "--set", "model.d_model=8",
+         "--set", "model.filters=4", "--set", "data.vocab_size=300"]  # fmt: skip
+COMMAND = [*SWEPT, "--no-baseline"]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads instead of processes, which would import PyTorch first."""
+
+    @contextmanager
+    def opened(engine: str, workers: int, gpus: int) -> Iterator[Executor]:
+        assert (engine, gpus) == ("processes", 0)
+        with ThreadPoolExecutor(workers) as executor:
+            yield executor
+
+    monkeypatch.setattr("sentitok.adapters.open_executor", opened)
+
+
+@pytest.mark.usefixtures("threads")
+def test_the_command_trains_several_at_once(folder: Path) -> None:
+    engine = ["--engine", "processes", "--workers", "2"]
+    one = senti("train", *COMMAND, "--seeds", "3", "-o", "one", "--json", cwd=folder)
+    assert one.code == 0, one.err
+    two = senti("train", *COMMAND, "--seeds", "3", "-o", "two", *engine, cwd=folder)
+    assert two.code == 0, two.err
+    assert_same(folder / "one", folder / "two")
+    assert "3 runs, 2 at once, 1 thread each" in two.err
+    assert re.search(r"^3/3: seed-\d has finished$", two.err, re.M)
+    spread = json.loads(one.out)["spread"]["accuracy"]
+    assert f"accuracy  {spread['mean']:.4f}" in two.out
+    rates = ["--set", "optim.lr=1e-3,1e-2", "-o"]
+    one = senti("sweep", *SWEPT, *rates, "swept", "--json", cwd=folder)
+    two = senti("sweep", *SWEPT, *rates, "swept-2", "--json", *engine, cwd=folder)
+    assert two.code == one.code == 0, two.err
+    timed = ("run", "spent", "runs")
+    values = [{k: v for k, v in json.loads(done.out).items() if k not in timed} for done in (one, two)]
+    assert values[0] == values[1]
+
+
+@pytest.mark.usefixtures("threads")
+def test_the_command_reports_a_run_that_fails_and_runs_it_again(folder: Path) -> None:
+    engine = ["--engine", "processes", "--workers", "2"]
+
+    def fail(run: str, order: Order) -> Outcome:
+        if run.endswith("seed-1"):
+            raise OSError(28, "No space left on device", f"{run}/model.safetensors")
+        return run_task(run, order)
+
+    with patch("sentimodels.runs.group.run_task", fail):
+        done = senti("train", *COMMAND, "--seeds", "3", "-o", "runs", *engine, cwd=folder)
+    assert done.code == 1
+    assert "seed-1 failed and is tried once more" in done.err
+    assert re.search(r"^\d/3: seed-1 failed: ", done.err, re.M)
+    assert re.search(r"^runs.seed-1 failed: .*No space left", done.out, re.M)
+    assert "2 seeds" in done.out
+    done = senti("train", "--resume", "runs", *engine, cwd=folder)
+    assert done.code == 0, done.err
+    assert "1 run, 1 at once" in done.err
+    assert "3 seeds" in done.out
+
+
+# (arguments, what is said)
+WRONG = [
+    (["train", "--engine", "processes"], "--engine is for several runs: give --seeds N or --folds N"),
+    (["train", "--workers", "2"], "--workers is for several runs"),
+    (["train", "--seeds", "2", "--workers", "2"], "--workers needs --engine"),
+    (["train", "--folds", "2", "--address", "tcp://127.0.0.1:1"], "--address needs --engine"),
+    (["train", "--seeds", "2", "--engine", "spark"], "--engine spark: expected processes, ray, dask"),
+    (["train", "--seeds", "2", "--on-error", "go"], "--on-error go: expected skip or stop"),
+    (["train", "--seeds", "2", "--engine", "processes", "--address", "x:1"], "--engine ray or --engine dask"),
+    (["sweep", "--set", "optim.lr=1,2", "--workers", "3"], "--workers needs --engine"),
+]
+
+
+@pytest.mark.parametrize(("args", "said"), WRONG, ids=[" ".join(args) for args, _ in WRONG])
+def test_wrong_calls(args: list[str], said: str, folder: Path) -> None:
+    done = senti(args[0], *COMMAND[:3], *args[1:], "-o", "run", cwd=folder)
+    assert done.code == 2
+    assert said in done.err
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.parametrize("engine", ["ray", "dask"])
+def test_a_cluster_that_does_not_answer(engine: str, folder: Path) -> None:
+    pytest.importorskip({"ray": "ray", "dask": "distributed"}[engine], reason="the engine is not installed")
+    address = {"ray": "127.0.0.1:1", "dask": "tcp://127.0.0.1:1"}[engine]
+    with patch("sentitok.adapters._CONNECT_S", 0.5):
+        args = [*COMMAND, "--seeds", "2", "-o", "run", "--engine", engine, "--address", address]
+        done = senti("train", *args, cwd=folder)
+    assert done.code in (1, 2)
+    assert address in done.err
+    assert "Traceback" not in done.err
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["processes", "ray", "dask"])
+def test_engines(engine: str, folder: Path) -> None:
+    name = {"ray": "ray", "dask": "distributed"}.get(engine, "sentitok")
+    pytest.importorskip(name, reason="the engine is not installed")
+    one = senti("train", *COMMAND, "--seeds", "3", "-o", "one", cwd=folder)
+    assert one.code == 0, one.err
+    args = [*COMMAND, "--seeds", "3", "-o", "two", "--engine", engine, "--workers", "2"]
+    two = senti("train", *args, cwd=folder)
+    assert two.code == 0, two.err
+    assert_same(folder / "one", folder / "two")
+
+
+LONG = [
+    *COMMAND,
+    "--epochs",
+    "60",
+    "--seeds",
+    "3",
+    "--set",
+    "train.save_every=5",
+    "--set",
+    "train.log_every=1",
+]
+
+
+def processes_of(pid: int) -> dict[int, str]:
+    """The processes that another has started, with their command lines."""
+    found = {}
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, file.read_text().split()):
+            found[child] = Path(f"/proc/{child}/cmdline").read_text()
+    return found
+
+
+def wait_for_step(started: "subprocess.Popen[bytes]", folder: Path, step: int) -> None:
+    """Waits until a run has taken a step."""
+    until = time.monotonic() + 200
+    while not any(f'"step": {step},' in path.read_text() for path in folder.glob("*/metrics.jsonl")):
+        assert started.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
+@pytest.mark.parametrize("what", ["worker", "driver", "Ctrl-C"])
+def test_processes_that_are_killed(what: str, folder: Path) -> None:
+    """Whoever is killed in the middle of a run: the end is that of runs that nobody disturbed."""
+    one = senti("train", *LONG, "-o", str(folder / "one"), cwd=folder)
+    assert one.code == 0, one.err
+    args = [sys.executable, "-m", "sentimodels", "train", *LONG, "-o", str(folder / "two")]
+    args += ["--engine", "processes", "--workers", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(group.__file__).parents[2])}
+    with subprocess.Popen(
+        [*args, "--engine", "processes", "--workers", "2"],
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+    ) as started:
+        wait_for_step(started, folder / "two", 30)
+        workers = [pid for pid, line in processes_of(started.pid).items() if "spawn_main" in line]
+        assert len(workers) == 2
+        if what == "worker":
+            os.kill(random.choice(workers), signal.SIGKILL)
+        elif what == "driver":
+            started.kill()
+        else:
+            os.killpg(started.pid, signal.SIGINT)
+        code = started.wait(300)
+    assert code == {"worker": 0, "driver": -signal.SIGKILL, "Ctrl-C": 130}[what]
+    if what != "worker":
+        again = senti("train", "--resume", folder / "two", cwd=folder)
+        assert again.code == 0, again.err
+    for seed in range(3):
+        names = [folder / of / f"seed-{seed}" / "model.safetensors" for of in ("one", "two")]
+        assert names[0].read_bytes() == names[1].read_bytes(), seed
+    assert not list((folder / "two").glob(".*"))
+
+
+def test_processes_see_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imitated: what each process is told. One that dies is replaced by one with the same GPU."""
+    from sentitok.adapters import open_executor, workers_of
+
+    for visible, expected in ((None, ["0", "1"]), ("5,GPU-7", ["5", "GPU-7"])):
+        if visible is None:
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        else:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        with open_executor("processes", workers=2, gpus=2) as executor:
+            assert workers_of(executor) == 2
+            if visible is None:
+                with pytest.raises(BrokenExecutor):
+                    executor.submit(os._exit, 1).result()
+            seen: list[str] = []
+            until = time.monotonic() + 60
+            while len(set(seen)) < 2 and time.monotonic() < until:
+                both = [executor.submit(os.getenv, "CUDA_VISIBLE_DEVICES") for _ in range(8)]
+                seen += [str(one.result()) for one in both]
+            assert sorted(set(seen)) == expected

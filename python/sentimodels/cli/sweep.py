@@ -13,6 +13,7 @@ from .command import AsJson, Output, Quiet, Traceback, UsageError, add
 from .launch import Stopper, dry_run_of_sweep, trees, watched
 from .options import ConfigFile, ForceRun, seconds, tree_of, with_options
 from .train import options, say_group, settled
+from .workers import Address, EngineName, OnError, Workers, scheduled
 
 
 def sweep(
@@ -39,6 +40,10 @@ def sweep(
         ),
     ] = None,
     config: ConfigFile = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
+    on_error: OnError = "skip",
     force: ForceRun = False,
     dry_run: Annotated[
         bool,
@@ -90,8 +95,12 @@ def sweep(
         dry_run_of_sweep(output, configs_of(base, set_ or []), tables, limit)
         return
     stopper = Stopper()
-    with watched(output, stopper, out if force else None) as callbacks:
-        done = run_sweep(base, set_ or [], out, callbacks, tables=tables, budget=limit)
+    who: dict[str, Any] = {"engine": engine, "address": address, "workers": workers, "on_error": on_error}
+    with (
+        scheduled(output, len(tried), chosen.train.device, **who) as scheduling,
+        watched(output, stopper, out if force else None) as callbacks,
+    ):
+        done = run_sweep(base, set_ or [], out, callbacks, tables=tables, budget=limit, **scheduling)
     say_group(output, out, done, stopper)
 
 
@@ -110,6 +119,6 @@ def register(app: typer.Typer) -> None:
         "sweep",
         with_options(sweep, _options()),
         "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --set model.word_ngrams=1,2",
-        "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m -o runs/which --json",
+        "senti sweep reviews.csv --set arch=tfidf,nb --budget 5m --engine processes -o runs/which --json",
         "senti sweep reviews.csv --arch bow --set model.fit_lr=0.5,1 --dry-run",
     )

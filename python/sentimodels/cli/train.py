@@ -24,10 +24,11 @@ from .options import (
     with_options,
 )
 from .summary import folds_summary, seeds_summary, summary, sweep_summary
+from .workers import Address, EngineName, OnError, Workers, refuse_workers, scheduled
 
 if TYPE_CHECKING:
     from ..config import RunConfig
-    from ..runs.group import Done
+    from ..runs.group import Done, Scheduling
     from ..runs.tables import Tables
 
 __all__ = ["options", "register", "say_group", "settled"]
@@ -65,6 +66,10 @@ def train(
             help="Resume the stopped run, seeds, folds or sweep in this directory, with its own settings.",
         ),
     ] = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
+    on_error: OnError = "skip",
     dry_run: DryRun = False,
     force: ForceRun = False,
     as_json: AsJson = False,
@@ -78,10 +83,11 @@ def train(
     validation macro-F1 is kept. Ctrl-C saves the run; senti train --resume DIR continues it.
     """
     output = output_of_first("senti.train/1", as_json=as_json, quiet=quiet)
+    who: dict[str, Any] = {"engine": engine, "address": address, "workers": workers}
     if resume is not None:
         baseline = given.pop("train__baseline")
         refuse_others(data, config, set_, out, "--force" * force, tree_of(given))
-        _resume(output, resume, baseline)
+        _resume(output, resume, baseline, on_error=on_error, **who)
         return
     flags = tree_of({**given, "data__train": data})
     resolved, tables = settled(output, trees(config, set_ or [], flags), None if force else out)
@@ -89,6 +95,8 @@ def train(
     in_folds = resolved.data.folds is not None and resolved.data.fold is None
     if in_folds and seeds > 1:
         raise UsageError("--seeds and --folds exclude each other; --set data.fold=0 trains a single fold")
+    if not in_folds and seeds == 1:
+        refuse_workers(**who)
     if dry_run:
         from ..runs.execute import recipe_of
         from ..runs.group import runs_of_folds
@@ -98,11 +106,15 @@ def train(
         rows = None if in_folds else tables
         dry_run_of(output, recipe_of(runs[0], tables=rows), len(runs))
     elif in_folds:
-        _run_folds(output, out or folder.with_name(f"{folder.name}-folds"), resolved, force)
+        folder = out or folder.with_name(f"{folder.name}-folds")
+        n, device = resolved.data.folds or 1, resolved.train.device
+        with scheduled(output, n, device, on_error=on_error, **who) as scheduling:
+            _run_folds(output, folder, resolved, force, scheduling)
     elif seeds == 1:
         run(output, "train", folder, resolved, summary, force=force, tables=tables)
     else:
-        _run_seeds(output, folder, resolved, seeds, tables, force)
+        with scheduled(output, seeds, resolved.train.device, on_error=on_error, **who) as scheduling:
+            _run_seeds(output, folder, resolved, seeds, tables, force, scheduling)
 
 
 def settled(
@@ -136,16 +148,24 @@ def settled(
     return choose(*given, tables=tables, on_warning=output.note), tables
 
 
-def _resume(output: Output, folder: Path, baseline: bool | None) -> None:
+def _resume(output: Output, folder: Path, baseline: bool | None, *, on_error: str, **who: Any) -> None:
     """Goes on with what a folder holds."""
     from ..runs import group
+    from ..runs.families import resolve
 
     if not group.is_group(folder):
+        refuse_workers(**who)
         run(output, "train", folder, None, summary, baseline=baseline)
         return
     begun, stopper = group.load(folder), Stopper()
-    with watched(output, stopper) as callbacks:
-        done = group.run_all(begun, folder, None, callbacks, baseline=baseline)
+    config = resolve(next(iter(begun.runs.values())))
+    with (
+        scheduled(
+            output, group.n_left(begun, folder), config.train.device, on_error=on_error, **who
+        ) as scheduling,
+        watched(output, stopper) as callbacks,
+    ):
+        done = group.run_all(begun, folder, None, callbacks, baseline=baseline, **scheduling)
     say_group(output, folder, done, stopper)
 
 
@@ -175,24 +195,27 @@ def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> N
 
 
 def _run_seeds(
-    output: Output, folder: Path, config: "RunConfig", n: int, tables: "Tables | None", force: bool
-) -> None:
+    output: Output, folder: Path, config: "RunConfig", n: int, tables: "Tables | None", force: bool,
+    scheduling: "Scheduling",
+) -> None:  # fmt: skip
     """Trains one run for each seed, and prints mean and spread."""
     from ..runs.group import train_seeds
 
     stopper = Stopper()
     with watched(output, stopper, folder if force else None) as callbacks:
-        done = train_seeds(config, n, folder, callbacks, tables=tables)
+        done = train_seeds(config, n, folder, callbacks, tables=tables, **scheduling)
     say_group(output, folder, done, stopper)
 
 
-def _run_folds(output: Output, folder: Path, config: "RunConfig", force: bool) -> None:
+def _run_folds(
+    output: Output, folder: Path, config: "RunConfig", force: bool, scheduling: "Scheduling"
+) -> None:
     """Trains one run for each fold, and prints mean and interval."""
     from ..runs.group import train_folds
 
     stopper = Stopper()
     with watched(output, stopper, folder if force else None) as callbacks:
-        done = train_folds(config, folder, callbacks)
+        done = train_folds(config, folder, callbacks, **scheduling)
     say_group(output, folder, done, stopper)
 
 

@@ -42,6 +42,7 @@ __all__ = [
     "begin",
     "is_group",
     "load",
+    "n_left",
     "run_all",
     "runs_of_folds",
     "set_aside",
@@ -190,6 +191,11 @@ def load(folder: Path) -> Group:
     return group
 
 
+def n_left(group: Group, folder: Path) -> int:
+    """Returns how many runs have not finished."""
+    return sum(not finished(folder / name) for name in group.runs)
+
+
 OnFailure = Literal["skip", "stop"]
 
 
@@ -271,13 +277,11 @@ class _Schedule:
         self.failed: dict[str, str] = {}
         self.error: Exception | None = None
         self.stopped = False
-        self.driver: Driver | None = None
         self.began, self.ended = time.monotonic(), 0
 
     def go(self) -> Done:
         """Runs what is left."""
-        if self.executor is not None:
-            self.driver = Driver.of(self.folder)
+        self.driver = Driver.of(self.folder)
         try:
             while self.running or self._submit():
                 for future in self._ended():
@@ -287,8 +291,7 @@ class _Schedule:
         finally:
             for future in self.running:
                 future.cancel()
-            if self.driver is not None:
-                self.driver.end()
+            self.driver.end()
         if self.error is not None and (self.stops or not self.results):
             raise self.error
         if self.failed and not self.results:
@@ -389,10 +392,7 @@ class _Schedule:
     def _stop(self) -> None:
         """Hands out nothing more, and lets the runs that go end after their step."""
         self.stopped = True
-        for future in self.running:
-            future.cancel()
-        if self.driver is not None:
-            self.driver.end()
+        self.driver.end()
 
     def _report(self, name: str, failed: str | None) -> None:
         self.ended += 1

@@ -141,8 +141,8 @@ def run_task(folder: str, order: Order) -> Outcome:
     run, warnings = Path(folder), list[str]()
     stopped = _at_times(lambda: order.driver is not None and not order.driver.waits())
     callbacks = Callbacks(on_warning=warnings.append, should_stop=stopped)
-    with _ONE_RUN, _locked(run.with_name(f".{run.name}.lock"), stopped) as ours, restored_torch():
-        if not ours or stopped():
+    with _ONE_RUN, restored_torch():
+        if stopped():
             return Outcome(None, 0.0)
         if order.threads is not None:
             torch.set_num_threads(order.threads)
@@ -151,7 +151,7 @@ def run_task(folder: str, order: Order) -> Outcome:
 
 
 def train_or_resume(run: Path, order: Order, callbacks: Callbacks, tables: Tables | None = None) -> Outcome:
-    """Trains a run in this process, or resumes it.
+    """Trains a run in this process, or resumes it; while another process has it, waits.
 
     Args:
         run: its directory.
@@ -162,6 +162,11 @@ def train_or_resume(run: Path, order: Order, callbacks: Callbacks, tables: Table
     Raises:
         SentiError: if a file or a setting does not allow it.
     """
+    with _locked(run.with_name(f".{run.name}.lock"), callbacks.should_stop) as ours:
+        return _run(run, order, callbacks, tables) if ours else Outcome(None, 0.0)
+
+
+def _run(run: Path, order: Order, callbacks: Callbacks, tables: Tables | None) -> Outcome:
     if finished(run):  # by a worker whose answer was lost
         return Outcome(read_json(run / "run.json"), 0.0)
     config = with_baseline(resolve(order.tree), order.baseline)

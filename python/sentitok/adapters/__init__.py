@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ..messages import shown
 from .processes import ProcessExecutor
 
-__all__ = ["ENGINES", "Engine", "open_executor"]
+__all__ = ["ENGINES", "Engine", "open_executor", "workers_of"]
 
 Engine = Literal["processes", "ray", "dask"]
 ENGINES = ("processes", "ray", "dask")
@@ -25,7 +25,7 @@ _CONNECT_S = 10.0
 
 @contextmanager
 def open_executor(
-    engine: Engine, address: str | None = None, workers: int | None = None
+    engine: Engine, address: str | None = None, workers: int | None = None, *, gpus: int = 0
 ) -> Iterator[Executor]:
     """Opens an executor of an engine; at the end what was started here is stopped.
 
@@ -39,6 +39,8 @@ def open_executor(
         address: of a running cluster: `"10.0.0.1:6379"`, `"auto"` or `"ray://10.0.0.1:10001"` of Ray, and
             `"tcp://10.0.0.1:8786"` of Dask; without it workers are started on this machine.
         workers: how many workers are started; one for each processor if not given.
+        gpus: of this machine, for tasks that use one: each process sees one of them, each task of Ray takes
+            one, also of a cluster that has some. The package dask-cuda starts workers of Dask for GPUs.
 
     Raises:
         ConnectionError: if nothing answers at the address.
@@ -61,7 +63,7 @@ def open_executor(
         with _dask(address, n_workers) as client:
             yield client.get_executor()
         return
-    executor = ProcessExecutor(n_workers) if engine == "processes" else _ray(address, n_workers)
+    executor = ProcessExecutor(n_workers, gpus) if engine == "processes" else _ray(address, n_workers, gpus)
     try:
         yield executor
     except BaseException:
@@ -70,14 +72,22 @@ def open_executor(
     executor.shutdown()
 
 
-def _ray(address: str | None, n_workers: int) -> Executor:
+def workers_of(executor: Executor) -> int | None:
+    """Returns how many processes an executor has, or `None` where it does not say."""
+    n_workers: int | None = getattr(executor, "num_workers", None) or getattr(executor, "_max_workers", None)
+    if n_workers is None and (client := getattr(executor, "_client", None)) is not None:
+        n_workers = len(client.nthreads())  # of Dask
+    return n_workers
+
+
+def _ray(address: str | None, n_workers: int, gpus: int) -> Executor:
     try:
         from .ray import RayExecutor
     except ModuleNotFoundError as error:
         raise _missing("ray", error) from error
     if address is not None:
         _check_reachable(address)
-    return RayExecutor(address, n_workers)
+    return RayExecutor(address, n_workers, gpus)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import cycle, islice
 from multiprocessing import connection, get_context, parent_process
 from queue import SimpleQueue
 from typing import Any
@@ -19,15 +20,21 @@ __all__ = ["ProcessExecutor"]
 class ProcessExecutor(Executor):
     """An executor of spawned processes.
 
+    Args:
+        workers: how many.
+        gpus: of this machine; each process sees one of them. With 0 all see what this process does.
+
     Attributes:
         num_workers: how many.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, gpus: int = 0) -> None:
         self.num_workers = workers
         self._threads = ThreadPoolExecutor(workers)
         self._pools: SimpleQueue[ProcessPoolExecutor] = SimpleQueue()
-        self._all = {_pool() for _ in range(workers)}
+        names = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[:gpus]
+        names = [name for name in names if name] or [str(number) for number in range(gpus)] or [""]
+        self._all = {_pool(gpu): gpu for gpu in islice(cycle(names), workers)}
         for pool in self._all:
             self._pools.put(pool)
 
@@ -45,9 +52,9 @@ class ProcessExecutor(Executor):
             return pool.submit(fn, *args, **kwargs).result()
         except BrokenExecutor:
             pool.shutdown(wait=False)
-            self._all.discard(pool)
-            pool = _pool()
-            self._all.add(pool)
+            gpu = self._all.pop(pool)
+            pool = _pool(gpu)
+            self._all[pool] = gpu
             raise
         finally:
             self._pools.put(pool)
@@ -62,13 +69,15 @@ class ProcessExecutor(Executor):
                 process.terminate()
 
 
-def _pool() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
+def _pool(gpu: str) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin, initargs=(gpu,))
 
 
-def _begin() -> None:
+def _begin(gpu: str) -> None:
     """Leaves Ctrl-C to the driver, and ends the process when the driver is gone, however it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     parent = parent_process()
 
     def watch() -> None:

@@ -16,12 +16,13 @@ _OBJECT_STORE_BYTES = 200 << 20
 class RayExecutor(Executor):
     """An executor of Ray tasks, each of one processor; Ray tries a task again whose worker dies."""
 
-    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+    def __init__(self, address: str | None = None, workers: int | None = None, gpus: int = 0) -> None:
         """Joins a cluster, or starts one on this machine; one that this process has joined is used.
 
         Args:
             address: of the cluster: `"auto"`, `"host:6379"` or `"ray://host:10001"`.
             workers: processors of a cluster that is started.
+            gpus: of a cluster that is started. Unless 0, each task takes a GPU, where the cluster has any.
 
         Raises:
             ConnectionError: if there is no cluster.
@@ -33,20 +34,22 @@ class RayExecutor(Executor):
         elif self._started:
             ray.init(
                 num_cpus=workers,
+                num_gpus=gpus or None,
                 include_dashboard=False,
                 object_store_memory=_OBJECT_STORE_BYTES,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
+        self._gpus = 1 if gpus and ray.cluster_resources().get("GPU", 0) else 0
 
     @property
     def num_workers(self) -> int:
-        """The processors of the cluster."""
-        return int(ray.cluster_resources().get("CPU", 0)) or 1
+        """The processors of the cluster, or its GPUs where each task takes one."""
+        return int(ray.cluster_resources().get("GPU" if self._gpus else "CPU", 0)) or 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Runs a function as a task; an error of it is given as it was raised."""
-        ref = ray.remote(num_cpus=1, max_retries=3)(fn).remote(*args, **kwargs)
+        ref = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=3)(fn).remote(*args, **kwargs)
         future: Future[Any] = Future()
         self._refs[future] = ref
 

@@ -1,0 +1,125 @@
+"""The options of a command that trains several runs: who runs them, and what a run that fails does."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from sentitok.cli.output import counted
+
+from .command import Output, UsageError
+
+if TYPE_CHECKING:
+    from ..runs.group import Scheduling
+
+__all__ = ["Address", "EngineName", "OnError", "Workers", "refuse_workers", "scheduled"]
+
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Train several runs at once: processes of this machine, or ray or dask. [default: one after the "
+        "other]",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        help="Ray or Dask cluster to use, such as tcp://10.0.0.1:8786; its machines see the files under the "
+        "same paths. [default: workers on this machine]",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="Runs at once. [default: one for each GPU, else for each processor, or what the cluster has]",
+    ),
+]
+OnError = Annotated[
+    str,
+    typer.Option(
+        "--on-error",
+        metavar="skip|stop",
+        help="What a run that fails does: skip it and finish the others, or stop them.",
+    ),
+]
+
+
+def refuse_workers(engine: str | None, address: str | None, workers: int | None) -> None:
+    """Refuses options that say who trains several runs, of a command that trains one.
+
+    Raises:
+        UsageError: naming the first.
+    """
+    given = {"--engine": engine, "--address": address, "--workers": workers}
+    if named := [name for name, value in given.items() if value is not None]:
+        raise UsageError(f"{named[0]} is for several runs: give --seeds N or --folds N too, or leave it out")
+
+
+@contextmanager
+def scheduled(
+    output: Output,
+    n_runs: int,
+    device: str,
+    *,
+    engine: str | None,
+    address: str | None,
+    workers: int | None,
+    on_error: str,
+) -> "Iterator[Scheduling]":
+    """Yields who runs the runs of a group, as `run_all` takes it; what was started here ends with the block.
+
+    Args:
+        output: of the command; says how many go at once.
+        n_runs: how many there are.
+        device: as `train.device` of the runs.
+        engine: as `--engine`.
+        address: as `--address`.
+        workers: as `--workers`.
+        on_error: as `--on-error`.
+
+    Raises:
+        UsageError: if the options exclude each other.
+        ConnectionError: if there is no cluster at the address.
+    """
+    from ..runs.group import OnFailure, Scheduling
+
+    if on_error not in get_args(OnFailure):
+        raise UsageError(f"--on-error {on_error}: expected skip or stop")
+    failure: Any = on_error
+    if engine is None:
+        if address is not None or workers is not None:
+            option = "--address" if address is not None else "--workers"
+            raise UsageError(f"{option} needs --engine: processes, ray or dask")
+        yield Scheduling(on_error=failure)
+        return
+    import torch
+
+    from sentitok.adapters import ENGINES, open_executor, workers_of
+
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {engine}: expected {', '.join(ENGINES)}")
+    if address is not None and engine == "processes":
+        raise UsageError("--address is of a cluster; give --engine ray or --engine dask with it")
+    name: Any = engine
+    if address is not None:
+        with open_executor(name, address, gpus=device in ("auto", "cuda")) as executor:
+            n = min(workers or n_runs, workers_of(executor) or n_runs, n_runs)
+            output.note(f"{counted(n_runs, 'run')}, {n} at once on the workers of {address}")
+            yield Scheduling(executor=executor, workers=n, on_error=failure)
+        return
+    n_gpus = torch.cuda.device_count() if device in ("auto", "cuda") and torch.cuda.is_available() else 0
+    cores = torch.get_num_threads()
+    n = min(workers or n_gpus or cores, n_runs)
+    threads = max(1, cores // n)
+    each = f"{counted(threads, 'thread')} each" + (", one of the GPUs each" if n_gpus else "")
+    output.note(f"{counted(n_runs, 'run')}, {n} at once, {each}")
+    with open_executor(name, workers=n, gpus=n_gpus) as executor:
+        yield Scheduling(executor=executor, workers=n, threads=threads, on_error=failure)
