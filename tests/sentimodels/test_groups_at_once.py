@@ -22,7 +22,7 @@ import pytest
 import torch_processes
 from labelled_reviews import write
 from senti_in_process import senti
-from sentimodels.errors import ConfigError, TrainingError
+from sentimodels.errors import CheckpointError, ConfigError, TrainingError
 from sentimodels.runs import group
 from sentimodels.runs.directory import finished
 from sentimodels.runs.execute import Callbacks
@@ -230,6 +230,21 @@ def test_stopped_runs_at_once_go_on(folder: Path, two: Executor) -> None:
     done = group.run_all(group.load(Path("two")), Path("two"), executor=two, workers=2)
     assert not done.stopped
     assert_same(Path("one"), Path("two"))
+
+
+def test_a_worker_that_writes_elsewhere(folder: Path) -> None:
+    """As on a machine that does not share the folder."""
+
+    def elsewhere(_: Callable[[], Any], run: Path, order: Order) -> Outcome:
+        return run_task(str(folder / "elsewhere" / run.name), order)
+
+    config = resolve(settings(train={"epochs": 1}))
+    with (
+        Wrapped(elsewhere, 1) as executor,
+        patch("sentimodels.runs.group._VISIBLE", 0.0),
+        pytest.raises(CheckpointError, match=r"runs.seed-0: .* a folder that all machines share"),
+    ):
+        group.train_seeds(config, 1, Path("runs"), executor=executor)
 
 
 def test_another_driver_takes_over(folder: Path) -> None:

@@ -250,6 +250,8 @@ def run_all(
 _LOOK = 0.2
 # How often a run is tried.
 _TRIES = 2
+# Seconds in which a file that a worker has written must be seen; network file systems keep old listings.
+_VISIBLE = 10.0
 
 
 class _Schedule:
@@ -352,6 +354,10 @@ class _Schedule:
         except Exception as error:
             self._fail(name, error)
             return
+        if outcome.about is not None and not self._is_there(self.folder / name):
+            said = "a worker has trained it, and it is not here; give --out a folder that all machines share"
+            self._fail(name, CheckpointError(f"{self.folder / name}: {said}"))
+            return
         if self.executor is not None and name == self.first:
             for warning in outcome.warnings:
                 self.callbacks.on_warning(warning)
@@ -368,6 +374,15 @@ class _Schedule:
             self._stop()
         else:
             self._report(name, outcome.failed)
+
+    def _is_there(self, run: Path) -> bool:
+        """Whether this process sees what a worker has written, if not at once."""
+        until = time.monotonic() + _VISIBLE
+        while not (run / "run.json").is_file():
+            if time.monotonic() > until:
+                return False
+            time.sleep(_LOOK / 2)
+        return True
 
     def _fail(self, name: str, error: Exception) -> None:
         """Tries a run once more, or notes why it failed."""
