@@ -28,6 +28,7 @@ MODULES = (
     "sentitok.names",
     "sentitok.corpus_shards",
     "sentitok.datasets",
+    "sentitok.verify",
     "sentitok.evaluate",
     "sentitok.differences",
     "sentitok.adapters",

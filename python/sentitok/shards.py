@@ -38,6 +38,7 @@ __all__ = [
     "mapped_ends",
     "open_ends",
     "open_ids",
+    "place_of",
     "read_manifest",
     "read_shards",
     "type_of_ids",
@@ -130,6 +131,12 @@ def is_dataset(directory: Path) -> bool:
     except FormatError:
         return True
     return isinstance(value, dict) and value.get("schema") == _SCHEMA
+
+
+def place_of(path: str | PathLike[str]) -> Place:
+    """Returns a path or URL as what reads it."""
+    name = remote.local_name(path)
+    return RemotePath(name) if remote.is_url(name) else Path(name)
 
 
 def find_datasets(paths: Iterable[str | PathLike[str]]) -> list[Place]:

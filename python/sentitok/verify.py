@@ -19,12 +19,12 @@ from .atomic import PREFIX
 from .messages import shown
 from .numbers import whole
 from .remote_shards import RemotePath
-from .shards import Place, check_ends, check_regular, files_of, read_manifest, read_shards
+from .shards import Place, check_ends, check_regular, files_of, place_of, read_manifest, read_shards
 
 if TYPE_CHECKING:
     from ._sentitok import Tokenizer
 
-__all__ = ["Verified", "sha256_of", "verify", "verify_counts"]
+__all__ = ["Verified", "verify", "verify_counts"]
 
 Progress = Callable[[str, int, int], object]
 
@@ -56,7 +56,7 @@ class Verified:
 
 
 def verify(
-    directory: Place,
+    directory: str | os.PathLike[str],
     *,
     tokenizer: "Tokenizer | None" = None,
     threads: int | None = None,
@@ -65,7 +65,7 @@ def verify(
     """Reads every file of a directory of token shards, in any layout, and compares it with the manifest.
 
     Args:
-        directory: what `encode_files` wrote, here or in a store.
+        directory: what `encode_files` wrote, here or in a store (a URL).
         tokenizer: what the ids must be of, if that is to be checked.
         threads: files read at a time; as many as there are cores if not given. The result is the same.
         progress: called with the stage `verify`, and bytes read and in all.
@@ -75,10 +75,11 @@ def verify(
         OSError: if it cannot be read.
     """
     n_threads = (os.cpu_count() or 1) if threads is None else whole("threads", threads, "at least 1", 1)
-    if isinstance(directory, Path):
-        os.scandir(directory).close()
-    found = Verified(directory, "token shards")
-    path = directory / "manifest.json"
+    place = place_of(directory)
+    if isinstance(place, Path):
+        os.scandir(place).close()
+    found = Verified(place, "token shards")
+    path = place / "manifest.json"
     try:
         manifest = read_manifest(path, any_layout=True)
         files = files_of(path, manifest)
@@ -96,20 +97,20 @@ def verify(
             f"{tokenizer.fingerprint}; name the tokenizer that encoded it, or encode again"
         )
     named = {path.name, *(name for name, _, _ in files)}
-    for name in _names(directory):
+    for name in _names(place):
         if name not in named:
             (found.leftovers if name.startswith(PREFIX) else found.others).append(name)
     found.uncovered = [name for name, _, hash_ in files if hash_ is None]
-    wrong = _Reader(directory, files, progress).problems(n_threads)
+    wrong = _Reader(place, files, progress).problems(n_threads)
     if manifest["layout"] == "sentitok":
         for shard in read_shards(path, manifest):
             if not {shard.file, shard.index_file} & wrong.keys():
                 try:
-                    check_ends(directory / shard.index_file, shard)
+                    check_ends(place / shard.index_file, shard)
                 except (FormatError, OSError) as error:
                     wrong[shard.index_file] = f"{error}; {_REMEDY}"
     found.problems += [wrong[name] for name in dict.fromkeys(name for name, _, _ in files) if name in wrong]
-    sizes = [_size(directory / name) for name in sorted(named - wrong.keys())]
+    sizes = [_size(place / name) for name in sorted(named - wrong.keys())]
     found.totals = {
         "documents": int(manifest["documents"]), "tokens": int(manifest["tokens"]),
         "files": len(named), "bytes": sum(sizes),
@@ -117,7 +118,7 @@ def verify(
     return found
 
 
-def verify_counts(path: Path, *, progress: Progress | None = None) -> Verified:
+def verify_counts(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Verified:
     """Reads a counts file to its end in constant memory: the order of pieces, and that none is missing.
 
     It is merged into a temporary file as large as itself, in the folder of `TMPDIR`.
@@ -125,6 +126,7 @@ def verify_counts(path: Path, *, progress: Progress | None = None) -> Verified:
     Raises:
         OSError: if it cannot be read, or there is no room for the temporary file.
     """
+    path = Path(path)
     found = Verified(path, "counts")
     with tempfile.TemporaryDirectory(prefix="sentitok-verify-") as folder:
         try:
@@ -134,7 +136,7 @@ def verify_counts(path: Path, *, progress: Progress | None = None) -> Verified:
     return found
 
 
-def sha256_of(path: Place, progress: Callable[[int], object] = lambda _: None) -> str:
+def sha256_of(path: Place, progress: Callable[[int], object] | None = None) -> str:
     """Returns the SHA-256 of a file, here or in a store.
 
     Args:
@@ -148,7 +150,8 @@ def sha256_of(path: Place, progress: Callable[[int], object] = lambda _: None) -
     hash_ = hashlib.sha256()
     for data in _blocks(path):
         hash_.update(data)
-        progress(len(data))
+        if progress is not None:
+            progress(len(data))
     return hash_.hexdigest()
 
 

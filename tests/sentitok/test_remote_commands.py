@@ -28,7 +28,6 @@ PATHS = {
     "encode": "out tokenizer_file",
     "decode": "tokenizer_file",
     "show": "tokenizer_file",
-    "info": "file",
     "eval": "files plot tokenizers",
     "compare": "files one other",
     "convert": "source target",

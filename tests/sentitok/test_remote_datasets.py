@@ -122,10 +122,10 @@ def test_a_data_set_in_s3_is_that_of_the_folder(local: Path, monkeypatch: pytest
         for path in local.rglob("*.*"):
             fs.pipe_file(f"shards/v1.2/{path.relative_to(local).as_posix()}", path.read_bytes())
         check_equal(TokenDataset("s3://shards/v1.2"), TokenDataset(local))
-        found = verify(RemotePath("s3://shards/v1.2/part-0"))
+        found = verify("s3://shards/v1.2/part-0")
         assert found.problems == found.others == []
         fs.pipe_file("shards/v1.2/part-0/notes.txt", b"x")
-        assert verify(RemotePath("s3://shards/v1.2/part-0")).others == ["notes.txt"]
+        assert verify("s3://shards/v1.2/part-0").others == ["notes.txt"]
         s3fs.S3FileSystem.clear_instance_cache()
 
 
@@ -194,7 +194,7 @@ def test_damage_in_a_store_is_found(memory: Any) -> None:
             memory.pipe_file(name, data)
         with pytest.raises((FormatError, FileNotFoundError), match=words):
             first_read()
-        found = verify(RemotePath("memory:/" + folder))
+        found = verify("memory:/" + folder)
         assert len(found.problems) == 1
         assert name.rpartition("/")[2] in found.problems[0]
         with pytest.raises((FormatError, FileNotFoundError), match=name.rpartition("/")[2]):
@@ -216,6 +216,9 @@ def test_commands_read_stores(
     tokenizer.save(tmp_path / "tokenizer.json")
     done = run_inside("decode", "memory://data/part-0", "-t", "tokenizer.json", cwd=tmp_path)
     assert done.out.replace("<|endoftext|>", "") == "".join(TEXTS[::2])
+    done = run_inside("info", "memory://data/part-0", "--json", cwd=tmp_path)
+    about = json.loads(done.out)
+    assert (about["kind"], about["documents"]) == ("token shards", len(TEXTS[::2]))
     assert remote._staged == {}  # nothing was copied whole
     count(texts=TEXTS, out=tmp_path / "all.counts")
     data = (tmp_path / "all.counts").read_bytes()

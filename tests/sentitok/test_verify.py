@@ -125,7 +125,7 @@ def test_ends_that_are_not_in_order_are_found(copied: Path) -> None:
     for shard in manifest["shards"]:
         del shard["index_sha256"]
     (part / "manifest.json").write_text(json.dumps(manifest))
-    found = verify(part)
+    found = verify(str(part))
     assert len(found.problems) == 1
     assert f"{index.name}: document 1 ends before" in found.problems[0]
     assert index.name in found.uncovered
@@ -157,7 +157,7 @@ def test_damaged_counts_and_tokenizers_are_found(copied: Path) -> None:
     lines = data.splitlines(keepends=True)
     for damaged in (data[:-1], b"".join(lines[:-1]), b"".join([*lines[:2], lines[4], *lines[3:]])):
         (copied / "bad.counts").write_bytes(damaged)
-        found = verify_counts(copied / "bad.counts")
+        found = verify_counts(str(copied / "bad.counts"))
         assert len(found.problems) == 1
         assert "bad.counts" in found.problems[0]
     (copied / "cut.json").write_bytes((copied / "tokenizer.json").read_bytes()[:-20])

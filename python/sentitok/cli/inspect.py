@@ -89,8 +89,8 @@ def _ids(ids: list[int], in_colour: bool) -> str:
 
 
 def info(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Tokenizer, counts file or folder of token shards.")
+    name: Annotated[
+        str, typer.Argument(metavar="FILE", help="Tokenizer, counts file or folder of token shards.")
     ],
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -98,19 +98,31 @@ def info(
 ) -> None:
     """Describe a tokenizer, a counts file or a folder of token shards."""
     output = Output("sentitok.info/1", as_json=as_json, quiet=quiet)
-    value = _info(file)
-    pairs = [("file", str(file)), *_flat(value)]
-    output.result({"file": str(file), **value}, lines(pairs), str(value.get("fingerprint", value["kind"])))
+    from sentitok import remote
+
+    name = remote.local_name(name)
+    value, shown = _info(name), remote.shown(name)
+    pairs = [("file", shown), *_flat(value)]
+    output.result({"file": shown, **value}, lines(pairs), str(value.get("fingerprint", value["kind"])))
 
 
-def _info(file: Path) -> dict[str, Any]:
+def _info(name: str) -> dict[str, Any]:
+    from sentitok import remote
+    from sentitok.remote_shards import RemotePath
+    from sentitok.shards import is_dataset, manifest_json
+
+    if remote.is_url(name):
+        # Of token shards in a store the manifest alone is read.
+        manifest = RemotePath(name) / "manifest.json"
+        if remote.exists(manifest.url):
+            return {"kind": "token shards", **manifest_json(manifest)}
+        name = str(remote.staged(name))
+    file = Path(name)
     if file.is_file():
         with file.open("rb") as opened:
             head = opened.read(len(COUNTS_MAGIC))
         if head == COUNTS_MAGIC:
             return {"kind": "counts", "bytes": file.stat().st_size, **counts_header(file)}
-    from sentitok.shards import is_dataset, manifest_json
-
     if is_dataset(file):
         return {"kind": "token shards", **manifest_json(file / "manifest.json")}
     import sentitok
