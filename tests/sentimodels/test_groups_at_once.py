@@ -394,6 +394,18 @@ def test_a_cluster_that_does_not_answer(engine: str, folder: Path) -> None:
     assert not (folder / "run").exists()
 
 
+@pytest.mark.parametrize(("engine", "library"), [("ray", "ray"), ("dask", "distributed")])
+def test_an_engine_that_is_not_installed(
+    engine: str, library: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, "sentitok.adapters.ray", raising=False)
+    done = senti("train", *COMMAND, "--seeds", "2", "-o", "run", "--engine", engine, cwd=folder)
+    assert done.code == 1
+    assert f'pip install "sentitok[{engine}]"' in done.err
+    assert not (folder / "run").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "ray", "dask"])
 def test_engines(engine: str, folder: Path) -> None:

@@ -1,14 +1,14 @@
 """The options of a command that trains several runs: who runs them, and what a run that fails does."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from sentitok.cli.output import counted
 
-from .command import Output, UsageError
+from .command import AnswerIsNoError, Output, UsageError
 
 if TYPE_CHECKING:
     from ..runs.group import Scheduling
@@ -87,6 +87,7 @@ def scheduled(
 
     Raises:
         UsageError: if the options exclude each other.
+        AnswerIsNoError: if the library of the engine is not installed.
         ConnectionError: if there is no cluster at the address.
     """
     from ..runs.group import OnFailure, Scheduling
@@ -109,17 +110,21 @@ def scheduled(
     if address is not None and engine == "processes":
         raise UsageError("--address is of a cluster; give --engine ray or --engine dask with it")
     name: Any = engine
-    if address is not None:
-        with open_executor(name, address, gpus=device in ("auto", "cuda")) as executor:
-            n = min(workers or n_runs, workers_of(executor) or n_runs, n_runs)
-            output.note(f"{counted(n_runs, 'run')}, {n} at once on the workers of {address}")
-            yield Scheduling(executor=executor, workers=n, on_error=failure)
-        return
-    n_gpus = torch.cuda.device_count() if device in ("auto", "cuda") and torch.cuda.is_available() else 0
-    cores = torch.get_num_threads()
-    n = min(workers or n_gpus or cores, n_runs)
-    threads = max(1, cores // n)
-    each = f"{counted(threads, 'thread')} each" + (", one of the GPUs each" if n_gpus else "")
-    output.note(f"{counted(n_runs, 'run')}, {n} at once, {each}")
-    with open_executor(name, workers=n, gpus=n_gpus) as executor:
+    on_gpus = device in ("auto", "cuda")
+    with ExitStack() as stack:
+        try:
+            if address is not None:
+                executor = stack.enter_context(open_executor(name, address, gpus=on_gpus))
+                n, threads = min(workers or n_runs, workers_of(executor) or n_runs, n_runs), None
+                said = f"on the workers of {address}"
+            else:
+                n_gpus = torch.cuda.device_count() if on_gpus and torch.cuda.is_available() else 0
+                cores = torch.get_num_threads()
+                n = min(workers or n_gpus or cores, n_runs)
+                threads = max(1, cores // n)
+                executor = stack.enter_context(open_executor(name, workers=n, gpus=n_gpus))
+                said = f"{counted(threads, 'thread')} each" + (", one of the GPUs each" if n_gpus else "")
+        except ModuleNotFoundError as error:
+            raise AnswerIsNoError(f"--engine {engine}: {error}") from error
+        output.note(f"{counted(n_runs, 'run')}, {n} at once, {said}")
         yield Scheduling(executor=executor, workers=n, threads=threads, on_error=failure)
