@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import typer
 
+import sentitok
 from cli_parameters import call_with, paths_of
 from senti_in_process import senti
 from sentimodels import Classifier, resolve, train
 from sentimodels.cli.app import build
 from sentimodels.runs.families import FILES, with_local_copies
 from sentitok.cli.remote_files import WRITTEN
+from sentitok.datasets import TokenDataset
 
 fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
 
@@ -92,6 +94,16 @@ def test_every_file_of_a_configuration_may_be_a_url(section: str, memory: Any) -
         "reviews.csv",
         "here.csv",
     ]
+
+
+def test_token_shards_in_a_store_stay_a_folder(memory: Any) -> None:
+    tokenizer = sentitok.train_bpe(texts=["low lower"], vocab_size=258, special_tokens=["<end>"])
+    for part in ("0", "1"):
+        sentitok.encode_files(
+            texts=["low", "lower"], out_dir=f"memory://d/parts/{part}", tokenizer=tokenizer, separator="<end>"
+        )
+    local = with_local_copies({"data": {"corpus": ["memory://d/parts", "memory://d/parts/1/"]}})
+    assert [len(TokenDataset(folder)) for folder in local["data"]["corpus"]] == [4, 2]
 
 
 def test_a_run_in_a_store_is_trained_judged_and_resumed(memory: Any, tmp_path: Path) -> None:

@@ -562,8 +562,7 @@ def with_local_copies(tree: Mapping[str, Any]) -> dict[str, Any]:
 
     def local(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            # A glob or a folder of a store stands for its files.
-            files = [file for one in value for file in (expand([one]) if is_url(one) else [one])]
+            files = [file for one in value for file in _files(one)]
             return type(value)(fetched(one) if isinstance(one, str) else one for one in files)
         return fetched(value) if isinstance(value, str) else value
 
@@ -575,6 +574,15 @@ def with_local_copies(tree: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(made.get("base"), str):
         made["base"] = local(made["base"])
     return made
+
+
+def _files(name: str) -> list[str]:
+    """Returns the files that a glob or a folder of a store stands for; token shards stay a folder."""
+    if not is_url(name):
+        return [name]
+    files = expand([name])
+    encoded = len(files) > 1 and any(file.endswith("/manifest.json") for file in files)
+    return [name] if encoded else files
 
 
 def set_value(tree: dict[str, Any], assignment: str) -> None:
