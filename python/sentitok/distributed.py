@@ -74,14 +74,14 @@ _Done = Callable[[_Task, bool], Iterable[_Task]]
 
 @dataclass
 class _Driver:
-    """Runs tasks on an executor; `kept` is the folder of finished parts."""
+    """Runs tasks on an executor; `kept` is the folder in which finished parts outlive a failure, if any."""
 
     executor: Any
     on_error: str
-    kept: Path
+    kept: Path | None
     progress: Progress | None
     stage: str
-    total: int
+    total: int = 0
     done: int = 0
     skipped: list[_Task] = field(default_factory=list)
 
@@ -136,10 +136,14 @@ class _Driver:
             return self.executor.submit(task.function, __version__, *task.arguments)
         except (BrokenExecutor, RuntimeError) as error:
             raise ShardError(
-                f"{task.name}: the executor takes no more tasks ({error or type(error).__name__}); finished "
-                f"parts are kept in {self.kept}, and the same call with a new executor continues; "
-                'sentitok.adapters.open_executor("processes") replaces processes that die'
+                f"{task.name}: the executor takes no more tasks ({error or type(error).__name__}); pass "
+                'a new one (sentitok.adapters.open_executor("processes") replaces processes that die)'
+                f"{self._remedy()}"
             ) from error
+
+    def _remedy(self) -> str:
+        """What to do after a failure, where finished parts are kept."""
+        return f"; finished parts are kept in {self.kept}, and the same call continues" if self.kept else ""
 
     def _give_up(self, task: _Task, error: BaseException) -> None:
         if isinstance(error, (ImportError, AttributeError)):
@@ -158,8 +162,7 @@ class _Driver:
             raise FormatError(f"{what}; remove it, and the same call counts its part again") from error
         if isinstance(error, (SentitokError, ValueError, TypeError)):
             raise error
-        remedy = f"finished parts are kept in {self.kept}, and the same call continues"
-        raise ShardError(f"{task.name}: {what}; {remedy}") from error
+        raise ShardError(f"{task.name}: {what}{self._remedy()}") from error
 
 
 def _in_flight(executor: Any) -> int:
@@ -409,7 +412,8 @@ def count(
         parts = plan(paths, settings.get("format"), shard_bytes)
         names = _names(parts, about)
         leaves = [_Node(kept / f"{name}.counts", part) for name, part in zip(names, parts, strict=True)]
-        root = _count_tree(leaves, kept, settings, executor, on_error, progress)
+        driver = _Driver(executor, on_error, kept if target else None, progress, "count")
+        root = _count_tree(driver, leaves, kept, settings)
         if root is None:
             _sentitok.count([], out=kept / "none.counts", **settings)
             root = kept / "none.counts"
@@ -420,20 +424,12 @@ def count(
     return None
 
 
-def _count_tree(
-    leaves: list[_Node],
-    kept: Path,
-    settings: dict[str, Any],
-    executor: Any,
-    on_error: str,
-    progress: Progress | None,
-) -> Path | None:
+def _count_tree(driver: _Driver, leaves: list[_Node], kept: Path, settings: dict[str, Any]) -> Path | None:
     """Counts parts and merges the counts, a few at a time; returns the file of all, or none."""
     level = leaves
     while len(level) > 1:
         level = [_merged(level[at : at + _FAN_IN], kept) for at in range(0, len(level), _FAN_IN)]
-    total = sum(leaf.n_bytes for leaf in leaves)
-    driver = _Driver(executor, on_error, kept, progress, "count", total)
+    driver.total = sum(leaf.n_bytes for leaf in leaves)
     if not level:
         return None
     nodes: dict[_Task, _Node] = {}
@@ -687,7 +683,7 @@ def measure(
             atomic.write(file, tokenizer.to_bytes())
             files.append((str(file), tokenizer.fingerprint))
         total = sum(part.n_bytes for part in parts) * len(tokenizers)
-        driver = _Driver(executor, on_error, kept, progress, "encode", total)
+        driver = _Driver(executor, on_error, None, progress, "encode", total)
         sums: list[Any] = [None] * len(tokenizers)
 
         def add(task: _Task, is_whole: bool) -> list[_Task]:
@@ -710,7 +706,8 @@ def measure(
         whole = [part for task, part in zip(tasks, parts, strict=True) if task not in driver.skipped]
         words = {**settings, "normalizer": None, "pre_tokenizer": "whitespace-split", "threads": threads or 1}
         leaves = [_Node(kept / f"{number}.counts", part) for number, part in enumerate(whole)]
-        counted = _count_tree(leaves, kept, words, executor, on_error, None)
+        driver = _Driver(executor, on_error, None, None, "count")
+        counted = _count_tree(driver, leaves, kept, words)
         empty = [np.zeros(Sums.n_numbers() + one.vocab_size, np.int64) for one in tokenizers]
         added = [own if own is not None else none for own, none in zip(sums, empty, strict=True)]
         if counted is None:
@@ -718,7 +715,7 @@ def measure(
         out = kept / "single.npy"
         call = (str(counted), str(out), files)
         task = _Task(f"distinct words of {paths[0]}", shard_tasks.single_tokens, call, out, is_part=False)
-        driver = _Driver(executor, on_error, kept, None, "encode", 0)
+        driver = _Driver(executor, on_error, None, None, "encode")
         driver.run([task], lambda *_: [])
         n_words, *single = np.load(out).tolist()
         return [Sums.from_array(own) for own in added], [

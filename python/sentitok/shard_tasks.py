@@ -5,6 +5,7 @@ tokenizer is a path. What a function writes appears whole or not at all, with th
 runs: it may be tried again, or run twice at a time, on any machine.
 """
 
+import errno
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -241,7 +242,7 @@ def _at_work(version: str) -> Iterator[None]:
         yield
     except OSError as error:
         said = f"{error.strerror or error} (on {platform.node()})"
-        raise type(error)(error.errno, said, error.filename) from error
+        raise OSError(error.errno or errno.EIO, said, error.filename) from error
 
 
 @lru_cache(maxsize=8)

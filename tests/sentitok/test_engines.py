@@ -1,5 +1,6 @@
 """Ray, Dask and Slurm's submitit as executors, each started once: the bytes of one process."""
 
+import contextlib
 import os
 import random
 import signal
@@ -19,7 +20,7 @@ from sentitok.documents import Documents
 from sentitok.evaluate import evaluate
 
 # A cluster that cannot start, or a task that hangs, must not hold up all tests.
-LIMIT_S = 180
+LIMIT_S = 240
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,25 @@ def test_a_cluster_gives_the_bytes_of_one_process(cluster: Executor, corpus: Pat
     damaged.write_bytes(b"\x1f\x8b\x08\x00")
     with pytest.raises(sentitok.FormatError, match=r"damaged\.gz"):
         sentitok.count(damaged, executor=cluster)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_of_a_cluster_that_is_killed(cluster: Executor, corpus: Path, tmp_path: Path) -> None:
+    single = sentitok.count(corpus)
+    assert single is not None
+    killed: list[int] = []
+
+    def kill(_: str, done: int, __: int) -> None:
+        if done and len(killed) < 2:
+            killed.append(pids[len(killed) % len(pids)])
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(killed[-1], signal.SIGKILL)
+
+    pids = sorted({cluster.submit(os.getpid).result() for _ in range(6)})
+    out = tmp_path / "all.counts"
+    sentitok.count(corpus, out=out, executor=cluster, shard_bytes=3_000, progress=kill)
+    assert out.read_bytes() == single.to_bytes()
+    assert killed
 
 
 @pytest.mark.filterwarnings("ignore")

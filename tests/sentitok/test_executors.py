@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -465,6 +464,8 @@ def test_a_truncated_part_is_named(files: list[str], counts: bytes, tmp_path: Pa
 
 
 def limit_files() -> None:
+    import resource
+
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 

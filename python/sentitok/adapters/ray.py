@@ -1,6 +1,8 @@
 """`RayExecutor`: the tasks of a Ray cluster as a `concurrent.futures.Executor`."""
 
 import logging
+import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
@@ -29,6 +31,7 @@ class RayExecutor(Executor):
         """
         self._refs: dict[Future[Any], Any] = {}
         self._started = not ray.is_initialized()
+        on_sigterm = signal.getsignal(signal.SIGTERM)
         if self._started and address is not None:
             ray.init(address, log_to_driver=False)
         elif self._started:
@@ -40,7 +43,11 @@ class RayExecutor(Executor):
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
+        # Ray puts an answer of its own in the place of the program's.
+        if callable(on_sigterm) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, on_sigterm)
         self._gpus = 1 if gpus and ray.cluster_resources().get("GPU", 0) else 0
+        self._call = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=3)(_call)
 
     @property
     def num_workers(self) -> int:
@@ -49,7 +56,7 @@ class RayExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Runs a function as a task; an error of it is given as it was raised."""
-        ref = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=3)(fn).remote(*args, **kwargs)
+        ref = self._call.remote(fn, args, kwargs)
         future: Future[Any] = Future()
         self._refs[future] = ref
 
@@ -79,3 +86,8 @@ class RayExecutor(Executor):
                 future.exception()
         if self._started:
             ray.shutdown()
+
+
+def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls anything that can be called; Ray itself takes functions of Python alone."""
+    return fn(*args, **kwargs)
