@@ -770,7 +770,6 @@ class DocumentReader:
         *,
         format: str | None = None,
         invalid_utf8: _InvalidUtf8 = "error",
-        shard: tuple[SupportsIndex, SupportsIndex] | None = None,
         max_line_bytes: SupportsIndex | None = None,
     ) -> Self: ...
     def __iter__(self) -> Self: ...

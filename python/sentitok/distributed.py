@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,14 @@ import numpy as np
 
 from . import _sentitok, atomic, remote, shard_tasks
 from ._sentitok import FormatError, SentitokError, Tokenizer, WordCounts, __version__
+from .corpus_shards import CorpusShard, plan_shards
+from .file_versions import file_version
 from .messages import shown
-from .shard_tasks import Part, Sums
+from .shard_tasks import Sums
 
 __all__ = ["ShardError", "count", "encode_files", "measure"]
 
-Progress = Callable[[str, int, int], object]
+Progress = Callable[[str, int, int], None]
 
 # Bytes of files that one task reads, about.
 _SHARD_BYTES = 64 << 20
@@ -46,9 +48,6 @@ _ATTEMPTS = 4
 _IN_FLIGHT = 64
 # Seconds after which a written file must be there for the driver; network file systems cache names.
 _VISIBLE_S = 10.0
-# Names of formats whose files are cut, and first bytes of compressed files, which are not.
-_CUT = ("lines", "jsonl", "parquet")
-_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd")
 
 
 class ShardError(SentitokError, RuntimeError):
@@ -213,55 +212,33 @@ def _paths(source: Any, texts: Any) -> list[str]:
 
     Raises:
         TypeError: for anything that has no path.
+        ValueError: for a pipe.
     """
     is_path = isinstance(source, (str, os.PathLike))
     if texts is not None or not (is_path or isinstance(source, (list, tuple))):
         raise TypeError(
             "an executor takes paths as source, as its workers read the files; write texts in memory to files"
         )
-    return remote.expand([source] if is_path else source)
-
-
-def plan(paths: Sequence[str], format: str | None, shard_bytes: int | None = None) -> list[Part]:
-    """Cuts files into parts of about `shard_bytes`, in order.
-
-    Small files are packed together. Compressed files and formats that are read from the beginning are whole.
-
-    Raises:
-        ValueError: for a pipe.
-        OSError: for a file that cannot be read.
-    """
-    size = _SHARD_BYTES if shard_bytes is None else shard_bytes
-    parts: list[Part] = []
-    pack: list[tuple[str, int, int]] = []
-    n_bytes = 0
+    paths = remote.expand([source] if is_path else source)
     for path in paths:
-        if not remote.is_url(path):
-            if path == "-" or (Path(path).exists() and not Path(path).is_file()):
-                raise ValueError(f"{path}: an executor reads files, and this is none; write it to a file")
-            # Workers may have another working directory.
-            path = str(Path(path).absolute())
-        file = shard_tasks.state(path)
-        n_parts = -(-file[1] // size) if file[1] > size and _is_cut(path, format) else 1
-        if pack and (n_parts > 1 or n_bytes + file[1] > size):
-            parts.append(Part(tuple(pack), None))
-            pack, n_bytes = [], 0
-        if n_parts > 1:
-            parts += [Part((file,), (number, n_parts)) for number in range(n_parts)]
-        else:
-            pack.append(file)
-            n_bytes += file[1]
-    return [*parts, Part(tuple(pack), None)] if pack else parts
+        if path == "-" or (not remote.is_url(path) and Path(path).exists() and not Path(path).is_file()):
+            raise ValueError(f"{path}: an executor reads files, and this is none; write it to a file")
+    return paths
 
 
-def _is_cut(path: str, format: str | None) -> bool:
-    if format is not None:
-        if format.partition(":")[0] not in _CUT:
-            return False
-    elif path.lower().endswith((".csv", ".tsv")):
-        return False
-    with remote.open_bytes(path) as file:
-        return not file.read(6).startswith(_COMPRESSED)
+def _plan(
+    paths: Sequence[str], settings: dict[str, Any], shard_bytes: int | None, progress: Progress | None
+) -> list[CorpusShard]:
+    """Cuts files into parts, in order; workers may have another working directory, so paths are absolute."""
+    whole = [path if remote.is_url(path) else str(Path(path).absolute()) for path in paths]
+    size = _SHARD_BYTES if shard_bytes is None else shard_bytes
+    return plan_shards(whole, size, format=settings.get("format"), progress=progress)
+
+
+def _name_of(part: CorpusShard) -> str:
+    """Names the files of a part and the byte from which they are read."""
+    more = f" and {len(part.paths) - 1} more files" if len(part.paths) > 1 else ""
+    return f"{remote.shown(part.paths[0])}{more}, from byte {part.start}"
 
 
 def _hash(value: Any) -> str:
@@ -270,12 +247,12 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
-def _names(parts: Sequence[Part], about: Any) -> list[str]:
+def _names(parts: Sequence[CorpusShard], about: Any) -> list[str]:
     """Returns a name for the result of each part; a part that comes again has another."""
-    seen: Counter[Part] = Counter()
+    seen: Counter[CorpusShard] = Counter()
     names = []
     for part in parts:
-        names.append(_hash([part, about, seen[part]]))
+        names.append(_hash([astuple(part), about, seen[part]]))
         seen[part] += 1
     return names
 
@@ -340,7 +317,7 @@ class _Node:
     """A counts file: of a part, or merged of others."""
 
     path: Path
-    part: Part | None = None
+    part: CorpusShard | None = None
     children: "list[_Node]" = field(default_factory=list)
     parent: "_Node | None" = None
     pending: int = 0
@@ -349,7 +326,9 @@ class _Node:
     @property
     def n_bytes(self) -> int:
         """Bytes of files that are counted in it."""
-        return self.part.n_bytes if self.part else sum(child.n_bytes for child in self.children)
+        return (
+            self.part.stop - self.part.start if self.part else sum(child.n_bytes for child in self.children)
+        )
 
 
 def _merged(children: list[_Node], kept: Path) -> _Node:
@@ -409,7 +388,7 @@ def count(
         about = {"pipeline": pipeline, **{name: settings[name] for name in settings if name not in others}}
         if target is not None:
             _check_same(kept, about)
-        parts = plan(paths, settings.get("format"), shard_bytes)
+        parts = _plan(paths, settings, shard_bytes, progress)
         names = _names(parts, about)
         leaves = [_Node(kept / f"{name}.counts", part) for name, part in zip(names, parts, strict=True)]
         driver = _Driver(executor, on_error, kept if target else None, progress, "count")
@@ -437,7 +416,7 @@ def _count_tree(driver: _Driver, leaves: list[_Node], kept: Path, settings: dict
     def task_of(node: _Node) -> _Task:
         if node.part is not None:
             arguments: tuple[Any, ...] = (node.part, str(node.path), settings)
-            task = _Task(str(node.part), shard_tasks.count_part, arguments, node.path, node.n_bytes)
+            task = _Task(_name_of(node.part), shard_tasks.count_part, arguments, node.path, node.n_bytes)
         else:
             whole = [child for child in node.children if not child.is_skipped]
             if len(whole) < len(node.children):  # another file than that of all
@@ -526,10 +505,10 @@ def encode_files(
     out_dir = _local(out_dir, "out_dir")
     if isinstance(names := settings.get("specials"), (list, tuple, set, frozenset)):
         settings["specials"] = sorted(names)
-    parts = plan(paths, settings.get("format"), shard_bytes)
+    parts = _plan(paths, settings, shard_bytes, progress)
     wanted = _header(tokenizer, settings)
     wanted["sources"] = [
-        *({"name": _unicode(remote.named(path)), "bytes": shard_tasks.state(path)[1]} for path in paths),
+        *({"name": _unicode(remote.named(path)), "bytes": file_version(path)[0]} for path in paths),
         *wanted["sources"],
     ]
     kept = out_dir / "parts"
@@ -556,7 +535,7 @@ def encode_files(
         folder = kept / name
         arguments = (part, str(folder), (str(file), tokenizer.fingerprint), settings)
         whole = folder / shard_tasks.COMPLETE
-        tasks.append(_Task(str(part), shard_tasks.encode_part, arguments, whole, part.n_bytes))
+        tasks.append(_Task(_name_of(part), shard_tasks.encode_part, arguments, whole, part.stop - part.start))
     driver = _Driver(executor, on_error, kept, progress, "encode", sum(task.n_bytes for task in tasks))
     finished = [task.whole.exists() for task in tasks]
     driver.done = sum(task.n_bytes for task, is_whole in zip(tasks, finished, strict=True) if is_whole)
@@ -675,14 +654,14 @@ def measure(
     """
     for tokenizer in tokenizers:
         _refuse_dropout(tokenizer)
-    parts = plan(paths, settings.get("format"), shard_bytes)
+    parts = _plan(paths, settings, shard_bytes, progress)
     with _folder(None) as kept:
         files = []
         for number, tokenizer in enumerate(tokenizers):
             file = kept / f"tokenizer-{number}.sentitok"
             atomic.write(file, tokenizer.to_bytes())
             files.append((str(file), tokenizer.fingerprint))
-        total = sum(part.n_bytes for part in parts) * len(tokenizers)
+        total = sum(part.stop - part.start for part in parts) * len(tokenizers)
         driver = _Driver(executor, on_error, None, progress, "encode", total)
         sums: list[Any] = [None] * len(tokenizers)
 
@@ -700,8 +679,8 @@ def measure(
         for number, part in enumerate(parts):
             out = kept / f"{number}.npy"
             arguments = (part, str(out), files, settings, threads or 1)
-            n_bytes = part.n_bytes * len(tokenizers)
-            tasks.append(_Task(str(part), shard_tasks.measure_part, arguments, out, n_bytes))
+            n_bytes = (part.stop - part.start) * len(tokenizers)
+            tasks.append(_Task(_name_of(part), shard_tasks.measure_part, arguments, out, n_bytes))
         driver.run(tasks, add)
         whole = [part for task, part in zip(tasks, parts, strict=True) if task not in driver.skipped]
         words = {**settings, "normalizer": None, "pre_tokenizer": "whitespace-split", "threads": threads or 1}

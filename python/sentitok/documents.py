@@ -70,7 +70,6 @@ class Documents(Iterator[str]):
         *,
         max_line_bytes: int | None = None,
         invalid_utf8: Literal["error", "replace"] = "replace",
-        shard: tuple[int, int] | None = None,
     ) -> None:
         """Looks at the files; they are read when documents are asked for.
 
@@ -80,7 +79,6 @@ class Documents(Iterator[str]):
             format: what a document is; `None` goes by the file's name.
             max_line_bytes: the longest line or row; 2^28 if not given.
             invalid_utf8: whether bytes that are not UTF-8 are an error, or become U+FFFD.
-            shard: `(index, count)`: only the documents of this part of the files.
 
         Raises:
             TrainError: if the format is unknown, or names no column.
@@ -98,11 +96,11 @@ class Documents(Iterator[str]):
         self._reader: DocumentReader | None = None
         if column is None:
             self._reader = DocumentReader(
-                source, format=format, invalid_utf8=invalid_utf8, shard=shard, max_line_bytes=max_line_bytes
+                source, format=format, invalid_utf8=invalid_utf8, max_line_bytes=max_line_bytes
             )
             self._batches: Iterator[DocumentBatch | list[str]] = self._reader
         else:
-            self._batches = self._of_parquet(source, column, invalid_utf8, shard)
+            self._batches = self._of_parquet(source, column, invalid_utf8)
         # What is left of the batch that documents are taken from.
         self._rest: Iterator[str] = iter(())
 
@@ -145,13 +143,12 @@ class Documents(Iterator[str]):
         source: list[str] | CorpusShard,
         column: str,
         invalid_utf8: str,
-        shard: tuple[int, int] | None,
     ) -> Iterator[list[str]]:
         if isinstance(source, CorpusShard):
             byte_range = (source.start, source.stop)
-            chunks = parquet.chunks(source.paths, column, shard, invalid_utf8, byte_range, source.versions)
+            chunks = parquet.chunks(source.paths, column, None, invalid_utf8, byte_range, source.versions)
         else:
-            chunks = parquet.chunks(source, column, shard, invalid_utf8)
+            chunks = parquet.chunks(source, column, None, invalid_utf8)
         for chunk in chunks:
             yield [self._text(data) for data in chunk.to_pylist()]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import atomic, remote
+from . import atomic
 from ._sentitok import (
     FertilityCounter,
     FormatError,
@@ -28,11 +28,11 @@ from ._sentitok import (
     encode_files,
     merge_counts,
 )
+from .corpus_shards import CorpusShard
 from .documents import Documents
 
 __all__ = [
     "COMPLETE",
-    "Part",
     "Sums",
     "count_part",
     "encode_part",
@@ -45,35 +45,6 @@ __all__ = [
 COMPLETE = "complete"
 # Words encoded at a time.
 _WORDS = 1 << 16
-
-
-class Part(NamedTuple):
-    """What a task reads: whole files, or a shard of one file.
-
-    Attributes:
-        files: path, size in bytes and time of modification in nanoseconds of each.
-        shard: `(index, count)` of a single file; `None` for whole files.
-    """
-
-    files: tuple[tuple[str, int, int], ...]
-    shard: tuple[int, int] | None
-
-    @property
-    def n_bytes(self) -> int:
-        """How many bytes the task reads, about."""
-        total = sum(size for _, size, _ in self.files)
-        return total if self.shard is None else self._start(1) - self._start()
-
-    def _start(self, further: int = 0) -> int:
-        """The byte of the file from which the shard begins, or another one further on."""
-        index, n_shards = self.shard or (0, 1)
-        return self.files[0][1] * (index + further) // n_shards
-
-    def __str__(self) -> str:
-        """Names the files and the byte from which they are read."""
-        names = [remote.shown(path) for path, _, _ in self.files]
-        more = f" and {len(names) - 1} more files" if len(names) > 1 else ""
-        return f"{names[0]}{more}, from byte {self._start()}"
 
 
 class Sums(NamedTuple):
@@ -103,7 +74,7 @@ class Sums(NamedTuple):
         return len(cls._fields) - 1
 
 
-def count_part(version: str, part: Part, out: str, settings: dict[str, Any]) -> None:
+def count_part(version: str, part: CorpusShard, out: str, settings: dict[str, Any]) -> None:
     """Counts the pieces of a part into a counts file.
 
     Args:
@@ -116,8 +87,8 @@ def count_part(version: str, part: Part, out: str, settings: dict[str, Any]) -> 
         SentitokError: if this worker has another version, or as `sentitok.count`.
         OSError: naming the machine, if a file cannot be read or written.
     """
-    with _reading(version, part) as paths:
-        count(paths, shard=part.shard, out=out, **settings)
+    with _at_work(version):
+        count(part, out=out, **settings)
 
 
 def merge_parts(version: str, parts: list[str], out: str) -> None:
@@ -131,7 +102,7 @@ def merge_parts(version: str, parts: list[str], out: str) -> None:
 
 
 def encode_part(
-    version: str, part: Part, out_dir: str, tokenizer: tuple[str, str], settings: dict[str, Any]
+    version: str, part: CorpusShard, out_dir: str, tokenizer: tuple[str, str], settings: dict[str, Any]
 ) -> None:
     """Encodes a part into a folder of token shards, in which the file `COMPLETE` is written last.
 
@@ -145,14 +116,14 @@ def encode_part(
     Raises:
         SentitokError, OSError: as `count_part`.
     """
-    with _reading(version, part) as paths:
-        encode_files(paths, out_dir, _tokenizer(*tokenizer), shard=part.shard, **settings)
-    atomic.write(Path(out_dir) / COMPLETE, b"")
+    with _at_work(version):
+        encode_files(part, out_dir, _tokenizer(*tokenizer), **settings)
+        atomic.write(Path(out_dir) / COMPLETE, b"")
 
 
 def measure_part(
     version: str,
-    part: Part,
+    part: CorpusShard,
     out: str,
     tokenizers: list[tuple[str, str]],
     settings: dict[str, Any],
@@ -163,9 +134,9 @@ def measure_part(
     Raises:
         SentitokError, OSError: as `count_part`.
     """
-    with _reading(version, part) as paths:
+    with _at_work(version):
         counters = [FertilityCounter(_tokenizer(*one)) for one in tokenizers]
-        documents = Documents(paths, shard=part.shard, **settings)
+        documents = Documents(part, **settings)
         n_documents = n_bytes = 0
         for batch in documents.batches():
             n_documents += len(batch)
@@ -197,37 +168,6 @@ def single_tokens(version: str, counts: str, out: str, tokenizers: list[tuple[st
                     counter.add(batch, 1)
                 batch = []
         _save(np.array([len(words), *(counter.sums().single for counter in counters)], np.int64), out)
-
-
-def state(path: str) -> tuple[str, int, int]:
-    """Returns path, size and time of modification of a file; behind a URL only its size.
-
-    Raises:
-        OSError: if there is none.
-    """
-    if remote.is_url(path):
-        # Reading it finds out whether it changes meanwhile.
-        return path, remote.size(path) or 0, 0
-    found = Path(path).stat()
-    return path, found.st_size, found.st_mtime_ns
-
-
-@contextmanager
-def _reading(version: str, part: Part) -> Iterator[list[str]]:
-    """Gives the paths of a part; files must stay as the driver saw them."""
-    with _at_work(version):
-        _check_files(part)
-        yield [path for path, _, _ in part.files]
-        _check_files(part)
-
-
-def _check_files(part: Part) -> None:
-    for file in part.files:
-        if (found := state(file[0])) != file:
-            raise FormatError(
-                f"{remote.shown(file[0])}: the file changed while it was read (it has {found[1]} bytes on "
-                f"{platform.node()}, and had {file[1]}); run again when it stays as it is"
-            )
 
 
 @contextmanager

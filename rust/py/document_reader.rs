@@ -13,12 +13,12 @@ use pyo3::types::{PyIterator, PyList};
 
 use super::arrow::Column;
 use super::error::entry;
-use super::numbers::{MaxLineBytes, ShardOf};
+use super::numbers::MaxLineBytes;
 use super::paths::Files;
 use super::progress::waiting;
 use super::text::{byte_string, string};
 use crate::corpus::{
-    Block, FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Shard, Source, Tally,
+    Block, FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Meter, Source, Tally,
 };
 use crate::error::Result;
 
@@ -59,7 +59,7 @@ fn object<'py>(py: Python<'py>, row: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 
 /// Yields the documents of files, or of a `CorpusShard` of files, in order, in batches.
 ///
-/// `invalid_utf8` and `shard` are as in `count`.
+/// `invalid_utf8` is as in `count`.
 #[pyclass(frozen, name = "DocumentReader", module = "sentitok._sentitok")]
 pub(super) struct PyDocumentReader {
     reader: Arc<Mutex<Reader>>,
@@ -78,12 +78,11 @@ struct Reader {
 #[pymethods]
 impl PyDocumentReader {
     #[new]
-    #[pyo3(signature = (paths, *, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None))]
+    #[pyo3(signature = (paths, *, format = None, invalid_utf8 = "error", max_line_bytes = None))]
     fn new(
         paths: &Bound<'_, PyAny>,
         format: Option<&str>,
         invalid_utf8: &str,
-        shard: Option<ShardOf>,
         max_line_bytes: Option<MaxLineBytes>,
     ) -> PyResult<Self> {
         entry(|| {
@@ -92,7 +91,6 @@ impl PyDocumentReader {
                 byte_range,
                 format: format.map(Format::from_str).transpose()?,
                 invalid_utf8: InvalidUtf8::from_str(invalid_utf8)?,
-                shard: shard.map(ShardOf::get).map(|(index, count)| Shard::new(index, count)).transpose()?,
                 max_line_bytes: max_line_bytes.map_or(MAX_LINE_BYTES, MaxLineBytes::get),
                 ..FileOptions::default()
             };

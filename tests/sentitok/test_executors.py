@@ -1,6 +1,7 @@
 """Counting, encoding and measuring by executors: the bytes of one process, whatever the workers do."""
 
 import contextlib
+import csv
 import errno
 import gzip
 import json
@@ -24,9 +25,10 @@ import pytest
 import sentitok
 from cli_runs import run as cli_run
 from commands import environment
-from sentitok import FormatError, SentitokError, Tokenizer, WordCounts, distributed, shard_tasks
+from sentitok import FormatError, SentitokError, Tokenizer, WordCounts, distributed
 from sentitok.adapters import open_executor
 from sentitok.adapters.processes import ProcessExecutor
+from sentitok.corpus_shards import CorpusShard, plan_shards
 from sentitok.datasets import TokenDataset
 from sentitok.distributed import ShardError
 from sentitok.documents import Documents
@@ -124,8 +126,11 @@ class Watched(Executor):
 
 
 def is_second_of_a(part: object) -> bool:
-    """Whether a task reads the second quarter of a.txt."""
-    return isinstance(part, shard_tasks.Part) and part.shard == (1, 4) and "a.txt" in part.files[0][0]
+    """Whether a task reads the part of a.txt in which its second half begins."""
+    if not isinstance(part, CorpusShard) or "a.txt" not in part.paths[0]:
+        return False
+    size = Path(part.paths[0]).stat().st_size
+    return part.start < size // 2 <= part.stop < size
 
 
 def nothing(*_: object) -> None:
@@ -346,7 +351,8 @@ def test_a_part_that_always_fails(
 
     a = files[0]
     shard_bytes = -(-Path(a).stat().st_size // 4)
-    start = Path(a).stat().st_size // 4
+    parts = plan_shards(files, shard_bytes)
+    start = parts[1].start
     out = tmp_path / "all.counts"
     executor = Watched(fail)
     with pytest.raises(
@@ -355,7 +361,7 @@ def test_a_part_that_always_fails(
         sentitok.count(files, out=out, executor=executor, shard_bytes=shard_bytes)
     with pytest.warns(UserWarning, match=rf"a\.txt, from byte {start}: left out"):
         sentitok.count(files, out=out, executor=executor, shard_bytes=shard_bytes, on_error="skip")
-    rest = sum((counted(a, shard=(number, 4)) for number in (0, 2, 3)), counted(files[1:]))
+    rest = sum((counted(part) for part in parts[2:]), counted(parts[0]))
     assert out.read_bytes() == rest.to_bytes()
     tokens = tmp_path / "tokens"
     with pytest.warns(UserWarning, match="left out"):
@@ -391,7 +397,7 @@ def test_a_file_that_changes_is_an_error(files: list[str], tmp_path: Path) -> No
         with path.open("a") as file:
             file.write("d\n")
 
-    with pytest.raises(FormatError, match=r"grows\.txt: the file changed"):
+    with pytest.raises(FormatError, match=r"grows\.txt: the file has changed"):
         sentitok.count(path, executor=Watched(grow))
 
 
@@ -754,6 +760,25 @@ def test_five_random_kills_of_the_driver(
     run_with_kills(tmp_path, "encode", tmp_path / "tokens", files, signal.SIGKILL, 3, seed + 100)
     sentitok.encode_files(files, tmp_path / "whole", tokenizer, executor=threads, shard_bytes=500)
     assert contents(tmp_path / "tokens") == contents(tmp_path / "whole")
+
+
+def test_quoted_rows(tokenizer: Tokenizer, threads: Executor, tmp_path: Path) -> None:
+    path = tmp_path / "quoted.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "text"])
+        rows.writerows([number, f'the "{number}"\nsecond, line'] for number in range(600))
+    options: dict[str, Any] = {"format": "csv:text"}
+    executor = Watched(nothing)
+    made = counted(path, executor=executor, shard_bytes=2_000, **options)
+    assert made.to_bytes() == counted(path, **options).to_bytes()
+    assert executor.names.count("count_part") > 5
+    sentitok.encode_files(path, tmp_path / "one", tokenizer, **options)
+    sentitok.encode_files(path, tmp_path / "parts", tokenizer, executor=threads, shard_bytes=2_000, **options)
+    assert same_documents(tmp_path / "one", tmp_path / "parts")
+    documents = [Documents([path], "csv:text") for _ in range(2)]
+    measured = evaluate(tokenizer, documents[0], executor=threads, shard_bytes=2_000)
+    assert measured == evaluate(tokenizer, documents[1])
 
 
 def test_urls_folders_and_globs(
