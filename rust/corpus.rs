@@ -33,7 +33,7 @@ pub use byte_range::{ByteRange, FileVersion};
 pub use files::{FileOptions, FileSource};
 pub use format::Format;
 pub use input_file::{
-    Bytes, REMOTE_BLOCK_BYTES, RemoteError, RemoteFile, RemoteOpener, set_remote_opener, url_of,
+    Bytes, REMOTE_BLOCK_BYTES, RemoteError, RemoteFile, RemoteFiles, set_remote_files, url_of,
 };
 pub use iterables::{DocumentSink, IterSource};
 pub use plan::cut_file;

@@ -73,7 +73,8 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
         def _answer(self, status: int, data: bytes, content_range: str | None = None) -> None:
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
-            self.send_header("ETag", web.etag)
+            if status != 416:
+                self.send_header("ETag", web.etag)
             if content_range is not None:
                 self.send_header("Content-Range", content_range)
             self.end_headers()

@@ -105,6 +105,8 @@ _Result = TypeVar("_Result")
 
 # The URL behind each name that is shown without its credentials.
 _urls: dict[str, str] = {}
+# The sizes that the last listing told, so that each of many files is not asked for its size.
+_sizes: dict[str, int] = {}
 
 
 def is_url(path: object) -> bool:
@@ -344,7 +346,9 @@ def _failure(error: BaseException, url: str, what: str) -> Exception:
     if isinstance(error, FileNotFoundError) or status in (404, 410):
         return FileNotFoundError(errno.ENOENT, "there is no such file, folder or bucket", name)
     if isinstance(error, (IsADirectoryError, NotADirectoryError)):
-        return type(error)(error.errno or errno.EISDIR, "it is a folder, where a file is expected", name)
+        return type(error)(
+            error.errno or errno.EISDIR, "it is a folder; end it in / to name the files in it", name
+        )
     return OSError(errno.EIO, f"it {what} ({kind}: {said}); try again later", name)
 
 
@@ -438,38 +442,46 @@ def _files_of(folder: str, *, may_be_empty: bool = False) -> list[str]:
 
 
 def _expand_url(url: str) -> list[str]:
-    if url in _urls or not (_has_glob(url, _scheme(url)) or _may_be_folder(url)):
+    _sizes.pop(url, None)
+    is_glob = _has_glob(url, _scheme(url))
+    if url in _urls or not (is_glob or _may_be_folder(url)):
         return [url]
     place = _place(url)
     fs, path = place.fs, place.path
     # Listings of stores are kept by fsspec; files may have come since.
     fs.invalidate_cache()
 
-    def find() -> list[str] | None:
-        if _has_glob(url, place.scheme):
-            if not place.is_http and fs.exists(path):
-                return None
-            found: dict[str, None] = {}
-            # Hidden by a part of the name that the pattern does not spell out.
-            start = len(re.split(r"[*?\[]", path, maxsplit=1)[0].rpartition("/")[0]) + 1
-            for name, about in sorted(fs.glob(path, detail=True).items()):
-                inside = sorted(fs.find(name)) if about.get("type") == "directory" else [name]
-                found.update(dict.fromkeys(one for one in inside if _is_wanted(one[start:])))
-            return list(found)
-        if place.is_http or fs.isdir(path):
-            start = len(path.rstrip("/")) + 1
-            return [one for one in sorted(fs.find(path)) if _is_wanted(one[start:])]
-        return None
+    def inside(folder: str) -> dict[str, Any]:
+        found: dict[str, Any] = fs.find(folder, detail=True)
+        return found
 
-    files = _retrying(find, url, "cannot be listed", _FIRST_PAUSES)
-    if files is None:
+    def find() -> dict[str, Any] | None:
+        if not is_glob:
+            return inside(path) if place.is_http or fs.isdir(path) else None
+        if not place.is_http and fs.exists(path):
+            return None
+        files: dict[str, Any] = {}
+        for name, about in sorted(fs.glob(path, detail=True).items()):
+            files.update(
+                sorted(inside(name).items()) if about.get("type") == "directory" else [(name, about)]
+            )
+        return files
+
+    found = _retrying(find, url, "cannot be listed", _FIRST_PAUSES)
+    if found is None:
         return [url]
+    # Hidden is what a name hides that was not spelled out.
+    spelled = re.split(r"[*?\[]", path, maxsplit=1)[0].rpartition("/")[0] if is_glob else path.rstrip("/")
+    files = []
+    for name, about in found.items() if is_glob else sorted(found.items()):
+        if _is_wanted(name[len(spelled) + 1 :]):
+            files.append(_full(url, place, name))
+            if isinstance(about.get("size"), int) and not place.is_http:
+                _sizes[files[-1]] = about["size"]
     if not files:
-        what = (
-            "no file matches this glob" if _has_glob(url, place.scheme) else "the folder has no file to read"
-        )
+        what = "no file matches this glob" if is_glob else "the folder has no file to read"
         raise FileNotFoundError(errno.ENOENT, what, shown(url))
-    return [_full(url, place, one) for one in files]
+    return files
 
 
 def _may_be_folder(url: str) -> bool:
@@ -574,9 +586,11 @@ class _Web:
                 answer.close()
                 raise
         mark = (answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
+        if answer.status == 416:  # many servers leave the mark out of this answer
+            return answer
         if self.mark is None:
             self.mark = mark
-        elif mark != self.mark:
+        elif any(old and new and old != new for old, new in zip(self.mark, mark, strict=True)):
             answer.close()
             raise _ChangedError
         return answer
@@ -645,6 +659,8 @@ class _Web:
         first, self._first = self._first, b""
         if offset == 0 and first:
             return first[:length] if len(first) > length else first
+        if self.size is not None and offset >= self.size:
+            return b""
         data: bytes = self._sync((self._range if self.is_ranged else self._streamed)(offset, length))
         return data
 
@@ -862,6 +878,8 @@ def size(url: str | os.PathLike[str]) -> int | None:
     Raises:
         ModuleNotFoundError, OSError: as `Input`.
     """
+    if (known := _sizes.get(_real(_text(url)))) is not None:
+        return known
     file = Input(url, first_bytes=1)
     file.close()
     return file.size

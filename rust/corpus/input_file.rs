@@ -1,7 +1,7 @@
 //! `InputFile`: a file to read, on this machine or behind a URL.
 //!
 //! The crate has no client for the web or for object stores. A program that has one registers it by
-//! [`set_remote_opener`]; the Python package registers fsspec.
+//! [`set_remote_files`]; the Python package registers fsspec.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
@@ -42,17 +42,29 @@ pub trait RemoteFile: Send {
 /// A block of a remote file.
 pub type Bytes = Box<dyn AsRef<[u8]> + Send>;
 
-/// Opens the file behind a URL.
-pub type RemoteOpener = dyn Fn(&str) -> Result<Box<dyn RemoteFile>> + Send + Sync;
+/// Files behind URLs.
+pub trait RemoteFiles: Send + Sync {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    fn open(&self, url: &str) -> Result<Box<dyn RemoteFile>>;
 
-static OPENER: OnceLock<Box<RemoteOpener>> = OnceLock::new();
-
-/// Registers what opens files behind URLs. The first one stays.
-pub fn set_remote_opener(opener: Box<RemoteOpener>) {
-    let _ = OPENER.set(opener);
+    /// The size of a file in bytes; `None` if the server does not tell.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    fn size(&self, url: &str) -> Result<Option<u64>>;
 }
 
-/// An error of a store, as its opener raised it.
+static FILES: OnceLock<Box<dyn RemoteFiles>> = OnceLock::new();
+
+/// Registers what reads files behind URLs. The first one stays.
+pub fn set_remote_files(files: Box<dyn RemoteFiles>) {
+    let _ = FILES.set(files);
+}
+
+/// An error of a store, as what reads it raised it.
 #[derive(Debug)]
 pub struct RemoteError(pub Box<dyn std::error::Error + Send + Sync>);
 
@@ -102,7 +114,7 @@ impl InputFile {
     /// Opens a file.
     pub fn open(path: &Path, meter: &Arc<Meter>) -> Result<Self> {
         let Some(url) = url_of(path) else { return File::open(path).map(Self::Local) };
-        let (file, meter) = (open_remote(url)?, meter.clone());
+        let (file, meter) = (remote_files()?.open(url)?, meter.clone());
         Ok(Self::Remote(RemoteReader {
             file,
             meter,
@@ -134,7 +146,7 @@ impl InputFile {
 
     /// The size of a file with a URL; `None` if the server does not tell.
     pub fn remote_size(url: &str) -> Result<Option<u64>> {
-        Ok(open_remote(url)?.size())
+        remote_files()?.size(url)
     }
 
     /// Ends the file at `end`.
@@ -153,14 +165,13 @@ impl InputFile {
     }
 }
 
-fn open_remote(url: &str) -> Result<Box<dyn RemoteFile>> {
-    match OPENER.get() {
-        Some(open) => open(url),
-        None => Err(Error::new(
+fn remote_files() -> Result<&'static dyn RemoteFiles> {
+    FILES.get().map(Box::as_ref).ok_or_else(|| {
+        Error::new(
             ErrorKind::Unsupported,
             "a URL, and no reader of URLs is registered; download the file and name that",
-        )),
-    }
+        )
+    })
 }
 
 impl RemoteReader {

@@ -7,18 +7,29 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::corpus::{Bytes, RemoteError, RemoteFile, set_remote_opener, url_of};
+use crate::corpus::{Bytes, RemoteError, RemoteFile, RemoteFiles, set_remote_files, url_of};
 
-/// Lets the crate open URLs; `sentitok.remote` is imported for the first one.
+/// Lets the crate read URLs; `sentitok.remote` is imported for the first one.
 pub(super) fn register() {
-    set_remote_opener(Box::new(|url| {
+    set_remote_files(Box::new(Stores));
+}
+
+/// What `sentitok.remote` reads.
+struct Stores;
+
+impl RemoteFiles for Stores {
+    fn open(&self, url: &str) -> Result<Box<dyn RemoteFile>> {
         Python::attach(|py| {
             let file = module(py)?.call_method1("open_input", (url,))?;
             let (size, mark) = (file.getattr("size")?.extract()?, file.getattr("mark")?.extract()?);
             Ok(Box::new(PyFile { file: file.unbind(), size, mark }) as Box<dyn RemoteFile>)
         })
         .map_err(error)
-    }));
+    }
+
+    fn size(&self, url: &str) -> Result<Option<u64>> {
+        Python::attach(|py| module(py)?.call_method1("size", (url,))?.extract()).map_err(error)
+    }
 }
 
 fn module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {

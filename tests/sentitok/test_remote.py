@@ -182,6 +182,28 @@ def test_functions_take_folders_and_globs(tmp_path: Path) -> None:
     assert sentitok.count((tmp_path / "a.txt").as_uri()) == counted()
 
 
+def test_files_of_a_listing_are_not_asked_for_their_sizes(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(20):
+        memory.pipe(f"/many/{n}.txt", TEXT)
+    asked: list[str] = []
+    about = remote._Ranges._about
+
+    def counted_about(self: Any) -> Any:
+        asked.append(self._place.path)
+        return about(self)
+
+    monkeypatch.setattr(remote._Ranges, "_about", counted_about)
+    tokenizer = sentitok.train_bpe(texts=["a b"], vocab_size=257)
+    manifest = sentitok.encode_files("memory://many", "memory://tokens", tokenizer)
+    assert [source["bytes"] for source in manifest["sources"]] == [len(TEXT)] * 20
+    assert len([path for path in asked if path.startswith("/many")]) == 40  # when opened and at the end
+    memory.pipe("/many/0.txt", TEXT + b"more")
+    assert remote.expand(["memory://many/0.txt"]) == ["memory://many/0.txt"]
+    assert remote.size("memory://many/0.txt") == len(TEXT) + 4
+
+
 # Reading.
 
 WRITERS: dict[str, Callable[[bytes], bytes]] = {

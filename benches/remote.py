@@ -1,0 +1,153 @@
+"""Files behind HTTP and S3 on the loopback, beside the same file on the disk.
+
+Each server is a process of its own: a small web server that sends ranges by `sendfile`, and moto's S3.
+Sources take turns; the best of several turns is shown, and the share of the local speed.
+
+    python benches/remote.py [FILE] [--turns 5] [--threads 1]
+"""
+
+import argparse
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import corpora
+import sentitok
+
+TEXT_BYTES = 256_000_000
+
+
+def serve(folder: str, port: int) -> None:
+    """Serves the files of a folder by ranges until it is killed."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path = Path(folder) / Path(self.path).name
+            size = path.stat().st_size
+            found = re.match(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            start, end = (int(found[1]), min(int(found[2]) + 1, size)) if found else (0, size)
+            if start >= size:
+                self.send_response(416)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            self.send_response(206 if found else 200)
+            self.send_header("Content-Length", str(end - start))
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
+            self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
+            self.end_headers()
+            self.wfile.flush()
+            with path.open("rb") as file:
+                self.connection.sendfile(file, start, end - start)
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing."""
+
+    ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def wait_for(port: int) -> None:
+    for _ in range(300):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"no server at port {port}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "text.txt"
+        source = given.file or corpora.english().path
+        data = source.read_bytes()
+        text.write_bytes((data * (TEXT_BYTES // len(data) + 1))[:TEXT_BYTES])
+        web, s3 = free_port(), free_port()
+        os.environ |= {
+            "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{s3}", "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
+        }  # fmt: skip
+        servers = [
+            subprocess.Popen([sys.executable, __file__, "--serve", folder, str(web)]),
+            subprocess.Popen(
+                [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(s3)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ),
+        ]  # fmt: skip
+        try:
+            wait_for(web)
+            wait_for(s3)
+            import s3fs
+
+            store = s3fs.S3FileSystem()
+            store.mkdir("texts")
+            store.put_file(str(text), "texts/text.txt")
+            urls = {
+                "local": str(text),
+                "http": f"http://127.0.0.1:{web}/text.txt",
+                "s3": "s3://texts/text.txt",
+            }
+            show(urls, text, given.turns, given.threads)
+        finally:
+            for server in servers:
+                server.terminate()
+                server.wait()
+
+
+def show(urls: dict[str, str], text: Path, turns: int, threads: int) -> None:
+    """Prints a table of speeds and shares."""
+    with text.open("rb") as file:
+        beginning = file.read(4_000_000).decode("utf-8", "ignore")
+    tokenizer = sentitok.train_bpe(texts=beginning.splitlines(keepends=True), vocab_size=8000)
+    out = tempfile.TemporaryDirectory()
+
+    def encode(url: str) -> object:
+        return sentitok.encode_files(
+            url, out.name, tokenizer, resume=False, threads=threads, invalid_utf8="replace"
+        )
+
+    jobs: dict[str, Callable[[str], object]] = {
+        "count": lambda url: sentitok.count(url, threads=threads, invalid_utf8="replace"),
+        "encode": encode,
+    }
+    print(f"{TEXT_BYTES / 1e6:.0f} MB, {threads} threads, best of {turns} turns")
+    print("| job | source | MB/s | share of local |\n|---|---|---:|---:|")
+    for job, run in jobs.items():
+        best = dict.fromkeys(urls, float("inf"))
+        for _ in range(turns):
+            for name, url in urls.items():
+                started = time.perf_counter()
+                run(url)
+                best[name] = min(best[name], time.perf_counter() - started)
+        for name, seconds in best.items():
+            speed = TEXT_BYTES / 1e6 / seconds
+            print(f"| {job} | {name} | {speed:.0f} | {best['local'] / seconds:.2f} |", flush=True)
+    out.cleanup()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2], int(sys.argv[3]))
+    else:
+        main()
