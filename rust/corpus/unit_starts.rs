@@ -192,3 +192,85 @@ impl Quotes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A file that gives few bytes at a time.
+    struct Slow<'a>(Cursor<&'a [u8]>, usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let step = self.1.min(buffer.len());
+            self.0.read(&mut buffer[..step])
+        }
+    }
+
+    impl Seek for Slow<'_> {
+        fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    fn rows(text: &[u8], quoted: bool) -> Vec<csv::ByteRecord> {
+        let mut parser = csv::ReaderBuilder::new();
+        parser.has_headers(false).flexible(true).quoting(quoted);
+        let rows = parser.from_reader(text).into_byte_records();
+        rows.map(|row| row.unwrap()).collect()
+    }
+
+    #[test]
+    fn parts_between_starts_have_the_rows_of_the_text() {
+        // All texts of up to six of these letters, cut at each byte.
+        let letters = b"a\",\n\r";
+        for len in 0..=6u32 {
+            for number in 0..letters.len().pow(len) {
+                let mut rest = number;
+                let text: Vec<u8> = (0..len)
+                    .map(|_| {
+                        let letter = letters[rest % letters.len()];
+                        rest /= letters.len();
+                        letter
+                    })
+                    .collect();
+                for quoted in [true, false] {
+                    let end = UnitEnd::Row(Dialect::new(b',', quoted));
+                    let whole = rows(&text, quoted);
+                    let step = 1 + number % 3;
+                    let mut in_turn = UnitStarts::new(Path::new("x"), Slow(Cursor::new(&text), step), end, 0);
+                    for at in 0..=text.len() {
+                        let file = Slow(Cursor::new(&text), step);
+                        let mut starts = UnitStarts::new(Path::new("x"), file, end, 0);
+                        let start = starts.at_or_after(at as u64, |_| Ok(())).unwrap();
+                        assert_eq!(in_turn.at_or_after(at as u64, |_| Ok(())).unwrap(), start);
+                        assert!(start >= at as u64);
+                        let cut = usize::try_from(start).unwrap_or(usize::MAX).min(text.len());
+                        let mut parts = rows(&text[..cut], quoted);
+                        parts.extend(rows(&text[cut..], quoted));
+                        assert_eq!(parts, whole, "{:?} at {at}", String::from_utf8_lossy(&text));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_begin_after_line_feeds_alone() {
+        let text = b"\ra\r\n\n\rb";
+        let starts = [0, 4, 4, 4, 4, 5, u64::MAX, u64::MAX];
+        let mut found = UnitStarts::new(Path::new("x"), Cursor::new(text), UnitEnd::Line, 0);
+        for (at, expected) in starts.into_iter().enumerate() {
+            assert_eq!(found.at_or_after(at as u64, |_| Ok(())).unwrap(), expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_search_can_be_stopped() {
+        let mut starts = UnitStarts::new(Path::new("x"), Cursor::new(b"a\nb\n"), UnitEnd::Line, 0);
+        let stopped = starts.at_or_after(1, |_| Err(Error::Cancelled));
+        assert!(matches!(stopped, Err(Error::Cancelled)));
+    }
+}
