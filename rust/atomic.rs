@@ -62,12 +62,6 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// The directory the file will be in.
-    #[cfg(feature = "corpus")]
-    pub(crate) fn dir(&self) -> &Path {
-        directory(&self.path)
-    }
-
     /// Puts the file under its name.
     pub(crate) fn finish(self) -> Result<()> {
         let Self { file, beside, path } = self;

@@ -57,6 +57,17 @@ fn too_long(what: &str, limit: usize) -> String {
     )
 }
 
+/// The error for a sample in bytes of a corpus of unknown size.
+fn unknown_size(source: &str) -> Error {
+    Error::Option {
+        option: "sample",
+        value: "a number of bytes".to_owned(),
+        reason: format!(
+            "the size of the text is unknown before it is read ({source}); give a share, such as 0.1"
+        ),
+    }
+}
+
 /// A source of documents, read block by block.
 pub trait Source: Send {
     /// Fills `block` with the next documents; returns `false` if none are left.
@@ -72,6 +83,14 @@ pub trait Source: Send {
     /// The number of files or iterables.
     fn n_sources(&self) -> usize {
         1
+    }
+
+    /// The bytes of the corpus, of which a shard is a part.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if they are unknown before it is read; errors of looking into files.
+    fn corpus_bytes(&self) -> Result<u64> {
+        Err(unknown_size("texts in memory"))
     }
 
     /// Allows the source to return documents longer than a block in parts, cut only where that

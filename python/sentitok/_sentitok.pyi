@@ -1,6 +1,8 @@
 """Types of the extension module; its classes are the package's public classes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from os import PathLike
 from typing import (
     Any,
@@ -90,6 +92,8 @@ class _Executor(Protocol):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
 
 # What holds texts in memory: a list, an iterator, an array, a series, an Arrow column.
+_Counts: TypeAlias = Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | _Path
+_Weight: TypeAlias = int | float | Fraction | Decimal | str
 _Texts: TypeAlias = Iterable[_Text] | _ArrowStream | _ArrowArray
 # The same of texts, of pairs or, with `is_split_into_words`, of lists of words.
 _Rows: TypeAlias = Iterable[_Text | tuple[_Text, _Text] | Iterable[_Text]] | _ArrowStream | _ArrowArray
@@ -348,6 +352,10 @@ class WordCounts(Mapping[bytes, int]):  # at run time: registered with collectio
     def pipeline_hash(self) -> str: ...
     @property
     def totals(self) -> dict[str, int]: ...
+    @property
+    def samples(self) -> list[dict[str, Any]]: ...  # "share", "seed"
+    @property
+    def line_ends(self) -> bool: ...
     @overload
     def get(self, key: bytes | str, default: None = None) -> int | None: ...
     @overload
@@ -369,6 +377,10 @@ class TrainReport:
     def stop(self) -> str: ...
     @property
     def totals(self) -> dict[str, int]: ...
+    @property
+    def samples(self) -> list[dict[str, Any]]: ...  # "share", "seed"
+    @property
+    def sources(self) -> list[dict[str, Any]]: ...  # "path", "weight", "factor", "totals", "share"
     @property
     def distinct_pieces(self) -> int: ...
     @property
@@ -588,7 +600,7 @@ def train_bpe(
     source: _Source | None = None,
     *,
     texts: _Texts | None = None,
-    counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
+    counts: _Counts | Sequence[_Counts | tuple[_Counts, _Weight]] | None = None,
     vocab_size: SupportsIndex = 32_000,
     min_frequency: SupportsIndex = 0,
     special_tokens: Sequence[str] | None = None,
@@ -623,6 +635,9 @@ def train_bpe(
     max_line_bytes: SupportsIndex | None = None,
     max_memory: SupportsIndex | None = None,
     max_piece_bytes: SupportsIndex | None = None,
+    min_count: SupportsIndex = 0,
+    sample: SupportsIndex | float | None = None,
+    seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
@@ -630,7 +645,7 @@ def train_unigram(
     source: _Source | None = None,
     *,
     texts: _Texts | None = None,
-    counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
+    counts: _Counts | Sequence[_Counts | tuple[_Counts, _Weight]] | None = None,
     vocab_size: SupportsIndex = 8_000,
     special_tokens: Sequence[str] = (),
     user_defined_symbols: Sequence[str] = (),
@@ -660,6 +675,9 @@ def train_unigram(
     max_line_bytes: SupportsIndex | None = None,
     max_memory: SupportsIndex | None = None,
     max_piece_bytes: SupportsIndex | None = None,
+    min_count: SupportsIndex = 0,
+    sample: SupportsIndex | float | None = None,
+    seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
@@ -667,7 +685,7 @@ def train_wordpiece(
     source: _Source | None = None,
     *,
     texts: _Texts | None = None,
-    counts: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int] | None = None,
+    counts: _Counts | Sequence[_Counts | tuple[_Counts, _Weight]] | None = None,
     vocab_size: SupportsIndex = 30_522,
     score: Literal["frequency", "likelihood", "pmi"] = "frequency",
     lowercase: bool = True,
@@ -686,6 +704,9 @@ def train_wordpiece(
     max_line_bytes: SupportsIndex | None = None,
     max_memory: SupportsIndex | None = None,
     max_piece_bytes: SupportsIndex | None = None,
+    min_count: SupportsIndex = 0,
+    sample: SupportsIndex | float | None = None,
+    seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
@@ -702,6 +723,8 @@ def count(
     max_memory: SupportsIndex | None = None,
     max_piece_bytes: SupportsIndex | None = None,
     line_ends: bool = False,
+    sample: SupportsIndex | float | None = None,
+    seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
     progress: _Progress | None = None,
     out: _Path | None = None,
@@ -710,7 +733,11 @@ def count(
     shard_bytes: SupportsIndex | None = None,
 ) -> WordCounts | None: ...
 def merge_counts(
-    paths: Sequence[_Path], out: _Path, *, progress: _Progress | None = None
+    paths: Sequence[_Path],
+    out: _Path,
+    *,
+    min_count: SupportsIndex = 0,
+    progress: _Progress | None = None,
 ) -> dict[str, int]: ...
 def encode_files(
     source: _Source | None = None,

@@ -339,6 +339,13 @@ def _merged(children: list[_Node], kept: Path) -> _Node:
     return node
 
 
+def _share(paths: list[str], settings: dict[str, Any]) -> float:
+    """Returns the share that a sample in bytes has of all files; a worker sees only some of them."""
+    # The second of so many shards is empty, so only the sizes of files are read.
+    empty = _sentitok.count(paths, shard=(1, 1 << 62), **settings)
+    return empty.samples[0]["share"] if empty is not None and empty.samples else 1.0
+
+
 def count(
     source: Any,
     *,
@@ -388,6 +395,8 @@ def count(
         about = {"pipeline": pipeline, **{name: settings[name] for name in settings if name not in others}}
         if target is not None:
             _check_same(kept, about)
+        if isinstance(settings.get("sample"), int):
+            settings["sample"] = _share(paths, settings)
         parts = _plan(paths, settings, shard_bytes, progress)
         names = _names(parts, about)
         leaves = [_Node(kept / f"{name}.counts", part) for name, part in zip(names, parts, strict=True)]

@@ -124,7 +124,8 @@ enum Current {
 pub struct FileSource {
     /// The files still to read, the next one last.
     inputs: Vec<Input>,
-    n_files: usize,
+    /// All paths, also of files outside the shard, with their sizes.
+    files: Vec<(PathBuf, Option<u64>)>,
     current: Option<(Current, Place)>,
     /// The file that is being read, which may have to stay the same meanwhile.
     watched: Option<Input>,
@@ -150,7 +151,7 @@ impl FileSource {
         }
         let versions = options.byte_range.as_ref().map_or(&[][..], |range| &range.versions);
         let (mut inputs, mut total) = inputs_of(paths, options.format.as_ref(), versions)?;
-        let n_files = inputs.len();
+        let files = inputs.iter().map(|input| (input.path.clone(), input.size)).collect();
         let is_aligned = options.byte_range.as_ref().is_some_and(|range| range.aligned);
         inputs.iter_mut().for_each(|input| input.is_aligned = is_aligned);
         let range = match (options.shard, &options.byte_range) {
@@ -184,7 +185,7 @@ impl FileSource {
         }
         inputs.reverse();
         let meter = Arc::new(Meter::new(total));
-        Ok(Self { inputs, n_files, current: None, watched: None, options, meter, cut: None })
+        Ok(Self { inputs, files, current: None, watched: None, options, meter, cut: None })
     }
 
     /// Opens a file; `None` if no unit of it is in the range.
@@ -390,7 +391,22 @@ impl Source for FileSource {
     }
 
     fn n_sources(&self) -> usize {
-        self.n_files
+        self.files.len()
+    }
+
+    fn corpus_bytes(&self) -> Result<u64> {
+        let mut total = 0;
+        for (path, size) in &self.files {
+            let size = size.ok_or_else(|| super::unknown_size(&format!("{} is a pipe", path.display())))?;
+            let start = InputFile::open(path, &self.meter).and_then(|mut file| peek(&mut file));
+            let start = start.map_err(|error| Error::io(path, error))?;
+            if let Some(compression) = Compression::of(path, &start)? {
+                let name = compression.name();
+                return Err(super::unknown_size(&format!("{} is a {name} file", path.display())));
+            }
+            total += size;
+        }
+        Ok(total)
     }
 
     fn cut_for(&mut self, pipeline: &Pipeline) {

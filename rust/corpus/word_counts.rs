@@ -2,14 +2,16 @@
 //!
 //! Trainers see a corpus only through its counts. The counts of parts of a corpus add up to the
 //! counts of the whole, so counting may be distributed over threads, processes and machines.
-//! (Minimum counts and sampling would break this, because a part cannot apply them.) Memory is
+//! (A minimum count would break this, because a part cannot apply it; it is applied to the whole.) Memory is
 //! proportional to the distinct pieces; if that is too much, [`count_to_file`] and [`merge_files`]
 //! work with sorted runs on disk.
 
 mod count;
 mod file;
+mod mixture;
 mod ranges;
 mod run;
+mod sample;
 mod table;
 mod totals;
 mod worker;
@@ -18,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 pub use count::{LINE_END, count, count_to_file};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
+pub use mixture::{MixedSource, Part, Weight, mix};
+pub use sample::{Sample, SampleOptions, SampleSize};
 pub(crate) use table::CountTable;
 pub use totals::Totals;
 
@@ -28,7 +32,7 @@ use crate::pipeline::Pipeline;
 use crate::progress::Progress;
 use run::SortedRun;
 
-/// Options for counting. Only `max_piece_bytes` and `line_ends` affect the result.
+/// Options for counting. Only `max_piece_bytes`, `line_ends` and `sample` affect the result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CountOptions {
@@ -42,6 +46,8 @@ pub struct CountOptions {
     /// Treats each document as a line, as SentencePiece does: drops its line feed, and appends
     /// [`LINE_END`] to its last piece.
     pub line_ends: bool,
+    /// Counts only a random sample of the documents.
+    pub sample: Option<SampleOptions>,
     /// The directory for spilled runs; `None` means the temporary directory of the system.
     pub temp_dir: Option<PathBuf>,
 }
@@ -58,7 +64,14 @@ impl CountOptions {
 impl Default for CountOptions {
     fn default() -> Self {
         let max_piece_bytes = Self::MAX_PIECE_BYTES;
-        Self { threads: None, max_memory: None, max_piece_bytes, line_ends: false, temp_dir: None }
+        Self {
+            threads: None,
+            max_memory: None,
+            max_piece_bytes,
+            line_ends: false,
+            sample: None,
+            temp_dir: None,
+        }
     }
 }
 
@@ -75,8 +88,7 @@ impl Default for CountOptions {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct WordCounts {
-    pipeline: Pipeline,
-    totals: Totals,
+    header: Header,
     bytes: Vec<u8>,
     /// The end of each piece in `bytes`.
     ends: Vec<usize>,
@@ -86,8 +98,11 @@ pub struct WordCounts {
 impl WordCounts {
     /// Counts without pieces.
     pub fn empty(pipeline: Pipeline) -> Self {
-        let totals = Totals::default();
-        Self { pipeline, totals, bytes: Vec::new(), ends: Vec::new(), counts: Vec::new() }
+        Self::of_header(Header::new(pipeline))
+    }
+
+    fn of_header(header: Header) -> Self {
+        Self { header, bytes: Vec::new(), ends: Vec::new(), counts: Vec::new() }
     }
 
     /// Counts from elsewhere, in any order. Adds the counts of equal pieces and drops counts of 0.
@@ -114,7 +129,7 @@ impl WordCounts {
             }
             let sum = same.iter().try_fold(0u64, |sum, pair| sum.checked_add(pair.1));
             let sum = sum.ok_or_else(|| run::overflow(piece))?;
-            words.totals.add_pieces(sum)?;
+            words.header.totals.add_pieces(sum)?;
             words.push(piece, sum)?;
         }
         Ok(words)
@@ -138,14 +153,30 @@ impl WordCounts {
     /// # Errors
     /// [`Error::PipelineMismatch`], [`Error::CountOverflow`].
     pub fn add(&self, other: &Self) -> Result<Self> {
-        same_pipeline(&self.pipeline, &other.pipeline)?;
-        let totals = self.totals.add(&other.totals)?;
-        let mut sum = Self::empty(self.pipeline.clone());
+        let mut sum = Self::of_header(self.header.add(&other.header, "", "")?);
         sum.bytes.make_room(self.bytes.len().max(other.bytes.len()))?;
         let runs = vec![SortedRun::of_words(self), SortedRun::of_words(other)];
         run::merge(runs, Path::new(""), &mut Progress::silent(), |piece, count| sum.push(piece, count))?;
-        sum.totals = totals;
         Ok(sum)
+    }
+
+    /// The counts of pieces that occur at least `min_count` times.
+    ///
+    /// # Errors
+    /// [`Error::CountOverflow`] if the totals of dropped pieces exceed 2^64 - 1;
+    /// [`Error::Memory`].
+    pub fn without_rare(&self, min_count: u64) -> Result<Self> {
+        let mut kept = Self::of_header(self.header.clone());
+        kept.header.totals.pieces = 0;
+        for (piece, count) in self.iter() {
+            if count < min_count {
+                kept.header.totals.drop_piece(count)?;
+            } else {
+                kept.header.totals.add_pieces(count)?;
+                kept.push(piece, count)?;
+            }
+        }
+        Ok(kept)
     }
 
     /// The count of a piece.
@@ -179,7 +210,17 @@ impl WordCounts {
 
     /// The totals of what was read and counted.
     pub fn totals(&self) -> &Totals {
-        &self.totals
+        &self.header.totals
+    }
+
+    /// The samples of documents that were counted; none if every document was.
+    pub fn samples(&self) -> &[Sample] {
+        &self.header.samples
+    }
+
+    /// Whether the last piece of each line is marked ([`CountOptions::line_ends`]).
+    pub fn line_ends(&self) -> bool {
+        self.header.line_ends
     }
 
     /// The bytes of all pieces times their counts.
@@ -189,7 +230,7 @@ impl WordCounts {
 
     /// The pipeline that split the text.
     pub fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
+        &self.header.pipeline
     }
 
     fn piece(&self, at: usize) -> &[u8] {
@@ -203,12 +244,4 @@ impl WordCounts {
         memory::push(&mut self.ends, self.bytes.len())?;
         memory::push(&mut self.counts, count)
     }
-}
-
-/// Refuses pipelines that differ.
-fn same_pipeline(left: &Pipeline, right: &Pipeline) -> Result<()> {
-    if left.fingerprint()? == right.fingerprint()? {
-        return Ok(());
-    }
-    Err(Error::PipelineMismatch { left: left.to_json()?, right: right.to_json()? })
 }

@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::error::entry;
-use super::numbers::{MaxLineBytes, MaxMemory, MaxPieceBytes, ShardBytes, ShardOf, Threads};
+use super::numbers::{
+    MaxLineBytes, MaxMemory, MaxPieceBytes, MinCount, SampleOf, Seed, ShardBytes, ShardOf, Threads,
+};
 use super::pipeline;
 use super::progress::run;
 use super::remote::{expanded, with_all_local, with_output};
@@ -18,7 +20,7 @@ use crate::corpus::{InvalidUtf8, Shard};
 use crate::pipeline::Pipeline;
 use crate::{
     corpus::word_counts,
-    corpus::word_counts::{CountOptions, WordCounts},
+    corpus::word_counts::{CountOptions, SampleOptions, SampleSize, WordCounts},
 };
 
 /// Options for reading and counting text.
@@ -30,6 +32,7 @@ pub(super) struct Reading<'a> {
     pub max_memory: Option<u64>,
     pub max_piece_bytes: Option<usize>,
     pub line_ends: bool,
+    pub sample: Option<SampleOptions>,
     pub threads: Option<usize>,
 }
 
@@ -50,6 +53,7 @@ impl Reading<'_> {
             max_memory: self.max_memory,
             max_piece_bytes: self.max_piece_bytes.unwrap_or(defaults.max_piece_bytes),
             line_ends: self.line_ends,
+            sample: self.sample,
             ..defaults
         }
     }
@@ -75,6 +79,11 @@ impl Reading<'_> {
 /// memory, and `None` is returned. `line_ends` treats each document as a line and marks its end,
 /// which `method="sentencepiece"` of `train_unigram` and `train_bpe` uses.
 ///
+/// `sample` counts a random sample of the documents: a whole number of bytes of uncompressed files,
+/// as they are stored, or a share of the documents, such as 0.1. A hash of its text and `seed`
+/// decides on each document, so the sample is the same for any number of threads and shards, and
+/// equal documents are sampled together.
+///
 /// With `executor`, a `concurrent.futures.Executor` such as a process pool or
 /// `dask.distributed.Client.get_executor()`, its workers count parts of about `shard_bytes` of the
 /// files, one thread each, and merge them; the result has the same bytes. Finished parts are kept
@@ -83,7 +92,10 @@ impl Reading<'_> {
 /// is tried again, and then raises the error (`on_error="stop"`), or is left out with a warning
 /// (`"skip"`).
 #[pyfunction]
-#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, line_ends = false, threads = None, progress = None, out = None, executor = None, on_error = "stop", shard_bytes = None))]
+#[pyo3(signature = (source = None, *, texts = None, normalizer = None, pre_tokenizer = None, format = None, invalid_utf8 = "error", shard = None, max_line_bytes = None, max_memory = None, max_piece_bytes = None, line_ends = false, sample = None, seed = Seed(0), threads = None, progress = None, out = None, executor = None, on_error = "stop", shard_bytes = None))]
+#[pyo3(
+    text_signature = "(source=None, *, texts=None, normalizer=None, pre_tokenizer=None, format=None, invalid_utf8='error', shard=None, max_line_bytes=None, max_memory=None, max_piece_bytes=None, line_ends=False, sample=None, seed=0, threads=None, progress=None, out=None, executor=None, on_error='stop', shard_bytes=None)"
+)]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn count<'py>(
     py: Python<'py>,
@@ -98,6 +110,8 @@ pub(super) fn count<'py>(
     max_memory: Option<MaxMemory>,
     max_piece_bytes: Option<MaxPieceBytes>,
     line_ends: bool,
+    sample: Option<SampleOf>,
+    seed: Seed,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
     out: Option<PathBuf>,
@@ -130,6 +144,12 @@ pub(super) fn count<'py>(
             options.set_item("invalid_utf8", invalid_utf8)?;
             options.set_item("shard", shard.map(ShardOf::get))?;
             options.set_item("line_ends", line_ends)?;
+            match sample.map(SampleOf::get) {
+                None => options.set_item("sample", py.None())?,
+                Some(SampleSize::Bytes(bytes)) => options.set_item("sample", bytes)?,
+                Some(SampleSize::Share(share)) => options.set_item("sample", share)?,
+            }
+            options.set_item("seed", seed.get())?;
             options.set_item("on_error", on_error)?;
             options.set_item("out", out)?;
             return py.import("sentitok.distributed")?.call_method("count", (source,), Some(&options));
@@ -142,6 +162,7 @@ pub(super) fn count<'py>(
             max_memory: max_memory.map(MaxMemory::get),
             max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends,
+            sample: sample_options(sample, seed),
             threads: threads.map(Threads::get),
         };
         let pipeline = pipeline::of_counts(normalizer, pre_tokenizer)?;
@@ -164,19 +185,32 @@ pub(super) fn count<'py>(
     })
 }
 
+/// The sample that a call asks for.
+pub(super) fn sample_options(sample: Option<SampleOf>, seed: Seed) -> Option<SampleOptions> {
+    sample.map(|sample| SampleOptions { size: sample.get(), seed: seed.get() })
+}
+
 /// Adds count files into a new one, in constant memory; returns the totals.
+///
+/// Pieces that occur fewer than `min_count` times in all files together are dropped. Few files are
+/// open at a time, however many there are.
 #[pyfunction]
-#[pyo3(signature = (paths, out, *, progress = None))]
+#[pyo3(signature = (paths, out, *, min_count = MinCount(0), progress = None))]
+#[pyo3(text_signature = "(paths, out, *, min_count=0, progress=None)")]
 pub(super) fn merge_counts<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
     out: PathBuf,
+    min_count: MinCount,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     entry(|| {
+        let min_count = min_count.get();
         let header = with_all_local(py, expanded(py, paths)?, |paths| {
             with_output(py, out, |out| {
-                run(py, progress.as_ref(), |progress| word_counts::merge_files(&paths, &out, progress))
+                run(py, progress.as_ref(), |progress| {
+                    word_counts::merge_files(&paths, &out, min_count, progress)
+                })
             })
         })?;
         totals_dict(py, &header.totals)

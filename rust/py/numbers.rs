@@ -13,6 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
+use crate::corpus::word_counts::SampleSize;
 use crate::error::{Error, shown};
 use crate::vocab::TokenId;
 
@@ -120,6 +121,7 @@ whole_numbers! {
     // Of training.
     VocabSize(usize) "vocab_size", 0, "a number of tokens, such as 32000";
     MinFrequency(u64) "min_frequency", 0, "0 or more, where 0 is no limit";
+    MinCount(u64) "min_count", 0, "0 or more, where 0 and 1 keep all pieces";
     LimitAlphabet(usize) "limit_alphabet", 0, "0 or more, or None for all characters";
     MaxTokenLength(usize) "max_token_length", 0, "0 or more, or None for any length";
     MaxPieceLength(usize) "max_piece_length", 0, "1 to 255, such as 16";
@@ -132,6 +134,7 @@ whole_numbers! {
     MaxPieceBytes(usize) "max_piece_bytes", 0, "4 or more, or None for 65536";
     ShardBytes(u64) "shard_bytes", 1, "1 or more, or None for 67108864";
     PartBytes(u64) "part_bytes", 0, "1 or more, such as 268435456";
+    SampleBytes(u64) "sample", 1, "a number of bytes, or a share of more than 0 and at most 1, such as 0.1";
     ShardTokens(u64) "shard_tokens", 0, "1 or more, or None for 134217728";
 }
 
@@ -140,6 +143,7 @@ floats! {
     Alpha "alpha", 0.0..=f64::MAX, "0 or more; 0.1 to 1 is usual";
     Dropout "p", 0.0..=1.0, "a probability, from 0 to 1, or None to pass over no merge";
     // Of training.
+    Share "sample", (Excluded(0.0), Included(1.0)), "a number of bytes, or a share of more than 0 and at most 1, such as 0.1";
     CharacterCoverage "character_coverage", (Excluded(0.0), Included(1.0)), "a share, more than 0 and at most 1, such as 0.9995";
     ShrinkingFactor "shrinking_factor", (Excluded(0.0), Excluded(1.0)), "the share that a round keeps, more than 0 and less than 1, such as 0.75";
 }
@@ -287,5 +291,27 @@ impl<'py> FromPyObject<'_, 'py> for ShardOf {
             return Err(wrong_type(&object, PART.name, &format!("pair: it is {}", PART.is)));
         };
         Ok(Self(whole(&index, &PART)? as u64, whole(&count, &PART)? as u64))
+    }
+}
+
+/// The argument `sample`: a whole number of bytes, or a share of the documents.
+#[derive(Clone, Copy)]
+pub(super) struct SampleOf(SampleSize);
+
+impl SampleOf {
+    /// The size.
+    pub const fn get(self) -> SampleSize {
+        self.0
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for SampleOf {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match index(&object)? {
+            Some(_) => Ok(Self(SampleSize::Bytes(object.extract::<SampleBytes>()?.get()))),
+            None => Ok(Self(SampleSize::Share(object.extract::<Share>()?.get()))),
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! `TrainReport`: the results of training.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::error::entry;
-use super::word_counts::totals_dict;
-use crate::corpus::word_counts::Totals;
+use super::word_counts::{samples_list, totals_dict};
+use crate::corpus::word_counts::{MixedSource, Sample, Totals};
 use crate::error::Error;
 
 /// What a trainer adds to the vocabulary one by one.
@@ -22,6 +22,8 @@ pub(super) enum Trained {
 pub(super) struct PyTrainReport {
     pub stop: String,
     pub totals: Totals,
+    pub samples: Vec<Sample>,
+    pub sources: Vec<MixedSource>,
     pub distinct_pieces: usize,
     pub trained: Trained,
     pub dropped: Vec<(String, u64)>,
@@ -41,6 +43,32 @@ impl PyTrainReport {
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| totals_dict(py, &self.totals))
+    }
+
+    /// The random samples of documents that were counted, each with its `share` and `seed`; empty if
+    /// every document was counted.
+    #[getter]
+    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        entry(|| samples_list(py, &self.samples))
+    }
+
+    /// The counts that were mixed: `path`, `weight`, the `factor` of their counts, `totals`, and their
+    /// `share` of all weighted pieces; empty unless counts were given in a list.
+    #[getter]
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        entry(|| {
+            let all = PyList::empty(py);
+            for source in &self.sources {
+                let dict = PyDict::new(py);
+                dict.set_item("path", source.path.as_ref().map(|path| path.display().to_string()))?;
+                dict.set_item("weight", &source.weight)?;
+                dict.set_item("factor", source.factor)?;
+                dict.set_item("totals", totals_dict(py, &source.totals)?)?;
+                dict.set_item("share", source.share)?;
+                all.append(dict)?;
+            }
+            Ok(all)
+        })
     }
 
     /// The number of distinct pieces.
@@ -86,15 +114,16 @@ impl PyTrainReport {
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         entry(|| {
             let report = this.get();
-            let totals = serde_json::to_string(&report.totals);
-            let totals = totals.map_err(|error| Error::Internal(error.to_string()))?;
+            let state = (&report.totals, &report.samples, &report.sources);
+            let read = serde_json::to_string(&state);
+            let read = read.map_err(|error| Error::Internal(error.to_string()))?;
             let (merges, pieces) = match report.trained {
                 Trained::Merges(n) => (Some(n), 0),
                 Trained::Pieces(n) => (None, n),
             };
             let state = (
                 &report.stop,
-                totals,
+                read,
                 (report.distinct_pieces, merges, pieces),
                 report.dropped.clone(),
                 (report.count_seconds, report.merge_seconds),
@@ -107,17 +136,28 @@ impl PyTrainReport {
     #[staticmethod]
     fn _from_state(
         stop: String,
-        totals: &str,
+        read: &str,
         sizes: (usize, Option<usize>, usize),
         dropped: Vec<(String, u64)>,
         seconds: (f64, f64),
     ) -> PyResult<Self> {
         entry(|| {
             let ((distinct_pieces, merges, pieces), (count_seconds, merge_seconds)) = (sizes, seconds);
-            let totals = serde_json::from_str(totals);
-            let totals = totals.map_err(|error| Error::format("totals", error.to_string()))?;
+            let read = serde_json::from_str(read);
+            let (totals, samples, sources) =
+                read.map_err(|error| Error::format("totals", error.to_string()))?;
             let trained = merges.map_or(Trained::Pieces(pieces), Trained::Merges);
-            Ok(Self { stop, totals, distinct_pieces, trained, dropped, count_seconds, merge_seconds })
+            Ok(Self {
+                stop,
+                totals,
+                samples,
+                sources,
+                distinct_pieces,
+                trained,
+                dropped,
+                count_seconds,
+                merge_seconds,
+            })
         })
     }
 }

@@ -7,12 +7,12 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::corpus::{Corpus, Given};
-use super::counting::Reading;
+use super::corpus::{Corpus, Expected, Given};
+use super::counting::{Reading, sample_options};
 use super::error::entry;
 use super::numbers::{
     CharacterCoverage, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MaxTokenLength,
-    MinFrequency, SpecialIds, Threads, VocabSize,
+    MinCount, MinFrequency, SampleOf, Seed, SpecialIds, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
@@ -111,7 +111,7 @@ fn train(
     corpus: Corpus,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
-    let Corpus { counts, seconds } = corpus;
+    let Corpus { counts, seconds, sources } = corpus;
     let started = Instant::now();
     let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress, |progress| {
         let trained = trainer.train(counts.iter(), progress)?;
@@ -126,6 +126,8 @@ fn train(
     let report = PyTrainReport {
         stop: trained.stop.to_string(),
         totals: *counts.totals(),
+        samples: counts.samples().to_vec(),
+        sources,
         distinct_pieces: counts.len(),
         trained: Trained::Merges(trained.merges.len()),
         dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
@@ -165,10 +167,10 @@ fn train(
     required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
     split_by_number = None, split_by_whitespace = None, split_digits = None, treat_whitespace_as_suffix = None,
     allow_whitespace_only_pieces = None, format = None, invalid_utf8 = "error",
-    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, **others,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, progress = None, **others,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -211,6 +213,9 @@ pub(super) fn train_bpe(
     max_line_bytes: Option<MaxLineBytes>,
     max_memory: Option<MaxMemory>,
     max_piece_bytes: Option<MaxPieceBytes>,
+    min_count: MinCount,
+    sample: Option<SampleOf>,
+    seed: Seed,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
@@ -226,6 +231,7 @@ pub(super) fn train_bpe(
             max_memory: max_memory.map(MaxMemory::get),
             max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends,
+            sample: sample_options(sample, seed),
             threads: threads.map(Threads::get),
         };
         let pieces = GivenOptions {
@@ -267,8 +273,17 @@ pub(super) fn train_bpe(
                     threads.map(Threads::get),
                 );
                 let asked = pipeline::asked(normalizer, pre_tokenizer, None, || trainer.default_pipeline())?;
-                let given = Given::new(source, texts, counts, asked.as_ref(), || trainer.default_pipeline())?;
-                return trainer.train(py, given, asked.as_ref(), &reading, progress.as_ref());
+                let expected = trainer.expected_counts();
+                let default = || trainer.default_pipeline();
+                let given = Given::new(source, texts, counts, asked.as_ref(), &expected, default)?;
+                return trainer.train(
+                    py,
+                    given,
+                    asked.as_ref(),
+                    &expected,
+                    (&reading, min_count.get()),
+                    progress.as_ref(),
+                );
             }
             other => {
                 return Err(Error::Option {
@@ -296,7 +311,11 @@ pub(super) fn train_bpe(
             ..BpeTrainer::default()
         };
         // Checks options before the text is read.
-        let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
+        let expected = Expected {
+            count_options: "the pre_tokenizer of the base or gpt2, and no normalizer".to_owned(),
+            any_splitter: true,
+        };
+        let given = Given::new(source, texts, counts, asked.as_ref(), &expected, default_pipeline)?;
         let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
         trainer.unit = self::unit(unit, &pipeline, byte_fallback, base)?;
         trainer.initial_alphabet = alphabet(initial_alphabet, trainer.unit)?;
@@ -318,7 +337,7 @@ pub(super) fn train_bpe(
         if let (false, Some(unk)) = (unk_is_token, &unk_token) {
             trainer.special_tokens.insert(0, unk.clone());
         }
-        let corpus = given.count(py, &reading, &pipeline, progress.as_ref())?;
+        let corpus = given.count(py, &reading, min_count.get(), &expected, &pipeline, progress.as_ref())?;
         train(py, &trainer, unk_token.as_deref(), base, corpus, progress.as_ref())
     })
 }

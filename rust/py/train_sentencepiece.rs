@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 
-use super::corpus::{Corpus, Given};
+use super::corpus::{Corpus, Expected, Given};
 use super::counting::Reading;
 use super::progress::run;
 use super::report::{PyTrainReport, Trained};
@@ -147,20 +147,27 @@ impl SentencePieceTraining {
         self.0.pieces.pipeline()
     }
 
+    /// The counts that equal the text.
+    pub(super) fn expected_counts(&self) -> Expected {
+        Expected::of_sentencepiece(&self.0.pieces, true)
+    }
+
     /// Trains and builds the tokenizer with its report.
     pub(super) fn train(
         &self,
         py: Python<'_>,
         given: Given<'_>,
         asked: Option<&Pipeline>,
-        reading: &Reading<'_>,
+        expected: &Expected,
+        (reading, min_count): (&Reading<'_>, u64),
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<PyTokenizer> {
         let Self(trainer) = self;
         let pipeline = given.pipeline(asked, || self.default_pipeline())?;
         // Checks options before the text is read.
         Tokenizer::check_sentencepiece_bpe(trainer, &pipeline)?;
-        let Corpus { counts, seconds } = given.count(py, reading, &pipeline, progress)?;
+        let Corpus { counts, seconds, sources } =
+            given.count(py, reading, min_count, expected, &pipeline, progress)?;
         let started = Instant::now();
         let (trained, tokenizer): (ScoredTrained, Tokenizer) = run(py, progress, |progress| {
             let trained = trainer.train(counts.iter(), progress)?;
@@ -170,6 +177,8 @@ impl SentencePieceTraining {
         let report = PyTrainReport {
             stop: stop_text(trained.stop),
             totals: *counts.totals(),
+            samples: counts.samples().to_vec(),
+            sources,
             distinct_pieces: counts.len(),
             trained: Trained::Merges(trained.n_merges),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),

@@ -6,12 +6,12 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::corpus::{Corpus, Given};
-use super::counting::Reading;
+use super::corpus::{Corpus, Expected, Given};
+use super::counting::{Reading, sample_options};
 use super::error::entry;
 use super::numbers::{
-    CharacterCoverage, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, SeedSize, ShrinkingFactor,
-    SpecialIds, SubIterations, Threads, VocabSize,
+    CharacterCoverage, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MinCount, SampleOf, Seed,
+    SeedSize, ShrinkingFactor, SpecialIds, SubIterations, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
@@ -67,10 +67,10 @@ fn method(name: &str) -> Result<Method> {
     seed_size = SeedSize(1_000_000), shrinking_factor = ShrinkingFactor(0.75), sub_iterations = SubIterations(2), max_piece_length = MaxPieceLength(16),
     split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
     split_digits = false, treat_whitespace_as_suffix = false, allow_whitespace_only_pieces = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
-    max_line_bytes = None, max_memory = None, max_piece_bytes = None, threads = None, progress = None, **others,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, progress = None, **others,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, treat_whitespace_as_suffix=False, allow_whitespace_only_pieces=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, treat_whitespace_as_suffix=False, allow_whitespace_only_pieces=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 #[allow(clippy::fn_params_excessive_bools, reason = "2026-11: each is a keyword in Python")]
@@ -109,6 +109,9 @@ pub(super) fn train_unigram(
     max_line_bytes: Option<MaxLineBytes>,
     max_memory: Option<MaxMemory>,
     max_piece_bytes: Option<MaxPieceBytes>,
+    min_count: MinCount,
+    sample: Option<SampleOf>,
+    seed: Seed,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
@@ -125,6 +128,7 @@ pub(super) fn train_unigram(
             max_memory: max_memory.map(MaxMemory::get),
             max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends,
+            sample: sample_options(sample, seed),
             threads: threads.map(Threads::get),
         };
         let trainer = UnigramTrainer {
@@ -160,10 +164,12 @@ pub(super) fn train_unigram(
         };
         // Checks options before the text is read.
         let asked = pipeline::asked(normalizer, pre_tokenizer, None, default_pipeline)?;
-        let given = Given::new(source, texts, counts, asked.as_ref(), default_pipeline)?;
+        let expected = Expected::of_sentencepiece(&trainer.pieces, line_ends);
+        let given = Given::new(source, texts, counts, asked.as_ref(), &expected, default_pipeline)?;
         let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
         Tokenizer::check_unigram(&trainer, &pipeline)?;
-        let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
+        let Corpus { counts, seconds, sources } =
+            given.count(py, &reading, min_count.get(), &expected, &pipeline, progress.as_ref())?;
         let started = Instant::now();
         let (trained, tokenizer): (TrainedUnigram, Tokenizer) = run(py, progress.as_ref(), |progress| {
             let trained = trainer.train(counts.iter(), progress)?;
@@ -173,6 +179,8 @@ pub(super) fn train_unigram(
         let report = PyTrainReport {
             stop: trained.stop.to_string(),
             totals: *counts.totals(),
+            samples: counts.samples().to_vec(),
+            sources,
             distinct_pieces: counts.len(),
             trained: Trained::Pieces(tokenizer.vocab_size()),
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),

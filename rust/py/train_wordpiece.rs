@@ -7,12 +7,12 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::corpus::{Corpus, Given};
-use super::counting::Reading;
+use super::corpus::{Corpus, Expected, Given};
+use super::counting::{Reading, sample_options};
 use super::error::entry;
 use super::numbers::{
-    LimitAlphabet, MaxInputChars, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxTokenLength, MinFrequency,
-    Threads, VocabSize,
+    LimitAlphabet, MaxInputChars, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxTokenLength, MinCount,
+    MinFrequency, SampleOf, Seed, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
@@ -45,10 +45,10 @@ use crate::trainers::wordpiece::{Score, TrainedMerges, WordPieceTrainer};
     unk_token = "[UNK]", normalizer = None, pre_tokenizer = None, initial_alphabet = "",
     limit_alphabet = None, max_token_length = None, continuing_subword_prefix = "##",
     max_input_chars_per_word = MaxInputChars(100), format = None, invalid_utf8 = "error", max_line_bytes = None, max_memory = None,
-    max_piece_bytes = None, threads = None, progress = None, **others,
+    max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, progress = None, **others,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_wordpiece(
@@ -75,6 +75,9 @@ pub(super) fn train_wordpiece(
     max_line_bytes: Option<MaxLineBytes>,
     max_memory: Option<MaxMemory>,
     max_piece_bytes: Option<MaxPieceBytes>,
+    min_count: MinCount,
+    sample: Option<SampleOf>,
+    seed: Seed,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
@@ -94,6 +97,7 @@ pub(super) fn train_wordpiece(
             max_memory: max_memory.map(MaxMemory::get),
             max_piece_bytes: max_piece_bytes.map(MaxPieceBytes::get),
             line_ends: false,
+            sample: sample_options(sample, seed),
             threads: threads.map(Threads::get),
         };
         if !special_tokens.iter().any(|token| token == unk_token) {
@@ -117,9 +121,15 @@ pub(super) fn train_wordpiece(
             ..WordPieceOptions::default()
         };
         // Checks options before the text is read.
-        let given = Given::new(source, texts, counts, asked.as_ref(), default)?;
+        let cased = if lowercase { "" } else { "-cased" };
+        let expected = Expected {
+            count_options: format!("normalizer='hf-bert{cased}', pre_tokenizer='bert'"),
+            any_splitter: false,
+        };
+        let given = Given::new(source, texts, counts, asked.as_ref(), &expected, default)?;
         let pipeline = given.pipeline(asked.as_ref(), default)?;
-        let Corpus { counts, seconds } = given.count(py, &reading, &pipeline, progress.as_ref())?;
+        let Corpus { counts, seconds, sources } =
+            given.count(py, &reading, min_count.get(), &expected, &pipeline, progress.as_ref())?;
         let started = Instant::now();
         let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress.as_ref(), |progress| {
             let trained = trainer.train(counts.iter(), progress)?;
@@ -130,6 +140,8 @@ pub(super) fn train_wordpiece(
         let report = PyTrainReport {
             stop: trained.stop.to_string(),
             totals: *counts.totals(),
+            samples: counts.samples().to_vec(),
+            sources,
             distinct_pieces: counts.len(),
             trained: Trained::Merges(trained.merges.len()),
             dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),

@@ -3,21 +3,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyIterator, PyList, PyMapping, PyTuple};
 
+use super::arrays::read_only;
 use super::arrow::{self, Chunks, Column};
 use super::error::entry;
 use super::pipeline;
 use super::progress::reading;
 use super::remote::{with_local, with_output};
 use super::text::{Text, byte_string, collect};
-use crate::corpus::word_counts::{Totals, WordCounts};
-use crate::error::shown;
+use crate::corpus::word_counts::{Sample, Totals, WordCounts};
+use crate::error::{Error, shown};
 use crate::memory;
 use crate::pipeline::Pipeline;
-use crate::py::gil_slices::{Turns, list};
+use crate::py::gil_slices::Turns;
 
 /// Pieces of text with their counts, and the pipeline that split the text.
 ///
@@ -73,10 +75,51 @@ impl PyWordCounts {
     }
 }
 
+/// Takes a column of whole numbers, without missing and negative ones.
+fn counts_of_column(pyarrow: &Bound<'_, PyModule>, column: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let refuse = |reason: String| {
+        Err(PyValueError::new_err(format!("the column \"count\" {reason}; counts are from 0 to 2^64 - 1")))
+    };
+    let types = pyarrow.getattr("types")?;
+    let mut column = column.clone();
+    if types.call_method1("is_dictionary", (column.getattr("type")?,))?.is_truthy()? {
+        column = column.call_method1("cast", (column.getattr("type")?.getattr("value_type")?,))?;
+    }
+    let kind = column.getattr("type")?;
+    let n_null: u64 = column.getattr("null_count")?.extract()?;
+    if n_null > 0 {
+        return refuse(format!("has {n_null} null values"));
+    }
+    // DuckDB sums to decimals without a fraction.
+    if !types.call_method1("is_integer", (&kind,))?.is_truthy()?
+        && !types.call_method1("is_decimal", (&kind,))?.is_truthy()?
+    {
+        return refuse(format!("has the type {kind}, not whole numbers"));
+    }
+    let cast = match column.call_method1("cast", (pyarrow.call_method0("uint64")?,)) {
+        Ok(cast) => cast,
+        Err(error) => return refuse(format!("has another value: {}", error.value(column.py()))),
+    };
+    let numbers = cast.call_method0("to_numpy")?.cast_into::<PyArray1<u64>>()?;
+    Ok(numbers.readonly().as_array().iter().copied().collect())
+}
+
 /// The totals by name.
 pub(super) fn totals_dict<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bound<'py, PyDict>> {
-    let Totals { documents, bytes, pieces, pieces_cut, skipped, replaced, invalid_bytes, byte_order_marks } =
-        *totals;
+    let Totals {
+        documents,
+        bytes,
+        pieces,
+        pieces_cut,
+        skipped,
+        replaced,
+        invalid_bytes,
+        byte_order_marks,
+        documents_left_out,
+        bytes_left_out,
+        pieces_dropped,
+        distinct_dropped,
+    } = *totals;
     let dict = PyDict::new(py);
     for (name, value) in [
         ("documents", documents),
@@ -87,10 +130,26 @@ pub(super) fn totals_dict<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bou
         ("replaced", replaced),
         ("invalid_bytes", invalid_bytes),
         ("byte_order_marks", byte_order_marks),
+        ("documents_left_out", documents_left_out),
+        ("bytes_left_out", bytes_left_out),
+        ("pieces_dropped", pieces_dropped),
+        ("distinct_dropped", distinct_dropped),
     ] {
         dict.set_item(name, value)?;
     }
     Ok(dict)
+}
+
+/// The samples as dicts.
+pub(super) fn samples_list<'py>(py: Python<'py>, samples: &[Sample]) -> PyResult<Bound<'py, PyList>> {
+    let all = PyList::empty(py);
+    for sample in samples {
+        let dict = PyDict::new(py);
+        dict.set_item("share", sample.share)?;
+        dict.set_item("seed", sample.seed)?;
+        all.append(dict)?;
+    }
+    Ok(all)
 }
 
 #[pymethods]
@@ -136,15 +195,21 @@ impl PyWordCounts {
         entry(|| {
             let pyarrow = arrow::import(py)?;
             let table = pyarrow.call_method1("table", (table,))?;
-            let column = |name| table.call_method1("column", (name,));
+            let names: Vec<String> = table.getattr("column_names")?.extract()?;
+            let column = |name: &str| match names.iter().filter(|known| *known == name).count() {
+                1 => table.call_method1("column", (name,)),
+                n => Err(PyValueError::new_err(format!(
+                    "a table with {n} columns called {name:?} among {names:?}; name one \"piece\" and one \
+                     \"count\""
+                ))),
+            };
             let mut pieces = Column::default();
             let chunks = Chunks::new(&column("piece")?)?;
             for chunk in chunks.into_iter().flatten() {
                 let before = pieces.n_rows() as u64;
                 pieces.extend(&chunk?, before)?;
             }
-            let counts = column("count")?.call_method1("cast", (pyarrow.call_method0("uint64")?,))?;
-            let counts: Vec<u64> = counts.call_method0("to_numpy")?.call_method0("tolist")?.extract()?;
+            let counts = counts_of_column(&pyarrow, &column("count")?)?;
             let pipeline = pipeline::of_counts(normalizer, pre_tokenizer)?;
             Ok(py.detach(|| WordCounts::from_pairs(pipeline, pieces.rows().zip(counts)))?.into())
         })
@@ -164,14 +229,32 @@ impl PyWordCounts {
     fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
             let pyarrow = arrow::import(py)?;
-            let pieces = self.pieces(py)?;
-            let counts = list(py, self.counts.iter().map(|(_, count)| count))?;
-            let array = |values: Bound<'py, PyAny>, kind| {
-                pyarrow.call_method1("array", (values, pyarrow.call_method0(kind)?))
+            let (mut data, mut ends, mut counts) = (Vec::new(), vec![0i64], Vec::new());
+            py.detach(|| -> crate::error::Result<()> {
+                for (piece, count) in self.counts.iter() {
+                    memory::extend(&mut data, piece)?;
+                    memory::push(&mut ends, data.len() as i64)?;
+                    let count = i64::try_from(count).map_err(|_| Error::CountOverflow {
+                        what: format!("{:?} in a column of int64", String::from_utf8_lossy(piece)),
+                    })?;
+                    memory::push(&mut counts, count)?;
+                }
+                Ok(())
+            })?;
+            let n = counts.len();
+            let array = |kind, buffers: Vec<Bound<'py, PyAny>>| {
+                let kind = pyarrow.call_method0(kind)?;
+                let mut all = vec![py.None().into_bound(py)];
+                for buffer in buffers {
+                    all.push(pyarrow.call_method1("py_buffer", (buffer,))?);
+                }
+                pyarrow.getattr("Array")?.call_method1("from_buffers", (kind, n, all))
             };
+            let ends = read_only(py, ends)?.into_any();
+            let pieces = array("large_binary", vec![ends, read_only(py, data)?.into_any()])?;
             let columns = PyDict::new(py);
-            columns.set_item("piece", array(pieces.into_any(), "large_binary")?)?;
-            columns.set_item("count", array(counts.into_any(), "int64")?)?;
+            columns.set_item("piece", pieces)?;
+            columns.set_item("count", array("int64", vec![read_only(py, counts)?.into_any()])?)?;
             pyarrow.call_method1("table", (columns,))
         })
     }
@@ -192,6 +275,19 @@ impl PyWordCounts {
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         entry(|| totals_dict(py, self.counts.totals()))
+    }
+
+    /// The random samples of documents that were counted, each with its `share` and `seed`; empty if
+    /// every document was counted.
+    #[getter]
+    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        entry(|| samples_list(py, self.counts.samples()))
+    }
+
+    /// Whether the last piece of each line is marked, as `count(line_ends=True)` does.
+    #[getter]
+    fn line_ends(&self) -> bool {
+        self.counts.line_ends()
     }
 
     fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

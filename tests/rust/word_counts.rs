@@ -159,7 +159,7 @@ fn shards_merge_to_the_whole() {
             parts.push(part);
         }
         let output = dir.path().join(format!("{n}.counts"));
-        let header = merge_files(&parts, &output, &mut Progress::silent()).unwrap();
+        let header = merge_files(&parts, &output, 0, &mut Progress::silent()).unwrap();
         assert_eq!(header, read_header(&output).unwrap());
         let merged = std::fs::read(&output).unwrap();
         assert!(merged == sum.to_bytes().unwrap(), "{n}");
@@ -258,11 +258,11 @@ fn other_pipelines_are_refused() {
     left.save(&paths[0]).unwrap();
     right.save(&paths[1]).unwrap();
     let output = dir.path().join("out");
-    let error = merge_files(&paths, &output, &mut Progress::silent()).unwrap_err();
+    let error = merge_files(&paths, &output, 0, &mut Progress::silent()).unwrap_err();
     assert!(matches!(error, Error::PipelineMismatch { .. }), "{error}");
     assert!(!output.exists());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file stays");
-    assert!(merge_files::<&str>(&[], &output, &mut Progress::silent()).is_err());
+    assert!(merge_files::<&str>(&[], &output, 0, &mut Progress::silent()).is_err());
 }
 
 const FILE: &str = concat!(

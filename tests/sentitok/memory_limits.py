@@ -152,6 +152,7 @@ def corpus_operations(folder: Path) -> dict[str, Work]:
     marked = WordCounts(
         {"▁" + word: 1 for word in words}, normalizer="sentencepiece", pre_tokenizer="metaspace-never"
     )
+    lowered = WordCounts(dict.fromkeys(words, 1), normalizer="hf-bert", pre_tokenizer="bert")
     assert counts is not None
     data = counts.to_bytes()
     return {
@@ -165,9 +166,9 @@ def corpus_operations(folder: Path) -> dict[str, Work]:
             counts=marked, vocab_size=1000, method="sentencepiece", threads=2
         ),
         "train_unigram": lambda: sentitok.train_unigram(counts=marked, vocab_size=1000, threads=2),
-        "train_wordpiece": lambda: sentitok.train_wordpiece(counts=counts, vocab_size=1000, threads=2),
+        "train_wordpiece": lambda: sentitok.train_wordpiece(counts=lowered, vocab_size=1000, threads=2),
         "train_wordpiece pmi": lambda: sentitok.train_wordpiece(
-            counts=counts, vocab_size=1000, score="pmi", threads=2
+            counts=lowered, vocab_size=1000, score="pmi", threads=2
         ),
     }
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sentitok
-from sentitok._sentitok import DistinctWords, DocumentReader, Fertility, FertilityCounter
+from sentitok._sentitok import DistinctWords, DocumentReader, Fertility, FertilityCounter, cut_file
 
 STUB = Path(sentitok.__file__).with_name("_sentitok.pyi")
 TEXTS = ["low lower lowest", "new newer newest low"]
@@ -56,6 +56,11 @@ def wordpiece(**options: Any) -> Any:
 
 def counted(**options: Any) -> Any:
     return sentitok.count(FILE, **options)
+
+
+def merged(folder: Path, **options: Any) -> Any:
+    sentitok.WordCounts({"low": 3, "new": 1}).save(folder / "a.counts")
+    return sentitok.merge_counts([folder / "a.counts"], folder / "b.counts", **options)
 
 
 def encoded(folder: Path, **options: Any) -> Any:
@@ -114,10 +119,15 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda _, **n: counted(**n),
         {
             "shard": (1, 2), "max_line_bytes": 1 << 20, "max_memory": 1 << 24,
-            "max_piece_bytes": 64, "threads": 2,
+            "max_piece_bytes": 64, "seed": 7, "threads": 2, "shard_bytes": 1 << 20,
         },
     ),
-    "encode_files": (encoded, {"shard": (1, 2), "max_line_bytes": 99, "shard_tokens": 9, "threads": 2}),
+    "merge_counts": (merged, {"min_count": 2}),
+    "cut_file": (lambda _, **n: cut_file(FILE, **n), {"part_bytes": 1 << 16}),
+    "encode_files": (
+        encoded,
+        {"shard": (1, 2), "max_line_bytes": 99, "shard_tokens": 9, "threads": 2, "shard_bytes": 1 << 20},
+    ),
     "train_bpe": (
         lambda _, **n: in_the_manner_of_sentencepiece(**n).to_bytes()
         if n.keys() & {"special_ids", "max_piece_length"}
@@ -125,7 +135,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {
             "vocab_size": 258, "min_frequency": 2, "limit_alphabet": 9, "max_token_length": 3,
             "max_piece_length": 3, "special_ids": {"<s>": 2}, "max_line_bytes": 1 << 20,
-            "max_memory": 1 << 24, "max_piece_bytes": 64, "threads": 2,
+            "max_memory": 1 << 24, "max_piece_bytes": 64, "min_count": 1, "seed": 7, "threads": 2,
         },
     ),
     "train_unigram": (
@@ -133,7 +143,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {
             "vocab_size": 15, "seed_size": 9, "sub_iterations": 1, "max_piece_length": 3,
             "special_ids": {"<s>": 2}, "max_line_bytes": 1 << 20, "max_memory": 1 << 24,
-            "max_piece_bytes": 64, "threads": 2,
+            "max_piece_bytes": 64, "min_count": 2, "seed": 7, "threads": 2,
         },
     ),
     "train_wordpiece": (
@@ -141,7 +151,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {
             "vocab_size": 30, "min_frequency": 2, "limit_alphabet": 9, "max_token_length": 3,
             "max_input_chars_per_word": 9, "max_line_bytes": 1 << 20, "max_memory": 1 << 24,
-            "max_piece_bytes": 64, "threads": 2,
+            "max_piece_bytes": 64, "min_count": 2, "seed": 7, "threads": 2,
         },
     ),
 }  # fmt: skip
@@ -152,6 +162,9 @@ OTHERS = {
     "Tokenizer.id_to_bytes", "Tokenizer.id_to_token", "Tokenizer.prune", "WordCounts.__new__",
 }  # fmt: skip
 
+
+# Counts are mappings, and a sample is a whole number of bytes or a share: `test_counts_mixed.py`.
+OTHER_ARGUMENTS = {"counts", "sample"}
 
 # The same for arguments that are no whole numbers, each with what is out of its bounds.
 FLOATS: dict[str, tuple[Callable[..., Any], dict[str, tuple[float, tuple[float, ...]]]]] = {
@@ -180,7 +193,7 @@ def numbers_of_the_stub(*types: str) -> Iterator[tuple[str, str]]:
                 for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs):
                     names = ast.walk(argument.annotation) if argument.annotation else ()
                     kinds = {name.id for name in names if isinstance(name, ast.Name)}
-                    if kinds & {*types} and argument.arg != "counts":
+                    if kinds & {*types} and argument.arg not in OTHER_ARGUMENTS:
                         yield owner + function.name, argument.arg
 
 

@@ -123,6 +123,8 @@ PROBES: dict[str, list[list[str]]] = {
     "--max-line-bytes": [["--max-line-bytes", "3"], ["--max-line-bytes", "many"]],
     "--max-piece-bytes": [["--max-piece-bytes", "1"]],
     "--shard": [["--shard", "1/2"]],
+    "--sample": [["--sample", "50%"]],
+    "--seed": [["--seed", "3"]],
     "--tokenizer": [["-t", "merged.json"]],
     "--text": [["--text", "x"]],
     "--layout": [["--layout", "megatron"]],

@@ -5,7 +5,7 @@ A job array may run again: a part that would not change is no error.
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,18 +16,18 @@ from .output import Output, bytes_text, lines, number
 from .train import (
     CountOptions,
     LookAround,
+    MinCount,
     Pattern,
     PreTokenizerName,
     Sources,
+    counts_header,
     pre_tokenizer,
+    sample_lines,
     sources,
 )
 
 if TYPE_CHECKING:
     from sentitok import PreTokenizer
-
-# The first word of a counts file.
-COUNTS_MAGIC = b"#sentitok-counts"
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Counts file to write.")]
 
@@ -82,7 +82,7 @@ def count(
     if engine.engine is not None:
         refuse("the workers of --engine take all shards; leave one of the two out", "shard_text")
     if out.is_file() and not force:
-        _check_pipeline(out, normalizer, splitter)
+        _check_pipeline(out, normalizer, splitter, line_ends=line_ends)
     announce(out, output, force=force)
     with output.progress() as progress, engine.running() as running:
 
@@ -105,6 +105,7 @@ def count(
     text = lines(
         [
             ("written", f"{out} ({bytes_text(out.stat().st_size)})"),
+            *sample_lines(counts_header(out).get("samples", [])),
             *_changed(out),
             ("seconds", f"{output.seconds:.2f}"),
             ("next", f"sentitok train-bpe --counts {out} --vocab 32000")
@@ -117,36 +118,20 @@ def count(
 
 def _changed(out: Path) -> list[tuple[str, str]]:
     """What reading changed; it is reported even if it is little."""
-    totals = counts_header(out).get("totals", {})
+    totals = counts_header(out)["totals"]
     kept = ("documents", "bytes", "pieces")
     return _totals({name: value for name, value in totals.items() if value and name not in kept})
 
 
-def _check_pipeline(out: Path, normalizer: str | None, splitter: "PreTokenizer") -> None:
+def _check_pipeline(out: Path, normalizer: str | None, splitter: "PreTokenizer", *, line_ends: bool) -> None:
     """Refuses at once to count into a file that would change for certain."""
     from sentitok import WordCounts
 
     # The pipeline of nothing counted is the pipeline asked for.
     asked = json.loads(WordCounts({}, normalizer=normalizer, pre_tokenizer=splitter).pipeline)
-    if counts_header(out).get("pipeline") != asked:
+    header = counts_header(out)
+    if header["pipeline"] != asked or header.get("line_ends", False) != line_ends:
         raise UsageError(f"{out} exists and another pipeline made it; give another -o, or --force")
-
-
-def counts_header(path: Path) -> dict[str, Any]:
-    """Reads the header line of a counts file, not the counts.
-
-    Raises:
-        UsageError: if the file does not begin as a counts file does.
-    """
-    with path.open("rb") as file:
-        magic, _, line = file.readline(1 << 20).partition(b" ")
-    try:
-        header = json.loads(line.partition(b" ")[2]) if magic == COUNTS_MAGIC else None
-    except ValueError:
-        header = None
-    if not isinstance(header, dict):
-        raise UsageError(f"{path} is no counts file, or it is damaged; give another name, or --force")
-    return header
 
 
 def merge_counts(
@@ -155,6 +140,7 @@ def merge_counts(
         typer.Argument(metavar="PART", help="Counts files to merge; their pre-tokenizers must agree."),
     ],
     out: Out = Path("all.counts"),
+    min_count: MinCount = 0,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -169,7 +155,7 @@ def merge_counts(
     with output.progress() as progress:
 
         def write(path: Path) -> list[Path]:
-            totals.update(sentitok.merge_counts(parts, path, progress=progress))
+            totals.update(sentitok.merge_counts(parts, path, min_count=min_count, progress=progress))
             return [path]
 
         put((out, write), force=force, keep=True)

@@ -13,12 +13,12 @@ import typer
 
 from ..spelling import readable, spelled_tokens, token_bytes
 from .command import AsJson, Command, Quiet, Traceback, examples
-from .counts import COUNTS_MAGIC, counts_header
 from .encode import Specials, TokenizerFile, check_specials
 from .loading import load_plain
 from .output import Output, bytes_text, colour, counted, lines, number
 from .special_tokens import note_read_as_text
 from .texts import one_text_from_stdin
+from .train import COUNTS_MAGIC, counts_header
 
 # Backgrounds of the 256-colour palette, light enough for black text; each
 # differs from its neighbours in hue, not only in lightness.

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import shlex
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import UsageError, refuse, size
+from .command import Command, UsageError, refuse, size
 from .existing import announce, put
 from .output import Output, bytes_text, counted, lines, number, peak_memory, sized
 from .texts import Format, InvalidUtf8, MaxLineBytes, Threads, check_stdin
@@ -19,7 +20,7 @@ from .texts import Format, InvalidUtf8, MaxLineBytes, Threads, check_stdin
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from sentitok import PreTokenizer, Tokenizer, WordCounts
+    from sentitok import PreTokenizer, Tokenizer
 
 # Flags shared with `count`, so that both commands mean the same by them.
 Sources = Annotated[
@@ -79,8 +80,33 @@ PiecesOfSpaces = Annotated[
 Counts = Annotated[
     list[Path] | None,
     typer.Option(
-        "--counts", metavar="FILE", help="Counts file to train from, as sentitok count writes it; repeatable."
+        "--counts",
+        metavar="FILE",
+        help="Counts file to train from, as sentitok count writes it; repeatable. A weight may follow: "
+        "--counts sw.counts x=4 counts its text four times; x=1/3 and x=0.25 are exact.",
     ),
+]
+MinCount = Annotated[
+    int,
+    typer.Option(
+        "--min-count",
+        min=0,
+        metavar="N",
+        help="Drop pieces that occur fewer than N times in all text or counts together.",
+    ),
+]
+Sample = Annotated[
+    str | None,
+    typer.Option(
+        "--sample",
+        metavar="SIZE",
+        help="Count a random sample of the documents: about SIZE bytes, such as 2G, or a share, such as 10%. "
+        "[default: all documents]",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, metavar="N", help="Seed of --sample. [default: 0]"),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the tokenizer to.")]
 Vocab = Annotated[
@@ -142,6 +168,8 @@ class CountOptions:
     max_line_bytes: MaxLineBytes = None
     max_memory: MaxMemory = None
     max_piece_bytes: MaxPieceBytes = None
+    sample: Sample = None
+    seed: Seed = None
     threads: Threads = None
 
     def reading(self) -> dict[str, Any]:
@@ -162,13 +190,20 @@ class CountOptions:
         Raises:
             UsageError: if a size cannot be read.
         """
+        if self.sample is None:
+            refuse("it is the seed of --sample, which is not given", "seed")
         return {
             **self.reading(),
             "max_memory": size(self.max_memory, "--max-memory"),
             "max_piece_bytes": self.max_piece_bytes,
+            "sample": sample_size(self.sample),
+            "seed": self.seed or 0,
             "threads": self.threads,
         }
 
+
+# The first word of a counts file.
+COUNTS_MAGIC = b"#sentitok-counts"
 
 # What a tokenizer's file may end in; without a suffix it is a directory.
 _SUFFIXES = (".json", ".tiktoken", ".model", ".txt", ".sentitok")
@@ -211,16 +246,44 @@ def sources(paths: list[str] | None) -> Any:
     return paths[0] if len(paths) == 1 else paths
 
 
-def add_counts(paths: list[Path] | None) -> "WordCounts | None":
-    """Adds up the counts of files; `None` for none."""
-    from sentitok import WordCounts
+def sample_size(text: str | None) -> int | float | None:
+    """Reads `--sample 2G`, or a share such as 10% or 0.1.
 
-    if not paths:
+    Raises:
+        UsageError: if it is neither.
+    """
+    if text is None:
         return None
-    total = WordCounts.load(paths[0])
-    for path in paths[1:]:
-        total = total + WordCounts.load(path)
-    return total
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.inf  # a size with a suffix
+    if 0 < share < 1 or (text.endswith("%") and share == 1):
+        return share
+    if text.endswith("%"):
+        raise UsageError(f"--sample {text}: expected a share of more than 0 and at most 100%")
+    return size(text, "--sample")
+
+
+class TrainCommand(Command):
+    """A `train-*` command: a weight may follow a counts file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads what is given to the command."""
+        joined: list[str] = []
+        for at, arg in enumerate(args):
+            is_next = at > 1 and args[at - 2] == "--counts"
+            if arg.startswith("x=") and (is_next or (at > 0 and args[at - 1].startswith("--counts="))):
+                joined[-1] += f"\0{arg[2:]}"  # no path has this character
+            else:
+                joined.append(arg)
+        return super().parse_args(ctx, joined)
+
+
+def weighted(counts: list[Path] | None) -> list[tuple[Path, str]]:
+    """Returns counts files with their weights."""
+    pairs = (str(path).partition("\0") for path in counts or [])
+    return [(Path(path), weight if mark else "1") for path, mark, weight in pairs]
 
 
 def beginning(paths: list[str] | None, format: str | None) -> list[str]:
@@ -277,10 +340,20 @@ def check_source(src: list[str] | None, counts: list[Path] | None, command: str)
     Raises:
         UsageError: if there is neither text nor counts, or both.
     """
+    if src and src[0].startswith("x="):
+        raise UsageError(f"{src[0]}: a weight follows its counts file, as in --counts sw.counts x=4")
     if bool(src) == bool(counts):
         raise UsageError(f"give text files or --counts, one of the two; see sentitok {command} --help")
     if counts:
-        reading = ("format", "invalid_utf8", "max_line_bytes", "max_memory", "max_piece_bytes")
+        reading = (
+            "format",
+            "invalid_utf8",
+            "max_line_bytes",
+            "max_memory",
+            "max_piece_bytes",
+            "sample",
+            "seed",
+        )
         refuse("it is for text, and counts are given; sentitok count takes it", *reading)
 
 
@@ -334,7 +407,7 @@ class Training:
         limits: its other options.
         usual: the normalizer and pre-tokenizer of text that has no others.
         src: the files, if it is text.
-        counts: the files, if it is counts.
+        counts: the files with their weights, if it is counts.
         vocab: the size that was asked for.
         out: file or folder to write.
         partial: suffixes of files that may not be able to hold such a tokenizer.
@@ -348,7 +421,7 @@ class Training:
     limits: dict[str, Any]
     usual: tuple[str | None, "str | PreTokenizer"]
     src: list[str] | None
-    counts: list[Path] | None
+    counts: list[tuple[Path, str]]
     vocab: int
     out: Path
     partial: tuple[str, ...] = PARTIAL_FORMATS
@@ -373,21 +446,26 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
     """
     if not training.counts and training.out.suffix in training.partial:  # counts know how text was cut
         check_format(training)
+    check_counts(training)
     if dry_run:
         from .estimate import estimate
 
         check_options(training)
         estimate(
-            training.src or [], training.counts, training.vocab, output, training.usual, options.reading()
+            training.train.__name__.replace("_", "-"),
+            training.src or [],
+            training.counts,
+            training.vocab,
+            output,
+            training.usual,
+            options.counting(),
+            training.limits["min_count"],
         )
         return
-    counts = add_counts(training.counts)
-    if counts is not None:
-        check_counts(training, counts)
     with output.progress() as progress:
         tokenizer = training.train(
             sources(training.src) if training.src else None,
-            counts=counts,
+            counts=training.counts or None,
             vocab_size=training.vocab,
             progress=progress,
             **options.counting(),
@@ -408,37 +486,65 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
     output.result({"tokenizer": str(out), "overwrote": overwrote, **summary}, text, str(out))
 
 
-def check_counts(training: Training, counts: "WordCounts") -> None:
+def check_counts(training: Training) -> None:
     """Refuses counts that would give another tokenizer than the text.
+
+    The library does so too; it does not know the options of commands.
 
     Raises:
         UsageError: if the text was normalized or cut otherwise, or lines were marked otherwise.
     """
     from sentitok import WordCounts
 
+    if not training.counts:
+        return
     normalizer, splitter = training.usual
-    usual = WordCounts({}, normalizer=normalizer, pre_tokenizer=splitter)
+    usual = json.loads(WordCounts({}, normalizer=normalizer, pre_tokenizer=splitter).pipeline)
     marked = training.shape.get("method") == "sentencepiece"
-    again = f"sentitok count FILE... {_pipeline_options(usual)}" + " --line-ends" * marked
-    given = ", ".join(map(str, training.counts or []))
-    # Of counts that were made elsewhere nothing is known.
-    if counts.totals["documents"] and marked != any(piece.endswith(b"\0") for piece in counts):
-        state = "do not mark" if marked else "mark"
-        raise UsageError(f"{given}: these counts {state} where lines end; count the text again: {again}")
-    if training.names_pipeline or usual.pipeline_hash == counts.pipeline_hash:
-        return
-    if training.any_cut and json.loads(counts.pipeline)["normalizer"] is None:
-        return
-    made = _pipeline_options(counts)
-    raise UsageError(
-        f"{given}: these counts were made with {made or 'another pipeline'}, so training on them is not "
-        f"training on the text; count it again: {again}"
-        + (f"; or add {made} here if that is meant" if made else "")
-    )
+
+    def again() -> str:
+        return f"sentitok count FILE... {_pipeline_options(usual)}" + " --line-ends" * marked
+
+    for path, _ in training.counts:
+        if not path.exists():
+            continue  # it may be a URL, which the library checks in the same way
+        header = counts_header(path)
+        pipeline = header["pipeline"]
+        # Of counts that were made elsewhere nothing is known.
+        if header["totals"]["documents"] and marked != header.get("line_ends", False):
+            state = "do not mark" if marked else "mark"
+            raise UsageError(f"{path}: these counts {state} where lines end; count the text again: {again()}")
+        if training.names_pipeline or usual == pipeline:
+            continue
+        if training.any_cut and pipeline["normalizer"] is None:
+            continue
+        made = _pipeline_options(pipeline)
+        raise UsageError(
+            f"{path}: these counts were made with {made or 'another pipeline'}, so training on them is not "
+            f"training on the text; count it again: {again()}"
+            + (f"; or add {made} here if that is meant" if made else "")
+        )
 
 
-def _pipeline_options(counts: "WordCounts") -> str | None:
-    """Spells the options by which text is counted as for these counts; `None` if no name says it."""
+def counts_header(path: Path) -> dict[str, Any]:
+    """Reads the header line of a counts file, not the counts.
+
+    Raises:
+        UsageError: if the file does not begin as a counts file does.
+    """
+    with path.open("rb") as file:
+        magic, _, line = file.readline(1 << 24).partition(b" ")
+    try:
+        header = json.loads(line.partition(b" ")[2]) if magic == COUNTS_MAGIC else None
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or not {"pipeline", "totals"} <= header.keys():
+        raise UsageError(f"{path} is no counts file, or it is damaged; name another file")
+    return header
+
+
+def _pipeline_options(pipeline: dict[str, Any]) -> str | None:
+    """Spells the options by which text is counted with this pipeline; `None` if no name says it."""
     from sentitok import Normalizer, PreTokenizer, WordCounts
 
     def name_of(key: str, value: Any, known: "Iterable[str]") -> str | None:
@@ -450,7 +556,6 @@ def _pipeline_options(counts: "WordCounts") -> str | None:
         made = {name: json.loads(WordCounts({}, **{key: name}).pipeline)[key] for name in known}
         return next((name for name, one in made.items() if one == value), None)
 
-    pipeline = json.loads(counts.pipeline)
     normalizer = name_of("normalizer", pipeline["normalizer"], Normalizer.names())
     splitter = name_of("pre_tokenizer", pipeline["pre_tokenizer"], PreTokenizer.names())
     if normalizer is None or splitter is None:
@@ -496,6 +601,8 @@ def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict
             **({} if tokenizer.info()["model"] == "Unigram" else {"merges": report.merges}),
             "distinct_pieces": report.distinct_pieces,
             "totals": report.totals,
+            "samples": report.samples,
+            "sources": report.sources,
             "stage_seconds": report.seconds,
         }
     # Taken here, before the sample is encoded: the figures are of the training.
@@ -521,6 +628,11 @@ def how_cut(tokenizer: "Tokenizer") -> str:
     return splitter.pattern or splitter.name if splitter.name == "regex" else splitter.name
 
 
+def sample_lines(samples: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Says which samples were counted."""
+    return [("sample", f"{one['share']:.4%} of the documents, seed {one['seed']}") for one in samples]
+
+
 def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     """Writes the summary for people."""
     stop = summary.get("stop", "")
@@ -534,6 +646,11 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
     if "pieces" in totals:
         pieces = number(totals.pop("pieces"))
         pairs.append(("pieces", f"{pieces}, {number(summary['distinct_pieces'])} distinct"))
+    pairs += sample_lines(summary.get("samples", []))
+    for source in summary.get("sources", []):
+        pairs.append(
+            ("source", f"{source['path']} x={source['weight']}: {source['share']:.1%} of the pieces")
+        )
     # What reading changed is said even if it is little: nothing goes in silence.
     pairs += [(key.replace("_", " "), number(value)) for key, value in totals.items() if value]
     if summary["bytes_per_token"] is not None:

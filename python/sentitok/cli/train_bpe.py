@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped, refuse
+from .command import AsJson, Quiet, Traceback, UsageError, examples, grouped, refuse
 from .existing import Force
 from .loading import load_plain
 from .output import Output
@@ -19,6 +19,7 @@ from .train import (
     LimitAlphabet,
     LookAround,
     MaxTokenLength,
+    MinCount,
     MinFrequency,
     NormalizerName,
     Out,
@@ -26,6 +27,7 @@ from .train import (
     PiecesOfSpaces,
     Sources,
     SpacesBehind,
+    TrainCommand,
     Training,
     Vocab,
     check_out,
@@ -33,6 +35,7 @@ from .train import (
     pre_tokenizer,
     refuse_with_counts,
     run,
+    weighted,
 )
 
 
@@ -68,6 +71,7 @@ def train_bpe(
     vocab: Vocab = 32_000,
     out: Out = Path("tokenizer.json"),
     counts: Counts = None,
+    min_count: MinCount = 0,
     extend: Annotated[
         Path | None,
         typer.Option("--extend", metavar="FILE", help="Tokenizer to extend; its tokens keep their ids."),
@@ -239,13 +243,13 @@ def train_bpe(
     partial = (*PARTIAL_FORMATS, ".json", "") if method == "merges" else PARTIAL_FORMATS
     if dry_run and method == "sentencepiece":
         raise UsageError("--dry-run estimates --method merges only")
-    limits = {"min_frequency": min_frequency}
+    limits = {"min_frequency": min_frequency, "min_count": min_count}
     usual = (normalizer, splitter or "gpt2")
     if method == "sentencepiece":
         usual = (normalizer or "sentencepiece", splitter or "metaspace-never")
         refuse_with_counts(counts)
     training = Training(
-        sentitok.train_bpe, shape, limits, usual, src, counts, vocab, out, partial, base,
+        sentitok.train_bpe, shape, limits, usual, src, weighted(counts), vocab, out, partial, base,
         names_pipeline=normalizer is not None or splitter is not None, any_cut=method == "merges",
     )  # fmt: skip
     run(training, options, output, dry_run=dry_run, force=force)
@@ -256,7 +260,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "train-bpe",
         short_help="Train a BPE tokenizer.",
-        cls=Command,
+        cls=TrainCommand,
         no_args_is_help=True,
         epilog=examples(
             "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",

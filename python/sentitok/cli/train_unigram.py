@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, UsageError, examples, grouped
+from .command import AsJson, Quiet, Traceback, UsageError, examples, grouped
 from .existing import Force
 from .output import Output
 from .special_tokens import names_of
@@ -14,17 +14,20 @@ from .train import (
     CountOptions,
     Counts,
     DryRun,
+    MinCount,
     NormalizerName,
     Out,
     PiecesOfSpaces,
     Sources,
     SpacesBehind,
+    TrainCommand,
     Training,
     Vocab,
     check_out,
     check_source,
     refuse_with_counts,
     run,
+    weighted,
 )
 
 
@@ -33,6 +36,7 @@ def train_unigram(
     vocab: Vocab = 8_000,
     out: Out = Path("tokenizer.json"),
     counts: Counts = None,
+    min_count: MinCount = 0,
     normalizer: NormalizerName = None,
     pre_tokenizer: Annotated[
         str | None,
@@ -146,6 +150,7 @@ def train_unigram(
         "method": method,
     }
     limits = {
+        "min_count": min_count,
         "character_coverage": character_coverage,
         "required_chars": required_chars,
         "max_piece_length": max_piece_length,
@@ -155,7 +160,7 @@ def train_unigram(
     named = normalizer is not None or pre_tokenizer is not None
     refuse_with_counts(counts)
     training = Training(
-        sentitok.train_unigram, shape, limits, usual, src, counts, vocab, out, names_pipeline=named
+        sentitok.train_unigram, shape, limits, usual, src, weighted(counts), vocab, out, names_pipeline=named
     )
     run(training, options, output, dry_run=dry_run, force=force)
 
@@ -165,7 +170,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "train-unigram",
         short_help="Train a Unigram tokenizer, as SentencePiece does.",
-        cls=Command,
+        cls=TrainCommand,
         no_args_is_help=True,
         epilog=examples(
             "sentitok train-unigram corpus.txt --vocab 1000 -o unigram.json",

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .command import AsJson, Command, Quiet, Traceback, examples, grouped, refuse
+from .command import AsJson, Quiet, Traceback, examples, grouped, refuse
 from .existing import Force
 from .output import Output
 from .special_tokens import names_of
@@ -15,15 +15,18 @@ from .train import (
     DryRun,
     LimitAlphabet,
     MaxTokenLength,
+    MinCount,
     MinFrequency,
     NormalizerName,
     Out,
     Sources,
+    TrainCommand,
     Training,
     Vocab,
     check_out,
     check_source,
     run,
+    weighted,
 )
 
 # The tokens that BERT frames and masks text with, in the order of its ids.
@@ -35,6 +38,7 @@ def train_wordpiece(
     vocab: Vocab = 30_522,
     out: Out = Path("tokenizer.json"),
     counts: Counts = None,
+    min_count: MinCount = 0,
     score: Annotated[
         str,
         typer.Option(
@@ -101,6 +105,7 @@ def train_wordpiece(
         "continuing_subword_prefix": continuing_subword_prefix,
     }
     limits = {
+        "min_count": min_count,
         "min_frequency": min_frequency,
         "initial_alphabet": initial_alphabet,
         "limit_alphabet": limit_alphabet,
@@ -109,7 +114,15 @@ def train_wordpiece(
     usual = (normalizer or ("hf-bert" if lowercase else "hf-bert-cased"), pre_tokenizer or "bert")
     named = normalizer is not None or pre_tokenizer is not None
     training = Training(
-        sentitok.train_wordpiece, shape, limits, usual, src, counts, vocab, out, names_pipeline=named
+        sentitok.train_wordpiece,
+        shape,
+        limits,
+        usual,
+        src,
+        weighted(counts),
+        vocab,
+        out,
+        names_pipeline=named,
     )
     run(training, options, output, dry_run=dry_run, force=force)
 
@@ -119,7 +132,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "train-wordpiece",
         short_help="Train a WordPiece tokenizer, as for BERT.",
-        cls=Command,
+        cls=TrainCommand,
         no_args_is_help=True,
         epilog=examples(
             "sentitok train-wordpiece corpus.txt --vocab 1000 -o wordpiece.json",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .command import AnswerIsNoError, AsJson, Command, Quiet, Traceback, UsageError, examples, refuse
-from .counts import COUNTS_MAGIC
 from .loading import load_plain
 from .output import Output, Progress, bytes_text, counted
 from .texts import Threads
+from .train import COUNTS_MAGIC
 
 if TYPE_CHECKING:
     from sentitok import Tokenizer

@@ -14,7 +14,7 @@ use super::ranges;
 use super::run::{self, SortedRun, Spilled};
 use super::table::CountTable;
 use super::worker::{State, Worker};
-use super::{Totals, WordCounts};
+use super::{Sample, WordCounts};
 use crate::corpus::Source;
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -39,9 +39,8 @@ pub fn count(
     options: &CountOptions,
     progress: &mut Progress,
 ) -> Result<WordCounts> {
-    let mut words = WordCounts::empty(pipeline.clone());
     let mut counted = Counted::of(source, pipeline, options, progress)?;
-    words.totals = counted.totals;
+    let mut words = WordCounts::of_header(counted.header.clone());
     if counted.spilled.is_empty() {
         let n_threads = counted.tables.len();
         ranges::merge(&counted.tables, n_threads, &options.temp_dir(), progress, &mut words)?;
@@ -63,7 +62,7 @@ pub fn count_to_file(
     progress: &mut Progress,
 ) -> Result<Header> {
     let mut counted = Counted::of(source, pipeline, options, progress)?;
-    let header = Header { pipeline: pipeline.clone(), totals: counted.totals };
+    let header = counted.header.clone();
     let mut writer = CountsWriter::create(output, &header)?;
     counted.merge(options, progress, |piece, count| writer.push(piece, count))?;
     writer.finish()?;
@@ -74,7 +73,7 @@ pub fn count_to_file(
 struct Counted {
     tables: Vec<CountTable>,
     spilled: Vec<Spilled>,
-    totals: Totals,
+    header: Header,
 }
 
 impl Counted {
@@ -92,8 +91,10 @@ impl Counted {
                 reason: format!("a character takes up to {} bytes", char::MAX.len_utf8()),
             });
         }
-        // With line ends, parts of a line would each seem to end a line.
-        if !options.line_ends {
+        let sample = options.sample.map(|sample| Sample::of(&sample, source)).transpose()?.flatten();
+        // With line ends, parts of a line would each seem to end a line. A sample takes a document
+        // or leaves it, so it must be whole.
+        if !options.line_ends && sample.is_none() {
             source.cut_for(pipeline);
         }
         let meter = source.meter();
@@ -105,7 +106,7 @@ impl Counted {
                 .map_while(|_| {
                     let (state, meter, sender) = (&state, &*meter, sender.clone());
                     parallel::spawn(scope, move || {
-                        let mut worker = Worker::new(pipeline, options, threads, meter);
+                        let mut worker = Worker::new(pipeline, options, sample, threads, meter);
                         worker.work(state, &mut || Ok(()));
                         drop(sender);
                         worker
@@ -115,7 +116,7 @@ impl Counted {
             drop(sender);
             if workers.is_empty() {
                 // The system cannot start a thread, so the calling thread counts.
-                let mut worker = Worker::new(pipeline, options, 1, &meter);
+                let mut worker = Worker::new(pipeline, options, sample, 1, &meter);
                 let mut tick = || progress.tick(Stage::Count, meter.done(), meter.total());
                 worker.work(&state, &mut tick);
                 return (vec![Ok(worker)], None);
@@ -139,13 +140,16 @@ impl Counted {
         if let Some((_, error)) = state.failed {
             return Err(error);
         }
-        let mut counted = Self { tables: Vec::new(), spilled: Vec::new(), totals: Totals::default() };
+        let header = Header {
+            line_ends: options.line_ends,
+            samples: sample.into_iter().collect(),
+            ..Header::new(pipeline.clone())
+        };
+        let mut counted = Self { tables: Vec::new(), spilled: Vec::new(), header };
         for worker in workers {
-            let worker = worker.map_err(|_| Error::Internal("a counting thread panicked".to_owned()))?;
-            let mut totals = Totals::of_tally(&worker.tally);
-            (totals.pieces, totals.pieces_cut) = (worker.pieces, worker.pieces_cut);
-            counted.totals = counted.totals.add(&totals)?;
-            counted.spilled.extend(worker.spilled.into_iter().flatten());
+            let mut worker = worker.map_err(|_| Error::Internal("a counting thread panicked".to_owned()))?;
+            counted.header.totals = counted.header.totals.add(&worker.totals())?;
+            counted.spilled.extend(worker.spilled());
             counted.tables.push(worker.table);
         }
         progress.report(Stage::Count, meter.done(), meter.total())?;

@@ -14,9 +14,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::run::{self, SortedRun};
-use super::{Totals, WordCounts, same_pipeline};
-use crate::atomic::AtomicFile;
+use super::run::{self, SortedRun, SpillWriter};
+use super::sample::{self, Sample};
+use super::{Totals, WordCounts};
+use crate::atomic::{self, AtomicFile};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::pipeline::Pipeline;
@@ -36,8 +37,44 @@ const MAX_LINE: usize = 1 << 28;
 pub struct Header {
     /// The pipeline that split the text.
     pub pipeline: Pipeline,
+    /// Whether the last piece of each line is marked ([`super::CountOptions::line_ends`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub line_ends: bool,
+    /// The samples of documents that were counted; none if every document was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
     /// The totals of what was read and counted.
     pub totals: Totals,
+}
+
+impl Header {
+    /// The header of counts without pieces.
+    pub(super) fn new(pipeline: Pipeline) -> Self {
+        Self { pipeline, line_ends: false, samples: Vec::new(), totals: Totals::default() }
+    }
+
+    /// The header of the sum of two counts, which are called `left` and `right` in errors.
+    pub(super) fn add(&self, other: &Self, left: &str, right: &str) -> Result<Self> {
+        let described = |header: &Self, name: &str| {
+            let ends = if header.line_ends { " and line ends" } else { "" };
+            let has = if name.is_empty() { "" } else { " has " };
+            Ok::<_, Error>(format!("{name}{has}{}{ends}", header.pipeline.to_json()?))
+        };
+        // Nothing is known of the lines of counts from elsewhere.
+        let knows_lines = self.totals.documents > 0 && other.totals.documents > 0;
+        if self.pipeline.fingerprint()? != other.pipeline.fingerprint()?
+            || (knows_lines && self.line_ends != other.line_ends)
+        {
+            let (left, right) = (described(self, left)?, described(other, right)?);
+            return Err(Error::PipelineMismatch { left, right });
+        }
+        Ok(Self {
+            pipeline: self.pipeline.clone(),
+            line_ends: self.line_ends || other.line_ends,
+            samples: sample::union(&self.samples, &other.samples),
+            totals: self.totals.add(&other.totals)?,
+        })
+    }
 }
 
 /// Reads the header of a count file.
@@ -48,12 +85,18 @@ pub fn read_header(path: &Path) -> Result<Header> {
     Ok(CountsReader::open(path)?.header)
 }
 
-/// Adds count files into a new one, in constant memory.
+/// Adds count files into a new one, in constant memory; drops pieces whose sum is below
+/// `min_count`.
 ///
 /// # Errors
 /// [`Error::PipelineMismatch`], [`Error::CountOverflow`], and errors of reading and writing count
 /// files. On an error no output is left.
-pub fn merge_files<P: AsRef<Path>>(inputs: &[P], output: &Path, progress: &mut Progress) -> Result<Header> {
+pub fn merge_files<P: AsRef<Path>>(
+    inputs: &[P],
+    output: &Path,
+    min_count: u64,
+    progress: &mut Progress,
+) -> Result<Header> {
     let Some(first) = inputs.first() else {
         return Err(Error::Option {
             option: "inputs",
@@ -63,15 +106,31 @@ pub fn merge_files<P: AsRef<Path>>(inputs: &[P], output: &Path, progress: &mut P
     };
     // Reads all headers first, so that a mismatch is found before any work.
     let mut header = read_header(first.as_ref())?;
+    let name = |path: &P| path.as_ref().display().to_string();
     for input in &inputs[1..] {
-        let other = read_header(input.as_ref())?;
-        same_pipeline(&header.pipeline, &other.pipeline)?;
-        header.totals = header.totals.add(&other.totals)?;
+        header = header.add(&read_header(input.as_ref())?, &name(first), &name(input))?;
     }
-    let mut writer = CountsWriter::create(output, &header)?;
-    let dir = writer.file.dir().to_path_buf();
     let runs = inputs.iter().map(|input| SortedRun::Path(input.as_ref().to_path_buf())).collect();
-    run::merge(runs, &dir, progress, |piece, count| writer.push(piece, count))?;
+    let dir = atomic::directory(output);
+    if min_count <= 1 {
+        let mut writer = CountsWriter::create(output, &header)?;
+        run::merge(runs, dir, progress, |piece, count| writer.push(piece, count))?;
+        writer.finish()?;
+        return Ok(header);
+    }
+    // The header comes first in the file, but its totals are known last.
+    let mut kept = SpillWriter::new(dir)?;
+    header.totals.pieces = 0;
+    run::merge(runs, dir, progress, |piece, count| {
+        if count < min_count {
+            return header.totals.drop_piece(count);
+        }
+        header.totals.add_pieces(count)?;
+        kept.push(piece, count)
+    })?;
+    let mut writer = CountsWriter::create(output, &header)?;
+    let runs = vec![SortedRun::Spilled(kept.finish_run()?)];
+    run::merge(runs, dir, progress, |piece, count| writer.push(piece, count))?;
     writer.finish()?;
     Ok(header)
 }
@@ -106,10 +165,7 @@ impl<R: BufRead> CountsReader<R> {
     /// # Errors
     /// [`Error::Io`], [`Error::Format`], [`Error::Version`].
     pub fn new(input: R, name: &str) -> Result<Self> {
-        let header = Header {
-            pipeline: Pipeline::new(crate::pre_tokenizer::PreTokenizer::Bytes),
-            totals: Totals::default(),
-        };
+        let header = Header::new(Pipeline::new(crate::pre_tokenizer::PreTokenizer::Bytes));
         let mut reader = Self {
             input,
             name: name.to_owned(),
@@ -300,7 +356,7 @@ impl WordCounts {
     /// # Errors
     /// [`Error::Io`].
     pub fn save(&self, path: &Path) -> Result<()> {
-        let mut writer = CountsWriter::create(path, &self.header())?;
+        let mut writer = CountsWriter::create(path, &self.header)?;
         for (piece, count) in self.iter() {
             writer.push(piece, count)?;
         }
@@ -322,7 +378,7 @@ impl WordCounts {
     /// would be a bug.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut text = String::new();
-        push_header(&mut text, &self.header())?;
+        push_header(&mut text, &self.header)?;
         self.iter().try_for_each(|(piece, count)| push_piece(&mut text, piece, count))?;
         Ok(text.into_bytes())
     }
@@ -335,13 +391,8 @@ impl WordCounts {
         Self::read(CountsReader::new(bytes, "counts")?)
     }
 
-    fn header(&self) -> Header {
-        Header { pipeline: self.pipeline.clone(), totals: self.totals }
-    }
-
     fn read<R: BufRead>(mut reader: CountsReader<R>) -> Result<Self> {
-        let mut words = Self::empty(reader.header.pipeline.clone());
-        words.totals = reader.header.totals;
+        let mut words = Self::of_header(reader.header.clone());
         while reader.advance()? {
             words.push(reader.piece(), reader.count())?;
         }

@@ -36,7 +36,7 @@ pub(super) fn merge(
         let from = range.checked_sub(1).and_then(|at| bounds.get(at)).map(Vec::as_slice);
         let to = bounds.get(range).map(Vec::as_slice);
         let runs = tables.iter().map(|table| SortedRun::Table(table.sorted_between(from, to))).collect();
-        let mut found = WordCounts::empty(words.pipeline.clone());
+        let mut found = WordCounts::empty(words.pipeline().clone());
         run::merge(runs, temp_dir, progress, |piece, count| found.push(piece, count))?;
         Ok(found)
     };

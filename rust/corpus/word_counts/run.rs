@@ -4,8 +4,9 @@
 //! per run and adds the counts of equal pieces, so the order of runs does not matter.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::WordCounts;
 use super::file::CountsReader;
@@ -14,20 +15,31 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 
-/// How many runs are merged at a time. Each may hold a file open, and a process may often open only
-/// 1024.
-const FAN_IN: usize = 128;
+/// How many runs are merged at a time. Each may hold a file open, and some systems allow a process
+/// only 64.
+pub(super) const FAN_IN: usize = 32;
+
+/// The size of the buffer of a run in a file.
+const BUFFER_BYTES: usize = 1 << 16;
 
 /// A sorted sequence of pieces with counts.
 pub(super) enum SortedRun<'a> {
     Table(Sorted<'a>),
+    /// A run in a temporary file, which gets its buffer when its merge begins.
     Spilled(Spilled),
+    Spill(SpillReader),
     /// A count file, opened when its merge begins.
     Path(PathBuf),
     File(Box<CountsReader<BufReader<File>>>),
     Words {
         words: &'a WordCounts,
         next: usize,
+    },
+    /// A run whose counts are multiplied.
+    Times {
+        run: Box<SortedRun<'a>>,
+        factor: u64,
+        count: u64,
     },
 }
 
@@ -36,10 +48,20 @@ impl<'a> SortedRun<'a> {
         Self::Words { words, next: 0 }
     }
 
+    pub fn times(run: Self, factor: u64) -> Self {
+        Self::Times { run: Box::new(run), factor, count: 0 }
+    }
+
     fn advance(&mut self) -> Result<bool> {
         match self {
             Self::Table(sorted) => Ok(sorted.advance()),
-            Self::Spilled(spilled) => spilled.advance(),
+            Self::Spilled(spilled) => {
+                let mut reader = SpillReader::new(spilled.clone());
+                let more = reader.advance()?;
+                *self = Self::Spill(reader);
+                Ok(more)
+            }
+            Self::Spill(reader) => reader.advance(),
             Self::Path(path) => {
                 let mut reader = CountsReader::open(path)?;
                 let more = reader.advance()?;
@@ -51,32 +73,41 @@ impl<'a> SortedRun<'a> {
                 *next += 1;
                 Ok(*next <= words.len())
             }
+            Self::Times { run, factor, count } => {
+                if !run.advance()? {
+                    return Ok(false);
+                }
+                *count = run.count().checked_mul(*factor).ok_or_else(|| overflow(run.piece()))?;
+                Ok(true)
+            }
         }
     }
 
     fn piece(&self) -> &[u8] {
         match self {
             Self::Table(sorted) => sorted.piece(),
-            Self::Spilled(spilled) => &spilled.piece,
-            Self::Path(_) => &[],
+            Self::Spill(reader) => &reader.piece,
+            Self::Spilled(_) | Self::Path(_) => &[],
             Self::File(reader) => reader.piece(),
             Self::Words { words, next } => words.piece(next - 1),
+            Self::Times { run, .. } => run.piece(),
         }
     }
 
     fn count(&self) -> u64 {
         match self {
             Self::Table(sorted) => sorted.count(),
-            Self::Spilled(spilled) => spilled.count,
-            Self::Path(_) => 0,
+            Self::Spill(reader) => reader.count,
+            Self::Spilled(_) | Self::Path(_) => 0,
             Self::File(reader) => reader.count(),
             Self::Words { words, next } => words.counts[next - 1],
+            Self::Times { count, .. } => *count,
         }
     }
 }
 
-/// Calls `sink` with each piece of all runs and the sum of its counts, in ascending order. More
-/// than [`FAN_IN`] runs are first merged into files in `temp_dir`.
+/// Calls `sink` with each piece of all runs and the sum of its counts, in ascending order. Of more
+/// than [`FAN_IN`] runs, some are first merged into files in `temp_dir`, one file for each pass.
 pub(super) fn merge(
     mut runs: Vec<SortedRun>,
     temp_dir: &Path,
@@ -84,11 +115,18 @@ pub(super) fn merge(
     mut sink: impl FnMut(&[u8], u64) -> Result<()>,
 ) -> Result<()> {
     while runs.len() > FAN_IN {
-        let rest = runs.split_off(FAN_IN);
-        let mut writer = SpillWriter::new(temp_dir)?;
-        merge_few(runs, progress, &mut |piece, count| writer.push(piece, count))?;
-        runs = rest;
-        runs.push(SortedRun::Spilled(writer.finish()?));
+        // Merges no more runs than necessary, because each piece of them is written again.
+        let mut excess = runs.len() - FAN_IN;
+        let mut spill = SpillWriter::new(temp_dir)?;
+        let mut merged = Vec::new();
+        let mut rest = runs.into_iter();
+        while excess > 0 && rest.len() > 1 {
+            let few: Vec<_> = rest.by_ref().take(FAN_IN.min(excess + 1)).collect();
+            excess -= few.len() - 1;
+            merge_few(few, progress, &mut |piece, count| spill.push(piece, count))?;
+            merged.push(SortedRun::Spilled(spill.finish_run()?));
+        }
+        runs = rest.chain(merged).collect();
     }
     merge_few(runs, progress, &mut sink)
 }
@@ -171,59 +209,94 @@ impl<'a> Heap<'a> {
     }
 }
 
-/// Writes a run to a temporary file: length (u32), count (u64), bytes for each piece.
+/// Writes runs to a temporary file, one after another: length (u32), count (u64), bytes for each
+/// piece. All runs of a file share its descriptor.
 pub(super) struct SpillWriter {
     file: BufWriter<File>,
+    shared: Arc<File>,
     dir: PathBuf,
+    /// The start of the current run.
+    start: u64,
+    end: u64,
 }
 
 impl SpillWriter {
     /// A new file in `dir`, which is deleted with the process.
     pub fn new(dir: &Path) -> Result<Self> {
         let file = atomic::scratch(dir)?;
-        Ok(Self { file: BufWriter::with_capacity(1 << 16, file), dir: dir.to_path_buf() })
+        let shared = Arc::new(file.try_clone().map_err(|error| Error::io(dir, error))?);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(Self { file, shared, dir: dir.to_path_buf(), start: 0, end: 0 })
     }
 
     pub fn push(&mut self, piece: &[u8], count: u64) -> Result<()> {
         let len = u32::try_from(piece.len())
             .map_err(|_| Error::Encode(format!("a piece of {} bytes; the limit is 4 GiB", piece.len())))?;
-        let mut head = [0; 12];
+        let mut head = [0; HEAD];
         head[..4].copy_from_slice(&len.to_le_bytes());
         head[4..].copy_from_slice(&count.to_le_bytes());
         let result = self.file.write_all(&head).and_then(|()| self.file.write_all(piece));
+        self.end += (HEAD + piece.len()) as u64;
         result.map_err(|error| Error::io(&self.dir, error))
     }
 
-    /// The run, rewound to its start.
-    pub fn finish(self) -> Result<Spilled> {
-        let dir = self.dir;
-        let file = self.file.into_inner().map_err(|error| Error::io(&dir, error.into_error()));
-        let mut file = file?;
-        file.rewind().map_err(|error| Error::io(&dir, error))?;
-        Ok(Spilled { file: BufReader::with_capacity(1 << 16, file), dir, piece: Vec::new(), count: 0 })
+    /// Ends a run. Read it only after the last run of the file was written.
+    pub fn finish_run(&mut self) -> Result<Spilled> {
+        self.file.flush().map_err(|error| Error::io(&self.dir, error))?;
+        let start = std::mem::replace(&mut self.start, self.end);
+        Ok(Spilled { file: self.shared.clone(), dir: self.dir.clone(), at: start, end: self.end })
     }
 }
 
-/// A run in a temporary file.
+/// The length and the count before each piece of a run.
+const HEAD: usize = 12;
+
+/// A run in a temporary file, whose other runs are read by the same thread.
+#[derive(Clone)]
 pub(super) struct Spilled {
-    file: BufReader<File>,
+    file: Arc<File>,
     dir: PathBuf,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Spilled {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let most = out.len().min(left);
+        let mut file = &*self.file;
+        // The position of a file is common to all its runs.
+        file.seek(SeekFrom::Start(self.at))?;
+        let n = file.read(&mut out[..most])?;
+        self.at += n as u64;
+        Ok(n)
+    }
+}
+
+/// Reads a run from a temporary file.
+pub(super) struct SpillReader {
+    file: BufReader<Spilled>,
     piece: Vec<u8>,
     count: u64,
 }
 
-impl Spilled {
+impl SpillReader {
+    fn new(run: Spilled) -> Self {
+        Self { file: BufReader::with_capacity(BUFFER_BYTES, run), piece: Vec::new(), count: 0 }
+    }
+
     fn advance(&mut self) -> Result<bool> {
-        let mut head = [0; 12];
+        let mut head = [0; HEAD];
         match self.file.read_exact(&mut head) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
-            Err(error) => return Err(Error::io(&self.dir, error)),
+            Err(error) => return Err(Error::io(&self.file.get_ref().dir, error)),
         }
         let [a, b, c, d, count @ ..] = head;
         self.count = u64::from_le_bytes(count);
         self.piece.resize(u32::from_le_bytes([a, b, c, d]) as usize, 0);
-        self.file.read_exact(&mut self.piece).map_err(|error| Error::io(&self.dir, error))?;
+        let read = self.file.read_exact(&mut self.piece);
+        read.map_err(|error| Error::io(&self.file.get_ref().dir, error))?;
         Ok(true)
     }
 }

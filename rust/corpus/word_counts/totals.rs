@@ -26,6 +26,24 @@ pub struct Totals {
     pub invalid_bytes: u64,
     /// Byte order marks removed from the start of files.
     pub byte_order_marks: u64,
+    /// Documents outside the sample.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub documents_left_out: u64,
+    /// Bytes of documents outside the sample.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes_left_out: u64,
+    /// Occurrences of pieces that were rarer than the minimum count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pieces_dropped: u64,
+    /// Distinct pieces that were rarer than the minimum count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub distinct_dropped: u64,
+}
+
+/// Files of counts have some totals only if they say something.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "2026-11-30: serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Totals {
@@ -34,17 +52,23 @@ impl Totals {
         Self {
             documents: tally.documents,
             bytes: tally.bytes,
-            pieces: 0,
-            pieces_cut: 0,
             skipped: tally.skipped,
             replaced: tally.replaced,
             invalid_bytes: tally.invalid_bytes,
             byte_order_marks: tally.byte_order_marks,
+            ..Self::default()
         }
     }
 
     pub(super) fn add_pieces(&mut self, count: u64) -> Result<()> {
         self.pieces = sum("all pieces", self.pieces, count)?;
+        Ok(())
+    }
+
+    /// Notes a distinct piece that is rarer than the minimum count.
+    pub(super) fn drop_piece(&mut self, count: u64) -> Result<()> {
+        self.pieces_dropped = sum("dropped pieces", self.pieces_dropped, count)?;
+        self.distinct_dropped = sum("dropped pieces", self.distinct_dropped, 1)?;
         Ok(())
     }
 
@@ -62,6 +86,10 @@ impl Totals {
             replaced: sum("replacements", self.replaced, other.replaced)?,
             invalid_bytes: sum("invalid bytes", self.invalid_bytes, other.invalid_bytes)?,
             byte_order_marks: sum("byte order marks", self.byte_order_marks, other.byte_order_marks)?,
+            documents_left_out: sum("documents", self.documents_left_out, other.documents_left_out)?,
+            bytes_left_out: sum("bytes", self.bytes_left_out, other.bytes_left_out)?,
+            pieces_dropped: sum("dropped pieces", self.pieces_dropped, other.pieces_dropped)?,
+            distinct_dropped: sum("dropped pieces", self.distinct_dropped, other.distinct_dropped)?,
         })
     }
 }

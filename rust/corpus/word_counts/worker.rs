@@ -1,11 +1,12 @@
 //! `Worker`: the work of one counting thread, and the state that threads share.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::CountOptions;
 use super::count::LINE_END;
 use super::run::{self, SortedRun, SpillWriter, Spilled};
 use super::table::CountTable;
+use super::{CountOptions, Sample, Totals};
 use crate::cache::piece_table::MAX_KEY;
 use crate::corpus::{BLOCK_BYTES, Block, Document, Meter, Source, Tally};
 use crate::error::{Error, Result};
@@ -62,6 +63,7 @@ impl<'a> State<'a> {
 pub(super) struct Worker<'a> {
     pipeline: &'a Pipeline,
     options: &'a CountOptions,
+    sample: Option<Sample>,
     meter: &'a Meter,
     max_piece_bytes: usize,
     /// The memory for the table, in bytes.
@@ -69,24 +71,22 @@ pub(super) struct Worker<'a> {
     pub(super) table: CountTable,
     /// The most recent piece of the current line.
     last: Vec<u8>,
-    /// Level n holds runs of about `FAN_IN ^ n` tables each, so few files are open, and each piece
-    /// is rewritten a logarithmic number of times.
-    pub(super) spilled: Vec<Vec<Spilled>>,
-    pub(super) tally: Tally,
-    pub(super) pieces: u64,
-    pub(super) pieces_cut: u64,
+    /// Level n holds runs of about `FAN_IN ^ n` tables each in one file, so few files are open, and
+    /// each piece is rewritten a logarithmic number of times.
+    levels: Vec<Level>,
+    tally: Tally,
+    /// What the tally does not know.
+    counted: Totals,
 }
 
 impl<'a> Worker<'a> {
     /// With a smaller table, spilling would take more time than counting.
     const MIN_BUDGET: usize = 1 << 18;
 
-    /// How many spilled runs of a level are merged into one run of the next level.
-    const FAN_IN: usize = 16;
-
     pub(super) fn new(
         pipeline: &'a Pipeline,
         options: &'a CountOptions,
+        sample: Option<Sample>,
         threads: usize,
         meter: &'a Meter,
     ) -> Self {
@@ -97,15 +97,29 @@ impl<'a> Worker<'a> {
         Self {
             pipeline,
             options,
+            sample,
             meter,
             max_piece_bytes: options.max_piece_bytes,
             budget,
             table: CountTable::new(),
             last: Vec::new(),
-            spilled: Vec::new(),
+            levels: Vec::new(),
             tally: Tally::default(),
-            pieces: 0,
-            pieces_cut: 0,
+            counted: Totals::default(),
+        }
+    }
+
+    /// What was read and counted.
+    pub(super) fn totals(&self) -> Totals {
+        let (read, counted) = (Totals::of_tally(&self.tally), &self.counted);
+        Totals {
+            documents: read.documents - counted.documents_left_out,
+            bytes: read.bytes - counted.bytes_left_out,
+            skipped: read.skipped,
+            replaced: read.replaced,
+            invalid_bytes: read.invalid_bytes,
+            byte_order_marks: read.byte_order_marks,
+            ..*counted
         }
     }
 
@@ -128,6 +142,11 @@ impl<'a> Worker<'a> {
         let (pipeline, meter) = (self.pipeline, self.meter);
         block.for_each_document(&mut tally, |document| {
             meter.check()?;
+            if self.sample.is_some_and(|sample| !sample.takes(document)) {
+                self.counted.documents_left_out += 1;
+                self.counted.bytes_left_out += document.as_bytes().len() as u64;
+                return Ok(());
+            }
             match self.options.line_ends {
                 true => self.line(document),
                 false => document.for_each_chunk(pipeline, |pieces| self.pieces(pieces)),
@@ -177,7 +196,7 @@ impl<'a> Worker<'a> {
         let mut done = 0;
         loop {
             let next = self.table.add_next(done, pieces.len());
-            self.pieces += (next - done) as u64;
+            self.counted.pieces += (next - done) as u64;
             let Some(piece) = pieces.get(next) else { return Ok(()) };
             self.piece(&text[piece.range()])?;
             done = next + 1;
@@ -188,7 +207,7 @@ impl<'a> Worker<'a> {
         if piece.len() > self.max_piece_bytes {
             return self.long_piece(piece);
         }
-        self.pieces += 1;
+        self.counted.pieces += 1;
         if self.table.add(piece) { Ok(()) } else { self.make_room(piece) }
     }
 
@@ -206,38 +225,39 @@ impl<'a> Worker<'a> {
 
     fn spill(&mut self) -> Result<()> {
         self.table.sort();
-        let mut writer = SpillWriter::new(&self.options.temp_dir())?;
+        let dir = self.options.temp_dir();
+        let first = level(&mut self.levels, 0, &dir)?;
         let mut sorted = self.table.sorted();
         while sorted.advance() {
-            writer.push(sorted.piece(), sorted.count())?;
+            first.file.push(sorted.piece(), sorted.count())?;
         }
         self.table.clear();
-        let mut run = writer.finish()?;
-        let mut level = 0;
-        loop {
-            if level == self.spilled.len() {
-                self.spilled.push(Vec::new());
-            }
-            self.spilled[level].push(run);
-            if self.spilled[level].len() < Self::FAN_IN {
-                return Ok(());
-            }
-            let runs = self.spilled[level].drain(..).map(SortedRun::Spilled).collect();
-            let (dir, meter) = (self.options.temp_dir(), self.meter);
-            let mut writer = SpillWriter::new(&dir)?;
+        first.runs.push(first.file.finish_run()?);
+        let (mut n, meter) = (0, self.meter);
+        while self.levels[n].runs.len() == run::FAN_IN {
+            // The file of this level is deleted when its runs have been merged.
+            let full = std::mem::replace(&mut self.levels[n], Level::new(&dir)?);
+            n += 1;
+            let next = level(&mut self.levels, n, &dir)?;
+            let runs = full.runs.into_iter().map(SortedRun::Spilled).collect();
             run::merge(runs, &dir, &mut Progress::silent(), |piece, count| {
                 meter.check()?;
-                writer.push(piece, count)
+                next.file.push(piece, count)
             })?;
-            run = writer.finish()?;
-            level += 1;
+            next.runs.push(next.file.finish_run()?);
         }
+        Ok(())
+    }
+
+    /// All spilled runs, of which each level has fewer than [`run::FAN_IN`].
+    pub(super) fn spilled(&mut self) -> impl Iterator<Item = Spilled> {
+        std::mem::take(&mut self.levels).into_iter().flat_map(|level| level.runs)
     }
 
     /// Counts a long piece in parts of the maximum length.
     #[cold]
     fn long_piece(&mut self, piece: &[u8]) -> Result<()> {
-        self.pieces_cut += 1;
+        self.counted.pieces_cut += 1;
         let most = self.max_piece_bytes;
         let mut rest = piece;
         while rest.len() > most {
@@ -251,4 +271,24 @@ impl<'a> Worker<'a> {
         }
         self.piece(rest)
     }
+}
+
+/// Spilled runs of about the same size, in one file.
+struct Level {
+    file: SpillWriter,
+    runs: Vec<Spilled>,
+}
+
+impl Level {
+    fn new(dir: &Path) -> Result<Self> {
+        Ok(Self { file: SpillWriter::new(dir)?, runs: Vec::new() })
+    }
+}
+
+/// Level `n`, added if it is missing.
+fn level<'a>(levels: &'a mut Vec<Level>, n: usize, dir: &Path) -> Result<&'a mut Level> {
+    if levels.len() == n {
+        levels.push(Level::new(dir)?);
+    }
+    levels.get_mut(n).ok_or_else(|| Error::Internal(format!("level {n} of the spilled runs is missing")))
 }
