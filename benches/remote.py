@@ -22,7 +22,10 @@ from typing import Any
 import corpora
 import sentitok
 
-TEXT_BYTES = 256_000_000
+# Files, and bytes of each: moto copies a whole object for each range of it.
+FILES = 8
+FILE_BYTES = 16_000_000
+TEXT_BYTES = FILES * FILE_BYTES
 
 
 def serve(folder: str, port: int) -> None:
@@ -79,10 +82,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "text.txt"
-        source = given.file or corpora.english().path
-        data = source.read_bytes()
-        text.write_bytes((data * (TEXT_BYTES // len(data) + 1))[:TEXT_BYTES])
+        data = (given.file or corpora.english().path).read_bytes()
+        data = (data * (TEXT_BYTES // len(data) + 1))[:TEXT_BYTES]
+        names = [f"{number}.txt" for number in range(FILES)]
+        for number, name in enumerate(names):
+            (Path(folder) / name).write_bytes(data[number * FILE_BYTES :][:FILE_BYTES])
         web, s3 = free_port(), free_port()
         os.environ |= {
             "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{s3}", "AWS_ACCESS_KEY_ID": "test",
@@ -102,32 +106,28 @@ def main() -> None:
 
             store = s3fs.S3FileSystem()
             store.mkdir("texts")
-            store.put_file(str(text), "texts/text.txt")
-            urls = {
-                "local": str(text),
-                "http": f"http://127.0.0.1:{web}/text.txt",
-                "s3": "s3://texts/text.txt",
-            }
-            show(urls, text, given.turns, given.threads)
+            for name in names:
+                store.put_file(str(Path(folder) / name), f"texts/{name}")
+            roots = {"local": folder, "http": f"http://127.0.0.1:{web}", "s3": "s3://texts"}
+            urls = {source: [f"{root}/{name}" for name in names] for source, root in roots.items()}
+            show(urls, data[:4_000_000].decode("utf-8", "ignore"), given.turns, given.threads)
         finally:
             for server in servers:
                 server.terminate()
                 server.wait()
 
 
-def show(urls: dict[str, str], text: Path, turns: int, threads: int) -> None:
+def show(urls: dict[str, list[str]], beginning: str, turns: int, threads: int) -> None:
     """Prints a table of speeds and shares."""
-    with text.open("rb") as file:
-        beginning = file.read(4_000_000).decode("utf-8", "ignore")
     tokenizer = sentitok.train_bpe(texts=beginning.splitlines(keepends=True), vocab_size=8000)
     out = tempfile.TemporaryDirectory()
 
-    def encode(url: str) -> object:
+    def encode(url: list[str]) -> object:
         return sentitok.encode_files(
             url, out.name, tokenizer, resume=False, threads=threads, invalid_utf8="replace"
         )
 
-    jobs: dict[str, Callable[[str], object]] = {
+    jobs: dict[str, Callable[[list[str]], object]] = {
         "count": lambda url: sentitok.count(url, threads=threads, invalid_utf8="replace"),
         "encode": encode,
     }
