@@ -117,7 +117,6 @@ WRONG_CALLS = [
     ("pattern of a rank file", ["convert", "ranks.tiktoken", "x.json"], 2, "--pattern"),
     ("special", ["convert", "ranks.tiktoken", "x.json", "--special", "<s>"], 2, "TOKEN=ID"),
     ("rival", ["bench", "corpus.txt", "--rival", "abacus"], 2, "one of sentitok, tokenizers"),
-    ("counts to estimate", ["train-bpe", "--counts", "all.counts", "--dry-run"], 2, "--dry-run"),
 ]
 
 
