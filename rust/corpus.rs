@@ -32,6 +32,8 @@ pub use block::{Block, Document, Tally};
 pub use byte_range::{ByteRange, FileVersion};
 pub use files::{FileOptions, FileSource};
 pub use format::Format;
+#[cfg(feature = "train")]
+pub(crate) use input_file::remote_version;
 pub use input_file::{
     Bytes, REMOTE_BLOCK_BYTES, RemoteError, RemoteFile, RemoteFiles, set_remote_files, url_of,
 };

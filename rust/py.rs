@@ -13,6 +13,7 @@ mod arrays;
 mod arrow;
 mod batch;
 mod call;
+mod checkpoint;
 mod copy_protocol;
 mod corpus;
 mod corpus_shards;
@@ -66,6 +67,8 @@ mod _sentitok {
     use super::added_token::{PyAddedToken, PySpecial};
     #[pymodule_export]
     use super::batch::PyEncodingBatch;
+    #[pymodule_export]
+    use super::checkpoint::remove_checkpoint;
     #[pymodule_export]
     use super::corpus_shards::cut_file;
     #[pymodule_export]

@@ -1,6 +1,8 @@
 //! Trainers of BPE, WordPiece and Unigram, and the merging engine that they share.
 
 pub mod bpe;
+pub mod checkpoint;
 pub(crate) mod pair_merging;
+mod replay;
 pub mod unigram;
 pub mod wordpiece;

@@ -54,6 +54,7 @@ __all__ = [
     "file_kind",
     "merge_counts",
     "read_folder",
+    "remove_checkpoint",
     "train_bpe",
     "train_unigram",
     "train_wordpiece",
@@ -389,6 +390,8 @@ class TrainReport:
     def dropped(self) -> list[tuple[str, int]]: ...
     @property
     def seconds(self) -> dict[str, float]: ...  # "count", "merge"
+    @property
+    def resumed(self) -> str | None: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
 
@@ -639,6 +642,9 @@ def train_bpe(
     sample: SupportsIndex | float | None = None,
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
+    checkpoint: _Path | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 60.0,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
 def train_unigram(
@@ -679,6 +685,9 @@ def train_unigram(
     sample: SupportsIndex | float | None = None,
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
+    checkpoint: _Path | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 60.0,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
 def train_wordpiece(
@@ -708,6 +717,9 @@ def train_wordpiece(
     sample: SupportsIndex | float | None = None,
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
+    checkpoint: _Path | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 60.0,
     progress: _Progress | None = None,
 ) -> Tokenizer: ...
 def count(
@@ -732,6 +744,7 @@ def count(
     on_error: Literal["stop", "skip"] = "stop",
     shard_bytes: SupportsIndex | None = None,
 ) -> WordCounts | None: ...
+def remove_checkpoint(path: _Path) -> None: ...
 def merge_counts(
     paths: Sequence[_Path],
     out: _Path,

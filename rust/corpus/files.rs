@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::block::Division;
 use super::compression::Compression;
@@ -63,6 +64,7 @@ impl Default for FileOptions {
 }
 
 /// One file to read.
+#[derive(Clone)]
 pub(super) struct Input {
     pub path: PathBuf,
     pub format: Format,
@@ -132,6 +134,8 @@ pub struct FileSource {
     options: FileOptions,
     meter: Arc<Meter>,
     cut: Option<Box<Cut>>,
+    /// Asks the source to end after the current input.
+    pause: Arc<AtomicBool>,
 }
 
 impl FileSource {
@@ -185,7 +189,56 @@ impl FileSource {
         }
         inputs.reverse();
         let meter = Arc::new(Meter::new(total));
-        Ok(Self { inputs, files, current: None, watched: None, options, meter, cut: None })
+        let pause = Arc::default();
+        Ok(Self { inputs, files, current: None, watched: None, options, meter, cut: None, pause })
+    }
+
+    /// Cuts files into inputs of about `bytes`, between which reading can pause. A file that cannot
+    /// be cut (compressed, a table, one document) is read with its first input.
+    #[cfg(feature = "train")]
+    pub(crate) fn cut_into(&mut self, bytes: u64) {
+        let files = std::mem::take(&mut self.inputs);
+        for mut input in files.into_iter().rev() {
+            let (end, last) = (input.range.end.min(input.size.unwrap_or(0)), input.range.end);
+            let bytes = match Units::of(&input.format) {
+                Units::Lines => bytes.max(1),
+                Units::Whole | Units::Rows { .. } => u64::MAX,
+            };
+            loop {
+                let next = input.range.start.saturating_add(bytes);
+                let rest = Input { range: next..last, is_aligned: false, ..input.clone() };
+                input.range.end = if next < end { next } else { last };
+                self.inputs.push(input);
+                if next >= end {
+                    break;
+                }
+                input = rest;
+            }
+        }
+        self.inputs.reverse();
+    }
+
+    /// The number of inputs that are not read yet.
+    #[cfg(feature = "train")]
+    pub(crate) fn n_left(&self) -> u64 {
+        self.inputs.len() as u64
+    }
+
+    /// Passes over the next `n` inputs, which were read before.
+    #[cfg(feature = "train")]
+    pub(crate) fn skip(&mut self, n: u64) {
+        for _ in 0..n {
+            let Some(Input { size, range, .. }) = self.inputs.pop() else { return };
+            let end = range.end.min(size.unwrap_or(0));
+            self.meter.advance(end.saturating_sub(range.start) as usize);
+        }
+    }
+
+    /// A flag that asks the source to end after the current input. It continues when it is filled
+    /// again.
+    #[cfg(feature = "train")]
+    pub(crate) fn pause(&self) -> Arc<AtomicBool> {
+        self.pause.clone()
     }
 
     /// Opens a file; `None` if no unit of it is in the range.
@@ -382,6 +435,9 @@ impl Source for FileSource {
                 if url_of(&input.path).is_none() {
                     input.check(std::fs::metadata(&input.path).map(|found| FileVersion::of(&found)))?;
                 }
+            }
+            if self.pause.load(Ordering::Relaxed) {
+                return Ok(false);
             }
         }
     }

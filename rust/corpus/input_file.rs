@@ -165,6 +165,14 @@ impl InputFile {
     }
 }
 
+/// The size and the mark of the file behind a URL; `None` if they are not known.
+#[cfg(feature = "train")]
+pub(crate) fn remote_version(url: &str) -> Result<Option<(u64, String)>> {
+    let file = remote_files()?.open(url)?;
+    let mark = file.mark().to_owned();
+    Ok(file.size().map(|size| (size, mark)).filter(|version| !version.1.is_empty()))
+}
+
 fn remote_files() -> Result<&'static dyn RemoteFiles> {
     FILES.get().map(Box::as_ref).ok_or_else(|| {
         Error::new(

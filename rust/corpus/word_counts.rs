@@ -18,6 +18,9 @@ mod worker;
 
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "train")]
+use sha2::{Digest, Sha256};
+
 pub use count::{LINE_END, count, count_to_file};
 pub use file::{CountsReader, CountsWriter, Header, merge_files, read_header};
 pub use mixture::{MixedSource, Part, Weight, mix};
@@ -29,6 +32,8 @@ use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};
 use crate::memory::{self, MakeRoom};
 use crate::pipeline::Pipeline;
+#[cfg(feature = "train")]
+use crate::pipeline::hex;
 use crate::progress::Progress;
 use run::SortedRun;
 
@@ -56,7 +61,7 @@ impl CountOptions {
     /// Longer than any piece of natural text, and short enough for any trainer.
     pub const MAX_PIECE_BYTES: usize = 1 << 16;
 
-    fn temp_dir(&self) -> PathBuf {
+    pub(crate) fn temp_dir(&self) -> PathBuf {
         self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 }
@@ -226,6 +231,19 @@ impl WordCounts {
     /// The bytes of all pieces times their counts.
     pub fn piece_bytes(&self) -> u128 {
         self.iter().map(|(piece, count)| piece.len() as u128 * u128::from(count)).sum()
+    }
+
+    /// SHA-256 of the pipeline and of the pieces with their counts, in hexadecimal.
+    #[cfg(feature = "train")]
+    pub(crate) fn fingerprint(&self) -> Result<String> {
+        let mut hash = Sha256::new();
+        hash.update(self.header.pipeline.to_json()?);
+        hash.update(&self.bytes);
+        for (&end, &count) in self.ends.iter().zip(&self.counts) {
+            hash.update((end as u64).to_le_bytes());
+            hash.update(count.to_le_bytes());
+        }
+        Ok(hex(&hash.finalize()))
     }
 
     /// The pipeline that split the text.

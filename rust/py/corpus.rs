@@ -22,6 +22,7 @@ use crate::corpus::url_of;
 use crate::corpus::word_counts::{MixedSource, Part, Weight, WordCounts, mix, read_header};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
+use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::unigram::PieceOptions;
 
 /// The input of a call: unread documents, or counts.
@@ -109,6 +110,7 @@ impl<'py> Given<'py> {
         min_count: u64,
         expected: &Expected,
         pipeline: &Pipeline,
+        checkpoint: Option<&mut Checkpoint>,
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<Corpus> {
         let started = Instant::now();
@@ -140,7 +142,7 @@ impl<'py> Given<'py> {
             }
             Self::Text(documents) => {
                 let n_sources = documents.n_sources();
-                let mut counts = reading.count(py, documents, pipeline, progress)?;
+                let mut counts = reading.count(py, documents, pipeline, checkpoint, progress)?;
                 if min_count > 1 {
                     counts = py.detach(|| counts.without_rare(min_count))?;
                 }

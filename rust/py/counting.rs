@@ -18,6 +18,7 @@ use super::source::{Documents, FileFormat, SourceOptions};
 use super::word_counts::{PyWordCounts, totals_dict};
 use crate::corpus::{InvalidUtf8, Shard};
 use crate::pipeline::Pipeline;
+use crate::trainers::checkpoint::Checkpoint;
 use crate::{
     corpus::word_counts,
     corpus::word_counts::{CountOptions, SampleOptions, SampleSize, WordCounts},
@@ -63,12 +64,10 @@ impl Reading<'_> {
         py: Python<'_>,
         documents: Documents<'_>,
         pipeline: &Pipeline,
+        checkpoint: Option<&mut Checkpoint>,
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<WordCounts> {
-        let options = self.count_options();
-        documents.run(py, self.source_options()?, progress, |source, progress| {
-            word_counts::count(source, pipeline, &options, progress)
-        })
+        documents.count(py, self.source_options()?, progress, pipeline, &self.count_options(), checkpoint)
     }
 }
 
@@ -172,7 +171,8 @@ pub(super) fn count<'py>(
             ));
         };
         let Some(out) = out else {
-            let counts = PyWordCounts::from(reading.count(py, documents, &pipeline, progress.as_ref())?);
+            let counts =
+                PyWordCounts::from(reading.count(py, documents, &pipeline, None, progress.as_ref())?);
             return Ok(Bound::new(py, counts)?.into_any());
         };
         let options = reading.count_options();

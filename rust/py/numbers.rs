@@ -145,6 +145,7 @@ floats! {
     // Of training.
     Share "sample", (Excluded(0.0), Included(1.0)), "a number of bytes, or a share of more than 0 and at most 1, such as 0.1";
     CharacterCoverage "character_coverage", (Excluded(0.0), Included(1.0)), "a share, more than 0 and at most 1, such as 0.9995";
+    CheckpointSeconds "checkpoint_seconds", 0.0..=f64::MAX, "0 or more, such as 60";
     ShrinkingFactor "shrinking_factor", (Excluded(0.0), Excluded(1.0)), "the share that a round keeps, more than 0 and less than 1, such as 0.75";
 }
 

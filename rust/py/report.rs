@@ -29,6 +29,7 @@ pub(super) struct PyTrainReport {
     pub dropped: Vec<(String, u64)>,
     pub count_seconds: f64,
     pub merge_seconds: f64,
+    pub resumed: Option<String>,
 }
 
 #[pymethods]
@@ -103,6 +104,12 @@ impl PyTrainReport {
         })
     }
 
+    /// Where training was resumed from a checkpoint, in words; `None` if it was not.
+    #[getter]
+    fn resumed(&self) -> Option<&str> {
+        self.resumed.as_deref()
+    }
+
     fn __repr__(&self) -> String {
         let (n, stop) = (self.distinct_pieces, &self.stop);
         match self.trained {
@@ -127,6 +134,7 @@ impl PyTrainReport {
                 (report.distinct_pieces, merges, pieces),
                 report.dropped.clone(),
                 (report.count_seconds, report.merge_seconds),
+                &report.resumed,
             );
             Ok((this.getattr("_from_state")?, state.into_pyobject(this.py())?))
         })
@@ -140,6 +148,7 @@ impl PyTrainReport {
         sizes: (usize, Option<usize>, usize),
         dropped: Vec<(String, u64)>,
         seconds: (f64, f64),
+        resumed: Option<String>,
     ) -> PyResult<Self> {
         entry(|| {
             let ((distinct_pieces, merges, pieces), (count_seconds, merge_seconds)) = (sizes, seconds);
@@ -157,6 +166,7 @@ impl PyTrainReport {
                 dropped,
                 count_seconds,
                 merge_seconds,
+                resumed,
             })
         })
     }

@@ -18,9 +18,12 @@ use super::paths::{Files, is_path, paths_of};
 use super::progress::run;
 use super::text::{Errors, Lone, join_pairs, surrogates_passed, text_of_row};
 use super::texts::refuse_mapping;
+use crate::corpus::word_counts::{self, CountOptions, WordCounts};
 use crate::corpus::{FileOptions, FileSource, Format, InvalidUtf8, MAX_LINE_BYTES, Shard, Source};
 use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
 use crate::progress::Progress;
+use crate::trainers::checkpoint::Checkpoint;
 
 /// The approximate size of a batch of documents in bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -119,6 +122,52 @@ impl<'py> Documents<'py> {
         }
     }
 
+    /// Counts the pieces of documents, and saves the counts of files that the crate reads to a
+    /// checkpoint.
+    pub fn count(
+        self,
+        py: Python<'py>,
+        options: SourceOptions,
+        callback: Option<&Py<PyAny>>,
+        pipeline: &Pipeline,
+        counting: &CountOptions,
+        checkpoint: Option<&mut Checkpoint>,
+    ) -> PyResult<WordCounts> {
+        match (self, checkpoint, options) {
+            (
+                Self::Files { files: Files { paths, byte_range }, from_list },
+                Some(checkpoint),
+                SourceOptions {
+                    format: format @ (None | Some(FileFormat::Text(_))),
+                    invalid_utf8,
+                    shard,
+                    max_line_bytes,
+                },
+            ) => {
+                let format = match format {
+                    Some(FileFormat::Text(format)) => Some(format),
+                    _ => None,
+                };
+                let max_line_bytes = max_line_bytes.unwrap_or(MAX_LINE_BYTES);
+                let files = FileOptions {
+                    format,
+                    invalid_utf8,
+                    shard,
+                    byte_range,
+                    max_line_bytes,
+                    ..FileOptions::default()
+                };
+                let result = run(py, callback, |progress| {
+                    checkpoint.count(&paths, files, pipeline, counting, progress)
+                });
+                note_on_lists(py, result, from_list)
+            }
+            (documents, _, options) => documents.run(py, options, callback, |source, progress| {
+                word_counts::count(source, pipeline, counting, progress)
+            }),
+        }
+    }
+
     /// Runs a job on a source of these documents.
     pub fn run<T: Send>(
         self,
@@ -158,14 +207,7 @@ impl<'py> Documents<'py> {
                 };
                 let result =
                     run(py, callback, |progress| job(&mut FileSource::new(&paths, options)?, progress));
-                if let Err(error) = &result
-                    && from_list
-                    && error.is_instance_of::<PyOSError>(py)
-                {
-                    error
-                        .add_note(py, "a list as source holds paths; pass texts in memory as texts=[...]")?;
-                }
-                result
+                note_on_lists(py, result, from_list)
             }
             Self::Items(_) | Self::Column(_) if format.is_some() => Err(Error::Option {
                 option: "format",
@@ -180,6 +222,17 @@ impl<'py> Documents<'py> {
             Self::Column(chunks) => feed_chunks(py, chunks, invalid_utf8, shard, callback, job),
         }
     }
+}
+
+/// Says in an error about a file that a list holds paths.
+fn note_on_lists<T>(py: Python<'_>, result: PyResult<T>, from_list: bool) -> PyResult<T> {
+    if let Err(error) = &result
+        && from_list
+        && error.is_instance_of::<PyOSError>(py)
+    {
+        error.add_note(py, "a list as source holds paths; pass texts in memory as texts=[...]")?;
+    }
+    result
 }
 
 /// Runs a job on the rows of Arrow arrays.

@@ -1,18 +1,20 @@
 //! `train_bpe`: trains a BPE tokenizer from text or counts.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use super::checkpoint::Saving;
 use super::corpus::{Corpus, Expected, Given};
 use super::counting::{Reading, sample_options};
 use super::error::entry;
 use super::numbers::{
-    CharacterCoverage, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MaxTokenLength,
-    MinCount, MinFrequency, SampleOf, Seed, SpecialIds, Threads, VocabSize,
+    CharacterCoverage, CheckpointSeconds, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes,
+    MaxPieceLength, MaxTokenLength, MinCount, MinFrequency, SampleOf, Seed, SpecialIds, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
@@ -26,6 +28,7 @@ use crate::pre_tokenizer::PreTokenizer;
 use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
 use crate::trainers::bpe::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
+use crate::trainers::checkpoint::Checkpoint;
 
 fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
@@ -109,16 +112,21 @@ fn train(
     unk_token: Option<&str>,
     base: Option<&Tokenizer>,
     corpus: Corpus,
+    mut checkpoint: Option<Checkpoint>,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<PyTokenizer> {
     let Corpus { counts, seconds, sources } = corpus;
     let started = Instant::now();
     let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress, |progress| {
-        let trained = trainer.train(counts.iter(), progress)?;
+        let trained = match &mut checkpoint {
+            None => trainer.train(counts.iter(), progress)?,
+            Some(checkpoint) => trainer.train_resumable(&counts, checkpoint, progress)?,
+        };
         let pipeline = counts.pipeline().clone();
         let tokenizer = Tokenizer::from_trained(trainer, unk_token, pipeline, &trained, base)?;
         Ok((trained, tokenizer))
     })?;
+    let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
     let spelled = |bytes: &[u8]| match trainer.unit {
         Unit::Bytes => crate::text::byte_level::to_chars(bytes),
         Unit::Chars => String::from_utf8_lossy(bytes).into_owned(),
@@ -133,6 +141,7 @@ fn train(
         dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
         count_seconds: seconds,
         merge_seconds: started.elapsed().as_secs_f64(),
+        resumed,
     };
     Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
 }
@@ -157,6 +166,13 @@ fn train(
 /// those of `special_tokens`. They get the first ids unless `special_ids` names others. Pieces have
 /// scores instead of merges: saved as `.model`, the tokenizer loads in SentencePiece. Options that
 /// belong to one method are refused with the other.
+///
+/// With `checkpoint`, a folder, training saves how far it is every `checkpoint_seconds`, or less
+/// often if saving takes more than 2 % of the time, and when it is interrupted. With `resume` it
+/// continues there, also after a kill, and ends with the same tokenizer as without a break; if
+/// nothing is saved, it begins. Options and text must be the same, apart from `threads` and
+/// `max_memory`. Files of text are not counted again if counting took that long; text in memory and
+/// Parquet files are. The folder stays; `remove_checkpoint` deletes it.
 #[pyfunction]
 #[pyo3(signature = (
     source = None, *more, texts = None, counts = None, vocab_size = VocabSize(32_000), min_frequency = MinFrequency(0), special_tokens = None,
@@ -167,10 +183,11 @@ fn train(
     required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
     split_by_number = None, split_by_whitespace = None, split_digits = None, treat_whitespace_as_suffix = None,
     allow_whitespace_only_pieces = None, format = None, invalid_utf8 = "error",
-    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, progress = None, **others,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, checkpoint = None, resume = false,
+    checkpoint_seconds = CheckpointSeconds(60.0), progress = None, **others,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, checkpoint=None, resume=False, checkpoint_seconds=60.0, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -217,11 +234,15 @@ pub(super) fn train_bpe(
     sample: Option<SampleOf>,
     seed: Seed,
     threads: Option<Threads>,
+    checkpoint: Option<PathBuf>,
+    resume: bool,
+    checkpoint_seconds: CheckpointSeconds,
     progress: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
     entry(|| {
         foreign_kwargs::refuse("train_bpe", foreign_kwargs::TRAIN, Some(more), others)?;
+        let saving = Saving::new(checkpoint, resume, checkpoint_seconds)?;
         let line_ends = method == "sentencepiece";
         let reading = Reading {
             format,
@@ -282,6 +303,7 @@ pub(super) fn train_bpe(
                     asked.as_ref(),
                     &expected,
                     (&reading, min_count.get()),
+                    saving,
                     progress.as_ref(),
                 );
             }
@@ -337,7 +359,16 @@ pub(super) fn train_bpe(
         if let (false, Some(unk)) = (unk_is_token, &unk_token) {
             trainer.special_tokens.insert(0, unk.clone());
         }
-        let corpus = given.count(py, &reading, min_count.get(), &expected, &pipeline, progress.as_ref())?;
-        train(py, &trainer, unk_token.as_deref(), base, corpus, progress.as_ref())
+        let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
+        let corpus = given.count(
+            py,
+            &reading,
+            min_count.get(),
+            &expected,
+            &pipeline,
+            checkpoint.as_mut(),
+            progress.as_ref(),
+        )?;
+        train(py, &trainer, unk_token.as_deref(), base, corpus, checkpoint, progress.as_ref())
     })
 }

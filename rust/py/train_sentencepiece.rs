@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 
+use super::checkpoint::Saving;
 use super::corpus::{Corpus, Expected, Given};
 use super::counting::Reading;
 use super::progress::run;
@@ -160,20 +161,26 @@ impl SentencePieceTraining {
         asked: Option<&Pipeline>,
         expected: &Expected,
         (reading, min_count): (&Reading<'_>, u64),
+        saving: Saving,
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<PyTokenizer> {
         let Self(trainer) = self;
         let pipeline = given.pipeline(asked, || self.default_pipeline())?;
         // Checks options before the text is read.
         Tokenizer::check_sentencepiece_bpe(trainer, &pipeline)?;
+        let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
         let Corpus { counts, seconds, sources } =
-            given.count(py, reading, min_count, expected, &pipeline, progress)?;
+            given.count(py, reading, min_count, expected, &pipeline, checkpoint.as_mut(), progress)?;
         let started = Instant::now();
         let (trained, tokenizer): (ScoredTrained, Tokenizer) = run(py, progress, |progress| {
-            let trained = trainer.train(counts.iter(), progress)?;
+            let trained = match &mut checkpoint {
+                None => trainer.train(counts.iter(), progress)?,
+                Some(checkpoint) => trainer.train_resumable(&counts, checkpoint, progress)?,
+            };
             let tokenizer = Tokenizer::from_sentencepiece_bpe(trainer, counts.pipeline(), &trained)?;
             Ok((trained, tokenizer))
         })?;
+        let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
         let report = PyTrainReport {
             stop: stop_text(trained.stop),
             totals: *counts.totals(),
@@ -184,6 +191,7 @@ impl SentencePieceTraining {
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),
+            resumed,
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
     }

@@ -1,17 +1,19 @@
 //! `train_unigram`: trains a Unigram tokenizer from text or counts.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::checkpoint::Saving;
 use super::corpus::{Corpus, Expected, Given};
 use super::counting::{Reading, sample_options};
 use super::error::entry;
 use super::numbers::{
-    CharacterCoverage, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MinCount, SampleOf, Seed,
-    SeedSize, ShrinkingFactor, SpecialIds, SubIterations, Threads, VocabSize,
+    CharacterCoverage, CheckpointSeconds, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxPieceLength, MinCount,
+    SampleOf, Seed, SeedSize, ShrinkingFactor, SpecialIds, SubIterations, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
@@ -67,10 +69,11 @@ fn method(name: &str) -> Result<Method> {
     seed_size = SeedSize(1_000_000), shrinking_factor = ShrinkingFactor(0.75), sub_iterations = SubIterations(2), max_piece_length = MaxPieceLength(16),
     split_by_unicode_script = true, split_by_number = true, split_by_whitespace = true,
     split_digits = false, treat_whitespace_as_suffix = false, allow_whitespace_only_pieces = false, hard_vocab_limit = false, method = "full", format = None, invalid_utf8 = "error",
-    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, progress = None, **others,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, checkpoint = None, resume = false,
+    checkpoint_seconds = CheckpointSeconds(60.0), progress = None, **others,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, treat_whitespace_as_suffix=False, allow_whitespace_only_pieces=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=8000, special_tokens=(), user_defined_symbols=(), unk_token='<unk>', bos_token='<s>', eos_token='</s>', special_ids=None, normalizer=None, pre_tokenizer=None, byte_fallback=False, character_coverage=0.9995, required_chars='', seed_size=1000000, shrinking_factor=0.75, sub_iterations=2, max_piece_length=16, split_by_unicode_script=True, split_by_number=True, split_by_whitespace=True, split_digits=False, treat_whitespace_as_suffix=False, allow_whitespace_only_pieces=False, hard_vocab_limit=False, method='full', format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, checkpoint=None, resume=False, checkpoint_seconds=60.0, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 #[allow(clippy::fn_params_excessive_bools, reason = "2026-11: each is a keyword in Python")]
@@ -113,6 +116,9 @@ pub(super) fn train_unigram(
     sample: Option<SampleOf>,
     seed: Seed,
     threads: Option<Threads>,
+    checkpoint: Option<PathBuf>,
+    resume: bool,
+    checkpoint_seconds: CheckpointSeconds,
     progress: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
@@ -168,14 +174,27 @@ pub(super) fn train_unigram(
         let given = Given::new(source, texts, counts, asked.as_ref(), &expected, default_pipeline)?;
         let pipeline = given.pipeline(asked.as_ref(), default_pipeline)?;
         Tokenizer::check_unigram(&trainer, &pipeline)?;
-        let Corpus { counts, seconds, sources } =
-            given.count(py, &reading, min_count.get(), &expected, &pipeline, progress.as_ref())?;
+        let saving = Saving::new(checkpoint, resume, checkpoint_seconds)?;
+        let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
+        let Corpus { counts, seconds, sources } = given.count(
+            py,
+            &reading,
+            min_count.get(),
+            &expected,
+            &pipeline,
+            checkpoint.as_mut(),
+            progress.as_ref(),
+        )?;
         let started = Instant::now();
         let (trained, tokenizer): (TrainedUnigram, Tokenizer) = run(py, progress.as_ref(), |progress| {
-            let trained = trainer.train(counts.iter(), progress)?;
+            let trained = match &mut checkpoint {
+                None => trainer.train(counts.iter(), progress)?,
+                Some(checkpoint) => trainer.train_resumable(&counts, checkpoint, progress)?,
+            };
             let tokenizer = Tokenizer::from_unigram(&trainer, counts.pipeline().clone(), &trained)?;
             Ok((trained, tokenizer))
         })?;
+        let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
         let report = PyTrainReport {
             stop: trained.stop.to_string(),
             totals: *counts.totals(),
@@ -186,6 +205,7 @@ pub(super) fn train_unigram(
             dropped: trained.dropped.iter().map(|(c, count)| (c.to_string(), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),
+            resumed,
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
     })

@@ -1,5 +1,6 @@
 //! `train_wordpiece`: trains a WordPiece tokenizer from text or counts.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,12 +8,13 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::checkpoint::Saving;
 use super::corpus::{Corpus, Expected, Given};
 use super::counting::{Reading, sample_options};
 use super::error::entry;
 use super::numbers::{
-    LimitAlphabet, MaxInputChars, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxTokenLength, MinCount,
-    MinFrequency, SampleOf, Seed, Threads, VocabSize,
+    CheckpointSeconds, LimitAlphabet, MaxInputChars, MaxLineBytes, MaxMemory, MaxPieceBytes, MaxTokenLength,
+    MinCount, MinFrequency, SampleOf, Seed, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
@@ -45,10 +47,11 @@ use crate::trainers::wordpiece::{Score, TrainedMerges, WordPieceTrainer};
     unk_token = "[UNK]", normalizer = None, pre_tokenizer = None, initial_alphabet = "",
     limit_alphabet = None, max_token_length = None, continuing_subword_prefix = "##",
     max_input_chars_per_word = MaxInputChars(100), format = None, invalid_utf8 = "error", max_line_bytes = None, max_memory = None,
-    max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, progress = None, **others,
+    max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, checkpoint = None, resume = false,
+    checkpoint_seconds = CheckpointSeconds(60.0), progress = None, **others,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=30522, score='frequency', lowercase=True, min_frequency=0, special_tokens=('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'), unk_token='[UNK]', normalizer=None, pre_tokenizer=None, initial_alphabet='', limit_alphabet=None, max_token_length=None, continuing_subword_prefix='##', max_input_chars_per_word=100, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, checkpoint=None, resume=False, checkpoint_seconds=60.0, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_wordpiece(
@@ -79,6 +82,9 @@ pub(super) fn train_wordpiece(
     sample: Option<SampleOf>,
     seed: Seed,
     threads: Option<Threads>,
+    checkpoint: Option<PathBuf>,
+    resume: bool,
+    checkpoint_seconds: CheckpointSeconds,
     progress: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyTokenizer> {
@@ -128,15 +134,28 @@ pub(super) fn train_wordpiece(
         };
         let given = Given::new(source, texts, counts, asked.as_ref(), &expected, default)?;
         let pipeline = given.pipeline(asked.as_ref(), default)?;
-        let Corpus { counts, seconds, sources } =
-            given.count(py, &reading, min_count.get(), &expected, &pipeline, progress.as_ref())?;
+        let saving = Saving::new(checkpoint, resume, checkpoint_seconds)?;
+        let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
+        let Corpus { counts, seconds, sources } = given.count(
+            py,
+            &reading,
+            min_count.get(),
+            &expected,
+            &pipeline,
+            checkpoint.as_mut(),
+            progress.as_ref(),
+        )?;
         let started = Instant::now();
         let (trained, tokenizer): (TrainedMerges, Tokenizer) = run(py, progress.as_ref(), |progress| {
-            let trained = trainer.train(counts.iter(), progress)?;
+            let trained = match &mut checkpoint {
+                None => trainer.train(counts.iter(), progress)?,
+                Some(checkpoint) => trainer.train_resumable(&counts, checkpoint, progress)?,
+            };
             let tokenizer = Tokenizer::from_wordpiece(options, counts.pipeline().clone(), &trained)?;
             Ok((trained, tokenizer))
         })?;
         let spelled = |symbol: &[u8]| String::from_utf8_lossy(symbol).into_owned();
+        let resumed = checkpoint.and_then(|checkpoint| checkpoint.resumed().map(str::to_owned));
         let report = PyTrainReport {
             stop: trained.stop.to_string(),
             totals: *counts.totals(),
@@ -147,6 +166,7 @@ pub(super) fn train_wordpiece(
             dropped: trained.dropped.iter().map(|(symbol, count)| (spelled(symbol), *count)).collect(),
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),
+            resumed,
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
     })

@@ -3,20 +3,28 @@
 //! Merges follow one of three documented total orders ([`TieBreak`]). The default gives the same
 //! ids as Hugging Face's `BpeTrainer` 0.23. `pair_merging` does the work.
 
-mod replay;
 mod sentencepiece;
 
-use crate::error::Result;
+use std::fmt::Debug;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::corpus::word_counts::WordCounts;
+use crate::error::{Error, Result};
+use crate::pipeline::hex;
 use crate::progress::Progress;
 use crate::text::byte_level;
+use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::pair_merging::by_count::ByCount;
 pub use crate::trainers::pair_merging::by_count::TieBreak;
 use crate::trainers::pair_merging::layout::SymbolLayout;
-use crate::trainers::pair_merging::merger::Reuse;
+use crate::trainers::pair_merging::merger::{Made, Reuse};
 use crate::trainers::pair_merging::symbols::{FirstSymbols, SymbolOptions};
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::{Limits, Start, by_weight};
 pub use crate::trainers::pair_merging::{Merge, MergeStop, TrainedMerges, Unit};
+use crate::trainers::replay::{self, Replay, Written};
 use crate::vocab::TokenId;
 pub use sentencepiece::{PieceKind, PieceOptions, ScoredTrained, SentencePieceBpeTrainer, TrainedPiece};
 
@@ -130,6 +138,68 @@ impl BpeTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<TrainedMerges> {
+        self.run(pieces, None, progress)
+    }
+
+    /// A checkpoint of this training in the folder `dir`.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub fn checkpoint(&self, dir: &Path, resume: bool) -> Result<Checkpoint> {
+        let Self {
+            vocab_size,
+            min_frequency,
+            special_tokens,
+            unit,
+            initial_alphabet,
+            limit_alphabet,
+            max_token_length,
+            continuing_subword_prefix,
+            end_of_word_suffix,
+            byte_fallback,
+            tie_break,
+            extend,
+            threads: _,
+        } = self;
+        let extend = extend.as_ref().map(Base::fingerprint);
+        let options: [(&'static str, &dyn Debug); 12] = [
+            ("vocab_size", vocab_size),
+            ("min_frequency", min_frequency),
+            ("special_tokens", special_tokens),
+            ("unit", unit),
+            ("initial_alphabet", initial_alphabet),
+            ("limit_alphabet", limit_alphabet),
+            ("max_token_length", max_token_length),
+            ("continuing_subword_prefix", continuing_subword_prefix),
+            ("end_of_word_suffix", end_of_word_suffix),
+            ("byte_fallback", byte_fallback),
+            ("tie_break", tie_break),
+            ("extend", &extend),
+        ];
+        Checkpoint::open(dir, resume, "BpeTrainer", &options)
+    }
+
+    /// Trains as [`BpeTrainer::train`] does, and saves the merges made so far to `checkpoint`, from
+    /// which training continues if they were saved before.
+    ///
+    /// # Errors
+    /// As [`BpeTrainer::train`]; see [`Checkpoint`].
+    pub fn train_resumable(
+        &self,
+        counts: &WordCounts,
+        checkpoint: &mut Checkpoint,
+        progress: &mut Progress,
+    ) -> Result<TrainedMerges> {
+        checkpoint.begin(counts)?;
+        self.run(counts.iter(), Some(checkpoint), progress)
+    }
+
+    fn run<'a>(
+        &self,
+        pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
+        checkpoint: Option<&mut Checkpoint>,
+        progress: &mut Progress,
+    ) -> Result<TrainedMerges> {
         let pieces = by_weight(pieces)?;
         let affix = |option, text: &Option<String>| match text {
             None => Ok(Vec::new()),
@@ -155,14 +225,37 @@ impl BpeTrainer {
         // A vocabulary that extends a base must have room for at least one more token.
         let adds_none = self.extend.as_ref().is_some_and(|base| base.tokens.len() == tokens.len());
         limits.check(tokens.len() + usize::from(adds_none))?;
-        let layout = match &self.extend {
-            None => SymbolLayout::new(&pieces, &symbols, progress)?,
-            Some(base) => replay::replay(base, &pieces, &symbols, &mut tokens, progress)?,
+        let is_literal = self.tie_break == TieBreak::HuggingFace && self.extend.is_none();
+        let made = Made::before(checkpoint, tokens.len());
+        let layout = if self.extend.is_none() && made.merges.is_empty() {
+            SymbolLayout::new(&pieces, &symbols, progress)?
+        } else {
+            let mut replay = Replay::new(is_literal);
+            if let Some(base) = &self.extend {
+                base.check_ids()?;
+                replay.add_stage(base.merges.iter().copied());
+            }
+            replay.add(&made.merges);
+            let (base, size) = (self.extend.is_some(), limits.vocab_size as u64);
+            let done = (tokens.len() + made.merges.len()) as u64;
+            let written = Written {
+                pieces: &pieces,
+                symbols: |piece: &[u8], f: &mut dyn FnMut(Option<TokenId>)| symbols.for_each(piece, f),
+                unknown_breaks: symbols.unknown_breaks,
+            };
+            // Tokens of the base have the lengths with which they first occur.
+            let seen = |stage, ids: &[TokenId], lens: &[u32], _| {
+                if base && stage == 0 {
+                    ids.iter().zip(lens).for_each(|(&id, &len)| tokens.set_length(id, len as usize));
+                }
+            };
+            let layout = replay.layout(written, seen, (done, size), progress)?;
+            replay::add_tokens(&mut tokens, &made.merges)?;
+            layout
         };
         drop(pieces);
-        let is_literal = self.tie_break == TieBreak::HuggingFace && self.extend.is_none();
         let reuse = if is_literal { Reuse::Literal } else { Reuse::Merge };
-        let start = Start { tokens, symbols, layout, limits };
+        let start = Start { tokens, symbols, layout, limits, made };
         start.train(ByCount::new(self.tie_break), reuse, progress)
     }
 }
@@ -179,6 +272,22 @@ impl Alphabet {
 }
 
 impl Base {
+    /// Refuses merges of ids that the base does not have.
+    fn check_ids(&self) -> Result<()> {
+        let unknown = |&id: &TokenId| id as usize >= self.tokens.len();
+        match self.merges.iter().flat_map(|&(left, right, id)| [left, right, id]).find(unknown) {
+            Some(id) => {
+                Err(Error::UnknownId { id: id.into(), max: (self.tokens.len() as TokenId).saturating_sub(1) })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// SHA-256, in hexadecimal.
+    fn fingerprint(&self) -> String {
+        hex(&Sha256::digest(format!("{self:?}")))
+    }
+
     /// Adds the tokens and special tokens of the base with their ids.
     fn write(&self, tokens: &mut Tokens) -> Result<()> {
         for token in &self.tokens {

@@ -31,6 +31,7 @@ use crate::progress::{Progress, Stage};
 use crate::vocab::TokenId;
 pub use crate::vocab::Unit;
 use layout::SymbolLayout;
+use merger::Made;
 use symbols::FirstSymbols;
 use tokens::Tokens;
 use window::Order;
@@ -120,15 +121,16 @@ impl Limits {
     }
 }
 
-/// The state before the first merge.
-pub(crate) struct Start {
+/// The state before the next merge.
+pub(crate) struct Start<'a> {
     pub(crate) tokens: Tokens,
     pub(crate) symbols: FirstSymbols,
     pub(crate) layout: SymbolLayout,
     pub(crate) limits: Limits,
+    pub(crate) made: Made<'a>,
 }
 
-impl Start {
+impl Start<'_> {
     /// Merges pairs in the given order until the vocabulary is full or no pair is left.
     ///
     /// # Errors
@@ -139,9 +141,9 @@ impl Start {
         reuse: merger::Reuse,
         progress: &mut Progress,
     ) -> Result<TrainedMerges> {
-        let Self { mut tokens, symbols, mut layout, limits } = self;
-        let n_initial = tokens.len();
-        let (merges, stop) = merger::run(order, &mut layout, &mut tokens, &limits, reuse, progress)?;
+        let Self { mut tokens, symbols, mut layout, limits, made } = self;
+        let n_initial = made.n_initial;
+        let (merges, stop) = merger::run(order, &mut layout, &mut tokens, &limits, reuse, made, progress)?;
         progress.report(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
         let (tokens, special_tokens) = tokens.into_parts();
         Ok(TrainedMerges { tokens, special_tokens, merges, n_initial, stop, dropped: symbols.into_dropped() })

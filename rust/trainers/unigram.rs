@@ -23,7 +23,10 @@ mod seeds;
 mod single;
 mod team;
 
-use crate::corpus::word_counts::LINE_END;
+use std::fmt::Debug;
+use std::path::Path;
+
+use crate::corpus::word_counts::{LINE_END, WordCounts};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::parallel;
@@ -32,10 +35,12 @@ use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::{After, Segments};
 pub use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
+use crate::trainers::checkpoint::{Checkpoint, SavedRound};
 pub use crate::vocab::PieceKind;
 use crate::vocab::TokenId;
 
-use lattices::GONE;
+use lattices::{GONE, Lattices};
+use model::Model;
 
 /// The options of Unigram training. The defaults are SentencePiece's, except for
 /// `hard_vocab_limit`.
@@ -128,6 +133,43 @@ pub struct TrainedUnigram {
     pub dropped: Vec<(char, u64)>,
 }
 
+/// The state of a round.
+struct Round {
+    model: Model,
+    /// The number of EM steps made.
+    n_steps: usize,
+    /// Whether its pruning gives the vocabulary.
+    is_last: bool,
+}
+
+impl Round {
+    /// What a checkpoint stores.
+    fn saved(&self) -> SavedRound {
+        SavedRound {
+            seeds: self.model.remaining().to_vec(),
+            scores: self.model.scores.iter().map(|score| score.to_bits()).collect(),
+            n_steps: self.n_steps,
+            is_last: self.is_last,
+        }
+    }
+
+    /// Continues from a checkpoint. The model must hold all seeds.
+    fn restore(&mut self, saved: SavedRound, lattices: &mut Lattices, threads: usize) -> Result<()> {
+        let SavedRound { seeds, scores, n_steps, is_last } = saved;
+        let is_seed = seeds.iter().all(|&seed| (seed as usize) < self.model.len());
+        if !is_seed || seeds.len() != scores.len() {
+            return Err(Error::format(
+                "checkpoint",
+                "its pieces are not among the seeds; delete the checkpoint",
+            ));
+        }
+        let numbers = self.model.keep(&seeds);
+        self.model.scores = scores.into_iter().map(f64::from_bits).collect();
+        (self.n_steps, self.is_last) = (n_steps, is_last);
+        lattices.renumber(threads, &numbers)
+    }
+}
+
 impl UnigramTrainer {
     /// Trains on distinct words with their counts, in any order.
     ///
@@ -140,6 +182,57 @@ impl UnigramTrainer {
     pub fn train<'a>(
         &self,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
+        progress: &mut Progress,
+    ) -> Result<TrainedUnigram> {
+        self.run(pieces, None, progress)
+    }
+
+    /// A checkpoint of this training in the folder `dir`.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub fn checkpoint(&self, dir: &Path, resume: bool) -> Result<Checkpoint> {
+        let Self {
+            vocab_size,
+            pieces,
+            method,
+            seed_size,
+            shrinking_factor,
+            n_sub_iterations,
+            hard_vocab_limit,
+            threads: _,
+        } = self;
+        let mut options: Vec<(&'static str, &dyn Debug)> = vec![
+            ("vocab_size", vocab_size),
+            ("method", method),
+            ("seed_size", seed_size),
+            ("shrinking_factor", shrinking_factor),
+            ("n_sub_iterations", n_sub_iterations),
+            ("hard_vocab_limit", hard_vocab_limit),
+        ];
+        options.extend(pieces.named());
+        Checkpoint::open(dir, resume, "UnigramTrainer", &options)
+    }
+
+    /// Trains as [`UnigramTrainer::train`] does, and saves the pieces that remain to `checkpoint`,
+    /// from which training continues if they were saved before. The seeds are found again.
+    ///
+    /// # Errors
+    /// As [`UnigramTrainer::train`]; see [`Checkpoint`].
+    pub fn train_resumable(
+        &self,
+        counts: &WordCounts,
+        checkpoint: &mut Checkpoint,
+        progress: &mut Progress,
+    ) -> Result<TrainedUnigram> {
+        checkpoint.begin(counts)?;
+        self.run(counts.iter(), Some(checkpoint), progress)
+    }
+
+    fn run<'a>(
+        &self,
+        pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
+        mut checkpoint: Option<&mut Checkpoint>,
         progress: &mut Progress,
     ) -> Result<TrainedUnigram> {
         self.check()?;
@@ -158,7 +251,7 @@ impl UnigramTrainer {
         };
         let segments = Segments::of(&words, &characters, &rules, note, progress)?;
         drop(words);
-        let (mut model, mut lattices) = seeds::find(self, &characters, &rules, &segments, threads, progress)?;
+        let (model, mut lattices) = seeds::find(self, &characters, &rules, &segments, threads, progress)?;
         drop(segments);
 
         let seeds = model.len();
@@ -173,32 +266,72 @@ impl UnigramTrainer {
         // As in SentencePiece: prune to a tenth more, because the last cut is by score.
         let desired = self.vocab_size + self.vocab_size / 10;
         let total = seeds.saturating_sub(desired) as u64;
+        let mut round = Round { model, n_steps: 0, is_last: false };
+        if let Some(saved) = checkpoint.as_deref_mut().and_then(Checkpoint::take_round) {
+            round.restore(saved, &mut lattices, threads)?;
+        }
         loop {
-            let done = seeds.saturating_sub(model.len().max(desired)) as u64;
+            let done = seeds.saturating_sub(round.model.len().max(desired)) as u64;
             let mut tick = || progress.tick(Stage::Prune, done, total);
-            let is_last = (self.shrinking_factor * model.len() as f64) as usize <= desired;
-            let expect = match self.method {
-                Method::SentencePiece if is_last => single::expected,
-                _ => expectation::expected,
-            };
-            for _ in 0..self.n_sub_iterations {
-                let expected = expect(&lattices, &model, foreign, threads, &mut tick)?;
-                let numbers = model.estimate(&expected, self.method == Method::SentencePiece);
-                if numbers.contains(&GONE) {
-                    lattices.renumber(threads, &numbers)?;
+            match self.step(&mut round, &mut lattices, foreign, desired, threads, &mut tick) {
+                Ok(false) => {
+                    if let Some(checkpoint) =
+                        checkpoint.as_deref_mut().filter(|checkpoint| checkpoint.is_due())
+                    {
+                        checkpoint.save_round(round.saved())?;
+                    }
                 }
+                Ok(true) => break,
+                Err(Error::Cancelled) => {
+                    if let Some(checkpoint) = checkpoint {
+                        checkpoint.save_round(round.saved())?;
+                    }
+                    return Err(Error::Cancelled);
+                }
+                Err(error) => return Err(error),
             }
-            let share = (self.shrinking_factor * model.len() as f64) as usize;
-            let most = desired.max(share);
-            let kept = prune::keep(&lattices, &model, foreign, most, threads, &mut tick)?;
-            let numbers = model.keep(&kept);
-            if model.len() <= desired {
-                break;
-            }
-            lattices.renumber(threads, &numbers)?;
         }
         progress.report(Stage::Prune, total, total)?;
-        finish::finish(self, model, characters, seeds)
+        finish::finish(self, round.model, characters, seeds)
+    }
+
+    /// Makes the next step of a round: an EM step, or the pruning at its end. Returns whether no
+    /// further round is needed.
+    fn step(
+        &self,
+        round: &mut Round,
+        lattices: &mut Lattices,
+        foreign: Option<u64>,
+        desired: usize,
+        threads: usize,
+        tick: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<bool> {
+        let model = &mut round.model;
+        let share = (self.shrinking_factor * model.len() as f64) as usize;
+        if round.n_steps == self.n_sub_iterations {
+            let kept = prune::keep(lattices, model, foreign, desired.max(share), threads, tick)?;
+            let numbers = model.keep(&kept);
+            round.n_steps = 0;
+            if model.len() <= desired {
+                return Ok(true);
+            }
+            lattices.renumber(threads, &numbers)?;
+            return Ok(false);
+        }
+        if round.n_steps == 0 {
+            round.is_last = share <= desired;
+        }
+        let expect = match self.method {
+            Method::SentencePiece if round.is_last => single::expected,
+            _ => expectation::expected,
+        };
+        let expected = expect(lattices, model, foreign, threads, tick)?;
+        let numbers = model.estimate(&expected, self.method == Method::SentencePiece);
+        round.n_steps += 1;
+        if numbers.contains(&GONE) {
+            lattices.renumber(threads, &numbers)?;
+        }
+        Ok(false)
     }
 
     fn check(&self) -> Result<()> {

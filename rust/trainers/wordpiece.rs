@@ -15,17 +15,22 @@ mod queue;
 mod score;
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
+use crate::corpus::word_counts::WordCounts;
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
+use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::pair_merging::by_count::{ByCount, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
-use crate::trainers::pair_merging::merger::Reuse;
+use crate::trainers::pair_merging::merger::{Made, Reuse};
 use crate::trainers::pair_merging::symbols::{FirstSymbols, SymbolOptions};
 use crate::trainers::pair_merging::tokens::Tokens;
 use crate::trainers::pair_merging::{Limits, Start, Unit, by_weight};
 pub use crate::trainers::pair_merging::{Merge, MergeStop, TrainedMerges};
+use crate::trainers::replay::{self, Replay, Written};
+use crate::vocab::TokenId;
 use by_score::ByScore;
 use score::{Likelihood, Pmi};
 
@@ -142,6 +147,59 @@ impl WordPieceTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<TrainedMerges> {
+        self.run(pieces, None, progress)
+    }
+
+    /// A checkpoint of this training in the folder `dir`.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub fn checkpoint(&self, dir: &Path, resume: bool) -> Result<Checkpoint> {
+        let Self {
+            vocab_size,
+            min_frequency,
+            special_tokens,
+            score,
+            initial_alphabet,
+            limit_alphabet,
+            continuing_subword_prefix,
+            max_token_length,
+            threads: _,
+        } = self;
+        let options: [(&'static str, &dyn fmt::Debug); 8] = [
+            ("vocab_size", vocab_size),
+            ("min_frequency", min_frequency),
+            ("special_tokens", special_tokens),
+            ("score", score),
+            ("initial_alphabet", initial_alphabet),
+            ("limit_alphabet", limit_alphabet),
+            ("continuing_subword_prefix", continuing_subword_prefix),
+            ("max_token_length", max_token_length),
+        ];
+        Checkpoint::open(dir, resume, "WordPieceTrainer", &options)
+    }
+
+    /// Trains as [`WordPieceTrainer::train`] does, and saves the merges made so far to
+    /// `checkpoint`, from which training continues if they were saved before.
+    ///
+    /// # Errors
+    /// As [`WordPieceTrainer::train`]; see [`Checkpoint`].
+    pub fn train_resumable(
+        &self,
+        counts: &WordCounts,
+        checkpoint: &mut Checkpoint,
+        progress: &mut Progress,
+    ) -> Result<TrainedMerges> {
+        checkpoint.begin(counts)?;
+        self.run(counts.iter(), Some(checkpoint), progress)
+    }
+
+    fn run<'a>(
+        &self,
+        pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
+        checkpoint: Option<&mut Checkpoint>,
+        progress: &mut Progress,
+    ) -> Result<TrainedMerges> {
         let pieces = by_weight(pieces)?;
         if let Some((word, _)) = pieces.iter().find(|(word, _)| std::str::from_utf8(word).is_err()) {
             return Err(Error::Option {
@@ -167,13 +225,36 @@ impl WordPieceTrainer {
         let symbols = FirstSymbols::new(options, &pieces, &mut tokens, progress)?;
         let limits = Limits::new(self.vocab_size, self.min_frequency, self.threads);
         limits.check(tokens.len())?;
-        let counts = match self.score {
+        let made = Made::before(checkpoint, tokens.len());
+        let mut counts = match self.score {
             Score::Frequency => Vec::new(),
             Score::Likelihood | Score::Pmi => count_symbols(&symbols, tokens.len(), &pieces, progress)?,
         };
-        let layout = SymbolLayout::new(&pieces, &symbols, progress)?;
+        let layout = if made.merges.is_empty() {
+            SymbolLayout::new(&pieces, &symbols, progress)?
+        } else {
+            replay::add_tokens(&mut tokens, &made.merges)?;
+            let mut replay = Replay::new(self.score == Score::Frequency);
+            replay.add(&made.merges);
+            let written = Written {
+                pieces: &pieces,
+                symbols: |piece: &[u8], f: &mut dyn FnMut(Option<TokenId>)| symbols.for_each(piece, f),
+                unknown_breaks: symbols.unknown_breaks,
+            };
+            if self.score != Score::Frequency {
+                counts = vec![0; tokens.len()];
+            }
+            let last = replay.n_stages() - 1;
+            let seen = |stage, ids: &[TokenId], _: &[u32], weight| {
+                if stage == last && !counts.is_empty() {
+                    // Merging only lowers the total, which did not overflow.
+                    ids.iter().for_each(|&id| counts[id as usize] += weight);
+                }
+            };
+            replay.layout(written, seen, (tokens.len() as u64, limits.vocab_size as u64), progress)?
+        };
         drop(pieces);
-        let start = Start { tokens, symbols, layout, limits };
+        let start = Start { tokens, symbols, layout, limits, made };
         match self.score {
             Score::Frequency => start.train(ByCount::new(TieBreak::HuggingFace), Reuse::Literal, progress),
             Score::Likelihood => {

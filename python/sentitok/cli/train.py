@@ -15,6 +15,8 @@ import typer
 from .command import Command, UsageError, refuse, size
 from .existing import announce, put
 from .output import Output, bytes_text, counted, lines, number, peak_memory, sized
+from .process import complain
+from .signals import TerminatedError
 from .texts import Format, InvalidUtf8, MaxLineBytes, Threads, check_stdin
 
 if TYPE_CHECKING:
@@ -200,6 +202,39 @@ class CountOptions:
             "seed": self.seed or 0,
             "threads": self.threads,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Where the progress of a training is saved; each field is an option (`grouped`)."""
+
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="DIR",
+            help="Folder to save progress to, about every minute and on Ctrl-C or SIGTERM; deleted when the "
+            "tokenizer is written.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue from --checkpoint, or begin if nothing is saved there; the result is the same as "
+            "without a break. Options and text must be the same.",
+        ),
+    ] = False
+
+    def options(self) -> dict[str, Any]:
+        """Returns them as the library takes them.
+
+        Raises:
+            UsageError: for `--resume` alone.
+        """
+        if self.checkpoint is None:
+            refuse("name the folder where progress is saved: --checkpoint DIR", "resume")
+        return {"checkpoint": self.checkpoint, "resume": self.resume}
 
 
 # The first word of a counts file.
@@ -430,12 +465,15 @@ class Training:
     any_cut: bool = False
 
 
-def run(training: Training, options: CountOptions, output: Output, *, dry_run: bool, force: bool) -> None:
+def run(
+    training: Training, options: CountOptions, saving: Saving, output: Output, *, dry_run: bool, force: bool
+) -> None:
     """Trains, saves the tokenizer, and prints what came of it; or estimates what there is to train on.
 
     Args:
         training: what is trained, and on what.
         options: how text is read and counted.
+        saving: where progress is saved.
         output: where to report.
         dry_run: estimate only.
         force: replace what exists.
@@ -444,12 +482,16 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
         SentitokError: as the training.
         UsageError: if a file exists and would change; the tokenizer is then written next to it.
     """
+    from sentitok import remove_checkpoint
+
     if not training.counts and training.out.suffix in training.partial:  # counts know how text was cut
         check_format(training)
     check_counts(training)
+    save_options = saving.options()
     if dry_run:
         from .estimate import estimate
 
+        refuse("--dry-run trains nothing, so there is no progress to save", "checkpoint", "resume")
         check_options(training)
         estimate(
             training.train.__name__.replace("_", "-"),
@@ -462,17 +504,25 @@ def run(training: Training, options: CountOptions, output: Output, *, dry_run: b
             training.limits["min_count"],
         )
         return
-    with output.progress() as progress:
-        tokenizer = training.train(
-            sources(training.src) if training.src else None,
-            counts=training.counts or None,
-            vocab_size=training.vocab,
-            progress=progress,
-            **options.counting(),
-            **training.limits,
-            **training.shape,
-        )
+    try:
+        with output.progress() as progress:
+            tokenizer = training.train(
+                sources(training.src) if training.src else None,
+                counts=training.counts or None,
+                vocab_size=training.vocab,
+                progress=progress,
+                **save_options,
+                **options.counting(),
+                **training.limits,
+                **training.shape,
+            )
+    except (KeyboardInterrupt, TerminatedError):
+        if saving.checkpoint is not None:
+            complain(f"sentitok: type the same with --resume to continue from {saving.checkpoint}")
+        raise
     written, there = put((training.out, tokenizer.save), force=force, keep=True)
+    if saving.checkpoint is not None:
+        remove_checkpoint(saving.checkpoint)
     summary = _summary(tokenizer, written, output)
     if not output.quiet:
         sample = beginning(training.src, options.format)
@@ -603,6 +653,7 @@ def _summary(tokenizer: "Tokenizer", written: list[str], output: Output) -> dict
             "totals": report.totals,
             "samples": report.samples,
             "sources": report.sources,
+            "resumed": report.resumed,
             "stage_seconds": report.seconds,
         }
     # Taken here, before the sample is encoded: the figures are of the training.
@@ -651,6 +702,8 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
         pairs.append(
             ("source", f"{source['path']} x={source['weight']}: {source['share']:.1%} of the pieces")
         )
+    if summary.get("resumed"):
+        pairs.append(("resumed", summary["resumed"]))
     # What reading changed is said even if it is little: nothing goes in silence.
     pairs += [(key.replace("_", " "), number(value)) for key, value in totals.items() if value]
     if summary["bytes_per_token"] is not None:

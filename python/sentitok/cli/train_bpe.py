@@ -25,6 +25,7 @@ from .train import (
     Out,
     Pattern,
     PiecesOfSpaces,
+    Saving,
     Sources,
     SpacesBehind,
     TrainCommand,
@@ -192,6 +193,7 @@ def train_bpe(
     ] = None,
     *,
     options: CountOptions,
+    saving: Saving,
     dry_run: DryRun = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -252,7 +254,7 @@ def train_bpe(
         sentitok.train_bpe, shape, limits, usual, src, weighted(counts), vocab, out, partial, base,
         names_pipeline=normalizer is not None or splitter is not None, any_cut=method == "merges",
     )  # fmt: skip
-    run(training, options, output, dry_run=dry_run, force=force)
+    run(training, options, saving, output, dry_run=dry_run, force=force)
 
 
 def register(app: typer.Typer) -> None:

@@ -18,6 +18,7 @@ from .train import (
     NormalizerName,
     Out,
     PiecesOfSpaces,
+    Saving,
     Sources,
     SpacesBehind,
     TrainCommand,
@@ -115,6 +116,7 @@ def train_unigram(
     ] = "full",
     *,
     options: CountOptions,
+    saving: Saving,
     dry_run: DryRun = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -162,7 +164,7 @@ def train_unigram(
     training = Training(
         sentitok.train_unigram, shape, limits, usual, src, weighted(counts), vocab, out, names_pipeline=named
     )
-    run(training, options, output, dry_run=dry_run, force=force)
+    run(training, options, saving, output, dry_run=dry_run, force=force)
 
 
 def register(app: typer.Typer) -> None:

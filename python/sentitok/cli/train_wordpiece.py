@@ -19,6 +19,7 @@ from .train import (
     MinFrequency,
     NormalizerName,
     Out,
+    Saving,
     Sources,
     TrainCommand,
     Training,
@@ -81,6 +82,7 @@ def train_wordpiece(
     ] = "##",
     *,
     options: CountOptions,
+    saving: Saving,
     dry_run: DryRun = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -124,7 +126,7 @@ def train_wordpiece(
         out,
         names_pipeline=named,
     )
-    run(training, options, output, dry_run=dry_run, force=force)
+    run(training, options, saving, output, dry_run=dry_run, force=force)
 
 
 def register(app: typer.Typer) -> None:

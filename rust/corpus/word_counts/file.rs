@@ -9,6 +9,8 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
+#[cfg(feature = "train")]
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -97,19 +99,7 @@ pub fn merge_files<P: AsRef<Path>>(
     min_count: u64,
     progress: &mut Progress,
 ) -> Result<Header> {
-    let Some(first) = inputs.first() else {
-        return Err(Error::Option {
-            option: "inputs",
-            value: "none".to_owned(),
-            reason: "name at least one count file".to_owned(),
-        });
-    };
-    // Reads all headers first, so that a mismatch is found before any work.
-    let mut header = read_header(first.as_ref())?;
-    let name = |path: &P| path.as_ref().display().to_string();
-    for input in &inputs[1..] {
-        header = header.add(&read_header(input.as_ref())?, &name(first), &name(input))?;
-    }
+    let mut header = sum_of_headers(inputs)?;
     let runs = inputs.iter().map(|input| SortedRun::Path(input.as_ref().to_path_buf())).collect();
     let dir = atomic::directory(output);
     if min_count <= 1 {
@@ -132,6 +122,23 @@ pub fn merge_files<P: AsRef<Path>>(
     let runs = vec![SortedRun::Spilled(kept.finish_run()?)];
     run::merge(runs, dir, progress, |piece, count| writer.push(piece, count))?;
     writer.finish()?;
+    Ok(header)
+}
+
+/// Reads all headers before any work, so that a mismatch is found early.
+fn sum_of_headers<P: AsRef<Path>>(inputs: &[P]) -> Result<Header> {
+    let Some(first) = inputs.first() else {
+        return Err(Error::Option {
+            option: "inputs",
+            value: "none".to_owned(),
+            reason: "name at least one count file".to_owned(),
+        });
+    };
+    let mut header = read_header(first.as_ref())?;
+    let name = |path: &P| path.as_ref().display().to_string();
+    for input in &inputs[1..] {
+        header = header.add(&read_header(input.as_ref())?, &name(first), &name(input))?;
+    }
     Ok(header)
 }
 
@@ -369,6 +376,19 @@ impl WordCounts {
     /// [`Error::Io`], [`Error::Format`] naming the line, [`Error::Version`].
     pub fn load(path: &Path) -> Result<Self> {
         Self::read(CountsReader::open(path)?)
+    }
+
+    /// The sum of count files of one pipeline, which are read at once.
+    ///
+    /// # Errors
+    /// As [`merge_files`].
+    #[cfg(feature = "train")]
+    pub(crate) fn load_sum(inputs: &[PathBuf], temp_dir: &Path, progress: &mut Progress) -> Result<Self> {
+        let header = sum_of_headers(inputs)?;
+        let mut words = Self::of_header(header);
+        let runs = inputs.iter().cloned().map(SortedRun::Path).collect();
+        run::merge(runs, temp_dir, progress, |piece, count| words.push(piece, count))?;
+        Ok(words)
     }
 
     /// The bytes of a count file. Equal counts give equal bytes.

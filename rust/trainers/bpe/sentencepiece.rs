@@ -9,21 +9,25 @@
 //! ([`crate::trainers::pair_merging`]).
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::Path;
 
-use crate::corpus::word_counts::LINE_END;
+use crate::corpus::word_counts::{LINE_END, WordCounts};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
 use crate::sentencepiece_rules::characters::{Characters, CountedWords};
 use crate::sentencepiece_rules::rules::Rules;
 use crate::sentencepiece_rules::segments::Segments;
 pub use crate::sentencepiece_rules::{PieceOptions, TrainedPiece};
+use crate::trainers::checkpoint::Checkpoint;
 use crate::trainers::pair_merging::by_count::{ByCount, TieBreak};
 use crate::trainers::pair_merging::layout::SymbolLayout;
+use crate::trainers::pair_merging::merger::{self, Made, Reuse};
 use crate::trainers::pair_merging::tokens::Tokens;
-use crate::trainers::pair_merging::{Limits, MergeStop, by_weight};
+use crate::trainers::pair_merging::{Limits, Merge, MergeStop, by_weight};
+use crate::trainers::replay::{self, Replay, Written};
 pub use crate::vocab::PieceKind;
 use crate::vocab::TokenId;
-use crate::{trainers::pair_merging::merger, trainers::pair_merging::merger::Reuse};
 
 /// Scores have 32 bits, which represent no more whole numbers exactly.
 const MAX_VOCAB: usize = 1 << 24;
@@ -89,6 +93,42 @@ impl SentencePieceBpeTrainer {
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
         progress: &mut Progress,
     ) -> Result<ScoredTrained> {
+        self.run(pieces, None, progress)
+    }
+
+    /// A checkpoint of this training in the folder `dir`.
+    ///
+    /// # Errors
+    /// See [`Checkpoint`].
+    pub fn checkpoint(&self, dir: &Path, resume: bool) -> Result<Checkpoint> {
+        let Self { vocab_size, min_frequency, pieces, threads: _ } = self;
+        let mut options: Vec<(&'static str, &dyn Debug)> =
+            vec![("vocab_size", vocab_size), ("min_frequency", min_frequency)];
+        options.extend(pieces.named());
+        Checkpoint::open(dir, resume, "SentencePieceBpeTrainer", &options)
+    }
+
+    /// Trains as [`SentencePieceBpeTrainer::train`] does, and saves the merges made so far to
+    /// `checkpoint`, from which training continues if they were saved before.
+    ///
+    /// # Errors
+    /// As [`SentencePieceBpeTrainer::train`]; see [`Checkpoint`].
+    pub fn train_resumable(
+        &self,
+        counts: &WordCounts,
+        checkpoint: &mut Checkpoint,
+        progress: &mut Progress,
+    ) -> Result<ScoredTrained> {
+        checkpoint.begin(counts)?;
+        self.run(counts.iter(), Some(checkpoint), progress)
+    }
+
+    fn run<'a>(
+        &self,
+        pieces: impl IntoIterator<Item = (&'a [u8], u64)>,
+        checkpoint: Option<&mut Checkpoint>,
+        progress: &mut Progress,
+    ) -> Result<ScoredTrained> {
         self.pieces.check(self.vocab_size)?;
         if self.vocab_size > MAX_VOCAB {
             return Err(Error::Option {
@@ -107,12 +147,16 @@ impl SentencePieceBpeTrainer {
         drop(words);
 
         let mut tokens = Tokens::by_rules(rules);
-        let mut layout = lay_out(&segments, &characters, &mut tokens)?;
+        let ids = first_ids(&characters, &mut tokens);
+        let made = Made::before(checkpoint, tokens.len());
+        let mut layout = lay_out(&segments, &ids, &made.merges, progress)?;
         drop(segments);
+        replay::add_tokens(&mut tokens, &made.merges)?;
         let reserved: Vec<TrainedPiece> = self.pieces.reserved().collect();
         let limits = Limits::new(self.vocab_size - reserved.len(), self.min_frequency, self.threads);
         let order = ByCount::new(TieBreak::SentencePiece);
-        let (merges, stop) = merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, progress)?;
+        let (merges, stop) =
+            merger::run(order, &mut layout, &mut tokens, &limits, Reuse::Skip, made, progress)?;
         progress.report(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
 
         let made = merges.iter().map(|merge| String::from_utf8_lossy(tokens.bytes(merge.id)).into_owned());
@@ -125,25 +169,31 @@ impl SentencePieceBpeTrainer {
     }
 }
 
-/// Writes segments as character ids into a layout.
-fn lay_out(
-    segments: &Segments<'_, ()>,
-    characters: &Characters,
-    tokens: &mut Tokens,
-) -> Result<SymbolLayout> {
-    let mut ids: BTreeMap<char, TokenId> = BTreeMap::new();
-    for &(c, _) in &characters.required {
+/// Gives each character of the alphabet an id.
+fn first_ids(characters: &Characters, tokens: &mut Tokens) -> BTreeMap<char, TokenId> {
+    let id = |c: char| {
         let id = tokens.intern(c.to_string().as_bytes());
         tokens.set_length(id, 1);
-        ids.insert(c, id);
-    }
+        (c, id)
+    };
+    characters.required.iter().map(|seen| seen.0).map(id).collect()
+}
+
+/// Writes segments as character ids into a layout, after the merges of a checkpoint.
+fn lay_out(
+    segments: &Segments<'_, ()>,
+    ids: &BTreeMap<char, TokenId>,
+    merges: &[Merge],
+    progress: &mut Progress,
+) -> Result<SymbolLayout> {
     let texts = segments.texts.iter().map(|text| text.as_bytes());
     let pieces = by_weight(texts.zip(segments.weights.iter().copied()))?;
-    let mut layout = SymbolLayout::with_capacity(&pieces)?;
-    let mut run = Vec::new();
-    for &(piece, weight) in &pieces {
-        run.extend(String::from_utf8_lossy(piece).chars().filter_map(|c| ids.get(&c).copied()));
-        layout.push_run(&mut run, weight);
-    }
-    layout.check()
+    let symbols = |piece: &[u8], f: &mut dyn FnMut(Option<TokenId>)| {
+        String::from_utf8_lossy(piece).chars().for_each(|c| f(ids.get(&c).copied()));
+        Ok(())
+    };
+    let mut replay = Replay::new(false);
+    replay.add(merges);
+    let written = Written { pieces: &pieces, symbols, unknown_breaks: false };
+    replay.layout(written, |_, _, _, _| (), (merges.len() as u64, 0), progress)
 }

@@ -87,9 +87,6 @@ impl SymbolLayout {
 
     /// Appends a run of merged symbols with the number of slots of each.
     pub(crate) fn push_merged(&mut self, symbols: &[TokenId], spans: &[u32], weight: u64) {
-        if symbols.len() < 2 {
-            return;
-        }
         self.begin_weight(weight);
         for (&symbol, &span) in symbols.iter().zip(spans) {
             let (at, span) = (self.slots.len(), span as usize);

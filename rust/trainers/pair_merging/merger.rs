@@ -7,8 +7,9 @@ use super::rewrite::Rewriter;
 use super::tokens::Tokens;
 use super::window::{Next, Order, PairWindow};
 use super::{Limits, Merge, MergeStop};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
+use crate::trainers::checkpoint::Checkpoint;
 
 /// What to do with a pair whose token already occurs in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,31 +22,70 @@ pub(crate) enum Reuse {
     Literal,
 }
 
+/// The merges that are made, and where they are saved.
+pub(crate) struct Made<'a> {
+    /// At the start, those of a checkpoint, which `layout` and `tokens` contain already.
+    pub(crate) merges: Vec<Merge>,
+    /// The number of tokens before the first of them.
+    pub(crate) n_initial: usize,
+    pub(crate) checkpoint: Option<&'a mut Checkpoint>,
+}
+
+impl<'a> Made<'a> {
+    /// The merges of a checkpoint, if there are any.
+    pub(crate) fn before(checkpoint: Option<&'a mut Checkpoint>, n_initial: usize) -> Self {
+        let mut checkpoint = checkpoint;
+        let merges = checkpoint.as_deref_mut().map(Checkpoint::take_merges).unwrap_or_default();
+        Self { merges, n_initial, checkpoint }
+    }
+}
+
 /// Merges pairs until there is a reason to stop.
 ///
 /// # Errors
-/// [`crate::Error::CountOverflow`], [`crate::Error::Cancelled`].
+/// [`Error::CountOverflow`], [`Error::Cancelled`], and errors of writing a checkpoint.
 pub(crate) fn run<O: Order>(
     order: O,
     layout: &mut SymbolLayout,
     tokens: &mut Tokens,
     limits: &Limits,
     reuse: Reuse,
+    mut made: Made<'_>,
     progress: &mut Progress,
 ) -> Result<(Vec<Merge>, MergeStop)> {
-    let n_initial = tokens.len();
+    match merge_pairs(order, layout, tokens, limits, reuse, &mut made, progress) {
+        Ok(stop) => Ok((made.merges, stop)),
+        Err(Error::Cancelled) => {
+            if let Some(checkpoint) = made.checkpoint {
+                checkpoint.save_merges(&made.merges)?;
+            }
+            Err(Error::Cancelled)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn merge_pairs<O: Order>(
+    order: O,
+    layout: &mut SymbolLayout,
+    tokens: &mut Tokens,
+    limits: &Limits,
+    reuse: Reuse,
+    made: &mut Made<'_>,
+    progress: &mut Progress,
+) -> Result<MergeStop> {
+    let Made { merges, n_initial, checkpoint } = made;
     let mut window = PairWindow::new(order, limits);
     let mut rewriter = Rewriter::default();
-    let mut merges: Vec<Merge> = Vec::new();
     while tokens.len() < limits.vocab_size {
         progress.tick(Stage::Merge, tokens.len() as u64, limits.vocab_size as u64)?;
         let best = match window.best(tokens) {
             Next::Pair(best) => best,
             Next::Rarer => match window.refill(layout, tokens, limits, progress)? {
                 None => continue,
-                Some(stop) => return Ok((merges, stop)),
+                Some(stop) => return Ok(stop),
             },
-            Next::NoGain => return Ok((merges, MergeStop::NoGain)),
+            Next::NoGain => return Ok(MergeStop::NoGain),
         };
         let pair = (best.left, best.right);
         let bytes = tokens.joined(best.left, best.right);
@@ -57,9 +97,12 @@ pub(crate) fn run<O: Order>(
             }
             Reuse::Literal if is_reused => {
                 drop(window);
-                layout.unmerge(&merges)?;
-                tokens.truncate(n_initial);
-                return literal::train(layout, tokens, limits, progress);
+                layout.unmerge(merges)?;
+                tokens.truncate(*n_initial);
+                // A checkpoint keeps the merges up to here, from which training comes here again.
+                let (last, stop) = literal::train(layout, tokens, limits, progress)?;
+                *merges = last;
+                return Ok(stop);
             }
             _ => {}
         }
@@ -77,6 +120,9 @@ pub(crate) fn run<O: Order>(
         rewriter.apply(tokens, pair, id, &mut window)?;
         window.settle(pair);
         merges.push(Merge { left: best.left, right: best.right, id, count: best.count });
+        if let Some(checkpoint) = checkpoint.as_deref_mut().filter(|checkpoint| checkpoint.is_due()) {
+            checkpoint.save_merges(merges)?;
+        }
     }
-    Ok((merges, MergeStop::VocabFull))
+    Ok(MergeStop::VocabFull)
 }

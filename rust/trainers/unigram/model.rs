@@ -34,6 +34,11 @@ impl Model {
         memory::push(&mut self.scores, score)
     }
 
+    /// The seeds that remain, by number.
+    pub(super) fn remaining(&self) -> &[u32] {
+        &self.texts
+    }
+
     pub(super) fn len(&self) -> usize {
         self.scores.len()
     }
