@@ -106,8 +106,7 @@ impl<'py> Given<'py> {
     pub fn count(
         self,
         py: Python<'py>,
-        reading: &Reading<'_>,
-        min_count: u64,
+        (reading, min_count): (&Reading<'_>, u64),
         expected: &Expected,
         pipeline: &Pipeline,
         checkpoint: Option<&mut Checkpoint>,

@@ -303,8 +303,7 @@ pub(super) fn train_bpe(
                     asked.as_ref(),
                     &expected,
                     (&reading, min_count.get()),
-                    saving,
-                    progress.as_ref(),
+                    (saving, progress.as_ref()),
                 );
             }
             other => {
@@ -362,8 +361,7 @@ pub(super) fn train_bpe(
         let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
         let corpus = given.count(
             py,
-            &reading,
-            min_count.get(),
+            (&reading, min_count.get()),
             &expected,
             &pipeline,
             checkpoint.as_mut(),

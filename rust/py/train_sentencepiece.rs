@@ -161,8 +161,7 @@ impl SentencePieceTraining {
         asked: Option<&Pipeline>,
         expected: &Expected,
         (reading, min_count): (&Reading<'_>, u64),
-        saving: Saving,
-        progress: Option<&Py<PyAny>>,
+        (saving, progress): (Saving, Option<&Py<PyAny>>),
     ) -> PyResult<PyTokenizer> {
         let Self(trainer) = self;
         let pipeline = given.pipeline(asked, || self.default_pipeline())?;
@@ -170,7 +169,7 @@ impl SentencePieceTraining {
         Tokenizer::check_sentencepiece_bpe(trainer, &pipeline)?;
         let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
         let Corpus { counts, seconds, sources } =
-            given.count(py, reading, min_count, expected, &pipeline, checkpoint.as_mut(), progress)?;
+            given.count(py, (reading, min_count), expected, &pipeline, checkpoint.as_mut(), progress)?;
         let started = Instant::now();
         let (trained, tokenizer): (ScoredTrained, Tokenizer) = run(py, progress, |progress| {
             let trained = match &mut checkpoint {

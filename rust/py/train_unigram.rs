@@ -178,8 +178,7 @@ pub(super) fn train_unigram(
         let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
         let Corpus { counts, seconds, sources } = given.count(
             py,
-            &reading,
-            min_count.get(),
+            (&reading, min_count.get()),
             &expected,
             &pipeline,
             checkpoint.as_mut(),
