@@ -198,14 +198,15 @@ mod tests {
 
     #[test]
     fn weights_become_the_smallest_whole_numbers() {
-        for (texts, expected) in [
-            (&["1", "4"][..], &[1, 4][..]),
+        let cases: [(&[&str], &[u64]); 6] = [
+            (&["1", "4"], &[1, 4]),
             (&["2", "4"], &[2, 4]),
             (&["1/3", "1"], &[1, 3]),
             (&["1/3", "0.25", "2"], &[4, 3, 24]),
             (&["0.50", "1.5", "10/4"], &[1, 3, 5]),
             (&["18446744073709551615"], &[u64::MAX]),
-        ] {
+        ];
+        for (texts, expected) in cases {
             assert_eq!(factors(weights(texts).into_iter()).unwrap(), expected, "{texts:?}");
         }
     }
@@ -216,7 +217,8 @@ mod tests {
             let found = text.parse::<Weight>();
             assert!(matches!(found, Err(Error::Option { option: "weight", .. })), "{text}: {found:?}");
         }
-        for texts in [&["1/4294967296", "1/4294967297"][..], &["18446744073709551615", "1/2"]] {
+        let overflowing: [&[&str]; 2] = [&["1/4294967296", "1/4294967297"], &["18446744073709551615", "1/2"]];
+        for texts in overflowing {
             let error = factors(weights(texts).into_iter()).unwrap_err();
             assert!(matches!(error, Error::Option { option: "weight", .. }), "{error}");
         }
