@@ -384,7 +384,11 @@ def count(
     """
     _refuse_shard(shard)
     paths = _paths(source, texts)
-    settings |= {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "threads": threads or 1}
+    settings |= {
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "threads": 1 if threads is None else threads,
+    }
     target = None if out is None else _local(out, "out")
     with _folder(target) as kept:
         # Nothing is counted here; wrong arguments are found before any worker is asked.
@@ -534,7 +538,7 @@ def encode_files(
         _check_manifest(out_dir, there, wanted)
     kept.mkdir(parents=True, exist_ok=True)
     _write_manifest(path, wanted | {"complete": False})
-    settings["threads"] = threads or 1
+    settings["threads"] = 1 if threads is None else threads
     about = {name: value for name, value in settings.items() if name != "threads"}
     about |= {"tokenizer": tokenizer.fingerprint}
     file = kept / "tokenizer.sentitok"
@@ -687,12 +691,17 @@ def measure(
         tasks = []
         for number, part in enumerate(parts):
             out = kept / f"{number}.npy"
-            arguments = (part, str(out), files, settings, threads or 1)
+            arguments = (part, str(out), files, settings, 1 if threads is None else threads)
             n_bytes = (part.stop - part.start) * len(tokenizers)
             tasks.append(_Task(_name_of(part), shard_tasks.measure_part, arguments, out, n_bytes))
         driver.run(tasks, add)
         whole = [part for task, part in zip(tasks, parts, strict=True) if task not in driver.skipped]
-        words = {**settings, "normalizer": None, "pre_tokenizer": "whitespace-split", "threads": threads or 1}
+        words = {
+            **settings,
+            "normalizer": None,
+            "pre_tokenizer": "whitespace-split",
+            "threads": 1 if threads is None else threads,
+        }
         leaves = [_Node(kept / f"{number}.counts", part) for number, part in enumerate(whole)]
         driver = _Driver(executor, on_error, None, None, "count")
         counted = _count_tree(driver, leaves, kept, words)

@@ -7,6 +7,7 @@ a call in `CALLS`. Not for numbers of the extension (`test_numbers.py`), which h
 import ast
 import io
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +20,7 @@ from sentitok.compat import sentencepiece as spm
 from sentitok.compat import tiktoken
 from sentitok.compat import tokenizers as hf
 from sentitok.compat.tiktoken import load
+from sentitok.corpus_shards import plan_shards
 from sentitok.datasets import TokenBatches, TokenDataset, TokenWindows
 from sentitok.differences import differences
 from sentitok.documents import Documents
@@ -33,6 +35,9 @@ MODEL = sentitok.train_unigram(texts=TEXTS, vocab_size=16, method="sentencepiece
 RANKS = {bytes([byte]): byte for byte in range(256)}
 SP = spm.SentencePieceProcessor(model_proto=MODEL)
 TT = tiktoken.Encoding("x", pat_str="gpt2", mergeable_ranks=RANKS, special_tokens={"<s>": 300})
+
+# Gets no task, as numbers are looked at before.
+POOL = ThreadPoolExecutor(1)
 
 _Call = Callable[..., object]
 
@@ -94,8 +99,11 @@ CALLS: dict[str, _Call] = {
     "TokenBatches.numbers": lambda folder, step: tokens(folder).shuffled(1).numbers(step),
     "verify": lambda folder, **n: verify(tokens(folder).directory, **n),
     "differences": lambda **n: differences(BPE, BPE, [FILE], **n),
-    "evaluate": lambda **n: evaluate(BPE, TEXTS, **n),
-    "evaluate_all": lambda **n: evaluate_all([BPE], TEXTS, **n),
+    "plan_shards": lambda **n: plan_shards(FILE, **n),
+    "count": lambda folder, **n: sentitok.count(FILE, out=folder / "counts", executor=POOL, **n),
+    "encode_files": lambda folder, **n: sentitok.encode_files(FILE, folder / "new", BPE, executor=POOL, **n),
+    "evaluate": lambda **n: evaluate(BPE, Documents([FILE]), executor=POOL, **n),
+    "evaluate_all": lambda **n: evaluate_all([BPE], Documents([FILE]), executor=POOL, **n),
     "renyi_efficiency": lambda **n: renyi_efficiency(np.array([1, 2]), **{"vocab_size": 4, **n}),
     "Documents.__init__": lambda **n: [*Documents([FILE], **n)],
     # Of tiktoken.
@@ -188,11 +196,12 @@ UNUSED = {
 }  # fmt: skip
 # What only sentitok and sentimodels themselves call.
 INSIDE = {
-    "AddedTokens", "BlockCache", "BlockPermutation", "blocks", "Continuations", "Codec", "FeistelPermutation",
-    "Input", "InputStream", "RemoteArray", "RemoteEnds", "RemotePath", "Surfaces", "Truncation", "check_size",
-    "choice",
-    "chunks", "field", "joined", "line", "lines", "mapped_ends", "n_threads", "placed", "real",
-    "spelled_tokens", "token_bytes", "trimmed", "whole", "write_manifest", "Encoding.of", "index",
+    "AddedTokens", "BlockCache", "BlockPermutation", "blocks", "check_size", "check_version", "choice",
+    "chunks", "Codec", "Continuations", "cut_file", "Documents.add_replaced", "Encoding.of",
+    "FeistelPermutation", "field", "index", "Input", "InputStream", "joined", "line", "lines",
+    "mapped_ends", "measure", "measure_part", "n_threads", "placed", "real", "RemoteArray",
+    "RemoteEnds", "RemotePath", "spelled_tokens", "Surfaces", "token_bytes", "trimmed", "Truncation",
+    "whole", "write_manifest",
 }  # fmt: skip
 
 
@@ -236,7 +245,9 @@ def ask(call: str, argument: str, number: Any, folder: Path) -> object:
     if argument in ("mergeable_ranks", "special_tokens"):
         number = {b"a" if argument == "mergeable_ranks" else "<s>": number}
     made = CALLS[call]
-    needs_folder = call.startswith(("TokenBatches", "TokenDataset", "TokenWindows", "dump_tik", "verify"))
+    needs_folder = call in ("count", "encode_files", "dump_tiktoken_bpe", "verify") or call.startswith(
+        "Token"
+    )
     return made(folder, **{argument: number}) if needs_folder else made(**{argument: number})
 
 

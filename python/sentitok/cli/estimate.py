@@ -2,8 +2,8 @@
 
 Small corpora are counted; of large ones two samples are, one half as large as the other, and the growth
 between them (Heaps' law, pieces = k * bytes**beta) is extended to the whole. Counts files are read once.
-Memory follows from the number and the length of distinct pieces; `benches/counts_scale.py estimate` compares it
-with the peak of runs.
+Memory follows from the number and the length of distinct pieces; `benches/counts_scale.py estimate` compares
+it with the peak of runs.
 """
 
 import math
