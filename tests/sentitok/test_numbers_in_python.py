@@ -245,9 +245,9 @@ def ask(call: str, argument: str, number: Any, folder: Path) -> object:
     if argument in ("mergeable_ranks", "special_tokens"):
         number = {b"a" if argument == "mergeable_ranks" else "<s>": number}
     made = CALLS[call]
-    needs_folder = call in ("count", "encode_files", "dump_tiktoken_bpe", "verify") or call.startswith(
-        "Token"
-    )
+    of_folder = ("TokenBatches", "TokenDataset", "TokenWindows")
+    writes = ("count", "encode_files", "dump_tiktoken_bpe", "verify")
+    needs_folder = call in writes or call.startswith(of_folder)
     return made(folder, **{argument: number}) if needs_folder else made(**{argument: number})
 
 

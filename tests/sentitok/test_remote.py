@@ -16,6 +16,7 @@ import pytest
 import sentitok
 from remote_servers import Web, s3_server, web_server
 from sentitok import remote
+from sentitok.remote import copies, inputs, listing, outputs, stores
 
 fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
 
@@ -71,14 +72,15 @@ def s3(s3_address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses before further tries take no time."""
-    monkeypatch.setattr(remote, "_PAUSES", (0.01,) * 4)
-    monkeypatch.setattr(remote, "_FIRST_PAUSES", (0.01,) * 2)
+    monkeypatch.setattr(stores, "_PAUSES", (0.01,) * 4)
+    for module in (stores, inputs, listing, copies):
+        monkeypatch.setattr(module, "FIRST_PAUSES", (0.01,) * 2)
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few kB, so that a short text has many."""
-    monkeypatch.setattr(remote, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(inputs, "BLOCK_BYTES", 1 << 14)
 
 
 def counted(text: bytes = TEXT) -> sentitok.WordCounts:
@@ -188,13 +190,13 @@ def test_files_of_a_listing_are_not_asked_for_their_sizes(
     for n in range(20):
         memory.pipe(f"/many/{n}.txt", TEXT)
     asked: list[str] = []
-    about = remote._Ranges._about
+    about = inputs._Ranges._about
 
     def counted_about(self: Any) -> Any:
         asked.append(self._place.path)
         return about(self)
 
-    monkeypatch.setattr(remote._Ranges, "_about", counted_about)
+    monkeypatch.setattr(inputs._Ranges, "_about", counted_about)
     tokenizer = sentitok.train_bpe(texts=["a b"], vocab_size=257)
     manifest = sentitok.encode_files("memory://many", "memory://tokens", tokenizer)
     assert [source["bytes"] for source in manifest["sources"]] == [len(TEXT)] * 20
@@ -352,14 +354,14 @@ def test_a_file_of_a_store_that_changes_while_it_is_read_is_an_error(memory: Any
 
 def test_the_extension_finds_out_that_a_file_changed(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe("/a.txt", TEXT)
-    read = remote._Ranges.read
+    read = inputs._Ranges.read
 
     def and_change(self: Any, offset: int, length: int) -> bytes:
         data = read(self, offset, length)
         memory.pipe("/a.txt", TEXT + b"more")
         return data
 
-    monkeypatch.setattr(remote._Ranges, "read", and_change)
+    monkeypatch.setattr(inputs._Ranges, "read", and_change)
     with pytest.raises(OSError, match=r"changed.*memory://a\.txt"):
         sentitok.count("memory://a.txt")
 
@@ -411,7 +413,7 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 def test_reading_stops_when_the_callback_raises(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     hold = threading.Event()
     web.files["/b.txt"] = TEXT * 200
-    read = remote._Web.read
+    read = inputs._Web.read
 
     def slow(self: Any, offset: int, length: int) -> bytes:
         if offset:
@@ -424,7 +426,7 @@ def test_reading_stops_when_the_callback_raises(web: Web, monkeypatch: pytest.Mo
     def stop(*_: object) -> None:
         raise StoppedError
 
-    monkeypatch.setattr(remote._Web, "read", slow)
+    monkeypatch.setattr(inputs._Web, "read", slow)
     with pytest.raises(StoppedError):
         sentitok.count(f"{web.address}/b.txt", progress=stop)
     hold.set()
@@ -457,7 +459,7 @@ def test_s3_reads_writes_and_resumes(s3: Any, tmp_path: Path) -> None:
 def test_an_interrupted_encoding_into_a_store_resumes(
     s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "_SYNC_EVERY", 0.01)
+    monkeypatch.setattr(outputs, "_SYNC_EVERY", 0.01)
     local = tmp_path / "a.txt"
     local.write_bytes(TEXT * 4)
     tokenizer = sentitok.train_bpe(local, vocab_size=300)
@@ -528,7 +530,7 @@ def test_output_appears_whole_or_not_at_all(memory: Any, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "_PAUSES", ())
+        patch.setattr(stores, "_PAUSES", ())
         patch.setattr(memory, "put_file", full)
         patch.setattr(type(memory), "put_file", full)
         with pytest.raises(OSError, match=r"No space.*memory://t\.json"):

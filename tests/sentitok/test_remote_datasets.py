@@ -15,8 +15,9 @@ import pytest
 from cli_runs import run_inside
 from commands import environment
 from remote_servers import Web, s3_server, web_server
-from sentitok import FormatError, Tokenizer, count, encode_files, remote, remote_shards
+from sentitok import FormatError, Tokenizer, count, encode_files, remote_shards
 from sentitok.datasets import TokenDataset
+from sentitok.remote import copies
 from sentitok.remote_shards import RemotePath
 from sentitok.shards import find_datasets
 from sentitok.verify import verify
@@ -207,7 +208,7 @@ def test_damage_in_a_store_is_found(memory: Any) -> None:
 def test_commands_read_stores(
     memory: Any, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "_staged", {})
+    monkeypatch.setattr(copies, "_staged", {})
     done = run_inside("verify", "memory://data", "--json", cwd=tmp_path)
     assert done.code == 0, done.err
     value = json.loads(done.out)
@@ -219,7 +220,7 @@ def test_commands_read_stores(
     done = run_inside("info", "memory://data/part-0", "--json", cwd=tmp_path)
     about = json.loads(done.out)
     assert (about["kind"], about["documents"]) == ("token shards", len(TEXTS[::2]))
-    assert remote._staged == {}  # nothing was copied whole
+    assert copies._staged == {}  # nothing was copied whole
     count(texts=TEXTS, out=tmp_path / "all.counts")
     data = (tmp_path / "all.counts").read_bytes()
     for name, held in (("whole", data), ("cut", data[:-5])):

@@ -97,7 +97,7 @@ def memory_of(
     if threads is None:
         return training
     # By Heaps' law with an exponent of 0.6, a thread that counts 1/n of a text sees 1/n**0.6 of its pieces.
-    tables = threads**0.4 * _IN_TABLE * pieces
+    tables: float = threads**0.4 * _IN_TABLE * pieces
     if max_memory is not None:
         tables = min(tables, max_memory)
     counting = base + round(tables) + _IN_RESULT * pieces + 2 * piece_bytes

@@ -1,0 +1,45 @@
+"""Files behind URLs (`s3://`, `gs://`, `hf://`, `https://`, `memory://`, ...), folders and globs as inputs.
+
+fsspec knows the stores; it is imported for the first URL, so without one no package is imported and no socket
+is opened. `file://` is a local path. Commands and functions use the same few parts:
+
+- `expand`: the files that paths, folders, globs and URLs name, in order;
+- `Input`: a file read in large blocks, the next one fetched while the last is used;
+- `local_copy`, `LocalOutput`: small files and folders as temporary local copies, for code that needs a path.
+
+Rules: a read that fails for a while is tried again, with growing pauses; a file that changes while it is read
+is an error; a file appears in a store whole or not at all; no message holds a credential (`shown`).
+"""
+
+from .copies import local_copy, local_path, renamed, staged
+from .inputs import BLOCK_BYTES, Input, InputStream, open_bytes, open_input, read_bytes, version
+from .listing import expand, size
+from .outputs import LocalOutput, shards_output, upload, written
+from .stores import exists
+from .urls import is_url, join, local_name, named, shown
+
+__all__ = [
+    "BLOCK_BYTES",
+    "Input",
+    "InputStream",
+    "LocalOutput",
+    "exists",
+    "expand",
+    "is_url",
+    "join",
+    "local_copy",
+    "local_name",
+    "local_path",
+    "named",
+    "open_bytes",
+    "open_input",
+    "read_bytes",
+    "renamed",
+    "shards_output",
+    "shown",
+    "size",
+    "staged",
+    "upload",
+    "version",
+    "written",
+]
