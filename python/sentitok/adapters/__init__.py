@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ..messages import shown
 from .processes import ProcessExecutor
 
-__all__ = ["ENGINES", "Engine", "open_executor", "workers_of"]
+__all__ = ["ENGINES", "open_executor", "workers_of"]
 
 Engine = Literal["processes", "ray", "dask"]
 ENGINES = ("processes", "ray", "dask")
