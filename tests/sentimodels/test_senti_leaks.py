@@ -38,4 +38,4 @@ def test_leaks_end_the_run(folder: Path) -> None:
 def test_rows_that_differ_in_case_are_counted_apart() -> None:
     train = Table.of(["One text", "two"], ["a", "b"])
     said = leaks(train, Table.of(["one TEXT", "two"], ["a", "b"])).lines("valid")[0]
-    assert said.endswith("1 letter for letter, the rest but for case and spacing")
+    assert said.endswith("1 letter for letter, the rest except for case and spacing")

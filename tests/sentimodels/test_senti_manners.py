@@ -81,7 +81,7 @@ def test_devices_and_pipes_are_refused(tmp_path: Path) -> None:
         for format in (None, "csv", "jsonl"):
             with pytest.raises(DataError, match="a pipe or a device, which cannot be read twice"):
                 read_table(path, format=format)
-    with pytest.raises(SentiError, match="goes on after"):
+    with pytest.raises(SentiError, match="larger than"):
         read_toml(Path("/dev/zero"))
 
 

@@ -90,10 +90,10 @@ def test_a_difference_counts_outside_its_interval(difference: float, half: float
     assert verdict({"arch": "gpt", "baselines": {"tfidf": {"gain": difference, "interval": half}}}) == said
     runs = [{"arch": "gpt", "baselines": {"tfidf": {"accuracy": 0.8, "interval": 0.0}}}, {}]
     spread = {"accuracy": {"mean": 0.8 + difference, "interval": half}}
-    text = seeds_summary({"seeds": runs, "spread": spread}, Path("runs"))
+    text = seeds_summary({"seeds": runs, "spread": spread, "failed": {}}, Path("runs"))
     assert f"{said}, over seeds and rows" in text
     assert "judged on" not in text
     judged = [{**run, "judged": "crossed"} for run in runs]
-    text = seeds_summary({"seeds": judged, "spread": spread}, Path("runs"))
+    text = seeds_summary({"seeds": judged, "spread": spread, "failed": {}}, Path("runs"))
     assert f"{said}, over seeds and rows\njudged on valid, crossed: each half of valid" in text
     assert verdict({"arch": "gpt"}) == ""

@@ -281,7 +281,6 @@ def test_a_signal_saves_progress(number: signal.Signals, big: Path, tmp_path: Pa
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(0.3)
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE)
     if process.returncode == 0:

@@ -173,12 +173,17 @@ FLOATS: dict[str, tuple[Callable[..., Any], dict[str, tuple[float, tuple[float, 
     "Tokenizer.with_dropout": (lambda **n: BPE.with_dropout(**n).to_bytes(), {"p": (0.5, (-0.1, 1.1, 1e39))}),
     "train_bpe": (
         lambda **n: in_the_manner_of_sentencepiece(**n).to_bytes(),
-        {"character_coverage": (1.0, (0, -0.1, 1.0000001))},
+        {"character_coverage": (1.0, (0, -0.1, 1.0000001)), "checkpoint_seconds": (2.5, (-0.1,))},
     ),
     "train_unigram": (
         lambda **n: unigram(**n),
-        {"character_coverage": (1.0, (0, -0.1, 1.0000001)), "shrinking_factor": (0.5, (0, 1, -0.1, 1.5))},
+        {
+            "character_coverage": (1.0, (0, -0.1, 1.0000001)),
+            "shrinking_factor": (0.5, (0, 1, -0.1, 1.5)),
+            "checkpoint_seconds": (2.5, (-0.1,)),
+        },
     ),
+    "train_wordpiece": (lambda **n: wordpiece(**n), {"checkpoint_seconds": (2.5, (-0.1,))}),
 }
 
 

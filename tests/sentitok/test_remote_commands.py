@@ -20,9 +20,9 @@ TEXT = "".join(f"line {i} of a text with words\n" for i in range(300)).encode()
 
 # Parameters that are paths, by command. A new one is a new entry here: it takes URLs as all do.
 PATHS = {
-    "train-bpe": "counts extend out",
-    "train-wordpiece": "counts out",
-    "train-unigram": "counts out",
+    "train-bpe": "checkpoint counts extend out",
+    "train-wordpiece": "checkpoint counts out",
+    "train-unigram": "checkpoint counts out",
     "count": "out",
     "merge-counts": "out parts",
     "encode": "out tokenizer_file",
@@ -67,7 +67,7 @@ def test_a_command_gets_local_paths_for_urls(
     one = commands()[command]
     seen: dict[str, Any] = {}
     for name in paths_of(one):
-        if command == "encode" and name == "out":
+        if (command == "encode" and name == "out") or name == "checkpoint":
             continue
 
         def called(*, name: str = name, **values: Any) -> None:
@@ -86,6 +86,14 @@ def test_a_command_gets_local_paths_for_urls(
         if name in WRITTEN:
             assert memory.cat(f"/out/{name}.json") == b"written"
         assert not seen[name].exists() or name not in WRITTEN
+
+
+def test_progress_is_not_saved_behind_urls(memory: Any, tmp_path: Path) -> None:
+    done = run("train-bpe", "memory://d/a.txt", "--checkpoint", "memory://d/saved", cwd=tmp_path)
+    assert done.code == 2
+    assert "--checkpoint memory://d/saved" in done.err
+    with pytest.raises(ValueError, match="memory://"):
+        sentitok.train_bpe("memory://d/a.txt", vocab_size=300, checkpoint="memory://d/saved")
 
 
 def test_commands_work_with_urls_alone(memory: Any, tmp_path: Path) -> None:

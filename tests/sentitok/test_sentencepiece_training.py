@@ -224,7 +224,7 @@ def test_a_corpus_that_is_used_up_ends_training() -> None:
         ({"method": "sentencepiece", "normalizer": "nfkc"}, "sentencepiece-collapse"),
         (
             {"method": "sentencepiece", "split_by_whitespace": False, "pre_tokenizer": "metaspace-never"},
-            "cuts",
+            "splits at each",
         ),
         ({"method": "sentencepiece", "vocab_size": 5}, "5"),
         ({"treat_whitespace_as_suffix": True}, "belongs to method='sentencepiece'"),

@@ -189,9 +189,9 @@ def test_dropout_that_a_format_cannot_say(tmp_path: Path) -> None:
     [
         (["--vocab", "258"], 258, None),
         (["--vocab", "259"], 258,
-         "the next most frequent token, abcd, takes 3 with those that it is merged from, and 1 would fit"),
+         "the next most frequent token, abcd, takes 3 with the tokens it is merged from, and 1 would fit"),
         (["--vocab", "260"], 258,
-         "the next most frequent token, abcd, takes 3 with those that it is merged from, and 2 would fit"),
+         "the next most frequent token, abcd, takes 3 with the tokens it is merged from, and 2 would fit"),
         (["--vocab", "261"], 261, None),
         (["--vocab", "300"], 261, "the texts use 3 tokens; all others that can be are taken out"),
         (["--vocab", "300", "--min-count", "3"], 258,

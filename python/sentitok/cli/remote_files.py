@@ -18,6 +18,8 @@ __all__ = ["WRITTEN", "Url", "local_files"]
 WRITTEN = frozenset({"id_map", "out", "plot", "plots", "resume", "target"})
 # Parameters that are strings because `-` or a name may be given, and name a file that is read.
 _NAMED = frozenset({"file"})
+# Folders that are written again and again, and must outlive a process that is killed.
+_LOCAL = frozenset({"checkpoint"})
 
 
 class Url(str):
@@ -46,7 +48,8 @@ def local_files(
         yield
         return
     from ..messages import with_names
-    from ..remote import LocalOutput, is_url, local_name, staged
+    from ..remote import LocalOutput, is_url, local_name, shown, staged
+    from .command import UsageError
 
     outputs: list[LocalOutput] = []
 
@@ -57,6 +60,10 @@ def local_files(
         path = local_name(str(value))
         if not is_url(path):
             return kind(path)
+        if name in _LOCAL:
+            raise UsageError(
+                f"--{name} {shown(path)}: it is a folder of this machine, or of a disk that is mounted here"
+            )
         if name not in WRITTEN:
             return kind(staged(path))
         output = shards(path) if shards is not None and name == "out" else LocalOutput(path)
