@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 
 use super::error::entry;
 use super::numbers::CheckpointSeconds;
-use crate::corpus::url_of;
 use crate::error::{Error, Result};
 use crate::trainers::checkpoint::{self, Checkpoint};
 
@@ -22,7 +21,7 @@ impl Saving {
     /// Takes the arguments.
     ///
     /// # Errors
-    /// [`Error::Option`] for `resume` without a folder, and for a URL.
+    /// [`Error::Option`] for `resume` without a folder.
     pub fn new(dir: Option<PathBuf>, resume: bool, seconds: CheckpointSeconds) -> Result<Self> {
         if resume && dir.is_none() {
             return Err(Error::Option {
@@ -30,15 +29,6 @@ impl Saving {
                 value: "True".to_owned(),
                 reason: "there is nothing to resume without a checkpoint; pass its folder as checkpoint="
                     .to_owned(),
-            });
-        }
-        // What follows the scheme may hold credentials.
-        let scheme = dir.as_deref().and_then(url_of).and_then(|url| url.split("://").next());
-        if let Some(scheme) = scheme {
-            return Err(Error::Option {
-                option: "checkpoint",
-                value: format!("{scheme}://..."),
-                reason: "it is a folder of this machine, or of a disk that is mounted here".to_owned(),
             });
         }
         // A century is enough, and longer times overflow.
