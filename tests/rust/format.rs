@@ -118,9 +118,9 @@ fn the_two_files_of_gpt2() {
     check("gpt2", &again);
     assert_eq!(again.to_bytes().unwrap(), tokenizer.to_bytes().unwrap());
     for (name, expected) in [
-        ("llama3", "splits otherwise"),
+        ("llama3", "splits differently"),
         ("llama2", "not made of all 256 bytes"),
-        ("roberta", "splits otherwise"),
+        ("roberta", "splits differently"),
     ] {
         let tokenizer = Tokenizer::from_file(fixtures().join(format!("{name}.json"))).unwrap();
         let error = tokenizer.save(dir.path(), Some(Format::Gpt2)).unwrap_err();
