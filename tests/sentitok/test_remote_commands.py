@@ -91,7 +91,7 @@ def test_a_command_gets_local_paths_for_urls(
 def test_progress_is_not_saved_behind_urls(memory: Any, tmp_path: Path) -> None:
     done = run("train-bpe", "memory://d/a.txt", "--checkpoint", "memory://d/saved", cwd=tmp_path)
     assert done.code == 2
-    assert "--checkpoint memory://d/saved" in done.err
+    assert "memory://d/saved" in done.err
 
 
 def test_commands_work_with_urls_alone(memory: Any, tmp_path: Path) -> None:

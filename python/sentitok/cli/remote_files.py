@@ -48,8 +48,7 @@ def local_files(
         yield
         return
     from ..messages import with_names
-    from ..remote import LocalOutput, is_url, local_name, shown, staged
-    from .command import UsageError
+    from ..remote import LocalOutput, is_url, local_name, staged
 
     outputs: list[LocalOutput] = []
 
@@ -61,9 +60,7 @@ def local_files(
         if not is_url(path):
             return kind(path)
         if name in _LOCAL:
-            raise UsageError(
-                f"--{name} {shown(path)}: it is a folder of this machine, or of a disk that is mounted here"
-            )
+            return value  # which the library refuses
         if name not in WRITTEN:
             return kind(staged(path))
         output = shards(path) if shards is not None and name == "out" else LocalOutput(path)
