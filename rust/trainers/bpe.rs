@@ -127,12 +127,12 @@ impl BpeTrainer {
     /// Trains on distinct pieces with their counts, in any order.
     ///
     /// # Errors
-    /// - [`Error::VocabSize`](crate::Error::VocabSize) if special tokens and alphabet do not fit;
-    /// - [`Error::Option`](crate::Error::Option) for invalid options or pieces, or options that
+    /// - [`Error::VocabSize`] if special tokens and alphabet do not fit;
+    /// - [`Error::Option`] for invalid options or pieces, or options that
     ///   exclude each other;
-    /// - [`Error::CountOverflow`](crate::Error::CountOverflow) if the count of a pair exceeds 2^64
+    /// - [`Error::CountOverflow`] if the count of a pair exceeds 2^64
     ///   - 1;
-    /// - [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
+    /// - [`Error::Cancelled`] when `progress` asks to stop.
     pub fn train<'a>(
         &self,
         pieces: impl IntoIterator<Item = (&'a [u8], u64)>,

@@ -7,7 +7,7 @@
 //!   reading continues. A part is at least as long as the interval between two saves.
 //! - While the model is trained: the SHA-256 of the counts, and the merges made so far (BPE,
 //!   WordPiece) or the pieces that remain with their scores (Unigram). Merges are made again on each
-//!   distinct piece ([`super::replay`]), and Unigram finds its seeds again, which takes less time
+//!   distinct piece (`replay`), and Unigram finds its seeds again, which takes less time
 //!   than training.
 //!
 //! Counts are only stored if counting took longer than the interval; otherwise the text is counted
