@@ -71,7 +71,9 @@ def drive(engine: str, workers: int, text: Path, tokenizer_file: Path, shard_byt
         small.write_text("a line\n" * 1000)
         with open_executor(engine, workers=workers) as executor:  # type: ignore[arg-type]  # 2026-11-30: a choice
             # All workers are up and have imported the package.
-            sentitok.count([small] * 8 * workers, out=folder / "w", executor=executor, shard_bytes=1)
+            sentitok.count(
+                [small] * 8 * workers, out=folder / "w", executor=executor, shard_bytes=small.stat().st_size
+            )
             for kind in ("count", "encode"):
                 out = folder / kind
                 started = time.perf_counter()

@@ -51,8 +51,7 @@ const VERSION: &str = "1";
 const INPUT_BYTES: u64 = 1 << 23;
 /// So many parts are merged into one, so that their size on disk stays near that of all counts.
 const MAX_PARTS: usize = 32;
-/// A save waits until at least this many times the duration of the last one has passed, so saving
-/// takes at most 2 % of the time.
+/// A save waits until at least this many times the duration of the last one has passed.
 const PATIENCE: u32 = 50;
 /// How long a stop waits until reading can pause. Then the part is lost.
 const GRACE: Duration = Duration::from_secs(5);
@@ -366,7 +365,7 @@ impl Checkpoint {
             text.parts = vec![part];
         }
         self.write()?;
-        self.last = Instant::now();
+        (self.cost, self.last) = (started.elapsed(), Instant::now());
         old.iter().try_for_each(|path| remove_file(path))
     }
 
