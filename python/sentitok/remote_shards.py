@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import FormatError, remote
+from .remote.inputs import blocks
 
 __all__ = ["BlockCache", "RemoteArray", "RemoteEnds", "RemotePath", "remote_datasets"]
 
@@ -56,17 +57,12 @@ class RemotePath:
         return _known(remote.Input(self.url, first_bytes=1), self)
 
     def blocks(self) -> Iterator[bytes]:
-        """Yields all bytes of a file, in large blocks, the next of which is fetched meanwhile.
+        """Returns all bytes of a file, in large blocks, the next of which is fetched meanwhile.
 
         Raises:
             OSError: if it is not there, cannot be read, or changes.
         """
-        file = remote.Input(self.url)
-        offset = 0
-        while data := file.read_at(offset, remote.BLOCK_BYTES):
-            yield data
-            offset += len(data)
-        file.check()
+        return blocks(remote.Input(self.url))
 
     def read_bytes(self, most: int) -> bytes:
         """Returns the bytes of a file, at most one more than `most`.

@@ -23,14 +23,14 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::atomic;
 use crate::corpus::word_counts::{self, CountOptions, WordCounts};
-use crate::corpus::{FileOptions, FileSource, remote_version, url_of};
+use crate::corpus::{FileOptions, FileSource, FileVersion, remote_version, url_of};
 use crate::error::{Error, Result};
 use crate::pipeline::{Pipeline, hex};
 use crate::progress::{Progress, Stage};
@@ -612,9 +612,8 @@ fn files_of<P: AsRef<Path>>(paths: &[P]) -> Result<Option<Vec<SavedFile>>> {
         if !found.is_file() {
             return Ok(None);
         }
-        let since = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let version = since.map_or(0, |since| since.as_nanos()).to_string();
-        files.push(SavedFile { path: path.to_path_buf(), size: found.len(), version });
+        let FileVersion { size, mark: version } = FileVersion::of(&found);
+        files.push(SavedFile { path: path.to_path_buf(), size, version });
     }
     Ok(Some(files))
 }

@@ -1,7 +1,7 @@
 """`ProcessExecutor`: processes of this machine, each of which is replaced when it dies.
 
 In a `ProcessPoolExecutor` one process that dies (killed for its memory, say) fails all tasks and every later
-one. Here each process is a pool of its own, so only its own task fails.
+one. Here each process is a separate pool, so only its task fails.
 """
 
 import os

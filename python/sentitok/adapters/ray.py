@@ -43,7 +43,7 @@ class RayExecutor(Executor):
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
-        # Ray puts an answer of its own in the place of the program's.
+        # Ray replaces the program's handler.
         if callable(on_sigterm) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_sigterm)
         self._gpus = 1 if gpus and ray.cluster_resources().get("GPU", 0) else 0

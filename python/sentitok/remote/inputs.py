@@ -300,7 +300,7 @@ class Input:
                     retrying(self._reader.check, self._url, "cannot be read")
                     self._looked = time.monotonic()
                 future.set_result(data)
-            # 2026-11-30: whoever waits for the block gets it
+            # 2026-11-30: the caller that waits for the block gets it
             except BaseException as error:
                 future.set_exception(error)
 
