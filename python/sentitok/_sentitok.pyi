@@ -20,6 +20,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
+from .chat import MaskedEncoding
 from .corpus_shards import CorpusShard
 from .pretrained import Settings
 
@@ -433,6 +434,51 @@ class Tokenizer:
     @overload
     def apply_chat_template(
         self,
+        messages: Sequence[Sequence[Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        specials: Literal["none", "all"] = "none",
+        tokenize: Literal[True] = True,
+        mask: None = None,
+        **variables: Any,
+    ) -> list[Encoding]: ...
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Sequence[Sequence[Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        specials: Literal["none", "all"] = "none",
+        tokenize: Literal[True] = True,
+        mask: Literal["assistant"],
+        **variables: Any,
+    ) -> list[MaskedEncoding]: ...
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Sequence[Sequence[Any]],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        specials: Literal["none", "all"] = "none",
+        tokenize: Literal[False],
+        mask: None = None,
+        **variables: Any,
+    ) -> list[str]: ...
+    @overload
+    def apply_chat_template(
+        self,
         messages: Iterable[Any],
         *,
         tools: Iterable[Any] | None = None,
@@ -442,6 +488,7 @@ class Tokenizer:
         continue_final_message: bool = False,
         specials: Literal["none", "all"] = "none",
         tokenize: Literal[True] = True,
+        mask: None = None,
         **variables: Any,
     ) -> Encoding: ...
     @overload
@@ -455,7 +502,23 @@ class Tokenizer:
         add_generation_prompt: bool = False,
         continue_final_message: bool = False,
         specials: Literal["none", "all"] = "none",
+        tokenize: Literal[True] = True,
+        mask: Literal["assistant"],
+        **variables: Any,
+    ) -> MaskedEncoding: ...
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[Any],
+        *,
+        tools: Iterable[Any] | None = None,
+        documents: Iterable[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        specials: Literal["none", "all"] = "none",
         tokenize: Literal[False],
+        mask: None = None,
         **variables: Any,
     ) -> str: ...
     def to_bytes(self) -> bytes: ...

@@ -283,7 +283,7 @@ BAD: list[tuple[str | None, Any, dict[str, Any], type[Exception], str]] = [
     (None, "hi", {}, TypeError, "messages is a list of messages, not 'hi'"),
     (None, USER, {}, TypeError, "messages is a list of messages"),
     (None, ["hi"], {}, TypeError, "a message is an object with role and content, not 'hi'"),
-    (None, [[USER]], {}, TypeError, "give one conversation a call"),
+    (None, [[USER], USER], {}, TypeError, "give one conversation a call"),
     (None, [USER], {"specials": "some"}, ValueError, 'specials is "none" or "all" for a chat, not \'some\''),
     (
         None,

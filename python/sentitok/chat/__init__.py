@@ -11,11 +11,10 @@ from typing import Any
 
 from .._sentitok import EncodeError, Encoding, Tokenizer
 from ..messages import shown
-from .conversation import END, conversation, open_text
-from .guarding import Guard
-from .templates import render
+from .encoder import ChatEncoder
+from .masks import MaskedEncoding, mask_of
 
-__all__ = ["apply"]
+__all__ = ["MaskedEncoding", "apply"]
 
 
 # What transformers' call takes in addition to the template's variables, and what to do here.
@@ -25,7 +24,7 @@ _OF_TRANSFORMERS = {
     "max_length": "cut the ids: .ids[:n]",
     "return_tensors": "take the array: .ids, torch.from_numpy(.ids)",
     "return_dict": "take .ids; nothing is padded, so the mask is all ones",
-    "return_assistant_tokens_mask": "transformers gives that",
+    "return_assistant_tokens_mask": 'pass mask="assistant"',
     "tokenizer_kwargs": "special tokens of messages are chosen by specials=",
 }
 
@@ -41,13 +40,14 @@ def apply(
     continue_final_message: bool = False,
     specials: str = "none",
     tokenize: bool = True,
+    mask: str | None = None,
     variables: Mapping[str, Any] | None = None,
-) -> Encoding | str:
-    """Returns the ids of a chat, or with `tokenize=False` its text.
+) -> Any:
+    """Returns the ids of a chat, or with `tokenize=False` its text; of several chats, a list.
 
     Args:
         tokenizer: its settings hold the template and the texts of special tokens.
-        messages: one conversation: objects with `role` and `content`.
+        messages: one conversation: objects with `role` and `content`; or a list of conversations.
         tools: JSON schemas of functions.
         documents: objects with `title` and `text`.
         chat_template: a template, or the name of one of the settings'.
@@ -55,12 +55,14 @@ def apply(
         continue_final_message: whether the last message is left open, for the model to go on.
         specials: `"none"`, or `"all"`: special tokens that a message spells are tokens too.
         tokenize: whether ids are wanted.
+        mask: `"assistant"` gives a `MaskedEncoding`: the ids, and which of them the assistant wrote.
         variables: what else the template may use.
 
     Raises:
         ValueError: for arguments that do not go together.
         TypeError: for messages, tools or documents of another kind.
-        EncodeError: for a template that cannot be run, or refuses the chat.
+        EncodeError: for a template that cannot be run, refuses the chat, or cannot tell what the assistant
+            wrote.
         ImportError: without jinja2.
     """
     theirs = [name for name in variables or () if name in _OF_TRANSFORMERS]
@@ -73,57 +75,40 @@ def apply(
             "continue_final_message=True continues the last message, and add_generation_prompt=True "
             "begins another; choose one"
         )
-    settings = tokenizer.settings
-    template = _template(settings.chat_templates, chat_template, tools is not None)
-    given = conversation(messages, tools, documents, variables, continues=continue_final_message)
-    values = {**settings.special_tokens, **given, "add_generation_prompt": add_generation_prompt}
-    text = _written(template, values, continue_final_message)
-    if not tokenize:
-        return text
-    guard = Guard([token.content for token in tokenizer.added_tokens if token.special])
-    if specials == "all" or not guard.finds(given):
-        return tokenizer.encode(text, add_special_tokens=False, specials="all")
-    mark = guard.mark(template, given)
-    guarded = {**settings.special_tokens, **guard.marked(given, mark)}
-    guarded["add_generation_prompt"] = add_generation_prompt
-    written = _written(template, guarded, continue_final_message)
-    if written.replace(mark, "") != text:
-        raise EncodeError(
-            "the chat template reads special tokens out of the messages, so that their text cannot be kept "
-            'as text; leave such tokens out of messages, or pass specials="all" where you trust them'
-        )
-    return tokenizer.encode_segments(guard.segments(written, mark))
-
-
-def _template(templates: Mapping[str, str], given: str | None, with_tools: bool) -> str:
-    """The template that a call means."""
-    if given is not None:
-        return templates.get(given, given)
-    if with_tools and "tool_use" in templates:
-        return templates["tool_use"]
-    if "default" in templates:
-        return templates["default"]
-    if templates:
+    if mask not in (None, "assistant"):
+        raise ValueError(f'mask is "assistant", or left out, not {shown(mask)}')
+    if mask is not None and not tokenize:
+        raise ValueError("mask= marks ids, and tokenize=False gives the text; choose one")
+    if mask is not None and continue_final_message:
         raise ValueError(
-            f"none of the chat templates is the default one; name one of {', '.join(sorted(templates))} "
-            "as chat_template="
+            "mask= marks finished messages, and continue_final_message=True leaves the last one open; choose "
+            "one"
         )
-    raise ValueError(
-        "this tokenizer has no chat template; pass chat_template=, or give it one by "
-        "tokenizer.with_settings(tokenizer.settings.replace(chat_template=...))"
-    )
+    encoder = ChatEncoder(tokenizer, chat_template, specials=specials, masked=mask is not None)
 
-
-def _written(template: str, values: dict[str, Any], continues: bool) -> str:
-    text = render(template, values)
-    if not continues:
-        return text
-    place = text.rfind(END)
-    if place < 0 or open_text(values["messages"][-1]).strip() not in text[:place]:
-        raise ValueError(
-            "the chat template does not write the last message as it is, so it cannot be continued; leave "
-            "continue_final_message out"
+    def applied(chat: Iterable[Any]) -> Encoding | MaskedEncoding | str:
+        rendered = encoder.render(
+            chat, tools=tools, documents=documents, add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message, variables=variables, segmented=tokenize,
+        )  # fmt: skip
+        if not tokenize:
+            return rendered.text
+        encoding = encoder.encode(rendered)
+        return (
+            encoding
+            if rendered.spans is None
+            else MaskedEncoding(encoding, mask_of(encoding, rendered.spans))
         )
-    # A template that trims messages takes the space behind the mark along: so it would that before it.
-    keeps_space = text.startswith(f"{END} ", place)
-    return text[:place] if keeps_space else text[:place].rstrip()
+
+    if isinstance(messages, (str, bytes, Mapping)):
+        return applied(messages)
+    messages = list(messages)
+    if not messages or not all(isinstance(chat, (list, tuple)) for chat in messages):
+        return applied(messages)
+    found = []
+    for number, chat in enumerate(messages):
+        try:
+            found.append(applied(chat))
+        except (EncodeError, TypeError, ValueError) as error:
+            raise type(error)(f"chat {number}, counted from 0: {error}") from error
+    return found

@@ -14,12 +14,28 @@ from typing import Any
 
 from .._sentitok import Special
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "free_marks", "texts_of"]
 
-# Noncharacters, the first that is nowhere in a chat is its mark.
+# Noncharacters; those that are nowhere in a chat are its marks.
 _MARKS = tuple(chr(code) for code in range(0xFDD2, 0xFDF0))
 # Of a message: what a template compares rather than writes.
 _NAMES = frozenset({"role", "type"})
+
+
+def free_marks(n: int, template: str, value: Any) -> list[str]:
+    """Returns characters that are in neither a template nor the texts of a value.
+
+    Raises:
+        ValueError: if too few are free.
+    """
+    there = {char for text in (template, *texts_of(value)) for char in text if char in _MARKS}
+    free = [mark for mark in _MARKS if mark not in there]
+    if len(free) < n:
+        raise ValueError(
+            f"the chat holds {len(there)} of the {len(_MARKS)} noncharacters from U+FDD2 to U+FDEF, and {n} "
+            "must be free; take them out of the messages"
+        )
+    return free[:n]
 
 
 class Guard:
@@ -39,21 +55,7 @@ class Guard:
 
     def finds(self, value: Any) -> bool:
         """Whether any text in a value spells, begins or ends with a part of a special token."""
-        return any(self._is_risky(text) for text in _texts(value))
-
-    def mark(self, template: str, value: Any) -> str:
-        """Returns a character that is in neither.
-
-        Raises:
-            ValueError: if each of them is.
-        """
-        there = {char for text in (template, *_texts(value)) for char in text if char in _MARKS}
-        for mark in _MARKS:
-            if mark not in there:
-                return mark
-        raise ValueError(
-            "the chat holds all noncharacters from U+FDD2 to U+FDEF; take one out of the messages"
-        )
+        return any(self._is_risky(text) for text in texts_of(value))
 
     def marked(self, value: Any, mark: str) -> Any:
         """Returns the value with marks in its texts."""
@@ -65,15 +67,26 @@ class Guard:
             return type(value)(self.marked(item, mark) for item in value)
         return value
 
-    def segments(self, text: str, mark: str) -> list[str | Special]:
-        """Returns the special tokens of a text and what is between them, without marks."""
-        parts: list[str | Special] = []
+    def pieces(self, text: str) -> list[str]:
+        """Returns the special tokens that a text spells and what is between them; none is empty."""
+        pieces = []
         place = 0
         for match in self._whole.finditer(text):
-            parts += [text[place : match.start()].replace(mark, ""), Special(match.group())]
+            pieces += [text[place : match.start()], match.group()]
             place = match.end()
-        parts.append(text[place:].replace(mark, ""))
-        return [segment for segment in parts if segment != ""]
+        return [piece for piece in (*pieces, text[place:]) if piece]
+
+    def is_special(self, piece: str) -> bool:
+        """Whether a piece is a special token."""
+        return self._whole.fullmatch(piece) is not None
+
+    def segments(self, text: str, mark: str) -> list[str | Special]:
+        """Returns the special tokens of a text and what is between them, without marks."""
+        parts = (
+            Special(piece) if self.is_special(piece) else piece.replace(mark, "")
+            for piece in self.pieces(text)
+        )
+        return [part for part in parts if part != ""]
 
     def _is_risky(self, text: str) -> bool:
         return self._whole.search(text) is not None or self._may_begin(text) or self._may_end(text)
@@ -105,14 +118,14 @@ class Guard:
         return marked
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_of(value: Any) -> Iterator[str]:
     """All texts in a value that a template writes."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for name, item in value.items():
             if name not in _NAMES:
-                yield from _texts(item)
+                yield from texts_of(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _texts(item)
+            yield from texts_of(item)

@@ -18,7 +18,10 @@ from ..messages import shown, told
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["render"]
+__all__ = ["GENERATION", "has_generation", "render"]
+
+# The variables whose values are written where a `{% generation %}` block begins and ends.
+GENERATION = ("_generation_begins", "_generation_ends")
 
 # From this version on the sandbox has no known way out.
 _LEAST = (3, 1, 6)
@@ -31,7 +34,7 @@ def render(template: str, values: dict[str, Any]) -> str:
         EncodeError: for a template that cannot be read or run, or that refuses the chat.
         ImportError: without jinja2, or with one whose sandbox has known holes.
     """
-    compiled, error = _compiled(template)
+    compiled, error, _ = _compiled(template)
     try:
         return compiled.render(**values)
     except error as refused:
@@ -41,9 +44,18 @@ def render(template: str, values: dict[str, Any]) -> str:
         raise EncodeError(f"the chat template cannot be run on this chat: {told(reason)}") from failed
 
 
+def has_generation(template: str) -> bool:
+    """Whether a template marks what the model writes, by `{% generation %}`.
+
+    Raises:
+        EncodeError, ImportError: as `render`.
+    """
+    return _compiled(template)[2]
+
+
 @lru_cache(maxsize=32)
-def _compiled(template: str) -> "tuple[Template, type[Exception]]":
-    """A template that can be run, and what it raises."""
+def _compiled(template: str) -> "tuple[Template, type[Exception], bool]":
+    """A template that can be run, what it raises, and whether it has blocks of `{% generation %}`."""
     try:
         import jinja2
         from jinja2 import ext, nodes, sandbox
@@ -56,15 +68,19 @@ def _compiled(template: str) -> "tuple[Template, type[Exception]]":
             f'{jinja2.__version__}: pip install -U "sentitok[chat]"'
         )
 
+    blocks: list[int] = []
+
     class Generation(ext.Extension):
-        """`{% generation %}`, which marks what a model wrote: here its text alone counts."""
+        """`{% generation %}`, which marks what a model wrote, by variables that are undefined by default."""
 
         tags = {"generation"}  # noqa: RUF012  # 2026-11-23: jinja2 reads a set of the class
 
         def parse(self, parser: Any) -> nodes.Node:
             line = next(parser.stream).lineno
+            blocks.append(line)
             body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-            return nodes.Scope(body).set_lineno(line)
+            begin, end = (nodes.Output([nodes.Name(name, "load")], lineno=line) for name in GENERATION)
+            return nodes.Scope([begin, *body, end]).set_lineno(line)
 
     def refuse(message: str) -> None:
         raise jinja2.TemplateError(message)
@@ -76,7 +92,7 @@ def _compiled(template: str) -> "tuple[Template, type[Exception]]":
     environment.globals["raise_exception"] = refuse
     environment.globals["strftime_now"] = _now
     try:
-        return environment.from_string(template), jinja2.TemplateError
+        return environment.from_string(template), jinja2.TemplateError, bool(blocks)
     except jinja2.TemplateError as error:
         raise EncodeError(
             f"the chat template {shown(template)} cannot be read: {told(str(error))}"

@@ -112,8 +112,9 @@ impl PyTokenizer {
     }
 
     /// The ids of a chat, formatted by the chat template. The text of a message is never encoded as
-    /// special tokens, unless `specials="all"`. Needs jinja2.
-    #[pyo3(signature = (messages, *, tools = None, documents = None, chat_template = None, add_generation_prompt = false, continue_final_message = false, specials = "none", tokenize = true, **variables))]
+    /// special tokens, unless `specials="all"`. With `mask="assistant"` a pair: the encoding, and
+    /// which of its ids the assistant wrote. A list of chats gives a list. Needs jinja2.
+    #[pyo3(signature = (messages, *, tools = None, documents = None, chat_template = None, add_generation_prompt = false, continue_final_message = false, specials = "none", tokenize = true, mask = None, **variables))]
     #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
     fn apply_chat_template<'py>(
         this: &Bound<'py, Self>,
@@ -125,6 +126,7 @@ impl PyTokenizer {
         continue_final_message: bool,
         specials: &str,
         tokenize: bool,
+        mask: Option<&Bound<'py, PyAny>>,
         variables: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         entry(|| {
@@ -136,6 +138,7 @@ impl PyTokenizer {
             options.set_item("continue_final_message", continue_final_message)?;
             options.set_item("specials", specials)?;
             options.set_item("tokenize", tokenize)?;
+            options.set_item("mask", mask)?;
             options.set_item("variables", variables)?;
             this.py().import("sentitok.chat")?.call_method("apply", (this, messages), Some(&options))
         })
