@@ -29,6 +29,7 @@ MODULES = (
     "sentitok.corpus_shards",
     "sentitok.datasets",
     "sentitok.verify",
+    "sentitok.embeddings",
     "sentitok.evaluate",
     "sentitok.differences",
     "sentitok.adapters",

@@ -10,11 +10,13 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sentitok
 from commands import environment
 from sentitok.cli.app import app
+from sentitok.embeddings.tensor_files import write_tensors
 
 CORPUS = Path(__file__).resolve().parent / "data" / "corpus"
 
@@ -73,6 +75,15 @@ def run_json(*args: str | Path, cwd: Path, stdin: bytes = b"") -> dict[str, obje
     return found
 
 
+def write_base(folder: Path, tokenizer: sentitok.Tokenizer) -> None:
+    """Writes a folder with the embeddings of a model."""
+    tokenizer.save_pretrained(folder)
+    table = np.random.default_rng(0).standard_normal((tokenizer.vocab_size, 8)).astype("<f4")
+    entry = ("model.embed_tokens.weight", "F32", table.shape, lambda: [table.tobytes()])
+    write_tensors(folder / "model.safetensors", [entry], {}, lambda _: None)
+    (folder / "config.json").write_text(json.dumps({"vocab_size": tokenizer.vocab_size}))
+
+
 @pytest.fixture(scope="session")
 def named_by_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the examples of `--help` name."""
@@ -88,6 +99,7 @@ def named_by_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sentitok.train_bpe(corpus, vocab_size=600).save(folder / "merged.json")
     with pytest.warns(UserWarning, match="pattern"):
         tokenizer.save(folder / "ranks.tiktoken")
+    write_base(folder / "base", tokenizer)
     sentitok.count(corpus, out=folder / "all.counts")
     for part in (0, 1):
         sentitok.count(corpus, shard=(part, 2), out=folder / f"part-{part}.counts")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         train_wordpiece,
     )
     from .acceleration import accelerate
+    from .embeddings import transplant
     from .names import encoding_for_model, get_encoding
     from .pretrained import Settings
 
@@ -71,6 +72,7 @@ __all__ = [
     "train_bpe",
     "train_unigram",
     "train_wordpiece",
+    "transplant",
 ]
 
 if not TYPE_CHECKING:
@@ -81,6 +83,7 @@ if not TYPE_CHECKING:
         "accelerate": "acceleration",
         "encoding_for_model": "names",
         "get_encoding": "names",
+        "transplant": "embeddings",
     }
 
     def __getattr__(name):

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import secrets
+import shutil
 import string
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,13 +18,15 @@ from pathlib import Path
 
 from .messages import local_names
 
-__all__ = ["PREFIX", "naming", "write", "writing"]
+__all__ = ["PREFIX", "naming", "write", "writing", "writing_folder"]
 
 PREFIX = ".sentitok-"
 # Files that may name other files; a local copy of a URL is called by the URL there.
 _TEXTS = (".html", ".json", ".jsonl", ".md", ".toml")
 _LETTERS = string.ascii_letters + string.digits
 _N_LETTERS = 6
+# What the name of a folder has after that of the file whose lock says that its writer lives.
+_FOLDER = ".d"
 # Names are at most 255 bytes; a longer one goes by its hash.
 _MOST_NAME_BYTES = 200
 
@@ -67,6 +70,45 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
         finally:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
+            os.close(lock)
+
+
+@contextmanager
+def writing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Gives an empty folder to write files to; at the end it becomes `path`.
+
+    A folder that is there already keeps its other files, and gets the new ones one by one, in the order of
+    their names. If the body raises, `path` stays as it was and nothing is left.
+
+    Raises:
+        OSError: naming the folder; at once where it is a file.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        prefix = _prefix(path.name)
+        _remove_leftovers(path.parent, prefix)
+        mark, lock = _locked(path.parent, prefix)
+        beside = mark.with_name(mark.name + _FOLDER)
+        try:
+            beside.mkdir()
+            yield beside
+            for file in beside.iterdir():
+                with open(file, "rb") as written:
+                    os.fsync(written.fileno())
+            if path.is_dir():
+                for file in sorted(beside.iterdir()):
+                    file.replace(path / file.name)
+                _sync_directory(path)
+            else:
+                beside.replace(path)
+            _sync_directory(path.parent)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+            with suppress(OSError):
+                mark.unlink(missing_ok=True)
             os.close(lock)
 
 
@@ -133,6 +175,7 @@ def _remove_leftovers(folder: Path, prefix: str) -> None:
                 file = os.open(entry.path, os.O_RDWR)
                 try:
                     if _lock(file):
+                        shutil.rmtree(entry.path + _FOLDER, ignore_errors=True)
                         Path(entry.path).unlink()
                 finally:
                     os.close(file)

@@ -36,7 +36,7 @@ NAMES = [
         "compare",
         "convert",
     ),
-    *("doctor", "prune", "bench", "serve"),
+    *("doctor", "prune", "transplant", "bench", "serve"),
 ]
 
 

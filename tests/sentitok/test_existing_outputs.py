@@ -28,6 +28,11 @@ CALLS: dict[str, tuple[list[str], list[str], list[str]]] = {
         ["--min-count", "50"],
         ["new.json", "new.ids.npy"],
     ),
+    "transplant": (
+        ["base", "merged.json", "base", "-o", "new"],
+        ["--pad-to-multiple", "64"],
+        ["new/model.safetensors", "new/tokenizer.json", "new/config.json"],
+    ),
     "eval --plot": (["tokenizer.json", "corpus.txt", "--plot", "new.svg"], ["reviews.jsonl"], ["new.svg"]),
 }
 # The work of these takes long, so a result that may not replace another is kept beside it.

@@ -71,6 +71,10 @@ MODES: dict[str, dict[str, list[str]]] = {
     },
     "doctor": {"alone": ["tokenizer.json"], "texts": ["tokenizer.json", "dirty.txt"]},
     "prune": {"texts": ["tokenizer.json", "dirty.txt", "-o", "new.json"]},
+    "transplant": {
+        "folder": ["base", "framed.json", "base", "-o", "new"],
+        "random": ["base", "framed.json", "base/model.safetensors", "-o", "new", "--method", "random"],
+    },
     "bench": {
         "files": ["dirty.txt", "--rival", "sentitok"],
         "ranks": ["dirty.txt", "--rival", "sentitok", "-t", "ranks.tiktoken", "--pattern", "gpt2"],
@@ -117,6 +121,9 @@ PROBES: dict[str, list[list[str]]] = {
     "--max-piece-length": [["--max-piece-length", "2"]],
     "--user-defined": [["--user-defined", "truth"]],
     "--required-chars": [["--required-chars", "☃"]],
+    "--tensor": [["--tensor", "nowhere"]],
+    "--token": [["--token", "the=b"]],
+    "--pad-to-multiple": [["--pad-to-multiple", "64"]],
     "--score": [["--score", "pmi"]],
     "--format": [["--format", "text"], ["--format", "csv:nowhere"]],
     "--invalid-utf8": [["--invalid-utf8", "error"], ["--invalid-utf8", "replace"]],

@@ -19,6 +19,7 @@ from . import (
     train_bpe,
     train_unigram,
     train_wordpiece,
+    transplant,
     verify,
 )
 from .command import Group, examples, on_terminal
@@ -54,7 +55,7 @@ def _build() -> typer.Typer:
         """Train and run tokenizers: exact, deterministic, fast."""
 
     trainers = (train_bpe, train_wordpiece, train_unigram)
-    others = (counts, encode, inspect, verify, evaluate, compare, convert, doctor, bench, serve)
+    others = (counts, encode, inspect, verify, evaluate, compare, convert, doctor, transplant, bench, serve)
     for group in (*trainers, *others):
         group.register(built)
     return built

@@ -30,10 +30,11 @@ _STAGES = {
     "encode": "encoding",
     "plan": "planning shards",
     "predict": "predicting",
+    "transplant": "writing weights",
     "verify": "verifying",
 }
 # Stages that count bytes; the others count things.
-_IN_BYTES = {"count", "encode", "plan", "verify"}
+_IN_BYTES = {"count", "encode", "plan", "transplant", "verify"}
 
 
 def colour(stream: TextIO) -> bool:
