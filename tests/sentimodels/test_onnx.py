@@ -233,7 +233,7 @@ def test_other_kinds_of_models_are_refused_by_name(folder: Path, tmp_path: Path)
     (tmp_path / "language").mkdir()
     (tmp_path / "language" / "config.toml").write_text('[task]\nkind = "next-token"\n')
     said = refused(tmp_path, "export", "language", "--onnx", "-o", "x")
-    assert "language: a language model, and ONNX holds classifiers here; leave out --onnx" in said
+    assert "language: a language model, and --onnx writes classifiers; leave out --onnx" in said
     assert "language: a language model, not a classifier" in refused(tmp_path, "explain", "language", "great")
 
 
@@ -277,9 +277,9 @@ def test_the_reader_needs_no_torch(exported: Path) -> None:
 
 
 def test_what_the_docs_show(tmp_path: Path) -> None:
-    """The commands and the program of docs/senti.md, in their order; a smaller model, as long to trace."""
+    """The commands and the program of docs/export.md, in their order; a smaller model, as long to trace."""
     needs_the_extra()
-    page = (ROOT / "docs" / "senti.md").read_text("utf-8").partition("## Export to ONNX")[2]
+    page = (ROOT / "docs" / "export.md").read_text("utf-8").partition("## ONNX")[2].partition("\n## ")[0]
     [shell] = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     [program] = re.findall(r"^```py\n(.*?)^```$", page, re.M | re.S)
     assert len([line for line in program.splitlines() if line.strip()]) <= 24

@@ -12,11 +12,22 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ALONE", "Aligned", "align", "is_character", "n_words", "normalize", "prepared", "stands_alone"]
+__all__ = [
+    "ALONE",
+    "Aligned",
+    "align",
+    "is_character",
+    "n_words",
+    "normalization_rules",
+    "normalize",
+    "prepared",
+    "stands_alone",
+]
 
 # Default_Ignorable_Code_Point of Unicode and controls, less white space, U+200D and tags: see `_STRAY`.
 _INVISIBLE = (
@@ -77,6 +88,18 @@ def _composed(text: str) -> str:
         text = text.replace("\u0130", "I").replace("i\u0307", "i")
         return unicodedata.normalize("NFC", text)
     return text
+
+
+def normalization_rules() -> dict[str, Any]:
+    """Returns what `normalize` does before it composes, as data for programs that do without this package.
+
+    Returns:
+        `replaced`: ranges of code points, each with the text that replaces one, `None` if it is left out;
+        `stray`: a regular expression of what is left out then.
+    """
+    typed = [(ord(char), ord(char), to) for to, chars in _KEYBOARD.items() for char in chars]
+    left_out = [(first, last, None) for first, last in _INVISIBLE]
+    return {"replaced": [*left_out, *typed], "stray": _STRAY.pattern}
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ class Architecture:
         pretrained_by: the task of a language model that names none.
         published: by task, keys of `[model]` that pre-training leaves as they were published.
         not_in_onnx: why the ONNX export does not hold it; "" if it does.
+        in_numpy: whether the reader of `senti export --numpy` scores it.
     """
 
     file: str
@@ -92,6 +93,7 @@ class Architecture:
     pretrained_by: str = "next-token"
     published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     not_in_onnx: str = ""
+    in_numpy: bool = False
 
     def settings(self, kind: str) -> Tree:
         """Returns the default settings for a kind of task.
@@ -166,6 +168,7 @@ _CNN = {
 _FITTED: Tree = {"train": {"epochs": 0, "ema": 0.0}}
 _BAG: Mapping[str, Any] = {
     "fits": True,
+    "in_numpy": True,
     "not_in_onnx": "a bag of n-grams has no tensors of tokens",
 }
 _RATE: Tree = {"optim": {"lr": 1e-3}}
@@ -192,7 +195,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "cnn": Architecture(
         "cnn", ("CnnConfig", "Cnn"), "convolutions over tokens (TextCNN)", _CNN,
-        suits={"classification": _MIXUP}, rank=Rank(some=2, many=2, rest=3),
+        suits={"classification": _MIXUP}, rank=Rank(some=2, many=2, rest=3), in_numpy=True,
     ),
     "rnn": Architecture(
         "rnn", ("RnnConfig", "RecurrentNetwork"), "recurrent network, two-way", _RECURRENT, rank=Rank(rest=9)

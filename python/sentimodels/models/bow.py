@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ..config import CharNgrams, Section
-from ..nn.bag import bag
+from ..nn.bag import LinearBag, bag
 from ..text.hashed_ngrams import HashedNgrams
 from ..text.vocabulary import Inputs
 from ..text.words import TOKEN_PATTERN
@@ -122,6 +122,15 @@ class Bow(nn.Module):
         total = bags.sum(vectors[place] * (times * scale)[:, None])
         logits: Tensor = self.head(total / length.clamp(min=1e-6)[:, None])
         return logits
+
+    def linear(self) -> LinearBag:
+        """Returns its trained weights: of each id those of its own vector and of its n-grams' together."""
+        count = self.gram_starts.diff()
+        sums = F.embedding_bag(self.grams, self.weight.data, self.gram_starts[:-1], mode="sum")
+        vectors = self.weight.data + sums / count.clamp(min=1).sqrt()[:, None]
+        return LinearBag(
+            vectors @ self.head.weight.data.T, self.scale, self.head.bias.data, "count", "weighted"
+        )
 
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
         """Learns from the training texts, in about a second an epoch of a hundred thousand phrases."""

@@ -14,7 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..nn.bag import bag
+from ..nn.bag import LinearBag, bag
 from ..text.vocabulary import Inputs
 from ..text.words import NgramConfig
 
@@ -96,6 +96,12 @@ class NaiveBayes(nn.Module):
             length = bags.sum(torch.ones_like(value[:, 0])).sqrt()
             value = value / length[bags.row, None]
         return bags.sum(value) + self.bias
+
+    def linear(self) -> LinearBag:
+        """Returns its trained weights."""
+        length: Literal["euclidean", "none"] = "euclidean" if self.config.unit_length else "none"
+        scale = torch.ones(self.vocab_size)
+        return LinearBag(self.ratio * self.weight.data, scale, self.bias.data, "once", length)
 
     # 2026-11-23: nothing is drawn, so `seed` changes nothing.
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:  # noqa: ARG002

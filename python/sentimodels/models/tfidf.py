@@ -13,7 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from ..nn.bag import bag
+from ..nn.bag import LinearBag, bag
 from ..text.vocabulary import Inputs
 from ..text.words import NgramConfig
 
@@ -69,6 +69,11 @@ class Tfidf(nn.Module):
         length = bags.sum(value.square()).sqrt().clamp(min=torch.finfo(value.dtype).tiny)
         value = value / length[bags.row]
         return bags.sum(value[:, None] * self.weight[bags.feature]) + self.bias
+
+    def linear(self) -> LinearBag:
+        """Returns its trained weights."""
+        counts: Literal["count", "log"] = "log" if self.config.sublinear_tf else "count"
+        return LinearBag(self.weight.data, self.idf, self.bias.data, counts, "euclidean")
 
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
         """Learns idf and weights from the training texts."""

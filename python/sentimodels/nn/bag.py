@@ -1,15 +1,18 @@
 """Bags of ids: which distinct ids a text holds, how often, and sums over them.
 
+`LinearBag` is what a trained model of bags comes to, whichever it is; programs without torch read it.
+
 What TF-IDF and naive Bayes read instead of a sequence. Id 0 stands for "no feature"
 (padding, or a text without any), and is left out. O(n log n) in the tokens of a batch.
 """
 
 from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-__all__ = ["Bag", "bag"]
+__all__ = ["Bag", "IsLinear", "LinearBag", "bag"]
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,33 @@ def bag(input_ids: Tensor, mask: Tensor | None, vocab_size: int) -> Bag:
         real = real & mask
     key, count = torch.unique(rows[real] * vocab_size + input_ids[real], return_counts=True)
     return Bag(key // vocab_size, key % vocab_size, count, n_rows)
+
+
+@dataclass(frozen=True)
+class LinearBag:
+    """Logits as a sum over the distinct ids of a text: `bias + sum(value * table[id]) / length`.
+
+    The value of an id that occurs `n` times is `f(n) * scale[id]`.
+
+    Attributes:
+        table: (V, C), weights of each id.
+        scale: (V,), factor of each id.
+        bias: (C,).
+        counts: f: `count` is n, `log` is 1 + ln n, `once` is 1.
+        length: `euclidean` is the root of the sum of squared values, `weighted` that of values times scales,
+            `none` is 1.
+    """
+
+    table: Tensor
+    scale: Tensor
+    bias: Tensor
+    counts: Literal["count", "log", "once"]
+    length: Literal["euclidean", "weighted", "none"]
+
+
+@runtime_checkable
+class IsLinear(Protocol):
+    """A model of bags that is linear in the values of its ids."""
+
+    def linear(self) -> LinearBag:
+        """Returns its trained weights."""

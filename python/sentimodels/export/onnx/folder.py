@@ -11,9 +11,8 @@ probability is off by more than the tolerance, or a label differs, there is no f
 """
 
 import logging
-import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,12 +25,13 @@ from numpy.typing import NDArray
 from sentitok.atomic import write as write_atomically
 
 from ...classifier import Classifier
-from ...errors import CheckpointError, ConfigError, ExportError
+from ...errors import ConfigError
 from ...runs.directory import manifest_hash, to_json, versions
+from ..comparison import checked_folder, compare
 from .graph import portable, refuse
 from .reader import ABOUT, FORMAT, OnnxReader
 
-__all__ = ["OPSET", "TOLERANCE", "export_onnx"]
+__all__ = ["OPSET", "TOLERANCE", "export_onnx", "refuse"]
 
 GRAPH = "model.onnx"
 # The oldest set of operators that has all: what reads ONNX reads it.
@@ -39,8 +39,6 @@ OPSET = 18
 # By how much a probability may differ.
 TOLERANCE = 1e-4
 _NEEDED = ("onnx", "onnxscript", "onnxruntime")
-# Texts at once, where the graph is checked: the first, the second, ..., all further batches.
-_BATCHES = (1, 1, 1, 2, 2, 7, 32)
 
 
 def export_onnx(
@@ -67,26 +65,15 @@ def export_onnx(
         raise ConfigError(
             f'--onnx: it needs {", ".join(missing)}; install the extra: pip install "sentitok[onnx]"'
         )
-    if folder.exists() and not replace:
-        raise CheckpointError(f"{folder}: exists already; give another folder, or replace=True")
-    if not texts:
-        raise ConfigError("no texts to compare on; give some by --texts FILE")
-    classifier = Classifier.load(run)
-    refuse(classifier.config)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Beside it, so that it can be renamed once it has been checked.
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".senti-export-") as scratch:
-        made = Path(scratch) / "folder"
-        made.mkdir()
+    with checked_folder(folder, texts, replace=replace) as made:
+        classifier = Classifier.load(run)
+        refuse(classifier.config)
         about = _about(classifier, run)
         write_atomically(made / ABOUT, to_json(about))
         classifier.encoder.save(made)
         _write_graph(classifier, OnnxReader.load(made), texts, made / GRAPH)
-        about["compared"] = _compare(classifier, made, texts, tolerance)
+        about["compared"] = compare(classifier, answers_of(made), texts, tolerance)
         write_atomically(made / ABOUT, to_json(about))
-        folder.mkdir(exist_ok=True)
-        for file in made.iterdir():
-            file.replace(folder / file.name)
     return about
 
 
@@ -163,39 +150,15 @@ def _grown(value: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(wide)
 
 
-def _compare(classifier: Classifier, folder: Path, texts: Sequence[str], tolerance: float) -> dict[str, Any]:
-    """Asks the run and the folder for the same answers, to the texts and to an empty one.
-
-    Raises:
-        ExportError: if they differ.
-    """
+def answers_of(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
+    """Returns what answers texts with probabilities by the files of a folder."""
     import onnxruntime
 
     reader = OnnxReader.load(folder)
     session = onnxruntime.InferenceSession(str(folder / GRAPH), providers=["CPUExecutionProvider"])
-    worst, n_other, n_texts = 0.0, 0, 0
-    for some in _batches(["", *texts]):
-        [logits] = session.run(["logits"], reader.feed(some))
-        probs, expected = reader.probabilities(logits), classifier.predict_proba(some)
-        off = np.abs(probs - expected)
-        worst = max(worst, float(off.max()))
-        # Two labels that are equally likely may change places.
-        other = (probs.argmax(1) != expected.argmax(1)) & (
-            np.ptp(np.sort(expected)[:, -2:], 1) > 2 * tolerance
-        )
-        n_other, n_texts = n_other + int(other.sum()), n_texts + len(some)
-    if worst > tolerance or n_other or not np.isfinite(worst):
-        raise ExportError(
-            f"the graph answers otherwise than the run: a probability by {worst:.2g} (allowed "
-            f"{tolerance:g}), {n_other} of {n_texts} labels; nothing is written"
-        )
-    return {"texts": len(texts), "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
 
+    def answer(texts: list[str]) -> NDArray[np.float32]:
+        [logits] = session.run(["logits"], reader.feed(texts))
+        return reader.probabilities(logits)
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yields texts in batches of rising size, so that no size is a constant of the graph."""
-    start = turn = 0
-    while start < len(texts):
-        size = _BATCHES[min(turn, len(_BATCHES) - 1)]
-        yield list(texts[start : start + size])
-        start, turn = start + size, turn + 1
+    return answer

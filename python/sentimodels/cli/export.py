@@ -1,6 +1,7 @@
 """`senti export` and `senti import`: models as other libraries read and write them.
 
-Language models as transformers does (`export/transformers/`), classifiers as ONNX (`export/onnx/`).
+Language models as transformers does (`export/transformers/`), classifiers in the formats of the table
+`export.EXPORTERS`.
 """
 
 import math
@@ -11,16 +12,19 @@ import typer
 
 from sentitok.cli.output import bytes_text, counted, lines, number
 
+from ..export import EXPORTERS
 from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put
 from .tables import TextColumn, read
 
-_FORMATS = ("transformers", "onnx")
+_FORMATS = ("transformers", *EXPORTERS)
 
 
 def export(
     run: Annotated[
         Path,
-        typer.Argument(metavar="RUN", help="Run directory of a language model, or of a classifier (ONNX)."),
+        typer.Argument(
+            metavar="RUN", help="Run directory of a language model, or of a classifier (onnx, numpy)."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.")],
     to: Annotated[
@@ -28,34 +32,35 @@ def export(
         typer.Option(
             "--to",
             metavar="NAME",
-            help="Format to write: transformers or onnx. [default: transformers]",
+            help="Format to write: transformers, onnx or numpy. [default: transformers]",
             autocompletion=lambda: list(_FORMATS),
         ),
     ] = None,
     onnx: Annotated[bool, typer.Option("--onnx", help="Same as --to onnx.")] = False,
+    numpy: Annotated[bool, typer.Option("--numpy", help="Same as --to numpy.")] = False,
     texts: Annotated[
         Path | None,
         typer.Option(
             "--texts",
             metavar="FILE",
-            help="File of texts to compare the ONNX graph on. [default: the validation or training file]",
+            help="File of texts to compare the export with the run on. [default: the validation or training "
+            "file]",
         ),
     ] = None,
     text_column: TextColumn = None,
     limit: Annotated[
         int,
-        typer.Option(
-            "--limit", min=1, metavar="N", help="Maximum number of texts to compare the ONNX graph on."
-        ),
+        typer.Option("--limit", min=1, metavar="N", help="Maximum number of texts to compare on."),
     ] = 1000,
     tolerance: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--tolerance",
             metavar="P",
-            help="Maximum difference of a probability between the run and the ONNX graph.",
+            help="Maximum difference of a probability between the run and the export. [default: 0.0001 for "
+            "onnx, 0.000001 for numpy]",
         ),
-    ] = 0.0001,
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -65,27 +70,31 @@ def export(
 
     For transformers: a gpt that is GPT-2 (learned positions, LayerNorm first, biases) or a bert, with
     its heads and its tokenizer, as safetensors. As ONNX (extra onnx): a classifier, with its tokenizer,
-    for any number of texts of any length; it is compared with the run on real texts before it is written.
+    for any number of texts of any length. For numpy: a classifier (tfidf, nb, bow, cnn) with a reader that
+    needs numpy and sentitok alone. A classifier is compared with the run on real texts before it is written.
     """
     output = Output("senti.export/1", as_json=as_json, quiet=quiet)
-    if onnx and to not in (None, "onnx"):
-        raise UsageError(f"--onnx and --to {to} exclude each other")
-    wanted = "onnx" if onnx else to or "transformers"
+    flags = {"--onnx": "onnx" if onnx else None, "--numpy": "numpy" if numpy else None, f"--to {to}": to}
+    named = {name: option for option, name in flags.items() if name is not None}
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named.values())} exclude each other")
+    wanted = next(iter(named), "transformers")
     if wanted not in _FORMATS:
-        raise UsageError(f"--to {wanted}: expected {' or '.join(_FORMATS)}")
+        raise UsageError(f"--to {wanted}: expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}")
     _refuse_others(run, wanted)
-    if wanted == "onnx":
-        _to_onnx(output, run, out, texts, text_column, limit, tolerance, force=force)
+    if wanted in EXPORTERS:
+        compared_on = (texts, text_column, limit)
+        _classifier(output, run, out, wanted, compared_on, tolerance, force=force)
         return
     from ..export.transformers.folder import export_model
     from ..runs.directory import read_json
     from ..runs.language_directory import load_language_model
 
     model = load_language_model(run)
-    named, _ = put((out, lambda path: export_model(model, path, replace=force)), force=force)
+    files, _ = put((out, lambda path: export_model(model, path, replace=force)), force=force)
     (with_heads,) = read_json(out / "config.json")["architectures"]
     read_back = ("next", f"in Python: transformers.{with_heads}.from_pretrained({str(out)!r})")
-    output.result({"out": str(out), "files": named}, lines([*_written(named), read_back]), str(out))
+    output.result({"out": str(out), "files": files}, lines([*_written(files), read_back]), str(out))
 
 
 def _refuse_others(run: Path, wanted: str) -> None:
@@ -103,32 +112,33 @@ def _refuse_others(run: Path, wanted: str) -> None:
             f"{run}: an ensemble, and one run is exported at a time; name one, such as {members[0]}"
         )
     config = run / "config.toml"
-    if wanted == "onnx" and config.is_file() and family_of(run) in (LANGUAGE_MODEL, ALIGNMENT):
+    if wanted in EXPORTERS and config.is_file() and family_of(run) in (LANGUAGE_MODEL, ALIGNMENT):
         raise UsageError(
-            f"{run}: a language model, and ONNX holds classifiers here; leave out --onnx to write it for "
-            "transformers"
+            f"{run}: a language model, and --{wanted} writes classifiers; leave out --{wanted} to write it "
+            "for transformers"
         )
 
 
-def _to_onnx(
+def _classifier(
     output: Output,
     run: Path,
     out: Path,
-    texts: Path | None,
-    text_column: str | None,
-    limit: int,
-    tolerance: float,
+    wanted: str,
+    compared_on: tuple[Path | None, str | None, int],
+    tolerance: float | None,
     *,
     force: bool,
 ) -> None:
-    from ..export.onnx.folder import export_onnx
-    from ..export.onnx.graph import refuse
+    """Writes a classifier in a format of the table."""
     from ..runs.families import CLASSIFIER
 
+    exporter = EXPORTERS[wanted]
+    tolerance = exporter.tolerance if tolerance is None else tolerance
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
     config = CLASSIFIER.load(run)
-    refuse(config)
+    exporter.refuse(config)
+    texts, text_column, limit = compared_on
     data = config.data
     if texts is None:
         there = [Path(path) for path in (data.valid, data.train) if path and Path(path).exists()]
@@ -146,7 +156,7 @@ def _to_onnx(
 
     def write(path: Path) -> list[Path]:
         nonlocal about
-        about = export_onnx(run, path, table.texts, tolerance, replace=force)
+        about = exporter.export(run, path, table.texts, tolerance, replace=force)
         return sorted(path.iterdir())
 
     files, _ = put((out, write), force=force)
@@ -156,8 +166,11 @@ def _to_onnx(
         f"labels, probabilities within {compared['worst']:.1g}"
     )
     value = {"out": str(out), "files": files, "compared": compared}
-    reader = ("next", f"in Python: sentimodels.export.onnx.OnnxReader.load({str(out)!r})")
-    output.result(value, lines([*_written(files), ("compared", said), reader]), str(out))
+    output.result(
+        value,
+        lines([*_written(files), ("compared", said), ("next", exporter.reads.format(folder=str(out)))]),
+        str(out),
+    )
 
 
 def _written(files: list[str]) -> list[tuple[str, str]]:
@@ -203,6 +216,7 @@ def register(app: typer.Typer) -> None:
         "senti export runs/base --to transformers -o gpt2",
         "senti export runs/base -o gpt2-again --json",
         "senti export runs/first --onnx -o first.onnx",
+        "senti export runs/bow --numpy -o reviews",
     )
     add(
         app,

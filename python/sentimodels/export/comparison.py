@@ -1,0 +1,88 @@
+"""What every export of a classifier does before it is handed out: answer real texts as its run does."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..classifier import Classifier
+from ..errors import CheckpointError, ConfigError, ExportError
+
+__all__ = ["checked_folder", "compare"]
+
+# Texts at once, where answers are compared: the first, the second, ..., all further batches.
+_BATCHES = (1, 1, 1, 2, 2, 7, 32, 32, 32, 256)
+
+
+@contextmanager
+def checked_folder(folder: Path, texts: Sequence[str], *, replace: bool) -> Iterator[Path]:
+    """Yields a folder to write and to check; its files move to `folder` unless an error is raised.
+
+    Raises:
+        CheckpointError: if `folder` exists and its files are not to be replaced.
+        ConfigError: if there are no texts to check on.
+    """
+    if folder.exists() and not replace:
+        raise CheckpointError(f"{folder}: exists already; give another folder, or replace=True")
+    if not texts:
+        raise ConfigError("no texts to compare on; give some by --texts FILE")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # In the same parent folder, so that it can be renamed once it has been checked.
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".senti-export-") as scratch:
+        made = Path(scratch) / "folder"
+        made.mkdir()
+        yield made
+        folder.mkdir(exist_ok=True)
+        for file in made.iterdir():
+            file.replace(folder / file.name)
+
+
+def compare(
+    classifier: Classifier,
+    answer: Callable[[list[str]], NDArray[np.float32]],
+    texts: Sequence[str],
+    tolerance: float,
+) -> dict[str, Any]:
+    """Compares the answers of a run with those of what was exported, to some texts and to an empty one.
+
+    Args:
+        classifier: the run.
+        answer: returns the probabilities of texts by what was exported.
+        texts: the texts.
+        tolerance: by how much a probability may differ.
+
+    Returns:
+        `texts`, how many there were; `worst`, the largest difference; `tolerance`; `labels_differ`.
+
+    Raises:
+        ExportError: if a probability differs by more, or a label differs.
+    """
+    worst, n_other, n_texts = 0.0, 0, 0
+    for some in _batches(["", *texts]):
+        probs, (expected, _) = answer(some), classifier.answer(some)
+        off = np.abs(probs - expected)
+        worst = max(worst, float(off.max()))
+        # Two labels that are equally likely may change places.
+        other = (probs.argmax(1) != expected.argmax(1)) & (
+            np.ptp(np.sort(expected)[:, -2:], 1) > 2 * tolerance
+        )
+        n_other, n_texts = n_other + int(other.sum()), n_texts + len(some)
+    if worst > tolerance or n_other or not np.isfinite(worst):
+        raise ExportError(
+            f"the export answers otherwise than the run: a probability by {worst:.2g} (allowed "
+            f"{tolerance:g}), {n_other} of {n_texts} labels; nothing is written"
+        )
+    return {"texts": len(texts), "worst": worst, "tolerance": tolerance, "labels_differ": n_other}
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yields texts in batches of rising size, so that an answer that depends on the size is found."""
+    start = turn = 0
+    while start < len(texts):
+        size = _BATCHES[min(turn, len(_BATCHES) - 1)]
+        yield list(texts[start : start + size])
+        start, turn = start + size, turn + 1
