@@ -36,6 +36,7 @@ SUBWORDS = {"tokenizer_model": "bpe", "max_tokens": 40}
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "gru": ("gru", {}),
     "gpt": ("gpt", {"data": {"long": "head-tail", "max_tokens": 6}, "model": {"char_ngrams": [0, 0]}}),
+    "tfidf": ("tfidf", {"model": {"sublinear_tf": True}}),
 }
 MORE: dict[str, tuple[str, dict[str, Any]]] = {
     "cnn": ("cnn", {"data": SUBWORDS}),
@@ -47,17 +48,28 @@ MORE: dict[str, tuple[str, dict[str, Any]]] = {
     "linear": ("linear", {"model": {"positions": "rotary"}}),
     "causal": ("gpt", {"model": {"causal": True, "pooling": "last", "n_kv_heads": 1, "positions": "rotary"}}),
     "sinusoidal": ("encoder", {"model": {"positions": "sinusoidal", "norm_order": "pre"}}),
-}
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("tfidf", {}, "arch tfidf: the ONNX export does not hold it: a bag of n-grams"),
-    ("bow", {}, "arch bow: the ONNX export does not hold it"),
-    ("nb", {}, "arch nb: the ONNX export does not hold it"),
-    ("mamba", {}, "arch mamba: the ONNX export does not hold it: its scan is cut into pieces"),
-    ("encoder", {"model": {"attention": "nystrom"}}, "model.attention 'nystrom'"),
-    ("linear", {"model": {"causal": True, "pooling": "last"}}, "'linear-elu'"),
-    ("gru", {"data": {"long": "windows"}}, "data.long 'windows'"),
-]
-TEXTS = ["", "great", "a zork, qwrty film", "日本 great 👍🏽", *(text for text, _ in rows(40, seed=5))]
+    "tfidf-counts": ("tfidf", {}),
+    "nb": ("nb", {}),
+    "nb-sums": ("nb", {"model": {"unit_length": False}}),
+    "bow": ("bow", {}),
+    "mamba": ("mamba", {"data": {"max_tokens": 200}}),
+    "mamba-causal": (
+        "mamba", {"data": {"max_tokens": 200}, "model": {"bidirectional": False, "pooling": "last"}}
+    ),
+    "nystrom": ("encoder", {"model": {"attention": "nystrom", "landmarks": 8}}),
+    "linear-causal": ("linear", {"model": {"causal": True, "pooling": "last"}}),
+    "linear-softmax": (
+        "gpt", {"model": {"causal": True, "pooling": "last", "attention": "linear-softmax"}}
+    ),
+    "windows": ("gru", {"data": {"max_tokens": 7, "long": "windows", "stride": 2}}),
+    "windows-cls": (
+        "bert", {"model": {"pooling": "cls"}, "data": {**SUBWORDS, "max_tokens": 7, "long": "windows"}}
+    ),
+}  # fmt: skip
+TEXTS = [
+    "", "great", "a zork, qwrty film", "日本 great 👍🏽", "dull bad plot " * 60, "great fun " * 100,
+    *(text for text, _ in rows(40, seed=5)),
+]  # fmt: skip
 
 
 def needs_the_extra() -> None:
@@ -70,7 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("handed")
     reviews = write(made / "reviews.csv", 120)
     for name, (arch, sections) in RUNS.items():
-        sections = {**sections, "train": {"epochs": 1}}
+        sections = {**sections, "train": {"epochs": 1}} if name != "tfidf" else sections
         train(resolve(tree(arch, reviews, **sections)), made / "runs" / name, baseline=False)
     return made
 
@@ -115,7 +127,8 @@ def test_inputs_are_those_that_the_run_reads(folder: Path, name: str, tmp_path: 
     classifier.encoder.save(tmp_path)
     reader = OnnxReader.load(tmp_path)
     feed = {key: torch.from_numpy(value) for key, value in reader.feed(TEXTS).items()}
-    assert set(feed) == {"input_ids", "mask"} | ({"unknown_ngrams"} if name == "gru" else set())
+    wanted = {"gru": {"mask", "unknown_ngrams"}, "gpt": {"mask"}, "tfidf": {"counts"}}
+    assert set(feed) == {"input_ids"} | wanted[name]
     if classifier.config.arch == "gru":  # its cells are ONNX's, which torch does not run
         return
     with torch.no_grad():
@@ -147,12 +160,10 @@ def test_all_that_onnx_holds_is_compared() -> None:
     assert {arch for arch, _ in (RUNS | MORE).values()} == HELD
 
 
-@pytest.mark.parametrize(("arch", "sections", "said"), REFUSED, ids=[said for _, _, said in REFUSED])
-def test_what_onnx_cannot_hold_is_refused_by_name(
-    arch: str, sections: dict[str, Any], said: str, folder: Path
-) -> None:
-    with pytest.raises(ConfigError, match=re.escape(said)):
-        refuse(resolve(tree(arch, folder / "reviews.csv", **sections)))
+def test_models_of_transformers_are_refused_by_name(folder: Path) -> None:
+    config = resolve(tree("nb", folder / "reviews.csv")).model_copy(update={"arch": "hf:model"})
+    with pytest.raises(ConfigError, match="hf:model: the ONNX export does not hold it"):
+        refuse(config)
 
 
 @pytest.mark.parametrize("off", [1.001, 1.5])
@@ -180,7 +191,8 @@ def test_a_graph_that_answers_otherwise_is_not_written(
 
 def test_the_command(exported: Path, tmp_path: Path) -> None:
     command = get_group(build()).commands["export"]
-    [line] = [one for one in re.findall(r"^\$ (.+)$", str(command.epilog), re.M) if "--onnx" in one]
+    found = [one for one in re.findall(r"^\$ (.+)$", str(command.epilog), re.M) if "--onnx" in one]
+    [line] = [one for one in found if "--int8" not in one]
     if not (exported / "runs" / "first").exists():
         (exported / "runs" / "first").symlink_to(exported / "runs" / "gpt")
     done = senti(*shlex.split(line)[1:], cwd=exported)
@@ -203,6 +215,7 @@ def test_the_command(exported: Path, tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[list[str], str]] = [
+    (["--int8"], "--int8: weights of 8 bits are ONNX's; add --onnx"),
     (["--onnx", "--to", "transformers"], "exclude each other"),
     (["--onnx", "--tolerance", "0"], "expected a number above 0"),
     (["--onnx", "--texts", "none.csv"], "none.csv"),
@@ -223,7 +236,7 @@ def refused(folder: Path, *args: str | Path) -> str:
 
 
 def test_other_kinds_of_models_are_refused_by_name(folder: Path, tmp_path: Path) -> None:
-    members = [folder / "runs" / name for name in RUNS]
+    members = [folder / "runs" / name for name in ("gru", "gpt")]
     (tmp_path / "both").mkdir()
     both = Ensemble(tuple(Classifier.load(member) for member in members), (0.5, 0.5))
     both.save(tmp_path / "both", members, "0" * 64)
@@ -237,12 +250,34 @@ def test_other_kinds_of_models_are_refused_by_name(folder: Path, tmp_path: Path)
     assert "language: a language model, not a classifier" in refused(tmp_path, "explain", "language", "great")
 
 
-def test_a_bag_is_refused_before_texts_are_looked_for(tmp_path: Path) -> None:
-    train(resolve(tree("tfidf", write(tmp_path / "gone.csv"))), tmp_path / "run", baseline=False)
-    (tmp_path / "gone.csv").unlink()
-    for more in ([], ["--texts", "none.csv"]):
-        said = refused(tmp_path, "export", "run", "--onnx", "-o", "x", *more)
-        assert "arch tfidf: the ONNX export does not hold it: a bag of n-grams" in said
+@pytest.mark.parametrize("name", ["gpt", "tfidf"])
+def test_weights_of_8_bits(name: str, exported: Path, tmp_path: Path) -> None:
+    """What they cost is said, and is what is found when both graphs are asked."""
+    valid = write(tmp_path / "valid.csv", 80, seed=9)
+    run = exported / "runs" / name
+    args = ("export", run, "--onnx", "--int8", "--texts", valid, "--text-column", "text", "-o", "small")
+    done = senti(*args, "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)["int8"]
+    assert {path.name for path in (tmp_path / "small").iterdir()} == {
+        path.name for path in (exported / f"{name}.onnx").iterdir()
+    }
+    assert found["bytes"] == (tmp_path / "small" / "model.onnx").stat().st_size < found["bytes_before"]
+    table = rows(80, seed=9)
+    texts, labels = [text for text, _ in table], np.array([label for _, label in table])
+    before, after = (answers(one, texts) for one in (exported / f"{name}.onnx", tmp_path / "small"))
+    assert 0 < np.abs(before - after).max() < 0.1
+    assert found["worst"] == pytest.approx(np.abs(before - after).max(), abs=0.01)
+    names = np.array(["neg", "pos"])
+    assert found["accuracy"] == pytest.approx((names[after.argmax(1)] == labels).mean(), abs=0.03)
+    assert found["accuracy_before"] == (names[before.argmax(1)] == labels).mean()
+    assert (found["rows_with_label"], found["times_as_fast"] > 0) == (80, True)
+    done = senti(*args, "--force", cwd=tmp_path)
+    assert re.search(
+        r"^int8 +accuracy [01]\.\d+, before [01]\.\d+; \d+ of 80 labels differ, \S+ times as fast",
+        done.out,
+        re.M,
+    )
 
 
 def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,6 +319,7 @@ def test_what_the_docs_show(tmp_path: Path) -> None:
     [program] = re.findall(r"^```py\n(.*?)^```$", page, re.M | re.S)
     assert len([line for line in program.splitlines() if line.strip()]) <= 24
     (tmp_path / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
+    shell += "\n".join(re.findall(r"^\$ (.+)$", page, re.M))
     for line in shell.splitlines():
         quick = ["--epochs", "3"] if " train " in line else []
         done = senti(*shlex.split(line)[1:], *quick, cwd=tmp_path)

@@ -169,7 +169,6 @@ _FITTED: Tree = {"train": {"epochs": 0, "ema": 0.0}}
 _BAG: Mapping[str, Any] = {
     "fits": True,
     "in_numpy": True,
-    "not_in_onnx": "a bag of n-grams has no tensors of tokens",
 }
 _RATE: Tree = {"optim": {"lr": 1e-3}}
 _MIXUP: Tree = {"task": {"mixup": 0.2}}
@@ -224,8 +223,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         "linear", ("LinearConfig", "Linear"), "GPT with linear attention", rank=Rank(rest=8), **_STACK
     ),
     "mamba": Architecture(
-        "mamba", ("MambaConfig", "Mamba"), "selective state space, two-way", _MAMBA, rank=Rank(rest=6),
-        not_in_onnx="its scan is cut into pieces by the length of the text",
+        "mamba", ("MambaConfig", "Mamba"), "selective state space, two-way", _MAMBA, rank=Rank(rest=6)
     ),
 }  # fmt: skip
 # A model that knows its language is moved a little, as in Devlin et al. 2019, 4.

@@ -178,6 +178,8 @@ def causal_sum(q: Tensor, k: Tensor, v: Tensor, state: Tensor | None = None) -> 
         v: (B, H, T, K).
         state: (B, H, K, K), the running sum of tokens before; without it none.
     """
+    if torch.compiler.is_exporting():  # a graph cannot loop over a number of chunks
+        return (q @ k.transpose(-1, -2)).tril() @ v, k.transpose(-1, -2) @ v
     if state is None:
         state = q.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1])
     parts = []
@@ -291,7 +293,8 @@ def _landmarks(mask: Tensor, most: int) -> tuple[Tensor, Tensor]:
     The real tokens of each text are cut into min(length, m) segments of near-equal
     length, whatever the padding.
     """
-    m = min(most, mask.shape[1])
+    # A landmark that does not exist has no weight, so that a graph can have as many for any length.
+    m = most if torch.compiler.is_exporting() else min(most, mask.shape[1])
     place = mask.cumsum(1) - 1
     length = mask.sum(1, keepdim=True)
     segment = torch.where(length > m, place * m // length.clamp(min=1), place)

@@ -73,6 +73,9 @@ def scan_chunked(
     Returns:
         y (B, T, H, P), and the state after the last step.
     """
+    if torch.compiler.is_exporting():
+        assert state is None
+        return _scan_exported(x, a, b, c, chunk), x.new_zeros(())  # nothing reads the state of a graph
     heads_first = x.transpose(1, 2)  # (B, H, T, P)
     decay = a.transpose(1, 2)  # (B, H, T)
     if state is None:
@@ -92,6 +95,41 @@ def scan_chunked(
         rest = (total[..., -1:] - total).exp()[..., None]  # decay until the chunk ends
         state = total[..., -1, None, None].exp() * state + bs.transpose(-1, -2) @ (xs * rest)
     return torch.cat(parts, 2).transpose(1, 2), state
+
+
+def _scan_exported(x: Tensor, a: Tensor, b: Tensor, c: Tensor, chunk: int) -> Tensor:
+    """Runs the recurrence over all chunks at once, because a graph cannot loop over a number of them.
+
+    Between chunks it is the quadratic form of the same recurrence: a chunk's first state is the sum of what
+    earlier chunks have left, each decayed by the chunks in between.
+
+    Args:
+        x: (B, T, H, P).
+        a: (B, T, H).
+        b: (B, T, N).
+        c: (B, T, N).
+        chunk: Q, steps of a chunk; the last one is filled up with steps that change nothing.
+    """
+    n_tokens = x.shape[1]
+    number = torch.arange((n_tokens + chunk - 1) // chunk, device=x.device)
+    place = number[:, None] * chunk + torch.arange(chunk, device=x.device)  # (n, Q)
+    there = place < n_tokens
+    place = place.clamp(max=n_tokens - 1)
+    xs = (x[:, place] * there[..., None, None]).permute(0, 3, 1, 2, 4)  # (B, H, n, Q, P)
+    decay = (a[:, place] * there[..., None]).permute(0, 3, 1, 2)  # (B, H, n, Q)
+    bs, cs = b[:, None, place], c[:, None, place]  # (B, 1, n, Q, N)
+    total = decay.cumsum(-1)
+    lower = torch.ones(chunk, chunk, dtype=torch.bool, device=x.device).tril()
+    between = (total[..., :, None] - total[..., None, :]).masked_fill(~lower, float("-inf")).exp()
+    inside = ((cs @ bs.transpose(-1, -2)) * between) @ xs
+    whole = total[..., -1]  # (B, H, n), log decay of each chunk
+    left = bs.transpose(-1, -2) @ (xs * (whole[..., None] - total).exp()[..., None])  # (B, H, n, N, P)
+    ends = whole.cumsum(-1)
+    gap = (ends - whole)[..., :, None] - ends[..., None, :]
+    gap = gap.masked_fill(number[:, None] <= number, float("-inf")).exp()  # (B, H, n, n)
+    before = (gap @ left.flatten(-2)).unflatten(-1, left.shape[-2:])
+    y: Tensor = (inside + (cs @ before) * total.exp()[..., None]).flatten(2, 3)
+    return y[:, :, torch.arange(n_tokens, device=x.device)].transpose(1, 2)
 
 
 class SelectiveMixer(nn.Module):

@@ -2,8 +2,8 @@
 
 A copy: embeddings with their character n-grams added up once for all known tokens, recurrent cells as ONNX's
 own operators, and what asks a tensor for its `len`, which an exporter takes for a constant, in other words.
-Refused by name: what learns no states (bags), what cuts a text by its length (mamba, causal linear
-attention), what averages windows, models of transformers.
+Bags read each distinct id once, with how often it occurs; windows of long texts are averaged in the graph.
+What is refused is named in `not_in_onnx` of `models.ARCHITECTURES`.
 """
 
 import copy
@@ -19,6 +19,7 @@ from ...config import RunConfig
 from ...errors import ConfigError
 from ...models import ARCHITECTURES, architecture
 from ...models.bert import Bert
+from ...nn.bag import IsLinear, LinearBag
 from ...nn.class_head import Pooling, SequenceClassifier
 from ...nn.embedding import NgramEmbedding, StaticEmbedding, TokenEmbedding
 from ...nn.recurrent import Recurrent
@@ -35,26 +36,18 @@ def refuse(config: RunConfig) -> None:
     if why := architecture(config.arch).not_in_onnx:
         held = ", ".join(name for name, row in ARCHITECTURES.items() if not row.not_in_onnx)
         raise ConfigError(f"arch {config.arch}: the ONNX export does not hold it: {why}; it holds {held}")
-    attention = getattr(config.model, "attention", "softmax")
-    causal = getattr(config.model, "causal", False)
-    if attention == "nystrom" or (causal and attention not in ("softmax", "plain")):
-        raise ConfigError(
-            f"model.attention {attention!r}: the ONNX export does not hold it: it cuts a text by its length; "
-            "softmax and plain can be exported"
-        )
-    if config.data.long == "windows":
-        raise ConfigError(
-            "data.long 'windows': the answers to several windows of a text are averaged, which no graph of "
-            "one batch does; truncate and head-tail can be exported"
-        )
 
 
 def portable(classifier: Classifier) -> nn.Module:
     """Returns a copy of a classifier's model for export, on the CPU.
 
-    Called as `model(input_ids, mask)`, or with `unknown_ngrams` (U, M) as well; see `reader.py`.
+    Called as `model(input_ids, mask)`, with `unknown_ngrams` (U, M) and `windows` (B, W) where the run has
+    them, or as `model(input_ids, counts)` where it is a bag; see `reader.py`.
     """
     refuse(classifier.config)
+    if isinstance(classifier.module, IsLinear):
+        with torch.no_grad():
+            return _Counted(classifier.module.linear())
     module = copy.deepcopy(classifier.module).cpu().float().eval()
     assert isinstance(module, SequenceClassifier)
     backbone: Any = module.backbone
@@ -73,13 +66,50 @@ def portable(classifier: Classifier) -> nn.Module:
         if module.head.pooling.kind == "last":
             # 2026-11-23: a module in the place of another
             module.head.pooling = _Last(module.head.pooling)  # type: ignore[assignment]
-        return _Prefixed(module) if backbone.n_prefix else module
+        whole = _Prefixed(module) if backbone.n_prefix else module
+        return _Windowed(whole) if classifier.encoder.data.long == "windows" else whole
 
 
 def _table_of(classifier: Classifier) -> tuple[Tensor, Tensor]:
     index = classifier.encoder.ngrams
     assert index is not None
     return torch.from_numpy(index.table.rows), torch.from_numpy(index.table.starts)
+
+
+class _Counted(nn.Module):
+    """Logits of a bag: of distinct ids (B, T), and how often each occurs in its text, 0 for padding."""
+
+    def __init__(self, bag: LinearBag) -> None:
+        super().__init__()
+        self.counts, self.length = bag.counts, bag.length
+        self.table = nn.Parameter(bag.table.detach().clone(), requires_grad=False)
+        self.scale = nn.Parameter(bag.scale.detach().clone()[:, None], requires_grad=False)
+        self.bias = nn.Parameter(bag.bias.detach().clone(), requires_grad=False)
+
+    def forward(self, input_ids: Tensor, counts: Tensor) -> Tensor:
+        scale = F.embedding(input_ids, self.scale).squeeze(-1)
+        some = counts.clamp(min=1)
+        times = {"count": some, "log": 1 + some.log(), "once": torch.ones_like(some)}[self.counts]
+        value = times * scale * (counts > 0)
+        square = {"euclidean": value * value, "weighted": value * scale, "none": value}[self.length]
+        sums = (value[:, None] @ F.embedding(input_ids, self.table)).squeeze(1)
+        if self.length != "none":
+            length = square.sum(1, keepdim=True).sqrt()
+            sums = sums / torch.where(length > 0, length, 1.0)
+        return sums + self.bias
+
+
+class _Windowed(nn.Module):
+    """The mean logits of the rows that are windows of one text: `windows` (B, W), -1 after the last."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, input_ids: Tensor, mask: Tensor, windows: Tensor, **ngrams: Tensor) -> Tensor:
+        there = windows >= 0
+        rows = F.embedding(windows.clamp(min=0), self.module(input_ids, mask, **ngrams))
+        return (rows * there[..., None]).sum(1) / there.sum(1, keepdim=True)
 
 
 class _Last(nn.Module):

@@ -3,7 +3,9 @@
 What a consumer needs in addition to onnxruntime; it does not import torch. Inputs are `input_ids` (B, T)
 and `mask` (B, T), and for a run of whole words that composes unknown ones from character n-grams also
 `unknown_ngrams` (U, M): the rows of the n-grams of each unknown word of the batch, -1 after the last.
-An unknown word's id is `n_ids` plus its place there.
+An unknown word's id is `n_ids` plus its place there. A run that reads long texts by windows has a row for
+each window, and `windows` (texts, W): the rows of each text, -1 after the last. A bag has `input_ids` (B, T),
+the distinct n-grams of each text, and `counts` (B, T) float32, how often each occurs there, 0 for padding.
 """
 
 import json
@@ -21,14 +23,21 @@ from ...data.encoded import Encoded, encode_texts
 from ...data.normalization import prepared
 from ...data.opening import read_small
 from ...errors import CheckpointError
+from ...text.hashed_ngrams import HashedNgrams
 from ...text.ngrams import NgramIndex
 from ...text.vocabulary import OpenVocabulary, Subwords, Vocabulary
+from ...text.words import WordNgrams
 
 __all__ = ["ABOUT", "FORMAT", "OnnxReader"]
 
 ABOUT = "export.json"
 FORMAT = "sentimodels.export.onnx/1"
-_VOCABULARIES = ("tokenizer.json", "open-vocabulary.json")
+_SUBWORDS = "tokenizer.json"
+_VOCABULARIES: dict[str, type[OpenVocabulary | WordNgrams | HashedNgrams]] = {
+    "open-vocabulary.json": OpenVocabulary,
+    "words.json": WordNgrams,
+    "hashed-ngrams.json": HashedNgrams,
+}
 
 
 @dataclass(frozen=True)
@@ -58,10 +67,10 @@ class OnnxReader:
             if about["format"] != FORMAT:
                 raise CheckpointError(f"{folder / ABOUT}: format {about['format']!r}, expected {FORMAT!r}")
             vocabulary: Vocabulary
-            if about["vocabulary"] == _VOCABULARIES[0]:
-                vocabulary = Subwords(Tokenizer.from_file(folder / _VOCABULARIES[0]))
+            if (name := about["vocabulary"]) == _SUBWORDS:
+                vocabulary = Subwords(Tokenizer.from_file(folder / name))
             else:
-                vocabulary = OpenVocabulary.from_bytes((folder / _VOCABULARIES[1]).read_bytes())
+                vocabulary = _VOCABULARIES[name].from_bytes((folder / name).read_bytes())
             ngrams, texts = None, vocabulary.token_texts
             if about["composes"] is not None and texts is not None:
                 low, high = about["composes"]["char_ngrams"]
@@ -83,10 +92,14 @@ class OnnxReader:
         normalized, lowercase = self.about.get("normalize", False), self.about["lowercase"]
         read = [prepared(text, normalized=normalized, lowercase=lowercase) for text in texts]
         reader = self.vocabulary.reader()
+        if not self.vocabulary.in_order:
+            return _counted(reader.encode_batch(read))
         encoded = encode_texts(
-            read, reader, self.about["max_tokens"], self.about["long"], pad_id=self.vocabulary.pad_id
-        )
-        return self._padded(replace(encoded, unknown=tuple(reader.unknown)))
+            read, reader, self.about["max_tokens"], self.about["long"],
+            stride=self.about.get("stride", 0), pad_id=self.vocabulary.pad_id,
+        )  # fmt: skip
+        feed = self._padded(replace(encoded, unknown=tuple(reader.unknown)))
+        return feed | ({"windows": _windows(encoded)} if self.about["long"] == "windows" else {})
 
     def _padded(self, encoded: Encoded) -> dict[str, NDArray[Any]]:
         lengths, n_ids = encoded.lengths, self.vocabulary.vocab_size
@@ -108,3 +121,25 @@ class OnnxReader:
         shares = np.exp(cooled - cooled.max(1, keepdims=True))
         result: NDArray[np.float32] = (shares / shares.sum(1, keepdims=True)).astype(np.float32)
         return result
+
+
+def _counted(rows: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Returns the distinct ids of each row and how often each occurs, as the inputs of a bag."""
+    found = [np.unique(rows[place], return_counts=True) for place in range(len(rows))]
+    width = max(1, *(len(ids) for ids, _ in found))
+    feed: dict[str, NDArray[Any]] = {
+        "input_ids": np.zeros((len(found), width), np.int64),
+        "counts": np.zeros((len(found), width), np.float32),
+    }
+    for place, (ids, counts) in enumerate(found):
+        feed["input_ids"][place, : len(ids)], feed["counts"][place, : len(ids)] = ids, counts
+    return feed
+
+
+def _windows(encoded: Encoded) -> NDArray[np.int64]:
+    """Returns the rows of each text, -1 after the last."""
+    n_rows = np.bincount(encoded.text_of_row, minlength=encoded.n_texts)
+    first = np.cumsum(n_rows) - n_rows
+    place = np.arange(int(n_rows.max()))
+    windows: NDArray[np.int64] = np.where(place < n_rows[:, None], first[:, None] + place, -1)
+    return windows
