@@ -30,6 +30,7 @@ MODULES = (
     "sentitok.datasets",
     "sentitok.verify",
     "sentitok.embeddings",
+    "sentitok.locks",
     "sentitok.evaluate",
     "sentitok.differences",
     "sentitok.adapters",

@@ -17,6 +17,7 @@ import sentitok
 from commands import environment
 from sentitok.cli.app import app
 from sentitok.embeddings.tensor_files import write_tensors
+from sentitok.locks import lock
 
 CORPUS = Path(__file__).resolve().parent / "data" / "corpus"
 
@@ -100,6 +101,8 @@ def named_by_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.warns(UserWarning, match="pattern"):
         tokenizer.save(folder / "ranks.tiktoken")
     write_base(folder / "base", tokenizer)
+    shutil.copytree(folder / "base", folder / "locked")
+    lock(folder / "locked")
     sentitok.count(corpus, out=folder / "all.counts")
     for part in (0, 1):
         sentitok.count(corpus, shard=(part, 2), out=folder / f"part-{part}.counts")

@@ -36,7 +36,7 @@ NAMES = [
         "compare",
         "convert",
     ),
-    *("doctor", "prune", "transplant", "bench", "serve"),
+    *("doctor", "prune", "transplant", "lock", "check", "bench", "serve"),
 ]
 
 

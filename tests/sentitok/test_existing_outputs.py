@@ -33,6 +33,7 @@ CALLS: dict[str, tuple[list[str], list[str], list[str]]] = {
         ["--pad-to-multiple", "64"],
         ["new/model.safetensors", "new/tokenizer.json", "new/config.json"],
     ),
+    "lock": (["base"], [], ["base/tokenizer.lock.json"]),
     "eval --plot": (["tokenizer.json", "corpus.txt", "--plot", "new.svg"], ["reviews.jsonl"], ["new.svg"]),
 }
 # The work of these takes long, so a result that may not replace another is kept beside it.
@@ -45,12 +46,16 @@ def test_files_are_replaced_only_with_force(name: str, prepared: Path) -> None:
     call = [name.split()[0], *args]
     if "plot" in name:
         pytest.importorskip("matplotlib")
-    other = ["convert", "merged.json", "new"] if not change else [*call, *change]
+    other = {"convert to a folder": ["convert", "merged.json", "new"], "lock": call}.get(
+        name, [*call, *change]
+    )
     first = run(*call, cwd=prepared)
     assert first.code == 0, first.err
     was = [(prepared / file).read_bytes() for file in files]
     again = run(*call, cwd=prepared)
     assert again.code == 0, again.err
+    if name == "lock":
+        shutil.copy(prepared / "merged.json", prepared / "base" / "tokenizer.json")
     there = set(prepared.iterdir())
     assert not [path for path in there if "-new" in path.name]
     refused = run(*other, cwd=prepared)

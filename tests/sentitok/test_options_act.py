@@ -75,6 +75,8 @@ MODES: dict[str, dict[str, list[str]]] = {
         "folder": ["base", "framed.json", "base", "-o", "new"],
         "random": ["base", "framed.json", "base/model.safetensors", "-o", "new", "--method", "random"],
     },
+    "lock": {"folder": ["base"]},
+    "check": {"folder": ["locked"]},
     "bench": {
         "files": ["dirty.txt", "--rival", "sentitok"],
         "ranks": ["dirty.txt", "--rival", "sentitok", "-t", "ranks.tiktoken", "--pattern", "gpt2"],

@@ -208,21 +208,30 @@ def _written(files: list[str]) -> list[tuple[str, str]]:
 
 def import_(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder that save_pretrained of transformers wrote.")
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="Folder that save_pretrained of transformers wrote, or sentitok transplant of a run.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="Run directory to write.")],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Read a GPT-2 or BERT of transformers into a run directory.
+    """Read a GPT-2 or BERT of transformers, or a run with another tokenizer, into a run directory.
 
     Only safetensors are read, never pickles (.bin).
     """
     from ..export.transformers.folder import import_model
+    from ..runs.transplanted import import_transplanted
 
     output = Output("senti.import/1", as_json=as_json, quiet=quiet)
-    loaded, notes = import_model(folder, out)
+    notes: list[str] = []
+    if (folder / "config.toml").is_file():
+        loaded = import_transplanted(folder, out)
+    else:
+        loaded, notes = import_model(folder, out)
     for note in notes:
         output.note(f"note: {note}")
     n_parameters = sum(parameter.numel() for parameter in loaded.module.parameters())

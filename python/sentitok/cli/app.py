@@ -15,6 +15,7 @@ from . import (
     encode,
     evaluate,
     inspect,
+    lock,
     serve,
     train_bpe,
     train_unigram,
@@ -55,7 +56,20 @@ def _build() -> typer.Typer:
         """Train and run tokenizers: exact, deterministic, fast."""
 
     trainers = (train_bpe, train_wordpiece, train_unigram)
-    others = (counts, encode, inspect, verify, evaluate, compare, convert, doctor, transplant, bench, serve)
+    others = (
+        counts,
+        encode,
+        inspect,
+        verify,
+        evaluate,
+        compare,
+        convert,
+        doctor,
+        transplant,
+        lock,
+        bench,
+        serve,
+    )
     for group in (*trainers, *others):
         group.register(built)
     return built

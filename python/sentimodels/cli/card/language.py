@@ -67,6 +67,10 @@ def parts(facts: dict[str, Any]) -> Parts:
 
 
 def _made(facts: dict[str, Any]) -> str:
+    from ...runs.transplanted import IMPORTED
+
+    if facts["imported"] == IMPORTED:
+        return "trained by `senti pretrain`, then given another tokenizer by `sentitok transplant`"
     if facts["imported"] is not None:
         return (
             f"read by `senti import` from the files of a model of transformers (layout {facts['imported']})"
