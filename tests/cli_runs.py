@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import sentitok
+from chat_templates import CHATML, IM, assistant, user
 from commands import environment
 from sentitok.cli.app import app
 from sentitok.embeddings.tensor_files import write_tensors
@@ -107,6 +108,11 @@ def named_by_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in (0, 1):
         sentitok.count(corpus, shard=(part, 2), out=folder / f"part-{part}.counts")
     sentitok.merge_counts([folder / "part-0.counts", folder / "part-1.counts"], folder / "merged.counts")
+    chat_tokenizer = tokenizer.with_specials(IM)
+    settings = chat_tokenizer.settings.replace(chat_template=CHATML, eos_token=IM[1])
+    chat_tokenizer.with_settings(settings).save_pretrained(folder / "model")
+    chats = [{"messages": [user(line.strip()), assistant("So it is.")]} for line in lines[600:620]]
+    (folder / "chats.jsonl").write_text("".join(f"{json.dumps(chat)}\n" for chat in chats), encoding="utf-8")
     with contextlib.chdir(folder):
         # A data set knows its sources by the names they were given.
         sentitok.encode_files("corpus.txt", "tokens", tokenizer)

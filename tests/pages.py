@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "readme": ROOT / "README.md",
     **{
-        name: ROOT / "docs" / f"{name}.md" for name in ("senti", "tutorial", "switching-classifiers", "scale")
+        name: ROOT / "docs" / f"{name}.md"
+        for name in ("senti", "tutorial", "switching-classifiers", "scale", "chats")
     },
 }
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         train_wordpiece,
     )
     from .acceleration import accelerate
+    from .chat.dataset import encode_chats
     from .embeddings import transplant
     from .names import encoding_for_model, get_encoding
     from .pretrained import Settings
@@ -64,6 +65,7 @@ __all__ = [
     "__version__",
     "accelerate",
     "count",
+    "encode_chats",
     "encode_files",
     "encoding_for_model",
     "get_encoding",
@@ -81,6 +83,7 @@ if not TYPE_CHECKING:
     _ELSEWHERE = {
         "Settings": "pretrained",
         "accelerate": "acceleration",
+        "encode_chats": "chat.dataset",
         "encoding_for_model": "names",
         "get_encoding": "names",
         "transplant": "embeddings",

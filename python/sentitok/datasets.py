@@ -21,9 +21,10 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,8 +39,12 @@ from .shards import (
     Shard,
     check_alike,
     find_datasets,
+    is_masked,
     open_ends,
     open_ids,
+    open_masks,
+    open_rows,
+    packing_of,
     read_manifest,
     read_shards,
 )
@@ -49,7 +54,7 @@ from .verify import sha256_of
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TokenBatches", "TokenDataset", "TokenWindows", "from_datatrove"]
+__all__ = ["PackedBatch", "PackedRows", "TokenBatches", "TokenDataset", "TokenWindows", "from_datatrove"]
 
 # What a window is: a row, or a row and its targets; and what several are.
 _Window = TypeVar("_Window")
@@ -81,6 +86,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         tokens: ids in all, separators included.
         vocab_size: one more than the greatest id there can be.
         tokenizer_sha256: fingerprint of the tokenizer that made the ids.
+        is_masked: whether it says which ids the assistant wrote.
     """
 
     def __init__(
@@ -112,11 +118,14 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         self.dtype = np.dtype(str(self.manifest["dtype"])).newbyteorder("<")
         self.tokens: int = sum(manifest["tokens"] for manifest in self.manifests)
         self.vocab_size: int = self.manifest["vocab_size"]
+        self.is_masked = all(map(is_masked, self.manifests))
         self.tokenizer_sha256: str = self.manifest["tokenizer_sha256"]
         self._shards: list[tuple[Place, Shard]] = []
         self._cache = BlockCache()
         self._ids: list[_Ids | RemoteArray] = []
         self._ends: list[NDArray[np.int64] | RemoteEnds] = []
+        self._masks: list[NDArray[np.uint8] | RemoteArray | None] = []
+        self._rows: list[NDArray[np.int64] | RemoteEnds | None] = []
         # Documents and ids before each shard.
         self._first_document = [0]
         self._first_token = [0]
@@ -126,13 +135,16 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
 
     def _open(self, directory: Place, shard: Shard) -> None:
         file, index = directory / shard.file, directory / shard.index_file
-        for path in (file, index):
+        for path in (directory / name for name in shard.files):
             if isinstance(path, Path) and not path.exists():
                 said = "no such file, though the manifest beside it names it; copy it there, or encode again"
                 raise FileNotFoundError(errno.ENOENT, said, str(path))
         self._shards.append((directory, shard))
         self._ids.append(open_ids(file, shard, self.dtype, self._cache))
         self._ends.append(open_ends(index, shard, self._cache))
+        mask, rows = shard.mask_file, shard.rows_file
+        self._masks.append(None if mask is None else open_masks(directory / mask, shard, self._cache))
+        self._rows.append(None if rows is None else open_rows(directory / rows, shard, self._cache))
         self._first_document.append(self._first_document[-1] + shard.documents)
         self._first_token.append(self._first_token[-1] + shard.tokens)
 
@@ -148,6 +160,11 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         """The ids of a document, a read-only view; of a slice, a list of them."""
         if isinstance(document, slice):
             return [self[number] for number in range(*document.indices(len(self)))]
+        shard, start, end = self._place(document)
+        return self._ids[shard][start:end]
+
+    def _place(self, document: int) -> tuple[int, int, int]:
+        """The shard of a document, and its place there."""
         document = index("document", document, "the number of one, from 0, or a slice")
         number = document + len(self) if document < 0 else document
         if not 0 <= number < len(self):
@@ -155,7 +172,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         shard = bisect.bisect_right(self._first_document, number) - 1
         row = number - self._first_document[shard]
         start, end = [0, *self._ends[shard][max(row - 1, 0) : row + 1].tolist()][-2:]
-        return self._ids[shard][start:end]
+        return shard, start, end
 
     def __iter__(self) -> "Iterator[_Ids]":
         """The documents in order."""
@@ -181,18 +198,64 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
             IndexError: if there are no such ids.
         """
         start, stop = _range(start, stop, "id")
+        return self._stream(self._ids, self.dtype, start, stop)
+
+    def stream_mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Whether the assistant wrote ids `start` to `stop` of all documents end to end.
+
+        Args:
+            start: the number of the first id, from 0.
+            stop: the number after the last, at most `tokens`.
+
+        Returns:
+            An array of `(stop - start,)`.
+
+        Raises:
+            IndexError: if there are no such ids.
+            ValueError: if the data set was encoded without a mask.
+        """
+        start, stop = _range(start, stop, "id")
+        if not self.is_masked:
+            masked = zip(self.directories, map(is_masked, self.manifests), strict=True)
+            raise ValueError(
+                f"{next(one for one, is_there in masked if not is_there)} has no mask; encode its chats with "
+                "--chat DIR --mask (mask='assistant' in Python)"
+            )
+        return self._stream(self._masks, np.dtype(np.uint8), start, stop).astype(np.bool_)
+
+    def _stream(self, shards: Sequence[Any], dtype: np.dtype[Any], start: int, stop: int) -> NDArray[Any]:
+        """Places `start` to `stop` of arrays that are as long as the ids of each shard."""
         if not 0 <= start <= stop <= self.tokens:
             raise IndexError(f"ids {shown(start)} to {shown(stop)} of a data set of {self.tokens}")
-        parts = []
+        parts: list[NDArray[Any]] = []
         shard = max(bisect.bisect_right(self._first_token, start) - 1, 0)
         while start < stop:
             first = self._first_token[shard]
             end = min(stop, self._first_token[shard + 1])
-            parts.append(self._ids[shard][start - first : end - first])
+            parts.append(shards[shard][start - first : end - first])
             start, shard = end, shard + 1
         if len(parts) == 1:
             return parts[0]
-        return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+    def mask(self, document: int) -> NDArray[np.bool_]:
+        """Whether the assistant wrote each id of a document, an array as long as `dataset[document]`.
+
+        Raises:
+            IndexError: if there is no such document.
+            ValueError: as `stream_mask`.
+        """
+        shard, start, end = self._place(document)
+        first = self._first_token[shard]
+        return self.stream_mask(first + start, first + end)
+
+    def packed(self) -> "PackedRows":
+        """Returns the rows that chats were packed into (`sentitok encode --chat DIR --pack N`).
+
+        Raises:
+            ValueError: if a directory was encoded without rows, or with rows of another length.
+        """
+        return PackedRows(self)
 
     @overload
     def windows(
@@ -303,7 +366,11 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         """
         uncovered = []
         for directory, shard in self._shards:
-            for name, expected in ((shard.file, shard.sha256), (shard.index_file, shard.index_sha256)):
+            hashes = (shard.sha256, shard.index_sha256, shard.mask_sha256, shard.rows_sha256)
+            names = (shard.file, shard.index_file, shard.mask_file, shard.rows_file)
+            for name, expected in zip(names, hashes, strict=True):
+                if name is None:
+                    continue
                 path = directory / name
                 if expected is None:
                     uncovered.append(path)
@@ -445,6 +512,145 @@ class TokenWindows(Sequence[_Window], Generic[_Window, _Batch]):
     def __repr__(self) -> str:
         targets = ", targets=True" if self.targets else ""
         return f"TokenWindows({len(self)} rows of {self.length} ids, stride={self.stride}{targets})"
+
+
+class PackedBatch(NamedTuple):
+    """Rows of packed chats; `DataLoader` makes tensors of the arrays.
+
+    Attributes:
+        ids: int64 of `(rows, length)`.
+        mask: whether the assistant wrote each id, bool of `(rows, length)`; without a mask on disk, whether
+            it is an id of a chat. False where a row is filled up.
+        positions: int64 of `(rows, length)`: the place of each id in its document, from 0, and of what a row
+            is filled up with.
+        boundaries: int32: where documents begin and end in the rows end to end, from 0 to `rows * length`.
+            What a row is filled up with is a document too. FlashAttention calls it `cu_seqlens`.
+    """
+
+    ids: NDArray[np.int64]
+    mask: NDArray[np.bool_]
+    positions: NDArray[np.int64]
+    boundaries: NDArray[np.int32]
+
+
+class PackedRows(Sequence[PackedBatch]):
+    """Rows of packed chats; made by `TokenDataset.packed`.
+
+    `rows[number]` is one row, whose arrays have one dimension. `DataLoader(rows.shuffled(8),
+    batch_size=None)` gives batches of tensors.
+
+    Attributes:
+        dataset: where the ids come from.
+        length: ids of a row.
+        pad_id: what a row is filled up with.
+    """
+
+    def __init__(self, dataset: TokenDataset) -> None:
+        packings = [
+            packing_of(one / "manifest.json", manifest)
+            for one, manifest in zip(dataset.directories, dataset.manifests, strict=True)
+        ]
+        for one, packing in zip(dataset.directories, packings, strict=True):
+            if packing is None or packing != packings[0]:
+                said = "no packed rows" if packing is None else f"{packing}, unlike {dataset.directory}"
+                raise ValueError(
+                    f"{one} has {said}; encode all chats with the same --pack N (pack=N in Python)"
+                )
+        # One, as each is the first one and not `None`.
+        self.length, self.pad_id = next(packing for packing in packings if packing is not None)
+        self.dataset = dataset
+        self._ends = [rows for rows in dataset._rows if rows is not None]
+        # Rows before each shard.
+        self._first_rows = [0, *accumulate(map(len, self._ends))]
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return self._first_rows[-1]
+
+    def documents(self, row: int) -> range:
+        """The numbers of the documents of a row.
+
+        Raises:
+            IndexError: if there is no such row.
+        """
+        row = index("row", row, "the number of one, from 0")
+        number = row + len(self) if row < 0 else row
+        if not 0 <= number < len(self):
+            raise IndexError(f"row {shown(row)} of {len(self)} packed rows")
+        shard = bisect.bisect_right(self._first_rows, number) - 1
+        place = number - self._first_rows[shard]
+        start, stop = [0, *self._ends[shard][max(place - 1, 0) : place + 1].tolist()][-2:]
+        first = self.dataset._first_document[shard]
+        return range(first + start, first + stop)
+
+    @overload
+    def __getitem__(self, row: int) -> PackedBatch: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[PackedBatch]: ...
+    def __getitem__(self, row: int | slice) -> PackedBatch | list[PackedBatch]:
+        """One row; of a slice, a list of rows."""
+        if isinstance(row, slice):
+            return [self[number] for number in range(*row.indices(len(self)))]
+        batch = self._batch([self.documents(row)])
+        return PackedBatch(batch.ids[0], batch.mask[0], batch.positions[0], batch.boundaries)
+
+    def take(self, rows: ArrayLike) -> PackedBatch:
+        """Returns rows by their numbers.
+
+        Raises:
+            TypeError: if they are not whole numbers.
+            IndexError: if there is no such row.
+        """
+        return self._batch([self.documents(number) for number in _numbers(rows, len(self), "row")])
+
+    def shuffled(
+        self,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        epochs: int = 1,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = False,
+        block_rows: int | None = None,
+    ) -> "TokenBatches[PackedBatch]":
+        """Returns the rows in random order, in batches; the arguments are those of `TokenWindows.shuffled`.
+
+        Raises:
+            ValueError: as `TokenWindows.shuffled`.
+        """
+        return TokenBatches(
+            self, batch_size, seed=seed, epochs=epochs, rank=rank, world_size=world_size,
+            drop_last=drop_last, block_rows=block_rows,
+        )  # fmt: skip
+
+    def _batch(self, rows: list[range]) -> PackedBatch:
+        shape = (len(rows), self.length)
+        ids = np.full(shape, self.pad_id, np.int64)
+        mask = np.zeros(shape, np.bool_)
+        positions = np.empty(shape, np.int64)
+        boundaries: list[int] = [0]
+        for row, documents in enumerate(rows):
+            before = int(self.dataset.ends(documents.start - 1, documents.start)[0]) if documents.start else 0
+            ends = self.dataset.ends(documents.start, documents.stop) - before
+            n_ids = int(ends[-1]) if len(ends) else 0
+            if n_ids > self.length:
+                raise FormatError(
+                    f"{self.dataset.directory}: a row has {n_ids} ids, where the manifest says {self.length} "
+                    "at most; encode again with resume=False (--force)"
+                )
+            ids[row, :n_ids] = self.dataset.stream(before, before + n_ids)
+            mask[row, :n_ids] = (
+                self.dataset.stream_mask(before, before + n_ids) if self.dataset.is_masked else True
+            )
+            bounds = [*ends.tolist(), *([self.length] if n_ids < self.length else [])]
+            starts = np.array([0, *bounds[:-1]])
+            positions[row] = np.arange(self.length) - np.repeat(starts, np.diff([0, *bounds]))
+            boundaries += [row * self.length + bound for bound in bounds]
+        return PackedBatch(ids, mask, positions, np.array(boundaries, np.int32))
+
+    def __repr__(self) -> str:
+        return f"PackedRows({len(self)} rows of {self.length} ids)"
 
 
 class _Source(Protocol[_BatchOf]):

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from . import FormatError, Tokenizer, remote
 from .atomic import writing
 from .messages import shown
-from .shards import Shard, check_regular, type_of_ids, write_manifest
+from .shards import Shard, check_regular, type_of_ids, write_ends, write_manifest
 
 __all__ = ["from_datatrove"]
 
@@ -137,20 +137,8 @@ def _shard(one: _Tokenized, out: Path, number: int, tokenizer: Tokenizer) -> Sha
             data = part.astype(dtype).tobytes()
             digest.update(data)
             file.write(data)
-    with writing(out / index) as beside:
-        with open(beside, "wb") as file:
-            _write_ends(file, one.ends)
-        with open(beside, "rb") as file:
-            index_digest = hashlib.file_digest(file, "sha256").hexdigest()
+    index_digest = write_ends(out / index, one.ends)
     return Shard(name, index, len(one.ends), len(one.ids), digest.hexdigest(), index_digest)
-
-
-def _write_ends(file: IO[bytes], ends: NDArray[np.uint64]) -> None:
-    """Writes the ends as a file of numpy."""
-    header = {"descr": "<i8", "fortran_order": False, "shape": ends.shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    for part in _blocks(ends):
-        file.write(part.astype("<i8").tobytes())
 
 
 def _no_such_id(path: Path, id_: int, vocab_size: int) -> str:

@@ -15,7 +15,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from . import FormatError, remote
+from . import remote
+from ._sentitok import FormatError
 from .remote.inputs import blocks
 
 __all__ = ["BlockCache", "RemoteArray", "RemoteEnds", "RemotePath", "remote_datasets"]

@@ -6,6 +6,7 @@ A directory is data from strangers, or damaged: whatever is in it, the answer is
 
 import errno
 import glob
+import hashlib
 import json
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,15 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import FormatError, remote
-from .atomic import write
+from . import remote
+from ._sentitok import FormatError
+from .atomic import write, writing
 from .messages import shown
 from .remote_shards import BlockCache, RemoteArray, RemoteEnds, RemotePath, remote_datasets
 
 if TYPE_CHECKING:
-    from . import Tokenizer
+    from ._sentitok import Tokenizer
 
 __all__ = [
+    "Packing",
     "Place",
     "Shard",
     "check_alike",
@@ -34,14 +37,19 @@ __all__ = [
     "files_of",
     "find_datasets",
     "is_dataset",
+    "is_masked",
     "manifest_json",
     "mapped_ends",
     "open_ends",
     "open_ids",
+    "open_masks",
+    "open_rows",
+    "packing_of",
     "place_of",
     "read_manifest",
     "read_shards",
     "type_of_ids",
+    "write_ends",
     "write_manifest",
 ]
 
@@ -69,7 +77,7 @@ Place = Path | RemotePath
 
 
 class Shard(NamedTuple):
-    """What a manifest says of a shard."""
+    """What a manifest says of a shard; `mask_file` and `rows_file` are of chats (`encode_chats`)."""
 
     file: str
     index_file: str
@@ -77,6 +85,28 @@ class Shard(NamedTuple):
     tokens: int
     sha256: str
     index_sha256: str | None
+    mask_file: str | None = None
+    mask_sha256: str | None = None
+    rows: int = 0
+    rows_file: str | None = None
+    rows_sha256: str | None = None
+
+    @property
+    def files(self) -> list[str]:
+        """The files of the shard."""
+        return [name for name in (self.file, self.index_file, self.mask_file, self.rows_file) if name]
+
+
+class Packing(NamedTuple):
+    """What a manifest says of packed rows.
+
+    Attributes:
+        length: ids of a row.
+        pad_id: the id that readers fill rows with.
+    """
+
+    length: int
+    pad_id: int
 
 
 def type_of_ids(tokenizer: "Tokenizer") -> np.dtype[np.unsignedinteger[Any]]:
@@ -100,13 +130,23 @@ def write_manifest(
         The manifest.
     """
     dtype = type_of_ids(tokenizer)
-    entries, documents, tokens = [], 0, 0
+    entries: list[dict[str, Any]] = []
+    documents = tokens = 0
     for shard in shards:
         entries.append({
             "file": shard.file, "index": shard.index_file, "first_document": documents,
             "documents": shard.documents, "tokens": shard.tokens, "bytes": shard.tokens * dtype.itemsize,
             "sha256": shard.sha256, "index_sha256": shard.index_sha256,
         })  # fmt: skip
+        if shard.mask_file is not None:
+            entries[-1] |= {"mask": shard.mask_file, "mask_sha256": shard.mask_sha256}
+        if shard.rows_file is not None:
+            more_of_rows = {
+                "rows": shard.rows,
+                "rows_index": shard.rows_file,
+                "rows_sha256": shard.rows_sha256,
+            }
+            entries[-1] |= more_of_rows
         documents, tokens = documents + shard.documents, tokens + shard.tokens
     manifest = {
         "schema": _SCHEMA, "version": 1, "layout": "sentitok", "dtype": dtype.name,
@@ -116,6 +156,21 @@ def write_manifest(
     }  # fmt: skip
     write(directory / _MANIFEST, json.dumps(manifest, indent=2).encode())
     return manifest
+
+
+def write_ends(path: Path, ends: Sequence[int] | NDArray[Any]) -> str:
+    """Writes the ends of documents, or of rows, as a file of numpy; returns its SHA-256."""
+    digest = hashlib.sha256()
+    with writing(path) as beside, open(beside, "wb") as file:
+        for data in (_header(len(ends)), *_ends_as_bytes(ends)):
+            file.write(data)
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def _ends_as_bytes(ends: Sequence[int] | NDArray[Any]) -> Iterator[bytes]:
+    for start in range(0, len(ends), _ENDS_AT_ONCE):
+        yield np.asarray(ends[start : start + _ENDS_AT_ONCE]).astype("<i8").tobytes()
 
 
 def is_dataset(directory: Path) -> bool:
@@ -243,6 +298,7 @@ def read_shards(path: Place, manifest: dict[str, Any]) -> list[Shard]:
         raise _no_manifest(path, "$.shards is no list")
     checked = []
     documents = tokens = 0
+    packing = packing_of(path, manifest)
     width = np.dtype(_DTYPES[manifest["dtype"]]).itemsize
     for number, shard in enumerate(shards):
         at = f"$.shards[{number}]"
@@ -257,6 +313,21 @@ def read_shards(path: Place, manifest: dict[str, Any]) -> list[Shard]:
             sha256=_text(path, f"{at}.sha256", shard.get("sha256")),
             index_sha256=None if hash_ is None else _text(path, f"{at}.index_sha256", hash_),
         )
+        if shard.get("mask") is not None:
+            one = one._replace(
+                mask_file=_file_name(path, f"{at}.mask", shard["mask"]),
+                mask_sha256=_text(path, f"{at}.mask_sha256", shard.get("mask_sha256")),
+            )
+        if shard.get("rows_index") is not None:
+            one = one._replace(
+                rows=_count(path, f"{at}.rows", shard.get("rows")),
+                rows_file=_file_name(path, f"{at}.rows_index", shard["rows_index"]),
+                rows_sha256=_text(path, f"{at}.rows_sha256", shard.get("rows_sha256")),
+            )
+        if (one.mask_file is None) == is_masked(manifest):
+            raise _no_manifest(path, f"{at} has {'no' if is_masked(manifest) else 'a'} mask, unlike $.chats")
+        if (one.rows_file is None) == (packing is not None):
+            raise _no_manifest(path, f"{at} has {'no' if packing else ''} rows, unlike $.pack")
         if _count(path, f"{at}.first_document", shard.get("first_document")) != documents:
             raise _no_manifest(path, f"{at}.first_document is not {documents}")
         if _count(path, f"{at}.bytes", shard.get("bytes")) != one.tokens * width:
@@ -266,6 +337,29 @@ def read_shards(path: Place, manifest: dict[str, Any]) -> list[Shard]:
     if (documents, tokens) != (manifest["documents"], manifest["tokens"]):
         raise FormatError(f"{path}: the shards do not hold as many documents and tokens as it says")
     return checked
+
+
+def is_masked(manifest: dict[str, Any]) -> bool:
+    """Whether a data set says which ids the assistant wrote."""
+    chats = manifest.get("chats")
+    return isinstance(chats, dict) and chats.get("mask") is not None
+
+
+def packing_of(path: Place, manifest: dict[str, Any]) -> Packing | None:
+    """Reads what a manifest says of packed rows; `None` where documents are not packed.
+
+    Raises:
+        FormatError: if it cannot be read.
+    """
+    pack = manifest.get("pack")
+    if pack is None:
+        return None
+    if not isinstance(pack, dict):
+        raise _no_manifest(path, f"$.pack is {shown(pack)}, expected an object")
+    length, pad_id = (_count(path, f"$.pack.{name}", pack.get(name)) for name in ("length", "pad_id"))
+    if not 0 < length < 1 << 31:
+        raise _no_manifest(path, f"$.pack.length is {length}, expected a whole number from 1 to 2^31 - 1")
+    return Packing(length, pad_id)
 
 
 def check_alike(manifests: Sequence[tuple[Place, dict[str, Any]]]) -> None:
@@ -308,6 +402,11 @@ def files_of(path: Place, manifest: dict[str, Any]) -> list[tuple[str, int | Non
             hash_ = shard.get("index_sha256")
             name = _file_name(path, f"{at}.index", shard["index"])
             files.append((name, None, None if hash_ is None else _text(path, f"{at}.index_sha256", hash_)))
+        for key, size in (("mask", shard.get("tokens")), ("rows_index", None)):
+            if shard.get(key) is not None:
+                hash_ = shard.get(f"{key.removesuffix('_index')}_sha256")
+                name = _file_name(path, f"{at}.{key}", shard[key])
+                files.append((name, size, _text(path, f"{at}.{key}_sha256", hash_)))
     return files
 
 
@@ -388,14 +487,32 @@ def open_ends(path: Place, shard: Shard, cache: BlockCache) -> "NDArray[np.int64
     return mapped_ends(path, shard.documents, shard.tokens)
 
 
-def check_ends(path: Place, shard: Shard) -> None:
-    """Reads the ends of the documents of a shard, wherever it is.
+def open_masks(path: Place, shard: Shard, cache: BlockCache) -> "NDArray[Any] | RemoteArray":
+    """Opens the masks of a shard as `open_ids` does its ids, a byte for each.
+
+    Raises:
+        FormatError: as `open_ids`.
+    """
+    return open_ids(path, shard, np.dtype(np.uint8), cache)
+
+
+def open_rows(path: Place, shard: Shard, cache: BlockCache) -> "NDArray[np.int64] | RemoteEnds":
+    """Opens the ends of the packed rows of a shard, counted in documents.
 
     Raises:
         FormatError: as `open_ends`.
+    """
+    return open_ends(path, shard._replace(documents=shard.rows, tokens=shard.documents), cache)
+
+
+def check_ends(path: Place, ends: "NDArray[np.int64] | RemoteEnds") -> None:
+    """Reads ends that `open_ends` or `open_rows` opened; those of a file here were looked at.
+
+    Raises:
+        FormatError: if they are not in order.
         OSError: if they cannot be read.
     """
-    ends, last = open_ends(path, shard, BlockCache()), 0
+    last = 0
     if isinstance(ends, RemoteEnds):
         for start in range(0, len(ends), _ENDS_AT_ONCE):
             part = ends[start : start + _ENDS_AT_ONCE]

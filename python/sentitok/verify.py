@@ -18,8 +18,18 @@ from ._sentitok import FormatError, merge_counts
 from .atomic import PREFIX
 from .messages import shown
 from .numbers import whole
-from .remote_shards import RemotePath
-from .shards import Place, check_ends, check_regular, files_of, place_of, read_manifest, read_shards
+from .remote_shards import BlockCache, RemotePath
+from .shards import (
+    Place,
+    check_ends,
+    check_regular,
+    files_of,
+    open_ends,
+    open_rows,
+    place_of,
+    read_manifest,
+    read_shards,
+)
 
 if TYPE_CHECKING:
     from ._sentitok import Tokenizer
@@ -104,11 +114,13 @@ def verify(
     wrong = _Reader(place, files, progress).problems(n_threads)
     if manifest["layout"] == "sentitok":
         for shard in read_shards(path, manifest):
-            if not {shard.file, shard.index_file} & wrong.keys():
+            for ends_file, opened in ((shard.index_file, open_ends), (shard.rows_file, open_rows)):
+                if ends_file is None or {shard.file, ends_file} & wrong.keys():
+                    continue
                 try:
-                    check_ends(place / shard.index_file, shard)
+                    check_ends(place / ends_file, opened(place / ends_file, shard, BlockCache()))
                 except (FormatError, OSError) as error:
-                    wrong[shard.index_file] = f"{error}; {_REMEDY}"
+                    wrong[ends_file] = f"{error}; {_REMEDY}"
     found.problems += [wrong[name] for name in dict.fromkeys(name for name, _, _ in files) if name in wrong]
     sizes = [_size(place / name) for name in sorted(named - wrong.keys())]
     found.totals = {

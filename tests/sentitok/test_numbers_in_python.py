@@ -59,6 +59,15 @@ def tokens(folder: Path) -> TokenDataset:
     return TokenDataset(place)
 
 
+def chats(folder: Path) -> TokenDataset:
+    place = folder / "chats"
+    if not place.exists():
+        said = [[{"role": "assistant", "content": text}] for text in TEXTS]
+        template = "{{ messages[0].role }}:{{ messages[0].content }}"
+        sentitok.encode_chats(said, place, BPE, chat_template=template, mask="assistant", pack=40, pad="a")
+    return TokenDataset(place)
+
+
 def drawn(name: str) -> _Call:
     return lambda **n: getattr(SP, name)("low", **{"nbest_size": -1, "alpha": 0.1, **n})
 
@@ -94,6 +103,11 @@ CALLS: dict[str, _Call] = {
         tokens(folder), **{"length": 2, "stride": 2, **n}
     ),
     "TokenWindows.shuffled": lambda folder, **n: tokens(folder).windows(2).shuffled(**{"batch_size": 1, **n}),
+    "TokenDataset.mask": lambda folder, document: chats(folder).mask(document),
+    "TokenDataset.stream_mask": lambda folder, **n: chats(folder).stream_mask(**{"start": 0, "stop": 2, **n}),
+    "PackedRows.__getitem__": lambda folder, row: chats(folder).packed()[row],
+    "PackedRows.documents": lambda folder, row: chats(folder).packed().documents(row),
+    "PackedRows.shuffled": lambda folder, **n: chats(folder).packed().shuffled(**{"batch_size": 1, **n}),
     "TokenBatches.__init__": lambda folder, **n: TokenBatches(tokens(folder), **{"batch_size": 1, **n}),
     "TokenBatches.__getitem__": lambda folder, step: tokens(folder).shuffled(1)[step],
     "TokenBatches.numbers": lambda folder, step: tokens(folder).shuffled(1).numbers(step),
@@ -201,7 +215,7 @@ INSIDE = {
     "FeistelPermutation", "field", "index", "Input", "InputStream", "joined", "line", "lines",
     "mapped_ends", "measure", "measure_part", "n_threads", "placed", "real", "RemoteArray",
     "RemoteEnds", "RemotePath", "spelled_tokens", "Surfaces", "token_bytes", "trimmed", "Truncation",
-    "whole", "write_manifest",
+    "whole", "write_ends", "write_manifest",
 }  # fmt: skip
 
 
@@ -245,7 +259,7 @@ def ask(call: str, argument: str, number: Any, folder: Path) -> object:
     if argument in ("mergeable_ranks", "special_tokens"):
         number = {b"a" if argument == "mergeable_ranks" else "<s>": number}
     made = CALLS[call]
-    of_folder = ("TokenBatches", "TokenDataset", "TokenWindows")
+    of_folder = ("PackedRows", "TokenBatches", "TokenDataset", "TokenWindows")
     writes = ("count", "encode_files", "dump_tiktoken_bpe", "verify")
     needs_folder = call in writes or call.startswith(of_folder)
     return made(folder, **{argument: number}) if needs_folder else made(**{argument: number})

@@ -25,7 +25,7 @@ PATHS = {
     "train-unigram": "checkpoint counts out",
     "count": "out",
     "merge-counts": "out parts",
-    "encode": "out tokenizer_file",
+    "encode": "chat out tokenizer_file",
     "decode": "tokenizer_file",
     "show": "tokenizer_file",
     "eval": "files plot tokenizers",

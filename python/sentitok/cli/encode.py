@@ -27,12 +27,21 @@ from .command import (
     shard,
     size,
 )
+from .encode_chats import ChatOptions, encode_chats
 from .engine import EngineOptions
 from .loading import load_plain
 from .output import Output, bytes_text, lines, number
 from .process import text_from_stdin, to_stdout
 from .special_tokens import END_TOKENS, note_read_as_text
-from .texts import Format, InvalidUtf8, MaxLineBytes, Threads, note_replaced, one_text_from_stdin
+from .texts import (
+    Format,
+    InvalidUtf8,
+    MaxLineBytes,
+    Threads,
+    note_changed_sources,
+    note_replaced,
+    one_text_from_stdin,
+)
 from .train import SAMPLE_BYTES, Sources, beginning, sources
 
 if TYPE_CHECKING:
@@ -117,6 +126,7 @@ def encode(
     max_line_bytes: MaxLineBytes = None,
     threads: Threads = None,
     *,
+    chats: ChatOptions,
     engine: EngineOptions,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -125,6 +135,23 @@ def encode(
     """Encode files into token shards, or one text (--text or stdin) into ids."""
     import sentitok
 
+    if chats.chat is not None:
+        engine.check()
+        check_specials(specials)
+        encode_chats(
+            src,
+            out,
+            chats,
+            engine,
+            Output("sentitok.encode/1", as_json=as_json, quiet=quiet),
+            specials=specials,
+            shard_tokens=shard_tokens,
+            force=force,
+            max_line_bytes=max_line_bytes,
+            threads=threads,
+        )
+        return
+    chats.refuse()
     if text is not None and src:
         raise UsageError("give --text or files, one of the two")
     if bool(src) != (out is not None):
@@ -149,13 +176,8 @@ def encode(
     output = Output("sentitok.encode/1", as_json=as_json, quiet=quiet)
     if src is not None and out is not None and src:
         was_there = not force and _is_complete(out)
-        if was_there and any(path == "-" or Path(path).is_fifo() for path in src):
-            raise UsageError(
-                f"{out} is complete, and whether it was made of the same pipe cannot be told; "
-                "give another -o, or --force"
-            )
         if was_there:
-            _note_changed_sources(output, src, out)
+            note_changed_sources(output, src, out)
         if separator is None and not add_special_tokens:
             _note_missing_separator(output, tokenizer, tokenizer_file)
         with output.progress() as progress, engine.running() as running:
@@ -204,16 +226,6 @@ def encode(
     ids = encoding.ids.tolist()
     line = " ".join(map(str, ids))
     output.result({"ids": ids, "tokens": encoding.tokens}, line, line)
-
-
-def _note_changed_sources(output: Output, src: list[str], out: Path) -> None:
-    """Says which sources changed after a complete data set was written: it knows them by name and size."""
-    written = (out / "manifest.json").stat().st_mtime
-    if changed := [path for path in src if Path(path).is_file() and Path(path).stat().st_mtime > written]:
-        output.note(
-            f"{', '.join(changed)}: changed after {out} was written; if the text is another, --force encodes "
-            "it again"
-        )
 
 
 def _note_missing_separator(output: Output, tokenizer: "Tokenizer", tokenizer_file: Path) -> None:
@@ -378,7 +390,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             'sentitok encode --text "A gripping film." -t tokenizer.json',
             "sentitok encode corpus.txt -o tokens -t tokenizer.json",
-            "sentitok encode corpus.txt -o megatron --layout megatron -t tokenizer.json",
+            "sentitok encode chats.jsonl --chat model --mask --pack 4096 -o chats",
         ),
     )(grouped(encode))
     app.command(

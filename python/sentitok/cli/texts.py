@@ -27,6 +27,7 @@ __all__ = [
     "TextOptions",
     "Threads",
     "check_stdin",
+    "note_changed_sources",
     "note_replaced",
     "one_text_from_stdin",
 ]
@@ -193,4 +194,23 @@ def note_replaced(output: Output, paths: Sequence[str | Path], replaced: int) ->
         output.note(
             f"{', '.join(map(str, paths))}: {places} that {be} no UTF-8 taken as U+FFFD; "
             "--invalid-utf8 error stops there"
+        )
+
+
+def note_changed_sources(output: Output, src: list[str], out: Path) -> None:
+    """Says which sources changed after a complete data set was written: it knows them by name and size.
+
+    Raises:
+        UsageError: if one is a pipe, which it cannot know.
+    """
+    if any(path == "-" or Path(path).is_fifo() for path in src):
+        raise UsageError(
+            f"{out} is complete, and whether it was made of the same pipe cannot be told; "
+            "give another -o, or --force"
+        )
+    written = (out / "manifest.json").stat().st_mtime
+    if changed := [path for path in src if Path(path).is_file() and Path(path).stat().st_mtime > written]:
+        output.note(
+            f"{', '.join(changed)}: changed after {out} was written; if the text is another, --force encodes "
+            "it again"
         )
