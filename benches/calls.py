@@ -1,4 +1,4 @@
-"""Section of the report: what offsets, padding, counting, threads and short texts cost beside ids alone.
+"""Section of the report: what offsets, padding, counting, threads and short texts cost more than ids.
 
 Repeated passes of sentitok alone: `encoding.py` has the rivals. Each process measures its calls in
 turns, so that a busy second hits all of them; medians of medians. `python benches/calls.py < job.json`

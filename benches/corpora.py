@@ -40,7 +40,7 @@ class Corpus:
             return list(file)
 
     def documents(self, least: int) -> list[str]:
-        """Whole lines, together at least so many characters a document, but for the last."""
+        """Whole lines, together at least so many characters a document, except for the last."""
         documents: list[str] = []
         lines: list[str] = []
         length = 0
@@ -168,7 +168,7 @@ def _mix(parts: list[Corpus], n_bytes: int) -> Iterator[bytes]:
 
 
 def mixed(n_bytes: int = 100_000_000) -> Corpus:
-    """All texts in turns: `n_bytes`, or as much as there is."""
+    """All texts alternately: `n_bytes`, or as much as there is."""
     parts = all_corpora()
     path = _cached(f"mixed-{n_bytes}.txt", lambda: _mix(parts, n_bytes))
     return Corpus("mixed", path)

@@ -1,6 +1,6 @@
 """Section of the report: how fast each library turns ids into text again.
 
-One process a measurement (`passes.py`), in turns; texts are compared outside the
+One process a measurement (`passes.py`), alternating; texts are compared outside the
 timing. Each library gets ids as it takes them fastest: arrays, or lists made before.
 Not for encoding (`encoding.py`).
 """
@@ -19,7 +19,7 @@ HEAD = ("tokenizer", "text", "library", "texts", "MB/s", "ours / this", "peak")
 
 
 def rows_of(folder: Path, name: str, job: Row, text: corpora.Corpus) -> list[list[str]]:
-    """Measures libraries in turns; a row of the table for each that can decode."""
+    """Measures libraries alternately; a row of the table for each that can decode."""
     documents = folder / "documents.json"
     documents.write_text(json.dumps(text.documents(DOCUMENT_CHARACTERS)), encoding="utf-8")
     ids = folder / "ids.npz"
@@ -66,6 +66,6 @@ def section(folder: Path) -> str:
     words = (
         "One thread, ids in memory, MB of text a second; the first pass, in which tables are made, is not "
         "counted. gigatoken and tiktoken give bytes, the others `str`. "
-        f"Medians of {ROUNDS} processes in turns."
+        f"Medians of {ROUNDS} alternating processes."
     )
     return f"## Decoding\n\n{words}\n\n{markdown(HEAD, cells)}"

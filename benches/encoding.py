@@ -146,7 +146,7 @@ def is_far(rows: Sequence[Row], ours: Sequence[Row]) -> bool:
 
 
 def table(folder: Path, job: Row, corpus: Corpus, names: Iterable[str]) -> Table:
-    """Measures libraries in turns."""
+    """Measures libraries alternately."""
     documents = folder / "documents.json"
     documents.write_text(json.dumps(corpus.documents(DOCUMENT_CHARACTERS)), encoding="utf-8")
     names = [name for name in names if python_of(name)]
@@ -264,8 +264,8 @@ def section(folder: Path) -> str:
         "told. *Ready*: the time to load and to encode 12 bytes. *First pass*: text that the process "
         "has never seen. *Repeat*: the same text again. *Ours / this*: our speed divided by that of the "
         "library; below 1 it is faster than ours, and it is left out where ids differ. "
-        "*hub .json*: the same model as the hub has it, with words cut at blanks before the model. "
-        f"Medians of {ROUNDS} processes in turns; a library more than {FAR} times slower than ours in its "
+        "*hub .json*: the same model as on the hub, with words cut at blanks before the model. "
+        f"Medians of {ROUNDS} alternating processes; a library more than {FAR} times slower than ours in its "
         "first process was run once.\n\nOur speed divided by that of the fastest rival with equal ids:\n\n"
     )
     return "## Encoding\n\n" + "\n\n".join([words + summary(tables), *sizes, *parts])
@@ -284,7 +284,7 @@ def long_section(folder: Path) -> str:
         measured = table(folder, known[name], text, LONG_LIBRARIES).markdown()
         tables.append(f"### {name}, mixed, {megabytes(text.n_bytes)}\n\n{measured}")
     words = (
-        "Measured as in the section Encoding. The text has reviews, code, Chinese and many scripts in turns; "
+        "Measured as in the section Encoding. The text alternates reviews, code, Chinese, many scripts; "
         "the libraries are those that read these tokenizers and are fast on English."
     )
     return title + "\n\n".join([words, *tables])

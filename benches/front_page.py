@@ -3,7 +3,7 @@
     python benches/front_page.py      # writes it; `report.py` does so as well
 
 Not for measuring, and no figure is typed: each row names its table on that page, and takes from it
-sentitok, tokenizers, and the fastest of all others, whoever that is.
+sentitok, tokenizers, and the fastest of all others.
 """
 
 import re
@@ -156,7 +156,7 @@ def written(readme: str, page: str) -> str:
 
 
 def write() -> None:
-    """Writes the README anew."""
+    """Rewrites the README."""
     text = written(README.read_text("utf-8"), PAGE.read_text("utf-8"))
     README.write_text(text, encoding="utf-8")
 

@@ -1,7 +1,7 @@
 """Counts the instructions of fixed work and compares them with those written down.
 
     python benches/instructions.py check    # fails where a row takes more than it should
-    python benches/instructions.py renew    # writes instructions.json anew
+    python benches/instructions.py renew    # writes instructions.json again
 
 A busy machine changes times, not these counts, so they can be a gate; what they
 do not show is what memory costs. They belong to one compiler, which the file
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE = Path(__file__).with_suffix(".json")
 # Seeds of hash tables differ from run to run, and with them counts by less than a hundredth.
 TOLERANCE = 0.03
-# The status where nothing can be counted or compared, which is no failure of the code.
+# The status where nothing can be counted or compared, which is not a failure of the code.
 NOT_HERE = 3
 
 

@@ -1,6 +1,6 @@
-"""What all sections of the report do: run a job in turns with its rivals, and show medians.
+"""What all sections of the report do: run a job alternately with its rivals, and show medians.
 
-Every measurement is a process of its own (`worker.py`), repeated in turns with
+Every measurement is a process of its own (`worker.py`), alternating with
 its rivals, so that a busy minute of the machine hits all of them; what a library
 got is compared before its time is shown, and rows we lose stay in.
 """

@@ -1,4 +1,4 @@
-"""Section of the report: what it takes to measure a tokenizer on a file, beside encoding that file.
+"""Section of the report: what it takes to measure a tokenizer on a file, compared with encoding that file.
 
 `sentitok.evaluate` and `encode_files` read the same lines; the second writes token shards. Each call has
 a tokenizer that has seen no text; calls take turns, so that a busy second hits all of them. Medians of
@@ -90,7 +90,7 @@ def section(folder: Path) -> str:
     return "\n\n".join(
         [
             title,
-            f"`sentitok.evaluate` beside `encode_files`, which writes token shards of the same lines: "
+            f"`sentitok.evaluate` compared with `encode_files`, which writes token shards of the same lines: "
             f"{megabytes(TEXT_BYTES)} or what there is, by tokenizers that have seen no text. MB/s on one "
             "thread, then the time of measuring by that of encoding; medians of "
             f"{TURNS} in each of {ROUNDS} processes.",

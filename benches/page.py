@@ -1,7 +1,7 @@
 """docs/benchmarks.md, section by section: each says when, where and of what it was measured.
 
 Not for measuring. A page is a head and sections, which begin with `## `; a section
-that is measured anew takes the place of the one with its title, or comes last.
+that is measured again replaces the one with its title, or comes last.
 """
 
 import datetime
@@ -25,7 +25,7 @@ def stamped(section: str, conditions: str, root: Path) -> str:
 
 
 def updated(page: str, sections: str) -> str:
-    """The page with these sections in place of those of the same titles."""
+    """The page with these sections instead of those of the same titles."""
     parts = dict(_split(page))
     parts.update(_split(sections))
     return "\n\n".join([HEAD, *parts.values()]) + "\n"

@@ -48,7 +48,7 @@ def peak_bytes() -> int:
 def bind_to_one_processor() -> None:
     """Lets this process run on one processor alone, where the system can (Linux).
 
-    Some libraries start as many threads as there are processors, whatever they are told.
+    Some libraries start as many threads as there are processors, whatever their settings.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -75,7 +75,7 @@ def measure_decoding(job: dict[str, Any]) -> dict[str, Any]:
         return {"refused": f"{type(error).__name__}: {error}"}
     repeats = []
     for _ in range(REPEATS if first_s < SLOW_S else 1):
-        texts = None  # a second result beside the first is no part of a pass
+        texts = None  # a second result beside the first is not part of a pass
         repeat_s, texts = seconds(decode)
         repeats.append(repeat_s)
     with open(job["texts"], "wb") as out:
@@ -104,7 +104,7 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     peak = peak_bytes()
     repeats = []
     for _ in range(REPEATS if first_s < SLOW_S else 1):
-        encoded = None  # a second result beside the first is no part of a pass
+        encoded = None  # a second result beside the first is not part of a pass
         repeat_s, encoded = seconds(lambda: encode(texts))
         repeats.append(repeat_s)
     ids = [np.asarray(row, dtype=np.uint32) for row in rows(encoded)]

@@ -87,7 +87,7 @@ def language(folder: Path, target: Path) -> list[str]:
 
 
 def page(folder: Path, target: Path) -> list[str]:
-    """The page with a classifier, which explains its answer, and a language model, which goes on."""
+    """The page with a classifier, which explains its answer, and a language model, which continues."""
     from screenshot import STEPS, take
 
     novels = f"{CORPUS}/pride-and-prejudice.txt {CORPUS}/sherlock-holmes.txt"
@@ -156,7 +156,7 @@ def noted(folder: Path, made: dict[str, list[str]]) -> None:
     path = folder / ABOUT
     old = path.read_text("utf-8") if path.is_file() else ""
     sections = {part.split("\n", 1)[0].strip(): part for part in old.split("\n## ")[1:]}
-    # A checkout with changes, but for the figures themselves, is not what its commit says.
+    # A checkout with changes, except for the figures themselves, is not what its commit says.
     others = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/pictures")
     changed = " with changes" if others else ""
     when = f"commit {git('rev-parse', '--short=9', 'HEAD')}{changed}, {datetime.now(UTC):%Y-%m-%d}"

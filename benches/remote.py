@@ -1,4 +1,4 @@
-"""Files behind HTTP and S3 on the loopback, beside the same file on the disk.
+"""Files behind HTTP and S3 on the loopback, compared with the same file on the disk.
 
 Each server is a process of its own: a small web server that sends ranges by `sendfile`, and moto's S3.
 Sources take turns; the best of several turns is shown, and the share of the local speed.

@@ -103,11 +103,11 @@ class Bench:
         return decoding.section(self.folder)
 
     def calls(self) -> str:
-        """Section: what other calls cost beside ids alone."""
+        """Section: what other calls cost compared with ids alone."""
         return calls.section(self.folder)
 
     def measuring(self) -> str:
-        """Section: `eval` of a file beside `encode` of it."""
+        """Section: `eval` of a file compared with `encode` of it."""
         return measuring.section(self.folder)
 
     def serving(self) -> str:
@@ -205,7 +205,7 @@ class Bench:
         return path
 
     def _own_models(self) -> dict[str, Path]:
-        """Models trained here: with Unicode's forms, with bytes of fallback, with a pattern of one's own."""
+        """Models trained here: with Unicode's forms, with bytes of fallback, with a custom pattern."""
         import sentitok
 
         book = corpora.BUNDLED / "pride-and-prejudice.txt"
@@ -273,7 +273,7 @@ def machine() -> str:
     where = (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
     )
-    return f"{where}. {', '.join(versions)}. Medians of {ROUNDS} processes, run in turns."
+    return f"{where}. {', '.join(versions)}. Medians of {ROUNDS} alternating processes."
 
 
 def load() -> float | None:

@@ -1,4 +1,4 @@
-"""The picture of the page in docs/pictures: a classifier that explains its answer, a model that goes on.
+"""The picture of the page in docs/pictures: a classifier that explains its answer, a model that continues.
 
 Drawn by a browser of the system, as `tests/browser.py` finds it. Not for the other figures, which
 `pictures.py` has drawn by commands; it calls this one too.

@@ -1,6 +1,6 @@
 """Section of the report: transformers' calls, accelerated against untouched, as serving engines make them.
 
-One process, one thread, calls in turns: the same prompt is never asked twice in a timing, as no
+One process, one thread, alternating calls: the same prompt is never asked twice in a timing, as no
 server gets it twice. What both answer is compared outside the timing; a row whose answers differ
 shows no ratio. Not for the library's own calls (`encoding.py`, `decoding.py`).
 """

@@ -10,7 +10,7 @@ UNIGRAM_TRAINERS = ("sentitok", "sentitok, method=sentencepiece", "sentencepiece
 
 
 def section(folder: Path) -> str:
-    """Trains WordPiece as BERT has it and Unigram as SentencePiece has it."""
+    """Trains WordPiece as BERT and Unigram as SentencePiece."""
     english = corpora.english()
     wordpiece = train_table(folder, english, "wordpiece", 30_522, WORDPIECE_TRAINERS, "tokenizers")
     unigram = train_table(folder, english, "unigram", 16_000, UNIGRAM_TRAINERS, "sentencepiece")

@@ -2,7 +2,7 @@
 
 For the comparison in docs/benchmarks.md see `report.py`, which gives each
 library a process of its own. Here the same process runs again and again, so
-these figures are warm ones; use them to see a change of one's own.
+these figures are warm ones; use them to see your own change.
 """
 
 from collections.abc import Callable

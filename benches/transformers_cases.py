@@ -221,7 +221,7 @@ def local(name: Any) -> Any:
 
 
 def finished(tokenizer: Any) -> Any:
-    """A tokenizer as the run has it."""
+    """A tokenizer as in the run."""
     from transformers import PreTrainedTokenizerFast
 
     import sentitok

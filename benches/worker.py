@@ -90,7 +90,7 @@ def hostile_texts(n: int) -> dict[str, str | bytes]:
 
 
 def code_points(random: Iterable[int]) -> Iterator[str]:
-    """Characters of any code point, assigned or not, but for surrogates; nearly all have four bytes."""
+    """Characters of any code point, assigned or not, except for surrogates; nearly all have four bytes."""
     for low, middle, high in batched(random, 3):
         point = (high << 16 | middle << 8 | low) % 0x110000
         if not 0xD800 <= point < 0xE000:

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 pub(crate) struct AtomicFile {
     file: BufWriter<File>,
     /// Removes the file unless it is renamed.
-    beside: TemporaryName,
+    temporary_name: TemporaryName,
     path: PathBuf,
 }
 
@@ -41,8 +41,8 @@ impl AtomicFile {
     /// the whole directory.
     pub(crate) fn create_beside(path: &Path) -> Result<Self> {
         refuse_devices(path)?;
-        let (file, beside) = temporary(path).map_err(|error| Error::io(path, error))?;
-        Ok(Self { file: BufWriter::with_capacity(1 << 16, file), beside, path: path.to_path_buf() })
+        let (file, temporary_name) = temporary(path).map_err(|error| Error::io(path, error))?;
+        Ok(Self { file: BufWriter::with_capacity(1 << 16, file), temporary_name, path: path.to_path_buf() })
     }
 
     /// Appends bytes.
@@ -64,12 +64,12 @@ impl AtomicFile {
 
     /// Puts the file under its name.
     pub(crate) fn finish(self) -> Result<()> {
-        let Self { file, beside, path } = self;
+        let Self { file, temporary_name, path } = self;
         let io = |error| Error::io(&path, error);
         // Open until it is renamed: the lock goes with it.
         let file = file.into_inner().map_err(|error| io(error.into_error()))?;
         file.sync_all().map_err(io)?;
-        beside.persist(&path).map_err(io)?;
+        temporary_name.persist(&path).map_err(io)?;
         sync_directory(directory(&path))
     }
 }
@@ -128,24 +128,24 @@ impl Drop for TemporaryName {
     }
 }
 
-/// A locked file beside `path`.
+/// A locked file next to `path`.
 fn temporary(path: &Path) -> std::io::Result<(File, TemporaryName)> {
     let prefix = prefix_of(path.file_name().unwrap_or_default());
     loop {
         let mut name = prefix.clone();
         name.push(random_suffix());
-        let beside = directory(path).join(name);
+        let temporary_name = directory(path).join(name);
         // With the permissions of any new file, less the umask.
-        let file = match File::options().read(true).write(true).create_new(true).open(&beside) {
+        let file = match File::options().read(true).write(true).create_new(true).open(&temporary_name) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             opened => opened?,
         };
-        let beside = TemporaryName(beside);
+        let temporary_name = TemporaryName(temporary_name);
         // Before the lock is there, another writer of the same name may take
         // the file for one left behind: then it holds the lock, or the name is gone.
         match file.try_lock() {
             Err(std::fs::TryLockError::WouldBlock) => {}
-            _ if beside.0.exists() => return Ok((file, beside)),
+            _ if temporary_name.0.exists() => return Ok((file, temporary_name)),
             _ => {}
         }
     }

@@ -77,7 +77,7 @@ impl Model {
         }
     }
 
-    /// The id of the token that stands for what is unknown.
+    /// The id of the unknown token.
     pub fn unk_id(&self) -> Option<TokenId> {
         match self {
             Self::Bpe(model) => model.unk_id(),
@@ -123,7 +123,7 @@ impl Model {
         Err(Error::Encode(format!("{shown:?}{more} is not in the vocabulary{token}; {remedy}")))
     }
 
-    /// The text of the token that stands for what is unknown.
+    /// The text of the unknown token.
     pub fn unk_token(&self) -> Option<&str> {
         match self {
             Self::Bpe(model) => model.options().unk_token.as_deref(),
@@ -135,7 +135,7 @@ impl Model {
         }
     }
 
-    /// The byte that a fallback token `<0xNN>` stands for.
+    /// The byte of a fallback token `<0xNN>`.
     pub fn fallback_byte(&self, id: TokenId) -> Option<u8> {
         match self {
             Self::Bpe(model) => model.fallback_byte(id),

@@ -3,7 +3,7 @@
 //! To add a step, add a variant and an arm in `Normalizer::step`. A step reads the old text in order and
 //! writes the new one to a [`Rewrite`], so that offsets lead back to the original text:
 //!
-//! | Type | What it is |
+//! | Type | Meaning |
 //! |---|---|
 //! | [`Rewrite`] | Trait: the output of a step, which copies, replaces and inserts. |
 //! | [`Aligned`] | A `Rewrite` that keeps the new text and its edits. |

@@ -97,7 +97,7 @@ pub fn in_chunks<T: Send>(
 /// Runs `work` on each part, one a thread; what the system gives no thread for
 /// runs here.
 pub fn each<P: Send>(parts: Vec<P>, work: impl Fn(P) + Sync) {
-    // Whoever comes takes the next: the threads there are, and the caller.
+    // Threads and caller each take the next as they come.
     let n = parts.len();
     let parts = Mutex::new(parts);
     let take = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -113,7 +113,7 @@ pub fn each<P: Send>(parts: Vec<P>, work: impl Fn(P) + Sync) {
 
 /// Runs two pieces of work, at the same time if there is a thread for each.
 pub fn both<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
-    // Whoever takes it runs it: the thread, or the caller who got none.
+    // The thread that takes it runs it, or the caller that got none.
     let second = Mutex::new(Some(second));
     let run_second = || {
         let second = second.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -280,7 +280,7 @@ impl PieceOptions {
         }
         if self.special_tokens.iter().filter(|token| token.1 == PieceKind::Unknown).count() > 1 {
             let value = "two of kind Unknown".to_owned();
-            return wrong("special_tokens", value, "one token stands for what is unknown");
+            return wrong("special_tokens", value, "one token is the unknown token");
         }
         if let Some((text, kind)) =
             self.special_tokens.iter().find(|token| matches!(token.1, PieceKind::Normal | PieceKind::Byte))

@@ -3,7 +3,7 @@
 //! What reads a text place by place says so with [`step`]: a character looked up,
 //! eight letters at once, a window of 64 bytes. A test that holds time to be
 //! linear counts these, where a clock would show how busy the machine is.
-//! Not for measuring speed: steps of different kinds cost different times.
+//! Steps of different kinds cost different times, so they do not measure speed.
 
 #[cfg(test)]
 thread_local! {

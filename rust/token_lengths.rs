@@ -13,9 +13,9 @@ use crate::vocab::{TokenId, Vocab};
 /// token that a template put in.
 pub type Span = [u64; 2];
 
-/// In [`TokenLengths::lens`]: the id stands for what is unknown.
+/// In [`TokenLengths::lens`]: the id is the unknown token's.
 const UNKNOWN: u32 = 0;
-/// In [`TokenLengths::lens`]: the id stands for one byte, and is spelled as below.
+/// In [`TokenLengths::lens`]: the id is a byte token's, and is spelled as below.
 const BYTE: u32 = u32::MAX;
 /// How the tokens of fallback bytes begin. Where a text is spelled so, one of them
 /// may also be a token found in the text.
@@ -25,7 +25,7 @@ const BYTE_SPELLING: &[u8] = b"<0x";
 /// place of a run; a longer one is left to the model.
 const MOST_COMPARED: usize = 64;
 
-/// What an unknown token stands for.
+/// What an unknown token covers.
 pub(crate) enum Unknown {
     /// Nothing: no text becomes one.
     Never,
@@ -35,7 +35,7 @@ pub(crate) enum Unknown {
     Character {
         /// The characters that are tokens.
         known: CharSet,
-        /// Whether the token stands for a run of unknown characters.
+        /// Whether the token covers a run of unknown characters.
         fused: bool,
         /// Tokens of more characters that may end such a run, as they begin with one
         /// that is unknown alone; ids ascending.
@@ -64,7 +64,7 @@ impl TokenLengths {
         Self { lens, prefix: 0, unknown: Unknown::Never, unknown_text: Box::default() }
     }
 
-    /// As before, except for tokens that stand for a byte each.
+    /// As before, except for byte tokens.
     pub(crate) fn with_bytes(mut self, ids: impl IntoIterator<Item = TokenId>) -> Self {
         for id in ids {
             if let Some(len) = self.lens.get_mut(id as usize) {
@@ -74,7 +74,7 @@ impl TokenLengths {
         self
     }
 
-    /// As before, except for the token that stands for what is unknown.
+    /// As before, except for the unknown token.
     pub(crate) fn with_unknown(mut self, id: TokenId, unknown: Unknown, vocab: &Vocab) -> Self {
         if let Some(len) = self.lens.get_mut(id as usize) {
             *len = UNKNOWN;

@@ -62,7 +62,7 @@ LONGEST = (
 # pytest-xdist runs a process on each processor: more PyTorch threads than one in each slow all of them down.
 # Alone, sums have the same order so.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Whoever runs the tests may hold texts out of runs of their own.
+# The user who runs the tests may hold texts out of runs of their own.
 os.environ.pop("SENTI_EXCLUDE", None)
 
 # Shells have what they run behind `&` ignore Ctrl-C, and so what that starts: commands under test get it.

@@ -1,4 +1,4 @@
-"""Labelled texts that can be learnt in a second, for the tests of training."""
+"""Labelled texts that can be learned in a second, for the tests of training."""
 
 import csv
 import random

@@ -35,7 +35,7 @@ def fake_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Labelled texts that can be learnt in a second."""
+    """Labelled texts that can be learned in a second."""
     return labelled_reviews.write(tmp_path_factory.mktemp("data") / "reviews.csv")
 
 

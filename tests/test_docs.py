@@ -112,7 +112,7 @@ def test_python(page: str, number: int, folder_of: Callable[[str], Path]) -> Non
     block = blocks(PAGES[page], "python")[number].replace("runs/gpt", "runs/bow")  # trained less: `LESS`
     if re.search(r"sentimodels|torch", block) and find_spec("torch") is None:
         pytest.skip("no PyTorch for this Python, so no sentimodels")
-    # A block goes on from those before it where it imports nothing of its own.
+    # A block continues those before it where it imports nothing of its own.
     before = "" if "import sentitok" in block or "sentimodels" in block else _before(page, number)
     with chdir(folder_of(page)), catch_warnings():
         simplefilter("ignore")
@@ -120,7 +120,7 @@ def test_python(page: str, number: int, folder_of: Callable[[str], Path]) -> Non
 
 
 def _before(page: str, number: int) -> str:
-    """The block that another goes on from: the last one before it that imports sentitok."""
+    """The block that another continues: the last one before it that imports sentitok."""
     earlier = [block for block in blocks(PAGES[page], "python")[:number] if "import sentitok" in block]
     return earlier[-1] if earlier else ""
 

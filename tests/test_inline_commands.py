@@ -1,6 +1,6 @@
-"""Commands that stand in a sentence of a page: the command is there, and so are its options.
+"""Commands in a sentence of a page: the command is there, and so are its options.
 
-Not for blocks, which are run (`test_snippets.py`): what stands in a sentence has capitals in the place of
+Not for blocks, which are run (`test_snippets.py`): a sentence has capitals instead of
 files, so it is looked up and not run.
 """
 

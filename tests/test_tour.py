@@ -47,6 +47,6 @@ def test_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         said: list[str] = []
         test = doctest.DocTest(examples(block), names, chapter, "tour.md", 0, block)
-        names = test.globs  # a copy, which the next block goes on with
+        names = test.globs  # a copy, which the next block continues
         runner.run(test, out=said.append, clear_globs=False)
         assert not said, "".join(said)

@@ -2,8 +2,8 @@
 
     python benches/models/align.py               # half an hour of one core a seed, three seeds; dev judges
     python benches/models/align.py --seed 0      # one seed: a base and the policy that starts from it
-    python benches/models/align.py --seconds 150 # stops there; type it again to go on
-    python benches/models/align.py --again       # aligns anew, from the same bases
+    python benches/models/align.py --seconds 150 # stops there; type it again to continue
+    python benches/models/align.py --again       # aligns again, from the same bases
     python benches/models/align.py --test        # once, when nothing is left to choose
 
 The base is a `gpt` that is pre-trained on training reviews, the reward a `bow` classifier trained on the

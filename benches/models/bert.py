@@ -2,14 +2,14 @@
 
     python benches/models/bert.py --list                    # the steps: what is there, what is left
     python benches/models/bert.py                           # all of them, hours of one core; judged on dev
-    python benches/models/bert.py kaggle:gpt --seconds 150  # of one model; type it again to go on
+    python benches/models/bert.py kaggle:gpt --seconds 150  # of one model; type it again to continue
     python benches/models/bert.py kaggle:gpt --test         # once, when nothing is left to choose
     python benches/models/bert.py --small                   # half a minute: few rows, small sizes
 
 Models are pre-trained on the training reviews of IMDB and the training sentences of the Kaggle phrases:
 `bert` on masked tokens, with and without next sentences, and `gpt` on next tokens. All texts are
 written and cut as the phrases are. Each becomes classifiers of phrases or reviews, and so does the same model
-with the weights it is drawn with: same shape, tokenizer and settings. For each by itself, dev chooses one of
+with the weights it is drawn with: same shape, tokenizer and settings. For each alone, dev chooses one of
 RATES and one of WAYS, with the first seed. Each model is pre-trained once, so intervals are over
 seeds of fine-tuning and over rows. `--test` judges on the sealed part, appends a line for each
 architecture to `results.jsonl` and, of IMDB, writes a submission. Not for published checkpoints

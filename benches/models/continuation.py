@@ -1,4 +1,4 @@
-"""`continue_texts`: how a language model goes on with texts after their beginnings, and what that is worth.
+"""`continue_texts`: how a language model continues the beginnings of texts, and what that is worth.
 
 Reports of style transfer score BLEU against the rest of each text, before and after fine-tuning. It rewards
 the very words of one rest among many that would do, so what says more stands beside it: the perplexity of
@@ -53,7 +53,7 @@ class Continued:
             `distinct_2` and `copied` of the continuations, and the same of the rests under `rests`.
 
         Raises:
-            TypeError: if `training` is no list of texts.
+            TypeError: if `training` is not a list of texts.
             ConfigError: if sacrebleu is not installed, or `n_copied` is out of range.
         """
         n_copied = whole("n_copied", n_copied, "a whole number from 1 on", least=1)
@@ -94,26 +94,26 @@ def continue_texts(
     seed: int = 0,
     temperature: float = 1.0,
 ) -> Continued:
-    """Goes on with texts after their first tokens.
+    """Continues texts after their first tokens.
 
     Args:
         model: a causal model.
         texts: the texts; those with no more tokens than a beginning are left out, and those whose beginning
-            has more tokens by itself than in the text, as where a character is divided.
+            has more tokens alone than in the text, as where a character is divided.
         prompt_tokens: tokens of a beginning, from 1 on.
         new_tokens: tokens of a continuation at most, and of a rest, from 1 on.
         seed: what is drawn by.
         temperature: see `LanguageModel.generate`.
 
     Raises:
-        TypeError: if `texts` is no list of texts, or a number is none.
+        TypeError: if `texts` is not a list of texts, or a number is none.
         DataError: if no text can be continued, or the context has no room for beginning and continuation.
         ConfigError: if a number is out of range, or the model cannot write.
     """
     texts = texts_of("continue_texts", texts)
     prompt_tokens = whole("prompt_tokens", prompt_tokens, "a whole number from 1 on", least=1)
     new_tokens = whole("new_tokens", new_tokens, "a whole number from 1 on", least=1)
-    # A text is read but for its last token, after the end token where there is one. It must fit one window:
+    # All of a text but its last token is read, after an end token where there is one. It must fit one window:
     # in a second one its rest would be scored without its whole beginning.
     read = prompt_tokens + new_tokens - (model.end is None)
     if model.context is not None and read > model.context:
@@ -185,7 +185,7 @@ class Copies:
         self._known = {hash(ngram) for text in training for ngram in _ngrams(text.split(), n)}
 
     def share(self, texts: Iterable[str]) -> float:
-        """Returns the share of the words of texts that stand in a run of n that was trained on."""
+        """Returns the share of the words of texts in a run of n that was trained on."""
         copied = total = 0
         for text in texts:
             words = text.split()

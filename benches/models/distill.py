@@ -1,4 +1,4 @@
-"""A BiLSTM that a mixture teaches, beside the same BiLSTM alone, on the Kaggle phrases.
+"""A BiLSTM that a mixture teaches, compared with the same BiLSTM alone, on the Kaggle phrases.
 
     python benches/models/distill.py --small             # a minute: few rows, small sizes, two seeds
     python benches/models/distill.py --out runs/distill  # hours: teachers, then five seeds of both; on dev
@@ -7,10 +7,10 @@
 The teacher is a mixture of the rows of `MEMBERS`, its members and weights chosen on dev as for the page of
 results; it learns from the training part, as the students do, and answers that part and `UNLABELLED` phrases
 of IMDB's reviews, none of which is a phrase of dev or of the sealed part. Both students have the
-configuration of the row `lstm`; one has the teacher beside the labels, and more epochs, as dev has it. The
-bar is half a point of accuracy.
+configuration of the row `lstm`; one has the teacher along with the labels, and more epochs, chosen on dev.
+The bar is half a point of accuracy.
 Dev chooses, so it says nothing final: `--test` judges on the sealed part and appends to `results.jsonl`. Runs
-are kept in `--out`, and a stopped benchmark goes on with the next run.
+are kept in `--out`, and a stopped benchmark continues with the next run.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def tree_of(name: str, small: bool) -> Tree:
 
 
 def taught(tree: Tree, teacher: Path) -> Tree:
-    """The same configuration with a teacher beside the labels."""
+    """The same configuration with a teacher along with the labels."""
     train = {**tree.get("train", {}), **TRAIN}
     return {**tree, "task": {"kind": "distillation", "teacher": str(teacher)}, "train": train}
 
@@ -89,7 +89,7 @@ def epochs_of(tree: Tree, parts: Parts) -> int:
 
 
 def trained(config: RunConfig, parts: Parts, folder: Path) -> Path:
-    """Trains a run, unless it is there; one that was stopped goes on."""
+    """Trains a run, unless it is there; one that was stopped is resumed."""
     if finished(folder):
         return folder
     tables = Tables.of(parts.train, parts.dev)

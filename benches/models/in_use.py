@@ -174,7 +174,7 @@ def keystrokes(url: str) -> list[float]:
 
     from browser import FLAGS, chromium
 
-    # Pressed in the page, so that what drives the browser is not in the figure. The bars are set anew with
+    # Pressed in the page, so that what drives the browser is not in the figure. The bars are set again with
     # every answer, and by nothing else; the last answer is that of the last key.
     script = """async ([texts, gap]) => {
         const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));

@@ -78,7 +78,7 @@ def memory(field: str) -> int | None:
 
 
 def begin_peak() -> int | None:
-    """Begins to count peak memory anew; returns the bytes in use now, or `None` where it cannot."""
+    """Begins to count peak memory again; returns the bytes in use now, or `None` where it cannot."""
     gc.collect()
     with suppress(AttributeError, OSError):  # another C library than GNU's
         ctypes.CDLL(None).malloc_trim(0)

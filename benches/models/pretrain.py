@@ -1,4 +1,4 @@
-"""Training tokens per second of a tiny language model, side by side with plain torch and transformers.
+"""Training tokens per second of a tiny language model, compared with plain torch and transformers.
 
     python benches/models/pretrain.py [--steps 4] [--rounds 5] [--threads 2]
     python benches/models/pretrain.py --compile  # ours and plain torch compiled as well; needs a C++ compiler
@@ -12,7 +12,7 @@ as wide as gives it as many parameters; and transformers' GPT-2 with nanoGPT's s
 Each runs in a process of its own (`pretrain_sides.py` says why). They take turns, `--rounds` times `--steps`
 steps each, after a warm-up that is not counted; the medians are compared, and beside them tokens per CPU
 second, which a busy machine disturbs less (with one thread: threads that wait for each other count as busy).
-Then the matrix products and the attention of our step are timed, each by itself: what is left if all else
+Then the matrix products and the attention of our step are timed, each alone: what is left if all else
 took no time. A processor without bfloat16 products (avx512_bf16, amx) emulates them; without AVX-512 that
 takes hours, so there float32 alone is measured, and written to a file of its own. What is compared is a
 step: not how well a model learns, though losses are printed to show that all three do. Exits with 1 where a

@@ -30,7 +30,7 @@ PRESET, VOCABULARY = "micro", 8000
 
 
 class Trial(NamedTuple):
-    """What dev chooses, for each kind by itself: a peak rate, and one of WAYS."""
+    """What dev chooses, for each kind alone: a peak rate, and one of WAYS."""
 
     rate: float
     way: str

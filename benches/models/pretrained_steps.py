@@ -65,7 +65,7 @@ class Bench:
 
     @cached_property
     def corpus(self) -> Path:
-        """Training texts of both sets, without those that stand in dev or the sealed part of either too."""
+        """Training texts of both sets, without those in dev or the sealed part of either too."""
         path = self.out / "as-phrases.jsonl"
         if not path.is_file():
             reviews, phrases = self.parts("imdb"), self.parts("kaggle")

@@ -1,7 +1,7 @@
-"""Steps of a long benchmark: each is a run that begins, goes on where it was stopped, or is there already.
+"""Steps of a long benchmark: each is a run that begins, resumes where it was stopped, or is there already.
 
 Not for what a benchmark measures. A step that is cut off, by its time, by Ctrl-C or by a kill, leaves a run
-directory that the same command goes on with; one that has finished is only read.
+directory that the same command resumes; one that has finished is only read.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from sentimodels.runs.execute import Callbacks, resume, train
 from sentimodels.runs.tables import Tables
 
 SILENT = Callbacks()
-AGAIN = "stopped; type the command again to go on"
+AGAIN = "stopped; type the command again to continue"
 Stop = Callable[[], bool]
 About = dict[str, Any]
 _Work = Callable[[Stop], About]
@@ -41,7 +41,7 @@ def after(seconds: float | None) -> Stop:
 
 
 def pretrained(config: LanguageConfig, run: Path, stop: Stop, callbacks: Callbacks = SILENT) -> About | None:
-    """Returns what is known of a language model once it is trained; `None` where the time ended before."""
+    """Returns the facts of a language model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
         lambda asked: train(config, run, replace(callbacks, should_stop=asked)),
@@ -52,7 +52,7 @@ def pretrained(config: LanguageConfig, run: Path, stop: Stop, callbacks: Callbac
 def trained(
     config: RunConfig, run: Path, stop: Stop, tables: Tables | None = None, callbacks: Callbacks = SILENT
 ) -> About | None:
-    """Returns what is known of a classifier once it is trained; `None` where the time ended before."""
+    """Returns the facts of a classifier once it is trained; `None` where the time ended before."""
     more: dict[str, Any] = {"tables": tables, "baseline": False}
     return _step(
         run, stop,
@@ -62,7 +62,7 @@ def trained(
 
 
 def aligned(config: AlignConfig, run: Path, stop: Stop, callbacks: Callbacks = SILENT) -> About | None:
-    """Returns what is known of an aligned model once it is trained; `None` where the time ended before."""
+    """Returns the facts of an aligned model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
         lambda asked: train(config, run, replace(callbacks, should_stop=asked)),
@@ -73,7 +73,7 @@ def aligned(config: AlignConfig, run: Path, stop: Stop, callbacks: Callbacks = S
 def translated(
     config: TranslationConfig, run: Path, stop: Stop, callbacks: Callbacks = SILENT
 ) -> About | None:
-    """Returns what is known of a translation model once it is trained; `None` where the time ended before."""
+    """Returns the facts of a translation model once it is trained; `None` where the time ended before."""
     return _step(
         run, stop,
         lambda asked: train(config, run, replace(callbacks, should_stop=asked)),

@@ -1,11 +1,11 @@
-"""Style transfer: a model of Shakespeare's plays goes on with his sonnets, before and after it has read some.
+"""Style transfer: a model of Shakespeare's plays continues his sonnets, before and after it has read some.
 
     python benches/models/style.py --out runs/style               # minutes of a core a seed; scores of dev
-    python benches/models/style.py --out runs/style --seconds 150 # stops there; type it again to go on
+    python benches/models/style.py --out runs/style --seconds 150 # stops there; type it again to continue
     python benches/models/style.py --out runs/style --test        # once, when nothing is left to choose
 
 The base is a `gpt` that is pre-trained on plays, the tuned one the same model trained on 124 of the 154
-sonnets. Both go on with other sonnets after their first 100 tokens. A seed draws the weights, the order of
+sonnets. Both continue other sonnets after their first 100 tokens. A seed draws the weights, the order of
 the texts and what is written. BLEU against the rest of a sonnet is what reports of style transfer give;
 perplexity of the rests, distinct n-grams and the share of words that were copied from training stand beside
 it. Needs the data of `SENTITOK_DATA` and sacrebleu.

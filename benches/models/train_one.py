@@ -43,7 +43,7 @@ def scored(answers: Predictions) -> dict[str, Any]:
 
 
 def configured(tree: Tree, seed: int, data: Path) -> RunConfig:
-    """The configuration of a row, on one thread, so that several rows can run side by side."""
+    """The configuration of a row, on one thread, so that several rows can run in parallel."""
     config = resolve(tree, {"train": {"seed": seed, "threads": 1}})
     if config.data.vectors is None:
         return config
@@ -72,7 +72,7 @@ def by_group(answers: Predictions) -> dict[str, str]:
 
 
 def elsewhere(classifier: Classifier, record: TrainingRecord, tables: dict[str, Table]) -> dict[str, Any]:
-    """Scores that are reported beside: Kaggle's test, its unseen phrases, SST-5 and SST-2."""
+    """Scores that are also reported: Kaggle's test, its unseen phrases, SST-5 and SST-2."""
     reached = {}
     for name, table in tables.items():
         answers = predict(classifier, table).labelled()
@@ -99,7 +99,7 @@ def one(
         made: one set, or its folds.
         out: where answers are kept for mixtures, without suffix, or `None`.
         again: whether to train once more on train and dev.
-        others: tables that are scored beside.
+        others: tables that are scored too.
     """
     dev, sealed = [], []
     beside: dict[str, Any] = {}

@@ -5,7 +5,7 @@
     python benches/models/translate.py multi30k-gpu       # a wider model, minutes of a GPU a seed
     python benches/models/translate.py multi30k-gpt       # the same pairs, a causal model on prompts
     python benches/models/translate.py wmt                # 10,000 pairs of WMT; wmt-gpt: on prompts
-    python benches/models/translate.py wmt --seconds 600  # stops there; type it again to go on
+    python benches/models/translate.py wmt --seconds 600  # stops there; type it again to continue
     python benches/models/translate.py wmt --search       # alpha and beam, on dev
     python benches/models/translate.py wmt --test         # once, when nothing is left to choose
     python benches/models/translate.py wmt --speed 120    # speed alone, and epochs an hour buys

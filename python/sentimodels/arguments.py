@@ -98,5 +98,5 @@ def _each(name: str, value: Any, expected: str) -> list[str]:
         raise TypeError(f"{name} {shown(value)}: expected {expected}") from None
     for place, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise TypeError(f"{name}, text {place}: {shown(text)} is no text")
+            raise TypeError(f"{name}, text {place}: {shown(text)} is not text")
     return texts

@@ -186,7 +186,7 @@ class Classifier:
         return probs
 
     def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns the probabilities (n, n_classes) that logits stand for."""
+        """Returns the probabilities (n, n_classes) of logits."""
         cooled = logits.astype(np.float64) / self.temperature
         probs = np.exp(cooled - cooled.max(1, keepdims=True)) if len(cooled) else cooled
         shares: NDArray[np.float32] = (probs / probs.sum(1, keepdims=True)).astype(np.float32)

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sentitok.messages import told
+from sentitok.messages import shortened
 
 if TYPE_CHECKING:
     from .training.history import Fit
@@ -18,7 +18,7 @@ class SentiError(ValueError):
 
     def __str__(self) -> str:
         """What it says: of a long text the beginning and the end, as files may hold anything."""
-        return told(super().__str__())
+        return shortened(super().__str__())
 
 
 class DataError(SentiError):
@@ -34,7 +34,7 @@ class CheckpointError(SentiError):
 
 
 class TrainingError(SentiError):
-    """A training run that cannot go on, such as a loss that is not finite.
+    """A training run that cannot continue, such as a loss that is not finite.
 
     Attributes:
         fit: how it went until then, if usable weights are left; else `None`.

@@ -205,7 +205,7 @@ class LanguageModel:
         """Continues prompts, and yields pieces of their texts as they come, with how each ended.
 
         Args:
-            prompts: the texts to go on from.
+            prompts: the texts to continue.
             limits: when texts end; `limits` of this class makes them.
             sampling: how a token is taken.
             seed: as in `generate`.
@@ -231,7 +231,7 @@ class LanguageModel:
         """Refuses prompts that `pieces` would refuse, and returns how many tokens they have.
 
         Args:
-            prompts: the texts to go on from.
+            prompts: the texts to continue.
             limits: when texts end.
             begin: as in `generate`.
             first: number of the first one, for the message.
@@ -258,7 +258,7 @@ class LanguageModel:
                 first token comes after. Else the first token has no log-probability (NaN).
 
         Raises:
-            TypeError: if `texts` is no list of texts.
+            TypeError: if `texts` is not a list of texts.
             ConfigError: if the model reads both ways.
             CheckpointError: if its weights are not finite.
         """
@@ -280,7 +280,7 @@ class LanguageModel:
         return scores
 
     def _bytes_of_first(self, text: str, ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> int:
-        """Returns the bytes of a text that its first token stands for, which need not be whole characters."""
+        """Returns the bytes of a text of its first token, which need not be whole characters."""
         if self.tokenizer.is_lossless:
             return len(self.tokenizer.decode_bytes(ids[:1]))
         return len(text[: offsets[0, 1]].encode("utf-8", "surrogatepass"))
@@ -295,7 +295,7 @@ class LanguageModel:
             pooling: `mean` of the states, the `first` or the `last` one.
 
         Raises:
-            TypeError: if `texts` is no list of texts.
+            TypeError: if `texts` is not a list of texts.
             DataError: if a text has no tokens.
             ConfigError: if there is no such pooling.
             CheckpointError: if its weights are not finite.

@@ -113,7 +113,7 @@ class Translator:
         Raises:
             ConfigError: if a setting is out of range.
             DataError: if a text is longer than the model's positions reach.
-            TypeError: if `texts` is no list of texts.
+            TypeError: if `texts` is not a list of texts.
         """
         texts = texts_of("translate", texts)
         options = beam_options(self.config.task, n_best=n_best, **given)

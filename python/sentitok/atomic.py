@@ -1,7 +1,7 @@
 """Files that appear whole or not at all, for what Python writes.
 
 The extension writes its files by the same rules (`docs/formats.md`): a temporary
-name beside the file, `.sentitok-NAME-XXXXXX`, locked while its writer lives, then
+name next to the file, `.sentitok-NAME-XXXXXX`, locked while its writer lives, then
 renamed. A lock ends with its process, so a temporary file that can be locked was
 left behind by a writer that was killed, and the next writer of NAME removes it.
 """
@@ -40,7 +40,7 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     if local_names and Path(path).suffix in _TEXTS:
         for local, name in list(local_names.items()):
             data = data.replace(os.fsencode(local), os.fsencode(name))
-    with writing(path) as beside, open(beside, "wb") as file:
+    with writing(path) as temporary, open(temporary, "wb") as file:
         file.write(data)
 
 
@@ -60,16 +60,16 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         prefix = _prefix(path.name)
         _remove_leftovers(path.parent, prefix)
-        beside, lock = _locked(path.parent, prefix)
+        temporary, lock = _locked(path.parent, prefix)
         try:
-            yield beside
-            with open(beside, "rb") as file:
+            yield temporary
+            with open(temporary, "rb") as file:
                 os.fsync(file.fileno())
-            beside.replace(path)
+            temporary.replace(path)
             _sync_directory(path.parent)
         finally:
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
             os.close(lock)
 
 
@@ -136,16 +136,16 @@ def _prefix(name: str) -> str:
 def _locked(folder: Path, prefix: str) -> tuple[Path, int]:
     """Makes an empty file and locks it."""
     while True:
-        beside = folder / (prefix + "".join(secrets.choice(_LETTERS) for _ in range(_N_LETTERS)))
+        temporary = folder / (prefix + "".join(secrets.choice(_LETTERS) for _ in range(_N_LETTERS)))
         try:
-            file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:
             continue
         # Before the lock is there, another writer may take the file for one left behind.
-        if _lock(file) is not False and beside.exists():
-            return beside, file
+        if _lock(file) is not False and temporary.exists():
+            return temporary, file
         os.close(file)
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _lock(file: int) -> bool | None:

@@ -1,4 +1,4 @@
-"""`Continuations`: ways in which the ids of a text may go on, as tiktoken's `encode_with_unstable`.
+"""`Continuations`: ways in which the ids of a text may continue, as tiktoken's `encode_with_unstable`.
 
 Slow, by its definition: the vocabulary is searched at each place of the text's last piece.
 
@@ -91,7 +91,7 @@ class Continuations:
         return self.tokenizer.id_to_bytes(id) or b""
 
     def _merged(self, data: bytes) -> list[int]:
-        """Returns the ids of bytes that are no text, merged by rank."""
+        """Returns the ids of bytes that are not text, merged by rank."""
         n = len(data)
         # By where a part begins: where it ends (0 once it is taken), and where the one before begins.
         ends, before = list(range(1, n + 1)), list(range(-1, n - 1))

@@ -80,7 +80,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     Attributes:
         directory: where the shards are, a `Path`, or a `RemotePath` of a URL; of several the first.
         directories: all of them.
-        manifest: what `encode_files` wrote beside the shards of the first.
+        manifest: the file that `encode_files` wrote next to the shards of the first.
         manifests: the same of all.
         dtype: the type of an id, uint16 or uint32.
         tokens: ids in all, separators included.
@@ -137,7 +137,7 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
         file, index = directory / shard.file, directory / shard.index_file
         for path in (directory / name for name in shard.files):
             if isinstance(path, Path) and not path.exists():
-                said = "no such file, though the manifest beside it names it; copy it there, or encode again"
+                said = "no such file, though the manifest names it; copy it there, or encode again"
                 raise FileNotFoundError(errno.ENOENT, said, str(path))
         self._shards.append((directory, shard))
         self._ids.append(open_ids(file, shard, self.dtype, self._cache))

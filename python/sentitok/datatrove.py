@@ -45,7 +45,7 @@ def from_datatrove(
     """Writes the documents of datatrove's `.ds` files as token shards, a shard for each file.
 
     Memory does not grow with the files. The special token that every document ends with, which
-    datatrove adds if told to, becomes the data set's separator.
+    datatrove can add, becomes the data set's separator.
 
     Args:
         source: a `.ds` file, several, or a folder of them, read in the order of their names.
@@ -94,7 +94,7 @@ def _files(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[
 def _open(path: Path) -> _Tokenized:
     """Maps a file and its index, and checks that they fit together."""
     index = path.with_name(f"{path.name}.index")
-    for file, remedy in ((path, ""), (index, "; datatrove writes it beside the ids (save_index=True)")):
+    for file, remedy in ((path, ""), (index, "; datatrove writes it next to the ids (save_index=True)")):
         if not file.exists():
             raise FileNotFoundError(errno.ENOENT, f"no such file{remedy}", str(file))
         check_regular(file)
@@ -130,7 +130,7 @@ def _shard(one: _Tokenized, out: Path, number: int, tokenizer: Tokenizer) -> Sha
     """Writes a shard; returns what the manifest says of it."""
     name, index = f"shard-{number:05}.bin", f"shard-{number:05}.idx.npy"
     dtype, digest = type_of_ids(tokenizer), hashlib.sha256()
-    with writing(out / name) as beside, open(beside, "wb") as file:
+    with writing(out / name) as temporary, open(temporary, "wb") as file:
         for part in _blocks(one.ids):
             if int(part.max()) >= tokenizer.vocab_size:
                 raise FormatError(_no_such_id(one.path, int(part.max()), tokenizer.vocab_size))

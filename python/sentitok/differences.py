@@ -1,4 +1,4 @@
-"""`differences`: where two tokenizers give other ids for the same texts.
+"""`differences`: where two tokenizers give different ids for the same texts.
 
 Equal ids are found by whole batches of arrays, so it runs about as fast as both tokenizers encode.
 """
@@ -98,7 +98,7 @@ def differences(
         progress: called as `progress("encode", bytes, 0)` after each batch.
 
     Raises:
-        FormatError: if a file is damaged, or is no text.
+        FormatError: if a file is damaged, or is not text.
         TrainError: if the format is unknown.
         OSError: if a file cannot be read.
     """

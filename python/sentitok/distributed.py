@@ -1,7 +1,7 @@
 """Counting, encoding and measuring files by the workers of a `concurrent.futures.Executor`.
 
 The files are cut into parts by their sizes, so parts and results do not depend on the number of workers. A
-task of `shard_tasks` reads one part and writes one file beside the result; this driver only submits tasks,
+task of `shard_tasks` reads one part and writes one file next to the result; this driver only submits tasks,
 and adds up files. A file's name carries what it was made of: path, size and time of modification of each
 input, the range, the settings and the version. So a driver that was stopped or killed continues, when it is
 started again, from the files that are there.
@@ -616,7 +616,7 @@ def _remove(out_dir: Path) -> None:
 def _join(out_dir: Path, manifest: dict[str, Any], folders: Sequence[Path]) -> None:
     """Moves the shards of parts to their places, in order, and writes the manifest.
 
-    Killed anywhere, it continues: a file that is no longer in its part is in its place.
+    Killed anywhere, it continues: a file missing from its part is in its place.
     """
     shards = manifest["shards"]
     documents = tokens = 0

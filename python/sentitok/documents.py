@@ -109,7 +109,7 @@ class Documents(Iterator[str]):
 
         Raises:
             FormatError: if a record lacks the field, a line is too long, a quote is never closed,
-                compressed data are damaged, or a file is no text.
+                compressed data are damaged, or a file is not text.
             OSError: if a file cannot be read.
         """
         while True:

@@ -4,11 +4,11 @@ One rule, that of `rust/error.rs`: the beginning, how long it is, and the end, w
 holds the two together.
 """
 
-__all__ = ["local_names", "shown", "told", "with_names"]
+__all__ = ["local_names", "shortened", "shown", "with_names"]
 
 # Characters that are shown of a value, and of what a message says.
 _SHOWN = 200
-_TOLD = 1200
+_LONGEST_MESSAGE = 1200
 
 
 # The URL of each local copy (`remote.py`), which is what messages and files name.
@@ -22,9 +22,9 @@ def with_names(text: str) -> str:
     return text
 
 
-def told(text: str) -> str:
-    """Returns what a message says, cut if it is long."""
-    return _cut(text, _TOLD)
+def shortened(text: str) -> str:
+    """Returns a message, cut if it is long."""
+    return _cut(text, _LONGEST_MESSAGE)
 
 
 def shown(value: object) -> str:

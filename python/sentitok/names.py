@@ -1,6 +1,6 @@
 """Tokenizers by the names that OpenAI gave them: `get_encoding("cl100k_base")`.
 
-A name stands for a pattern and special tokens, which are here, and for ranks, which are a file:
+A name means a pattern and special tokens, which are here, and for ranks, which are a file:
 the one given, one in a folder, or one in the cache of tiktoken (`TIKTOKEN_CACHE_DIR`, where each
 file is called after the SHA-1 of its address). The network is left alone unless a call says
 `download=True`. Whatever ranks come from, their SHA-256 is that of the published file.
@@ -78,7 +78,7 @@ _GPT2 = _Ranks(
 
 
 class _Named(NamedTuple):
-    """What a name stands for; any one of the files will do."""
+    """The meaning of a name; any one of the files will do."""
 
     files: tuple[_Ranks, ...]
     pattern: str  # a name of PreTokenizer.names()

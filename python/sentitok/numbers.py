@@ -30,7 +30,7 @@ def index(name: str, value: Any, what: str, wrong: type[Exception] = TypeError) 
             return operator.index(value)
         except TypeError:
             pass
-    raise wrong(f"{name}={shown(value)} is no whole number: it is {what}")
+    raise wrong(f"{name}={shown(value)} is not a whole number: it is {what}")
 
 
 def whole(
@@ -65,7 +65,7 @@ def real(
         ValueError: for one that is not there, or has no place in a float.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise wrong(f"{name}={shown(value)} is no number: it is {what}")
+        raise wrong(f"{name}={shown(value)} is not a number: it is {what}")
     try:
         number = float(value)
     except OverflowError:

@@ -14,7 +14,7 @@ from typing import Any
 from . import remote
 from ._sentitok import FormatError, TrainError
 from .file_versions import check_version
-from .messages import shown, told
+from .messages import shortened, shown
 
 __all__ = ["chunks", "column_of", "cut_file"]
 
@@ -141,7 +141,7 @@ def _open(name: str) -> Any:
 
 def _reason(error: Exception) -> str:
     """What pyarrow says, on one line."""
-    return told(" ".join(str(error).split()))
+    return shortened(" ".join(str(error).split()))
 
 
 def _check(name: str, column: str) -> None:
@@ -151,7 +151,7 @@ def _check(name: str, column: str) -> None:
     if schema.names.count(column) != 1:
         names = ", ".join(map(repr, schema.names))
         what = f"no column {shown(column)}" if column not in schema.names else f"two columns {shown(column)}"
-        raise FormatError(f"{name}: {what}; the columns are {told(names)}")
+        raise FormatError(f"{name}: {what}; the columns are {shortened(names)}")
     kind = schema.field(column).type
     inner = kind.value_type if arrow.types.is_dictionary(kind) else kind
     kinds = arrow.types
@@ -244,6 +244,6 @@ def _refuse_invalid(array: Any, name: str, column: str, before: int) -> None:
             except UnicodeDecodeError as error:
                 raise FormatError(
                     f"{name}: row {number} of column {shown(column)}: invalid UTF-8 at byte {error.start}; "
-                    "pass invalid_utf8 (--invalid-utf8) replace or bytes to go on"
+                    "pass invalid_utf8 (--invalid-utf8) replace or bytes to continue"
                 ) from None
         raise

@@ -196,5 +196,5 @@ def _tokenizer(path: str, fingerprint: str) -> Tokenizer:
 
 
 def _save(numbers: NDArray[np.int64], out: str) -> None:
-    with atomic.writing(out) as beside, open(beside, "wb") as file:
+    with atomic.writing(out) as temporary, open(temporary, "wb") as file:
         np.save(file, numbers)

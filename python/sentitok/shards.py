@@ -197,7 +197,7 @@ def place_of(path: str | PathLike[str]) -> Place:
 def find_datasets(paths: Iterable[str | PathLike[str]]) -> list[Place]:
     """Returns the folders of token shards that paths name, in order.
 
-    A folder that has no manifest but folders stands for the data sets in them, at any depth, and a glob for
+    A folder that has no manifest but folders means the data sets in them, at any depth, and a glob for
     what it matches: both sorted by name. A folder of neither is returned as it is; reading its manifest
     says what is missing. So a part that was never finished is an error, not left out. URLs are of folders in
     stores; a web server must list its folders where a folder of folders is given.
@@ -240,7 +240,7 @@ def manifest_json(path: Place) -> Any:
     """Reads a manifest.
 
     Raises:
-        FormatError: if it is no JSON, or longer than any.
+        FormatError: if it is not JSON, or longer than any.
     """
     if isinstance(path, RemotePath):
         data = path.read_bytes(_MANIFEST_BYTES)
@@ -295,7 +295,7 @@ def read_shards(path: Place, manifest: dict[str, Any]) -> list[Shard]:
     """
     shards = manifest.get("shards")
     if not isinstance(shards, list):
-        raise _no_manifest(path, "$.shards is no list")
+        raise _no_manifest(path, "$.shards is not a list")
     checked = []
     documents = tokens = 0
     packing = packing_of(path, manifest)
@@ -303,7 +303,7 @@ def read_shards(path: Place, manifest: dict[str, Any]) -> list[Shard]:
     for number, shard in enumerate(shards):
         at = f"$.shards[{number}]"
         if not isinstance(shard, dict):
-            raise _no_manifest(path, f"{at} is no object")
+            raise _no_manifest(path, f"{at} is not an object")
         hash_ = shard.get("index_sha256")
         one = Shard(
             file=_file_name(path, f"{at}.file", shard.get("file")),
@@ -392,7 +392,7 @@ def files_of(path: Place, manifest: dict[str, Any]) -> list[tuple[str, int | Non
     files: list[tuple[str, int | None, str | None]] = []
     shards = manifest.get("shards")
     if not isinstance(shards, list) or not all(isinstance(shard, dict) for shard in shards):
-        raise _no_manifest(path, "$.shards is no list of objects")
+        raise _no_manifest(path, "$.shards is not a list of objects")
     for number, shard in enumerate(shards):
         at = f"$.shards[{number}]"
         name = _file_name(path, f"{at}.file", shard.get("file"))
@@ -431,7 +431,7 @@ def _file_name(path: Place, at: str, value: object) -> str:
     name = _text(path, at, value)
     is_long = len(name.encode("utf-8", "surrogatepass")) > _NAME_BYTES
     if is_long or name in ("", ".", "..") or any(char in "/\\" or not char.isprintable() for char in name):
-        raise _no_manifest(path, f"{at} is {shown(name)}, which is no name of a file beside it")
+        raise _no_manifest(path, f"{at} is {shown(name)}, which is not a name of a file next to it")
     return name
 
 

@@ -29,7 +29,7 @@ def _spell(char: str) -> str:
 
 
 def token_bytes(tokenizer: "Tokenizer", ids: list[int]) -> list[bytes]:
-    """Returns what tokens stand for: `▁` is a space where tokens are characters."""
+    """Returns the texts of tokens: `▁` is a space where tokens are characters."""
     tokens = [_bytes_of(tokenizer, id) for id in ids]
     if tokenizer.info()["unit"] != "chars":
         return tokens

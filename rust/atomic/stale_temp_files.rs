@@ -31,7 +31,7 @@ pub(super) fn short(target: &OsStr) -> OsString {
     }
 }
 
-/// The target that a temporary name is for, as [`short`] has it.
+/// The target that a temporary name is for, as shortened by [`short`].
 fn target_of(name: &OsStr) -> Option<&OsStr> {
     let name = name.to_str()?.strip_prefix(PREFIX)?;
     let (target, end) = name.rsplit_once('-')?;
@@ -54,7 +54,7 @@ pub(crate) fn remove_leftovers(dir: &Path, is_ours: impl Fn(&OsStr) -> bool) {
         if let Ok(file) = File::options().read(true).write(true).open(entry.path())
             && file.try_lock().is_ok()
         {
-            // Whoever else removed it did the same work.
+            // Another process removed it: the same result.
             let _ = fs::remove_file(entry.path());
         }
     }

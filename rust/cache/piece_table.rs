@@ -25,7 +25,7 @@ pub(crate) const MAX_KEY: usize = 15;
 /// Never 0: that is an empty place.
 pub(crate) type Key = u128;
 
-/// The key of a piece that is too long for one. No table has it.
+/// The key of a piece that is too long for one. No table contains it.
 pub(crate) const NO_KEY: Key = Key::MAX;
 
 /// What is known of a piece.
@@ -230,7 +230,7 @@ impl PieceTable {
     }
 
     /// What the first set of a piece says, and whether that is of this piece; if not, the
-    /// value has no meaning, and [`PieceTable::get`] knows whether the second set has it.
+    /// value has no meaning, and [`PieceTable::get`] knows whether it is in the second set.
     ///
     /// Without a branch on what is found, for many pieces one after the other: nobody
     /// can foretell which of two places a piece has, and a wrong guess costs as much as

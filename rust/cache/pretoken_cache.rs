@@ -23,7 +23,7 @@ const MOST_LONG_IN_LONG_CALL: usize = 1 << 22;
 /// The most ids that lie in an entry.
 const IN_ENTRY: usize = 3;
 /// The ids that are copied at once from the arena, whatever their number: a
-/// piece with a key has no more where each id stands for a byte or more.
+/// piece with a key has no more where each id covers a byte or more.
 const AT_ONCE: usize = 16;
 
 /// What the cache asks when it does not know a piece.
@@ -330,7 +330,7 @@ impl PretokenCache {
             *counted += values[start..end].iter().map(|value| value[IN_ENTRY] as usize).sum::<usize>();
             return;
         }
-        // Side by side in a buffer, then all at once behind the others.
+        // First into a buffer, then all at once behind the others.
         let mut n_new = 0;
         for value in &values[start..end] {
             let n = value[IN_ENTRY] as usize;

@@ -185,7 +185,7 @@ mod tests {
                 &[(&["aaa"], true), (&["|bbb\n"], true), (&["|cccccccccccc"], false)],
             ),
             (
-                "no cut beside invalid bytes",
+                "no cut next to invalid bytes",
                 b"aa|\xff\xffbbbbbbbbb",
                 Division::Whole,
                 &[(&["aa|\u{fffd}\u{fffd}bbbbbbbbb"], false)],

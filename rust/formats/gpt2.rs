@@ -91,7 +91,7 @@ fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], voca
             format!(
                 "the symbol {token:?} ends a word, as in the files of GPT-1 and CLIP, which do not say how text is \
                  cut; write \"tokenizer_class\": \"OpenAIGPTTokenizer\" or \"CLIPTokenizer\" into \
-                 tokenizer_config.json beside it and call Tokenizer.from_pretrained(folder)"
+                 tokenizer_config.json next to it and call Tokenizer.from_pretrained(folder)"
             ),
         ));
     }
@@ -100,7 +100,7 @@ fn is_of_gpt2(spelled: &[(Cow<'_, str>, TokenId)], merges: &[(&str, &str)], voca
             "vocab.json",
             format!(
                 "there is not a token {:?} for the byte 0x{byte:02X}, and GPT-2 has one for each, or text would vanish; \
-                 these are files of another model: name its \"tokenizer_class\" in tokenizer_config.json beside \
+                 these are files of another model: name its \"tokenizer_class\" in tokenizer_config.json next to \
                  them and call Tokenizer.from_pretrained(folder), or save it as tokenizer.json",
                 byte_level::to_chars(&[byte])
             ),

@@ -74,7 +74,7 @@ pub enum MergeOrder {
 pub struct BpeOptions {
     /// Bytes or characters.
     pub unit: Unit,
-    /// What stands for symbols that are not in the vocabulary; without it they
+    /// The replacement of symbols that are not in the vocabulary; without it they
     /// are left out, as Hugging Face leaves them out.
     pub unk_token: Option<String>,
     /// Whether a run of unknown symbols is one unknown token.
@@ -172,7 +172,7 @@ impl Bpe {
             if len > MAX_AFFIX_BYTES {
                 return Err(Error::format(
                     format!("$.model.{name}"),
-                    format!("it has {len} bytes, and it stands in each symbol; at most {MAX_AFFIX_BYTES}"),
+                    format!("it has {len} bytes, and each symbol holds it; at most {MAX_AFFIX_BYTES}"),
                 ));
             }
         }
@@ -218,7 +218,7 @@ impl Bpe {
             }
         }
         let is_byte = |id: TokenId| stands_for_byte.get(id as usize) == Some(&true);
-        // Tokens hold the text they stand for, unless `<0xNN>` merge.
+        // Tokens hold their text, unless `<0xNN>` merge.
         let plain_chars = options.byte_fallback
             && !fallback.contains(&TokenId::MAX)
             && options.unit == Unit::Chars
@@ -310,7 +310,7 @@ impl Bpe {
         self.fallback_ids.iter().flat_map(|ids| ids.iter().copied()).filter(|&id| id != TokenId::MAX)
     }
 
-    /// The byte that a fallback token `<0xNN>` stands for.
+    /// The byte of a fallback token `<0xNN>`.
     pub fn fallback_byte(&self, id: TokenId) -> Option<u8> {
         let ids = self.fallback_ids.as_ref()?;
         let bytes = self.vocab.bytes(id)?;
@@ -322,7 +322,7 @@ impl Bpe {
     }
 
     /// Whether every piece is the bytes of its tokens, one after the other: nothing
-    /// is unknown, left out or put on, and no token stands for a byte by its name.
+    /// is unknown, left out or put on, and no token is named as a byte.
     pub fn is_lossless(&self) -> bool {
         self.plain_bytes
     }

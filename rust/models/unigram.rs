@@ -58,7 +58,7 @@ pub enum Precision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnigramOptions {
-    /// What stands for characters in no piece; without it they are left out.
+    /// The replacement of characters in no piece; without it they are left out.
     pub unk_id: Option<TokenId>,
     /// Whether an unknown character becomes the tokens `<0xNN>` of its bytes.
     pub byte_fallback: bool,
@@ -230,7 +230,7 @@ impl Unigram {
         self.options.kinds.get(id as usize).copied().unwrap_or_default()
     }
 
-    /// The byte that a fallback token `<0xNN>` stands for.
+    /// The byte of a fallback token `<0xNN>`.
     pub fn fallback_byte(&self, id: TokenId) -> Option<u8> {
         let ids = self.fallback_ids.as_ref()?;
         if self.vocab.bytes(id)?.len() != 6 {
@@ -263,7 +263,7 @@ impl Unigram {
         Ok(self.searched(piece, viterbi))
     }
 
-    /// The first run of characters of a piece, by its best path, that nothing stands for.
+    /// The first run of characters of a piece, by its best path, that has no replacement.
     pub(crate) fn first_unknown<'a>(&self, piece: &'a [u8]) -> Result<Option<&'a [u8]>> {
         let (mut at, mut start) = (0, None);
         let mut path = self.best_path(piece)?;

@@ -242,7 +242,7 @@ impl Aligned {
     }
 }
 
-/// Stands in for the edit before the first: offsets stay the same.
+/// Used as the edit before the first: offsets stay the same.
 const NO_EDIT: Edit = Edit { at: 0, len: 0, from: 0, from_len: 0 };
 
 /// The last of the first `n` edits.

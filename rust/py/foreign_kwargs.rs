@@ -127,7 +127,7 @@ const OF_ENCODINGS: &[Row] = &[
     ("input_ids", "it is ids"),
     (
         "attention_mask",
-        "encode_batch(...).pad() gives it beside the ids, and .to_torch() as \"attention_mask\"",
+        "encode_batch(...).pad() gives it along with the ids, and .to_torch() as \"attention_mask\"",
     ),
     ("token_type_ids", "it is type_ids"),
     ("offset_mapping", "it is offsets()"),

@@ -22,7 +22,7 @@ struct Argument {
     name: &'static str,
     least: i128,
     most: i128,
-    /// What it is: the limit, and what to write instead.
+    /// The limit, and what to write instead.
     is: &'static str,
 }
 
@@ -238,7 +238,7 @@ pub(super) fn given(object: &Bound<'_, PyAny>) -> PyResult<String> {
 /// The error for an object that is not of the expected kind, or the error from showing it.
 fn wrong_type(object: &Bound<'_, PyAny>, name: &str, kind: &str) -> PyErr {
     match given(object) {
-        Ok(found) => PyTypeError::new_err(format!("{name}={found} is no {kind}")),
+        Ok(found) => PyTypeError::new_err(format!("{name}={found} is not a {kind}")),
         Err(error) => error,
     }
 }

@@ -1,4 +1,4 @@
-//! Added tokens: strings that are one token wherever they stand in a text, longest match first.
+//! Added tokens: strings that are one token wherever they occur in a text, longest match first.
 //!
 //! One automaton finds them in the text as it was given, another those marked `normalized` in normalized text.
 //!

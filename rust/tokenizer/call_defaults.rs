@@ -69,7 +69,7 @@ impl CallDefaults {
         *self == Self::default()
     }
 
-    /// The same with other ids; padding goes with the token that it fills up by.
+    /// The same with different ids; padding goes with the token that it fills up by.
     pub(super) fn renumbered(&self, new_id: impl Fn(TokenId) -> Option<TokenId>) -> Self {
         let padding = self.padding.as_ref().and_then(|padding| {
             new_id(padding.pad_id).map(|pad_id| DefaultPadding { pad_id, ..padding.clone() })

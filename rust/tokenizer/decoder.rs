@@ -45,7 +45,7 @@ pub enum Decoder {
         /// How many leading spaces go.
         strip: usize,
     },
-    /// The suffix is a space, wherever it stands in a token; in the last token
+    /// The suffix is a space, wherever it is in a token; in the last token
     /// it is nothing.
     Suffix {
         /// What ends a word.

@@ -46,7 +46,7 @@ impl Tokenizer {
         let added = self.added.tokens().iter().map(|token| token.id);
         let fallback = vocab.iter().map(|(id, _)| id).filter(|&id| self.model.fallback_byte(id).is_some());
         // A user-defined piece with a space keeps the normalizer from that space,
-        // and is no id of any text: texts without pruned ids hang on it.
+        // and is not an id of any text: texts without pruned ids hang on it.
         let shields = self.pipeline.normalizer.iter().flat_map(|normalizer| match normalizer {
             Normalizer::SentencePiece(normalizer) => &normalizer.options().user_defined[..],
             _ => &[],

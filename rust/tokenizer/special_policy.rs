@@ -277,7 +277,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &find(&["<1>", "<2>"])), "the oldest goes");
         assert!(policies.sets.lock().unwrap().len() <= MOST_SETS);
         let held = policies.sets.lock().unwrap();
-        // Whoever holds the lock, nobody waits.
+        // Nobody waits while another thread holds the lock.
         drop(find(&["<3>", "<4>"]));
         drop(held);
         let every: Vec<String> = (0..20).map(|id| format!("<{id}>")).collect();

@@ -75,7 +75,7 @@ impl Template {
             let at = || format!("$.post_processor.{name}");
             let [first, second] = self.copies(is_pair);
             if second > 0 && !is_pair {
-                return Err(Error::format(at(), "sequence B stands in the template of a single text"));
+                return Err(Error::format(at(), "the template of a single text holds sequence B"));
             }
             if first.max(second) > Self::MAX_COPIES {
                 return Err(Error::format(

@@ -40,7 +40,7 @@ pub struct Truncation {
     pub side: Side,
 }
 
-/// The ids that go into a row, of each text that stands in it.
+/// The ids that go into a row, of each text in it.
 pub(super) type Cut = Vec<Range<usize>>;
 
 impl Truncation {
@@ -115,7 +115,7 @@ impl Truncation {
             None => {
                 return Err(Error::Encode(format!(
                     "{fault} {over} ids from a text of {}: the texts have {} and {} \
-                     ids, and {room} fit beside the template; ask for more, or \
+                     ids, and {room} fit next to the template; ask for more, or \
                      truncate by `LongestFirst`",
                     lens[place], lens[0], lens[1]
                 )));

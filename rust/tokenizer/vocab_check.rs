@@ -88,7 +88,7 @@ impl Model {
         }
     }
 
-    /// What stands in a word where the token does: without the prefix.
+    /// How a word spells the token: without the prefix.
     fn in_a_word<'a>(&self, token: &'a [u8]) -> &'a [u8] {
         match self {
             Self::WordPiece(model) => {

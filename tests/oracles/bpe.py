@@ -1,7 +1,7 @@
 """What BPE training is: count everything, merge the best pair, repeat.
 
 The specification of `sentitok`'s trainer, slow and obvious: every step counts
-all pairs anew. Not Hugging Face's bookkeeping where a merge makes a token that
+all pairs again. Not Hugging Face's bookkeeping where a merge makes a token that
 already stands in a piece (that is held by comparison with `tokenizers`).
 """
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 Symbols = tuple[bytes, ...]
 Pair = tuple[bytes, bytes]
 
-#: GPT-2's table: the character that stands for each byte.
+#: GPT-2's table: the character that spells each byte.
 PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 BYTE_TO_CHAR = {b: chr(b) for b in PRINTABLE} | {
     b: chr(256 + n) for n, b in enumerate(b for b in range(256) if b not in PRINTABLE)

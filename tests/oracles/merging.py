@@ -1,7 +1,7 @@
 """What encoding with BPE is: join the best pair of neighbours, and again.
 
 The specification of `sentitok`'s three orders of merging, slow and obvious: every
-step looks at all neighbours anew. By scores as sentencepiece 0.2.3 merges (the
+step looks at all neighbours again. By scores as sentencepiece 0.2.3 merges (the
 greatest score, unused pieces taken apart at the end), by list as tokenizers 0.23.3
 does, by rank as tiktoken does. Dropout is given as its distribution: every way the
 draws may fall, with its probability.
@@ -34,7 +34,7 @@ class ByScores:
 
     @cached_property
     def found(self) -> Mapping[str, tuple[int, float]]:
-        """The pieces that stand in a text or join in it: id and score."""
+        """The pieces that are in a text or join in it: id and score."""
         kinds = (NORMAL, USER_DEFINED, UNUSED)
         return {t: (id, score) for id, (t, score, kind) in enumerate(self.pieces) if kind in kinds}
 

@@ -18,7 +18,7 @@ ODD = [
 ]  # fmt: skip
 
 
-#: All code points there are; a surrogate is no character, and left out below.
+#: All code points there are; a surrogate is not a character, and left out below.
 ALL = range(0x110000)
 
 

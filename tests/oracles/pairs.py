@@ -139,7 +139,7 @@ def assert_equal(batch: EncodingBatch, found: Any, *, follows_template: bool = T
 
 
 def ours_as_theirs(batch: EncodingBatch) -> dict[str, Any]:
-    """Each row as transformers has it."""
+    """Each row as in transformers."""
     rows = list(batch)
 
     def blank(values: NDArray[np.int64]) -> list[int | None]:

@@ -1,7 +1,7 @@
 """Random small BPE models and texts for them: few letters, few distinct scores.
 
 What finds most: all short texts over two or three letters, pieces made of other
-pieces, equal scores, and every type of piece beside plain ones.
+pieces, equal scores, and every type of piece along with plain ones.
 """
 
 import itertools
@@ -54,7 +54,7 @@ def random_pieces(rng: random.Random) -> tuple[list[tuple[str, float, int]], boo
 def random_list(
     rng: random.Random, alphabet: Sequence[str], known: Sequence[str], *, affixes: bool
 ) -> ByList:
-    """Merges of random tokens over `alphabet`; `known` are tokens beside it."""
+    """Merges of random tokens over `alphabet`; `known` are more tokens."""
     prefix, suffix = (rng.choice(["", "##", "a"]), rng.choice(["", "</w>", "b"])) if affixes else ("", "")
     units = dict.fromkeys(p + c + s for c in alphabet for p in ("", prefix) for s in ("", suffix))
     tokens = [*known, *(unit for unit in units if unit not in known)]

@@ -315,7 +315,7 @@ def _model(kind: str) -> Json:
 
 
 def _spelled_model(kind: str) -> Json:
-    """A model of what ByteLevel spells, which is no BPE."""
+    """A model of what ByteLevel spells, which is not BPE."""
     letters = [c for c in BYTE_CHARS if c not in "dzĊ"]
     longer = ["Ġa", "ab", "aa", "Ã©", "ä¸Ń", "ĠaÌģ", "11", "Ġ-", "--", "a.b", "ðŁĺĢ", "Ċa", "âĸģ"]
     if kind == "unigram":

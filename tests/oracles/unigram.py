@@ -78,7 +78,7 @@ def best_way(model: Model, text: str) -> list[tuple[str, int | None]]:
 
 
 def encode(model: Model, text: str) -> list[int]:
-    """The ids of a text; unknown characters side by side are one, or their bytes."""
+    """The ids of a text; neighbouring unknown characters are one, or their bytes."""
     unknown_id = list(model.kinds).index("unknown")
     ids: list[int] = []
     after_unknown = False

@@ -58,7 +58,7 @@ def test_advantages_are_the_sums_of_the_paper(gamma: float, lam: float) -> None:
         returns,
         [[a + v for a, v in zip(*row, strict=True)] for row in zip(expected, spans(values), strict=True)],
     )
-    # What stands beside an answer is not read.
+    # Tokens next to an answer are not read.
     noise = 100 * drawn(5, 6, seed=6)
     again = gae(
         torch.where(MASK, rewards, noise), torch.where(MASK, values, noise), MASK, gamma=gamma, lam=lam

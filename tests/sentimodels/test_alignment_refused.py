@@ -76,7 +76,7 @@ def test_a_base_must_write(made: Path, tmp_path: Path) -> None:
 
 def test_openings_that_are_empty_or_unknown(made: Path, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "openings.txt", [*texts(9, 8), ""])
-    with pytest.raises(DataError, match=r"row 10 is empty: there is nothing to go on from; take it out"):
+    with pytest.raises(DataError, match=r"row 10 is empty: there is nothing to continue; take it out"):
         train(config_of(made, data={"train": str(path)}), tmp_path / "run")
     base = load_language_model(made / "base")
     assert isinstance(base.module, CausalModel)

@@ -328,7 +328,7 @@ class FakeClassifier:
 
 
 def test_special_tokens_are_no_text() -> None:
-    """As `senti generate` has it: what would never be written earns no reward."""
+    """As in `senti generate`: what would never be written earns no reward."""
     tokenizer = train_bpe(texts=["the cat sat"] * 9, vocab_size=280, special_tokens=["<|end|>", "<|turn|>"])
     end, turn = (tokenizer.token_to_id(name) for name in ("<|end|>", "<|turn|>"))
     assert end is not None

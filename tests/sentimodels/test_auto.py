@@ -228,7 +228,7 @@ def test_an_estimate_grows_with_the_work(arch: str, folder: Path) -> None:
 
 
 def test_the_run_keeps_the_choice_and_can_be_had_again(folder: Path) -> None:
-    """Bytes of the run are those of its own configuration, and of a stopped one that goes on."""
+    """Bytes of the run are those of its own configuration, and of a stopped one that is resumed."""
     common = ["--threads", "1", "--no-baseline"]
     done = senti("train", "reviews.csv", "-o", "runs/auto", "--budget", "90s", *common, cwd=folder)
     assert done.code == 0, done.err

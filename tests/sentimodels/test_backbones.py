@@ -187,7 +187,7 @@ def test_what_a_backbone_does_not_take() -> None:
 
 
 def test_heads_of_keys_divide_those_of_queries() -> None:
-    with pytest.raises(ValueError, match="n_heads 4 is no multiple of n_kv_heads 3"):
+    with pytest.raises(ValueError, match="n_heads 4 is not a multiple of n_kv_heads 3"):
         ARCHITECTURES["gpt"].config.model_validate({"n_heads": 4, "n_kv_heads": 3})
 
 

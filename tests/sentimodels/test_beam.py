@@ -175,7 +175,7 @@ def uncached(model: Seq2SeqModel, source: Tensor, text: tuple[int, ...]) -> list
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_model_is_searched_with_its_cache(beam: int) -> None:
-    """Sources of unequal length, in one batch: what each alone, read anew at every step, gives."""
+    """Sources of unequal length, in one batch: what each alone, read again at every step, gives."""
     model, sources, mask = small()
     writer = Seq2SeqWriter(model, sources, mask, start_id=0)
     options = BeamOptions(beam=beam, n_best=beam, alpha=0.6)

@@ -1,4 +1,4 @@
-"""Long benchmarks stop and go on: the runs they are made of, and the one of alignment from end to end."""
+"""Long benchmarks stop and resume: the runs they are made of, and the one of alignment from end to end."""
 
 import gzip
 import importlib
@@ -167,7 +167,7 @@ def test_pre_training_and_fine_tuning_stop_and_go_on(
     of_dev = result["scores"]["dev"]["scores"]
     assert set(of_dev) == {"gpt", "gpt, next token"}
     assert all(len(of_seeds) == 2 for of_seeds in of_dev.values())
-    # The same shape, tokenizer and settings, but for where the weights start.
+    # The same shape, tokenizer and settings, except for where the weights start.
     base = tmp_path / "bases" / "next-token"
     tree, other = (result["settings"][kind] for kind in ("gpt", "gpt, next token"))
     assert other["train"].pop("init_from") == str(base)

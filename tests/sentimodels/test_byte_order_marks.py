@@ -1,4 +1,4 @@
-"""A byte order mark is no part of a file: settings, weights and pairs read the same with it and without."""
+"""A byte order mark is not part of a file: settings, weights and pairs read the same with it and without."""
 
 import json
 from pathlib import Path

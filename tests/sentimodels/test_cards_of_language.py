@@ -90,7 +90,7 @@ def test_a_card_says_what_the_run_recorded(folder: Path, name: str) -> None:
 def test_the_snippet_loads_and_uses_the_model(folder: Path, name: str) -> None:
     text, _ = card_of(folder, name)
     [block] = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
-    at = folder / Path(name).parent  # where whoever is handed the run has it
+    at = folder / Path(name).parent  # where the receiver of the run has it
     with contextlib.chdir(at), contextlib.redirect_stdout(io.StringIO()) as out:
         exec(compile(block, "card", "exec"), {})
     assert out.getvalue()

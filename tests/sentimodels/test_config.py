@@ -74,7 +74,7 @@ REFUSED = [
         },
         r"data\.max_tokens 30 \(32 once train\.compile pads .*\): longer than the 30 places",
     ),
-    ({"arch": "gpt", "model": {"d_model": 30}}, r"model: d_model 30 is no multiple of n_heads 4"),
+    ({"arch": "gpt", "model": {"d_model": 30}}, r"model: d_model 30 is not a multiple of n_heads 4"),
 ]
 
 
@@ -108,7 +108,7 @@ def test_a_written_config_reads_back_equal(arch: str, tmp_path: Path) -> None:
 
 
 def test_any_text_can_be_written_and_read_back(tmp_path: Path) -> None:
-    """Beyond the basic plane, quotes, controls, and names of classes that are no bare keys."""
+    """Beyond the basic plane, quotes, controls, and names of classes that are not bare keys."""
     odd = "\U0001f600 \U0002070e \x7f \u2028 \t\n\r\x00 'a' \"b\" \\"
     config = resolve(
         {"arch": "lstm", "data": {"train": odd, "where": odd}, "task": {"class_weights": {odd: 2.0, "": 1.0}}}
@@ -224,7 +224,7 @@ def test_class_weights_as_typed(tmp_path: Path) -> None:
     for text in ("heavy", str(tmp_path / "w.json")):
         with pytest.raises(ConfigError, match="expected none, balanced, numbers as 1,2"):
             read_weights(text)
-    with pytest.raises(ConfigError, match="'odd' is no label; the labels are 'neg', 'pos'"):
+    with pytest.raises(ConfigError, match="'odd' is not a label; the labels are 'neg', 'pos'"):
         ordered_weights({"odd": 1.0}, ["neg", "pos"])
 
 

@@ -1,4 +1,4 @@
-"""Distillation: what is learned from, what stays out, and runs that go on."""
+"""Distillation: what is learned from, what stays out, and resumed runs."""
 
 import csv
 import json
@@ -222,7 +222,7 @@ def test_what_fitted_an_ensemble_does_not_teach(made: Path, tmp_path: Path) -> N
         train(config, tmp_path / "student")
 
 
-# Runs that go on, and what is refused.
+# Resumed runs, and what is refused.
 
 
 def test_a_stopped_distillation_goes_on_to_the_same_bytes(made: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_embedding_is_its_own_vector_and_the_mean_of_its_ngrams() -> None:
     index, given = composed(texts, ids, (3, 4))
     config = EmbeddingConfig(embedding_dropout=0)
     layer = NgramEmbedding(config, Inputs(4, 2, 0, index.n_rows), 6, 0.1)
-    # Rows stand for the buckets that occur, in their order.
+    # Rows are those of the buckets that occur, in their order.
     grams = {gram: hash_text(gram) % 32 for text in texts if text for gram in ngrams(text, 3, 4)}
     known = {gram: sorted(set(grams.values())).index(bucket) for gram, bucket in grams.items()}
     mask = torch.tensor([[True, True, True], [True, True, False]])

@@ -104,7 +104,7 @@ def test_shards_are_no_texts(made: Path) -> None:
 
 
 def test_several_folders_are_one_corpus(made: Path, tmp_path: Path) -> None:
-    """Parts that `--shard i/n` made train the weights that the whole does, and a stopped run goes on."""
+    """Parts that `--shard i/n` made train the weights that the whole does, and a stopped run resumes."""
     tokenizer = Tokenizer.from_file(made / "base" / "tokenizer.json")
     parts = [encoded(made / "animals.txt", tmp_path / f"part-{n}", tokenizer, shard=(n, 3)) for n in range(3)]
     whole = train(grown(made, made / "own", limit=250), tmp_path / "whole")

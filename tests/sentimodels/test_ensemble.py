@@ -14,7 +14,7 @@ RUNS = ["runs/bow", "runs/nb", "runs/weak"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with three runs of the same rows, the last of which has learnt nothing, and other files."""
+    """A folder with three runs of the same rows, the last of which has learned nothing, and other files."""
     path = tmp_path_factory.mktemp("ensemble")
     write(path / "reviews.csv", 400)
     write(path / "other.csv", 200, seed=7)

@@ -1,4 +1,4 @@
-"""`--exclude FILE`: rows, lines and pairs with a held-out text are left out, whoever reads them."""
+"""`--exclude FILE`: rows, lines and pairs with a held-out text are left out, whatever reads them."""
 
 import importlib
 import json

@@ -67,7 +67,7 @@ def model_of(name: str, n_words: int = V) -> CausalModel:
 def plainly(
     model: CausalModel, prompt: list[int], n: int, rule: Sampling, draws: Draws, context: int | None = None
 ) -> list[int]:
-    """The definition: every token from all before it, read anew, a row alone."""
+    """The definition: every token from all before it, read again, a row alone."""
     ids, start = list(prompt), 0
     for _ in range(n):
         if context is not None and len(ids) - start > context:
@@ -244,12 +244,12 @@ def test_an_end_token_ends_a_text(tokenizer: Tokenizer) -> None:
     assert "".join(piece.text for piece in (*before, last)) == " the cat"
     assert last.ending is not None
     assert (last.ending.reason, last.ending.ids[-1]) == ("end", end)
-    unheeded = scripted(tokenizer, ids, max_new_tokens=len(ids))  # special tokens are no text
+    unheeded = scripted(tokenizer, ids, max_new_tokens=len(ids))  # special tokens are not text
     assert "".join(piece.text for piece in unheeded) == " the cat" + tokenizer.decode([70, 70])
 
 
 def test_a_special_token_may_be_a_stop_string(tokenizer: Tokenizer) -> None:
-    """It is no text, so that no string of the text is it."""
+    """It is not text, so that no string of the text is it."""
     end = tokenizer.token_to_id("<|endoftext|>")
     ids = [*tokenizer.encode(" the cat").ids.tolist(), end, 70, 70]
     (*before, last) = scripted(tokenizer, ids, stops=("zzz", "<|endoftext|>"), max_new_tokens=len(ids))
@@ -358,7 +358,7 @@ def texts_of(pieces: list[Piece], n: int) -> list[str]:
 @pytest.mark.parametrize("name", ["learned", "mamba", "lstm"])
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
 def test_batches_do_not_matter(name: str, batch_size: int, tokenizer: Tokenizer) -> None:
-    model = model_of(name, tokenizer.vocab_size + 3)  # ids that are no text are never drawn
+    model = model_of(name, tokenizer.vocab_size + 3)  # ids that are not text are never drawn
     limits = Limits(max_new_tokens=15, stops=("e",), end_ids={5, 6, 7})
     prompts = [
         tokenizer.encode(text).ids.tolist() for text in ("the cat", "a", "日本 the mat", "a", "on the")
@@ -391,7 +391,7 @@ def test_a_text_ends_where_the_context_is_full(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("prompt", "limits", "said"),
     [
-        ([], {}, "prompt 2 is empty: .* give some text, or begin=True .--begin. to go on from <s>"),
+        ([], {}, "prompt 2 is empty: .* give some text, or begin=True .--begin. to continue <s>"),
         ([1, 700], {}, "prompt 2: token id 700 is unknown to the model, which has 300"),
         ([1] * 9, {"context": 8}, "prompt 2 has 9 tokens, but the model reads 8; shorten it, or use window"),
     ],

@@ -95,7 +95,7 @@ def content(file: Path) -> Any:
 
 
 def assert_same(expected: Path, found: Path) -> None:
-    """Both groups have the same files, equal but for times."""
+    """Both groups have the same files, equal except for times."""
     names = [sorted(p.relative_to(of).as_posix() for p in of.rglob("*")) for of in (expected, found)]
     assert names[0] == names[1]
     for name in names[0]:
@@ -454,7 +454,7 @@ def wait_for_step(started: "subprocess.Popen[bytes]", folder: Path, step: int) -
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 @pytest.mark.parametrize("what", ["worker", "driver", "Ctrl-C"])
 def test_processes_that_are_killed(what: str, folder: Path) -> None:
-    """Whoever is killed in the middle of a run: the end is that of runs that nobody disturbed."""
+    """A process killed in the middle of a run: the end is that of undisturbed runs."""
     one = senti("train", *LONG, "-o", str(folder / "one"), cwd=folder)
     assert one.code == 0, one.err
     args = [sys.executable, "-m", "sentimodels", "train", *LONG, "-o", str(folder / "two")]

@@ -96,7 +96,7 @@ def test_states_are_theirs(kind: str, folder: Path, capsys: pytest.CaptureFixtur
     assert isinstance(module, SequenceClassifier)
     assert isinstance(module.backbone, Hf)
     said, *rest = load_pretrained(module, arch)
-    assert said.endswith("tensors are where the model starts; the head begins anew")
+    assert said.endswith("tensors are where the model starts; the head starts fresh")
     pooled = any("pooler." in name for name in load_file(folder / kind / "model.safetensors"))
     assert [" not used: pooler." in one for one in rest] == [True] * pooled
     shown = capsys.readouterr()

@@ -58,7 +58,7 @@ def test_a_run_is_where_another_starts(folder: Path, tmp_path: Path) -> None:
     same = {name for name, value in base.items() if torch.equal(found[name], value)}
     assert same == {name for name in base if not name.startswith("head.")}
     assert any(f"{len(base)} of {len(base)} tensors are where the model starts" in note for note in notes)
-    assert not any("not used" in note or "begin anew" in note for note in notes)
+    assert not any("not used" in note or "start fresh" in note for note in notes)
     assert load_run(tmp_path / "run").config.train.init_from == str((folder / "base").absolute())
 
 
@@ -78,7 +78,7 @@ def test_other_labels_leave_the_head_and_keep_the_vocabulary(folder: Path, tmp_p
     (unused,) = [note for note in notes if "not used" in note]
     assert "[2, " in unused
     assert "expected [3, " in unused
-    assert any("begin anew: head." in note for note in notes)
+    assert any("start fresh: head." in note for note in notes)
 
 
 def small(folder: Path, start: Path, file: str = "three.csv", **sections: Any) -> dict[str, Any]:

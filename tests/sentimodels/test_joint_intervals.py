@@ -30,7 +30,7 @@ def drawn(rng: np.random.Generator, n_seeds: int, mean: float, of_seed: float) -
 @pytest.mark.parametrize("of_seed", [0.0, 0.02, 0.06])
 @pytest.mark.parametrize("n_seeds", [3, 5])
 def test_the_interval_of_a_difference_covers(n_seeds: int, of_seed: float) -> None:
-    """Of rows and seeds drawn anew again and again, it holds the true difference as often as it says."""
+    """Of rows and seeds drawn again and again, it holds the true difference as often as it says."""
     rng = np.random.default_rng(n_seeds)
     rows = np.full(GROUPS, SIZE)
     hits = 0

@@ -81,7 +81,7 @@ def test_the_beginning_of_a_document(folder: Path) -> None:
     model = LanguageModel.load(folder / "gpt")
     assert model.end == "<|endoftext|>"
     with pytest.raises(
-        DataError, match=r"prompt 1 is empty.*begin=True .--begin. to go on from <\|endoftext\|>"
+        DataError, match=r"prompt 1 is empty.*begin=True .--begin. to continue <\|endoftext\|>"
     ):
         model.generate("")
     assert model.generate("", begin=True, seed=0)
@@ -236,17 +236,17 @@ def test_what_cannot_be_asked(folder: Path) -> None:
         (lambda gpt: gpt.generate("a", batch_size=1.5), "batch_size 1.5: expected a whole number"),
         (lambda gpt: gpt.generate("a", stop=5), "stop 5: expected a text or a list of texts"),
         (lambda gpt: gpt.generate("a", stop=b"b"), "stop b'b': expected .*, not bytes; decode them"),
-        (lambda gpt: gpt.generate("a", stop=["b", None]), "stop, text 2: None is no text"),
+        (lambda gpt: gpt.generate("a", stop=["b", None]), "stop, text 2: None is not text"),
         (lambda gpt: gpt.generate("a", begin="no"), "begin 'no': expected True or False"),
         (lambda gpt: gpt.stream("a", window=[]), r"window \[\]: expected True or False"),
         (lambda gpt: gpt.score(["a"], begin=2), "begin 2: expected True or False"),
         (lambda gpt: gpt.generate(5), "prompts 5: expected a text or a list of texts"),
         (lambda gpt: gpt.generate(np.array("a")), "prompts array.*: expected a text or a list"),
-        (lambda gpt: gpt.generate(["a", None]), "prompts, text 2: None is no text"),
-        (lambda gpt: gpt.stream(None), "prompts, text 1: None is no text"),
-        (lambda gpt: gpt.stream(["a"]), r"prompts, text 1: \['a'\] is no text"),
+        (lambda gpt: gpt.generate(["a", None]), "prompts, text 2: None is not text"),
+        (lambda gpt: gpt.stream(None), "prompts, text 1: None is not text"),
+        (lambda gpt: gpt.stream(["a"]), r"prompts, text 1: \['a'\] is not text"),
         (lambda gpt: gpt.score(None), "score None: expected a list of texts"),
-        (lambda gpt: gpt.score([b"a"]), "score, text 1: b'a' is no text"),
+        (lambda gpt: gpt.score([b"a"]), "score, text 1: b'a' is not text"),
         (lambda gpt: gpt.embed(b"a"), "embed b'a': expected a list of texts, not bytes; decode them"),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_corpus_may_end_documents_with_another_token(folder: Path) -> None:
 
 @pytest.mark.parametrize("arch", CAUSAL)
 def test_matrices_keep_their_numbers_in_another_order(arch: str, folder: Path) -> None:
-    """Wide ones lie by columns once a model is loaded; logits are the same but for rounding."""
+    """Wide ones lie by columns once a model is loaded; logits are the same except for rounding."""
     from sentimodels.runs.language_directory import load_language_model
 
     plain = load_language_model(folder / arch).module

@@ -39,7 +39,7 @@ def real(x: Tensor) -> Tensor:
 
 
 def elu_formula(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
-    """The O(n²) form: each weight phi(q).phi(k) by itself, rows normalised."""
+    """The O(n²) form: each weight phi(q).phi(k) alone, rows normalised."""
     q, k = nn.functional.elu(q) + 1, nn.functional.elu(k) + 1
     weight = (q @ k.transpose(-1, -2)) * seen
     return weight / weight.sum(-1, keepdim=True) @ v

@@ -208,14 +208,14 @@ def test_rows_of_ids_that_no_text_has(tmp_path: Path) -> None:
 
 
 def _as_vocab_txt(folder: Path) -> None:
-    """Has a folder hold BERT's own file in place of tokenizer.json."""
+    """Has a folder hold BERT's own file instead of tokenizer.json."""
     (folder / "tokenizer.json").unlink()
     vocab = sorted(tokenizer_of("bert").vocab().items(), key=lambda item: item[1])
     (folder / "vocab.txt").write_text("".join(f"{token}\n" for token, _ in vocab), "utf-8")
 
 
 def _as_vocab_json(folder: Path) -> None:
-    """Has a folder hold GPT-2's own files in place of tokenizer.json."""
+    """Has a folder hold GPT-2's own files instead of tokenizer.json."""
     model = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]
     (folder / "tokenizer.json").unlink()
     (folder / "vocab.json").write_text(json.dumps(model["vocab"]), "utf-8")

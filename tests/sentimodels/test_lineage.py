@@ -210,7 +210,7 @@ def test_translations_are_not_scored_on_what_a_base_has_read(tmp_path: Path) -> 
 
 
 def test_a_language_model_that_started_from_another_goes_on_and_is_ranked(made: Path, tmp_path: Path) -> None:
-    """What its base has read is no part of its own corpus."""
+    """What its base has read is not part of its own corpus."""
     asked = iter(range(100))
     config = language(made / "books.txt", made / "lm")
     train(config, tmp_path / "runs" / "parts", callbacks=Callbacks(should_stop=lambda: next(asked) == 1))

@@ -170,7 +170,7 @@ def test_models_of_transformers_are_refused_by_name(folder: Path) -> None:
 def test_a_graph_that_answers_otherwise_is_not_written(
     off: float, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The graph of the run, but another temperature beside it."""
+    """The graph of the run, but another temperature next to it."""
     about_of = onnx_folder._about
 
     def another(classifier: Classifier, run: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ COMMANDS = [
     (translate, OF_TRANSLATE, set()),
     (align, OF_ALIGN, set()),
 ]
-# Defaults that are no value.
+# Defaults that are not values.
 WORDS = ("depends on --arch", "that of the preset", "masked of bert and encoder, else next-token")
 IDS = ["train", "pretrain", "translate train", "align"]
 

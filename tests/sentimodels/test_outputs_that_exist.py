@@ -38,7 +38,7 @@ CALLS: dict[str, tuple[str, str, list[str]]] = {
     "ensemble": ("runs/nb runs/bow --dev other.csv -o new", "runs/bow2", ["new/ensemble.json"]),
     "export": ("runs/gpt -o new", "", ["new/config.json", "new/model.safetensors"]),
 }
-# Their results take long, so one that may not replace another is kept beside it.
+# Their results take long, so one that may not replace another is kept next to it.
 KEPT = ("predict", "errors", "evaluate", "submit", "generate", "translate", "plot")
 # They write run directories: `test_replaced_runs.py`.
 RUNS = {"train", "pretrain", "align", "distill", "sweep", "translate train", "import"}

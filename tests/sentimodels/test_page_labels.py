@@ -1,4 +1,4 @@
-"""Bars of a page of five labels: each can be told from what is behind it."""
+"""Bars of a page of five labels: each can be distinguished from its background."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Training, validation and test rows from one file, and texts that stand in two of them."""
+"""Training, validation and test rows from one file, and texts that are in two of them."""
 
 from pathlib import Path
 from typing import Any

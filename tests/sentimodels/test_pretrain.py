@@ -1,4 +1,4 @@
-"""Pre-training: what is learned, what is scored, and runs that go on as if never stopped."""
+"""Pre-training: what is learned, what is scored, and resumed runs end as if never stopped."""
 
 import json
 import math
@@ -137,7 +137,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     about = train(config, tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(steps)))
     assert (about["fit"]["stop"], about["fit"]["steps"]) == ("stopped", steps)
     assert load_language_model(tmp_path / "run").config == LANGUAGE_MODEL.resolve(config.tree())
-    if steps == 5:  # what can be made anew is
+    if steps == 5:  # what can be made again is
         for path in (tmp_path / "run" / "tokens").iterdir():
             path.unlink()
     about = resume(tmp_path / "run")
@@ -252,13 +252,13 @@ def test_a_corpus_that_has_changed_is_not_resumed(corpus: Path, tmp_path: Path) 
     with pytest.raises(CheckpointError, match=r"own\.txt: has changed since the run began"):
         resume(tmp_path / "run")
     own.write_text(corpus.read_text())
-    resume(tmp_path / "run")  # as it was, it goes on
+    resume(tmp_path / "run")  # as it was, it resumes
     with pytest.raises(CheckpointError, match="no such folder"):
         resume(tmp_path / "other")
 
 
 @pytest.mark.parametrize("name", ["shard-00000.bin", "manifest.json", "train-rows.npy", "corpus.json"])
-def test_rows_that_are_damaged_are_made_anew(name: str, corpus: Path, tmp_path: Path) -> None:
+def test_rows_that_are_damaged_are_rebuilt(name: str, corpus: Path, tmp_path: Path) -> None:
     train(config_of(corpus), tmp_path / "run", callbacks=Callbacks(should_stop=stopping_after(3)))
     path = tmp_path / "run" / "tokens" / name
     path.write_bytes(path.read_bytes()[:7])

@@ -1,4 +1,4 @@
-"""What a pre-training tells of its corpus, its base and its tokenizer before it begins."""
+"""What a pre-training reports of its corpus, its base and its tokenizer before it begins."""
 
 from pathlib import Path
 
@@ -133,4 +133,4 @@ def test_documents_end_as_those_of_the_base(corpus: Path, tmp_path: Path) -> Non
     assert LanguageModel.load(tmp_path / "other").end == "<|endoftext|>"
     (note,) = (note for note in said if "documents end with" in note)
     assert note.startswith("documents end with <|endoftext|>, but those of ")
-    assert note.endswith("base with <|turn|>: the model has to learn <|endoftext|> anew")
+    assert note.endswith("base with <|turn|>: the model has to learn <|endoftext|> again")

@@ -80,7 +80,7 @@ def test_a_prompt_has_a_token() -> None:
         LANGUAGE_MODEL.resolve({"model": {"d_model": 16, "n_layers": 1, "n_heads": 2}}), 12
     )
     assert isinstance(model, CausalModel)
-    with pytest.raises(ValueError, match="nothing to go on from"):
+    with pytest.raises(ValueError, match="nothing to continue"):
         CausalWriter(model, [torch.tensor([], dtype=torch.long)])
 
 

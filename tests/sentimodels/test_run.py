@@ -136,7 +136,7 @@ def test_answers_of_odd_texts(trained: Path) -> None:
     with pytest.raises(TypeError, match="a list of texts"):
         classifier.predict("one text")
     for wrong, said in (
-        (["good", None], "text 2: None is no text"),
+        (["good", None], "text 2: None is not text"),
         (7, "7: expected a list"),
         (b"x", "bytes"),
     ):
@@ -151,7 +151,7 @@ ALTERED = [
     ("config.toml", b'arch = "lstm"\n', r"config\.toml: changed since"),
     ("run.json", b'{"temperature": 9}', r"run\.json: changed since"),
 ]
-# What is no list of files with size and hash of each.
+# What is not a list of files with size and hash of each.
 DAMAGED = [
     {},
     {"files": None},
@@ -190,7 +190,7 @@ def test_a_file_of_the_manifest_that_is_gone_is_named(copy: Path) -> None:
 
 
 def test_another_tokenizer_is_refused_even_with_a_manifest(copy: Path) -> None:
-    """Ids of two words swapped, weights untouched, hashes made anew."""
+    """Ids of two words swapped, weights untouched, hashes made again."""
     path = copy / "open-vocabulary.json"
     value = json.loads(path.read_text("utf-8"))
     words = value["words"]

@@ -39,7 +39,7 @@ def test_a_stopped_run_is_usable_and_resumes_to_the_same_weights(
 
 
 @pytest.mark.parametrize("arch", ["tfidf", "nb", "bow"])
-def test_what_was_interrupted_while_it_learned_by_itself_learns_anew(
+def test_what_was_interrupted_while_it_learned_by_itself_starts_again(
     arch: str, reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, whole, folder = resolve(tree(arch, reviews)), tmp_path / "whole", tmp_path / "run"
@@ -90,7 +90,7 @@ def test_a_run_whose_scoring_was_broken_off_goes_on_with_it(
     def broken_off(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    # Out of patience: a run that goes on must not take one more epoch either.
+    # Out of patience: a resumed run must not take one more epoch either.
     config = resolve(tree("cnn", reviews, train={"epochs": 30, "evaluate_every": 5, "patience": 1}))
     whole = train(config, tmp_path / "whole")
     assert whole["fit"]["stop"] == "patience"

@@ -16,7 +16,7 @@ def truth() -> NDArray[np.int64]:
 
 
 def model(truth: NDArray[np.int64], knows: NDArray[np.bool_], seed: int) -> NDArray[np.float32]:
-    """Sure and right on the rows it knows, of no opinion but for noise on the others."""
+    """Sure and right on the rows it knows, of no opinion except for noise on the others."""
     logits = np.random.default_rng(seed).normal(0, 0.3, (len(truth), 3))
     logits[np.flatnonzero(knows), truth[knows]] += 4
     exp = np.exp(logits)

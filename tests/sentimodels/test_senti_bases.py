@@ -51,7 +51,7 @@ def test_a_classifier_starts_from_a_language_model(base: str, folder: Path) -> N
     assert re.search(rf"{used} of {len(before)} tensors are where the model starts", done.err)
     if base == "bert":
         assert "not used: head.bias (no such parameter), head.layer.bias" in done.err
-    assert "begin anew: head." in done.err
+    assert "start fresh: head." in done.err
 
 
 def _fingerprint(run: Path) -> str:
@@ -84,7 +84,7 @@ def test_a_language_model_goes_on_from_another(folder: Path) -> None:
     vocab = senti("pretrain", *args, "--vocab", "300", "--dry-run", cwd=folder)
     assert "--vocab is not used: no tokenizer is trained, as --init gives one" in vocab.err
     more = senti("pretrain", *args, "--set", "model.n_layers=3", "-o", "lm-on/more", cwd=folder)
-    assert "begin anew: backbone.transformer.blocks.2." in more.err
+    assert "start fresh: backbone.transformer.blocks.2." in more.err
     assert "otherwise" not in done.err + shorter.err + more.err
     small = senti("train", *TRAIN, "--init", "lm/few", "--preset", "micro", "-o", "lm-on/cls", cwd=folder)
     assert small.code == 2

@@ -30,7 +30,7 @@ def test_encoded_corpora_that_cannot_be_read(folder: Path) -> None:
     (folder / "shards" / "shard-00000.bin").unlink()
     done = senti("pretrain", "shards", *options, cwd=folder)
     assert done.code != 0
-    assert "shard-00000.bin: no such file, though the manifest beside it names it; copy it there" in done.err
+    assert "shard-00000.bin: no such file, though the manifest names it; copy it there" in done.err
     assert not (folder / "refused").exists()
 
 

@@ -177,7 +177,7 @@ def test_control_characters_do_not_reach_a_terminal(terminal: bool, monkeypatch:
         (["runs/bert", "a"], "bert reads both ways, so it cannot write"),
         (["runs/none", "a"], "no such folder"),
         (["runs/base", "-f", "none.txt"], "none.txt: No such file"),
-        (["runs/base", "-f", "gap.txt"], "gap.txt, line 2: empty, and there is nothing to go on from"),
+        (["runs/base", "-f", "gap.txt"], "gap.txt, line 2: empty, and there is nothing to continue"),
         (["runs", "a"], "runs: no config.toml; not a run directory; there are runs in it: runs/base, runs/b"),
         (["runs/base", "a", "--stop", ""], "an empty string is everywhere"),
         (["runs/base", "a", "--seed", "-1"], "seed -1: expected a whole number from 0"),

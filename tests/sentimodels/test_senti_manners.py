@@ -1,4 +1,4 @@
-"""`senti` beside its work: files without an end, full disks, wrong names, and its temporary files."""
+"""`senti` apart from its work: files without an end, full disks, wrong names, and its temporary files."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`senti predict`, as it is typed: from stdin, of files, unsure answers, what is shown while it goes on."""
+"""`senti predict`, as it is typed: from stdin, of files, unsure answers, progress."""
 
 import csv
 import io

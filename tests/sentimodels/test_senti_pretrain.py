@@ -97,7 +97,7 @@ def test_mfu_is_said_with_formula_and_peak() -> None:
             "type senti import gpt2 -o RUN, then senti pretrain FILE --init",
         ),
         (["--resume", "lm/more"], "lm/more: has finished; nothing to resume"),
-        (["books.txt", "--mask-rate", "0.2"], "task.rate: unknown key; only task.kind masked has it"),
+        (["books.txt", "--mask-rate", "0.2"], "task.rate: unknown key; only task.kind masked has this key"),
         (
             ["books.txt", "--init", "lm/more", "--set", "model.d_model=20"],
             "here model.d_model 20 (there 16): leave out what says otherwise, or --init",
@@ -136,7 +136,7 @@ def test_the_file_that_init_writes_is_one_to_train_with(folder: Path) -> None:
         assert "# Share of the documents held out for validation" in (folder / f"{arch}.toml").read_text()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
 @pytest.mark.parametrize(
     ("sent", "code"),
     [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],

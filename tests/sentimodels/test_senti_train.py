@@ -314,7 +314,7 @@ def test_verify_an_ensemble(folder: Path, tmp_path: Path) -> None:
     assert "is not the run it was made of" in done.err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_a_usable_run_that_resumes(sent: signal.Signals, code: int, folder: Path) -> None:
     out = f"runs/stopped-{code}"

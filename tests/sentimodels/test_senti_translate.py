@@ -188,7 +188,11 @@ WRONG = [
     (["train", "--resume", "runs/none"], 2, "no such folder"),
     (["train", "train.en", "train.de", "-o", "runs/en-de"], 2, "holds a run already"),
     (["train", "train.en", "train.de", "--init", "runs/none"], 2, "no such folder"),
-    (["train", "train.en", "train.de", "--set", "model.d_model=7"], 2, "d_model 7 is no multiple of n_heads"),
+    (
+        ["train", "train.en", "train.de", "--set", "model.d_model=7"],
+        2,
+        "7 is not a multiple of n_heads",
+    ),
     (["text", "runs/none"], 2, "no such folder"),
     (["text", "runs/en-de", "none.en"], 2, "none.en"),
     (["text", "runs/en-de", "train.en", "--max-line-bytes", "2"], 2, "line is longer than 2 bytes"),
@@ -208,7 +212,7 @@ def test_wrong_calls_say_what_is_wrong(args: list[str], code: int, said: str, fo
     assert done.err.count("\n") <= 1
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
 @pytest.mark.parametrize(
     ("sent", "code"),
     [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],

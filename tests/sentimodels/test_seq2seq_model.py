@@ -266,5 +266,5 @@ def test_a_decoder_without_a_source_says_so() -> None:
 
 
 def test_heads_must_divide_the_width() -> None:
-    with pytest.raises(ValueError, match="d_model 16 is no multiple of n_heads 3"):
+    with pytest.raises(ValueError, match="d_model 16 is not a multiple of n_heads 3"):
         Seq2SeqModelConfig(d_model=16, n_heads=3)

@@ -1,4 +1,4 @@
-"""A causal language model as a task of its own: the trainer is told nothing of it."""
+"""A causal language model as a custom task: the trainer knows nothing of it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

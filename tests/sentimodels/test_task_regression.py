@@ -1,4 +1,4 @@
-"""Numbers in place of classes as a task of its own: the trainer is told nothing of them."""
+"""Numbers instead of classes as a custom task: the trainer knows nothing of them."""
 
 from collections.abc import Iterator
 from pathlib import Path

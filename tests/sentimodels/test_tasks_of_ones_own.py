@@ -1,6 +1,6 @@
 """A causal language model, a masked one and a value head: backbone, head and task, trained by `Trainer.fit`.
 
-Each takes fewer than 60 lines, the classes that all three share included, and the trainer is told nothing
+Each takes fewer than 60 lines, the classes that all three share included, and the trainer knows nothing
 of them. Not for the heads by themselves (`test_heads.py`).
 """
 
@@ -110,7 +110,7 @@ class Values(Own):
         return F.mse_loss(values, batch.targets, reduction="sum"), values.numel()
 
 
-# What is trained, and a loss that only a model that has learnt it reaches: of counting on, 1.1 nats in eleven
+# What is trained, and a loss that only a trained model reaches: of counting on, 1.1 nats in eleven
 # tokens cannot be known, and a guess of a token is 3.3; the variance of the shares is 0.10.
 class ValueHead(nn.Module):
     """A custom head: a value of each state, (B, T, 32) to (B, T)."""

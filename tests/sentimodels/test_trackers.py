@@ -1,4 +1,4 @@
-"""`train.track`: what TensorBoard and wandb are told, with stand-ins for both; no network."""
+"""`train.track`: what TensorBoard and wandb receive, with stand-ins for both; no network."""
 
 import json
 import sys

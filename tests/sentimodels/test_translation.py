@@ -340,7 +340,7 @@ def test_positions_that_are_learned_reach_so_far(folder: Path) -> None:
     [
         ({"task": {"prompt": "no source"}}, r"task.prompt: expected \{source\} once"),
         ({"train": {"batch_size": 8}}, r"train.batch_size: .*set batch_tokens"),
-        ({"model": {"n_heads": 3}}, "d_model 256 is no multiple of n_heads 3"),
+        ({"model": {"n_heads": 3}}, "d_model 256 is not a multiple of n_heads 3"),
         ({"preset": "tiny"}, "preset 'tiny': seq2seq has none"),
         ({"arch": "bow"}, "a bag of features"),
         ({"arch": "gpt", "model": 3}, r"model: should be a section, as in \[model\], not 3"),

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_held_out_is_such_as_is_trained_on(folder: Path) -> None:
-    """Blank sources are equal, so they go over together; of a line that is no sentence scores take hours."""
+    """Blank sources are equal, so they go over together; scores of a line of 300 words take hours."""
     blank, long = "\n" * 30, "one " * 300 + "\n"
     sources, targets = number_pairs(60)
     (folder / "train.en").write_text("".join(f"{line}\n" for line in sources) + blank + long)

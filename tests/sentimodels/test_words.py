@@ -1,4 +1,4 @@
-"""What stands in a tokenizer's place, against scikit-learn and plain loops."""
+"""What replaces a tokenizer, against scikit-learn and plain loops."""
 
 import json
 import re

@@ -111,7 +111,7 @@ WRONG_CALLS = [
     ("shards without a directory", ["encode", "corpus.txt"], 2, "-o DIR"),
     ("text and files", ["encode", "corpus.txt", "--text", "x"], 2, "one of the two"),
     ("separator", ["encode", "corpus.txt", "-o", "x", "--separator", "<s>"], 2, "no token of tokenizer.json"),
-    ("no id", ["decode", "12", "x"], 2, "'x' is no id"),
+    ("no id", ["decode", "12", "x"], 2, "'x' is not an id"),
     ("id too large", ["decode", "99999"], 1, "99999"),
     ("nothing to measure", ["eval", "corpus.txt"], 2, "at least one tokenizer"),
     ("pattern of a rank file", ["convert", "ranks.tiktoken", "x.json"], 2, "--pattern"),

@@ -246,4 +246,4 @@ def test_compare_shows_where_ids_first_differ(prepared: Path) -> None:
     assert first["tokens_b"][:2] == [left, right]
     shown = run(*args, cwd=prepared)
     assert "b.txt, document 2, from token 2 on: " in shown.out
-    assert "1 of 5 documents gets other ids from one-less.json" in shown.err
+    assert "1 of 5 documents gets different ids from one-less.json" in shown.err

@@ -185,7 +185,7 @@ def test_count_leaves_equal_counts_and_refuses_other_files_at_once(prepared: Pat
     assert "another pipeline" in other.err
     no_counts = run("count", "corpus.txt", "-o", "reviews.jsonl", cwd=prepared)
     assert no_counts.code == 2
-    assert "no counts file" in no_counts.err
+    assert "not a counts file" in no_counts.err
 
 
 def test_merge_refuses_another_pipeline(prepared: Path) -> None:

@@ -21,7 +21,7 @@ from sentitok.compat import sentencepiece as ours  # noqa: E402  # 2026-11-29: s
 
 Call = Callable[[Any, Any], Any]
 
-#: `True` is no number here, and no number is a truth value.
+#: `True` is not a number here, and no number is a truth value.
 NUMBERS: list[Any] = [
     None, 0, 1, -1, 40, 2**31 - 1, 2**31, 2**32, 2**63, 2**64, -(2**31) - 1, 1.5, "1", "", b"a", [],
     np.int64(1), np.uint8(1), np.int32(-1), np.uint64(2**40),

@@ -96,7 +96,7 @@ def test_what_both_refuse(options: dict[str, Any], kind: type[Exception], messag
 def test_wrong_lines_of_rules(line: str, tmp_path: Path) -> None:
     file = tmp_path / "rules.tsv"
     file.write_text(f"41\t42\n{line}\n", "utf-8")
-    with pytest.raises(RuntimeError, match=r"rules.tsv.*, line 2: .* is no list of code points"):
+    with pytest.raises(RuntimeError, match=r"rules.tsv.*, line 2: .* is not a list of code points"):
         ours.SentencePieceNormalizer(rule_tsv=file)
     file.write_text("\n41\t42\n", "utf-8")
     with pytest.raises(ValueError, match="is not empty"):
@@ -166,7 +166,7 @@ def test_names_of_the_module() -> None:
     pool = ours.ThreadPool(3)
     assert pool.num_threads() == 3
     assert ours.ThreadPool(-1).num_threads() >= 1
-    with pytest.raises(TypeError, match="num_threads='x' is no whole number: it is 1 or more"):
+    with pytest.raises(TypeError, match="num_threads='x' is not a whole number: it is 1 or more"):
         ours.ThreadPool("x")  # type: ignore[arg-type]  # 2026-11-24: refused
     with pytest.raises(TypeError, match="thread_pool is 3; it is a ThreadPool"):
         ours.SentencePieceProcessor().encode(["a"], thread_pool=3)  # type: ignore[arg-type]  # 2026-11-24: refused

@@ -101,7 +101,7 @@ def test_files_and_flags(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"foo": 1}, RuntimeError, "'foo' is no option"),
+        ({"foo": 1}, RuntimeError, "'foo' is not an option"),
         ({"vocab_size": "x"}, ValueError, "cannot be read as int"),
         ({"vocab_size": 9}, RuntimeError, "9"),
         ({"vocab_size": 40_000}, RuntimeError, "too high"),

@@ -138,7 +138,7 @@ def test_special_tokens(both: tuple[ours.Encoding, theirs.Encoding]) -> None:
 
 
 def test_offsets(both: tuple[ours.Encoding, theirs.Encoding]) -> None:
-    """tiktoken's `test_basic_offsets`, and ids that are no text."""
+    """tiktoken's `test_basic_offsets`, and ids that are not text."""
     mine, other = both
     for text in ("hello world", "hello world<|endoftext|> green cow", "我非常渴望与人工智能一起工作",
                  "நடிகர் சூர்யா", " Ġ除", ""):  # fmt: skip
@@ -204,7 +204,7 @@ def test_errors(cache: Path) -> None:
     with pytest.raises(ValueError, match="all 256 must have one"):
         ours.Encoding("x", pat_str="gpt2", mergeable_ranks={b"a": 0}, special_tokens={})
     bert = sentitok.train_wordpiece(texts=["a b"], vocab_size=20)
-    with pytest.raises(ValueError, match="no byte-level tokenizer"):
+    with pytest.raises(ValueError, match="not a byte-level tokenizer"):
         ours.Encoding.of("bert", bert)
 
 
@@ -267,7 +267,7 @@ def test_a_million_times_a_letter(cache: Path) -> None:
 @example(b"low\n  \n\xe6")
 @example(b"\xe6" * 300 + b"lower")
 def test_bytes(data: bytes) -> None:
-    """Those that are no text go on with the piece before."""
+    """Those that are not text go on with the piece before."""
     assert OURS._encode_bytes(data) == THEIRS._encode_bytes(data)
 
 
@@ -304,7 +304,7 @@ def test_files_of_ranks(cache: Path, tmp_path: Path) -> None:
         ours.load.load_tiktoken_bpe(tmp_path / "none.tiktoken")
     for line in (b"YQ== 0 1", b"YQ==", b"Y!Q= 0", b"YQ== x"):
         file.write_bytes(b"YQ== 0\n\n" + line + b"\n")
-        with pytest.raises(ValueError, match=r"line 3: .* is no token in base64, a space and its rank"):
+        with pytest.raises(ValueError, match=r"line 3: .* is not a token in base64, a space and its rank"):
             ours.load.load_tiktoken_bpe(file)
 
 

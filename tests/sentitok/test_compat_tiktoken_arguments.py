@@ -27,7 +27,7 @@ def encoding(library: Any, **options: Any) -> Any:
 
 ENCODINGS = {library: encoding(library) for library in (theirs, ours)}
 
-#: `True` is no id here.
+#: `True` is not an id here.
 NUMBERS: list[Any] = [
     None, 0, 1, 301, 299, -1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64, -(2**31) - 1, 1.0, "1", "", b"a", [],
     np.int64(1), np.uint8(1), np.int32(-1), np.float32(1), np.uint64(2**40),

@@ -302,7 +302,7 @@ def test_a_token_is_a_text() -> None:
         ("a{2}?", "tokenizers reads {n}? as what may be left out; write (?:..{n})? or leave out the ?"),
         (r"a\Z", r"an escape that tokenizers reads otherwise; write the character, or \x{..}"),
         ("a" * (1 << 17), "it has more than 64 KiB"),
-        ("a\ud800", "a lone surrogate is no character; leave it out"),
+        ("a\ud800", "a lone surrogate is not a character; leave it out"),
     ],
     ids=range(7),
 )

@@ -341,7 +341,7 @@ def test_wrong_options_fail_at_once(trainer: str, options: tuple[str, ...]) -> N
     made = kind()
     for option in options:
         for wrong in ("x", 1.5, [3]):
-            with pytest.raises(TypeError, match=rf"{option}=.* is no whole number: it is 0 or more"):
+            with pytest.raises(TypeError, match=rf"{option}=.* is not a whole number: it is 0 or more"):
                 kind(**{option: wrong})
             with pytest.raises(TypeError, match=option):
                 setattr(made, option, wrong)
@@ -352,7 +352,7 @@ def test_wrong_options_fail_at_once(trainer: str, options: tuple[str, ...]) -> N
 
 
 def test_wrong_numbers_and_texts_fail_at_once() -> None:
-    with pytest.raises(TypeError, match="shrinking_factor='x' is no number: it is the share"):
+    with pytest.raises(TypeError, match="shrinking_factor='x' is not a number: it is the share"):
         ours.trainers.UnigramTrainer(shrinking_factor="x")  # type: ignore[arg-type]  # 2026-11-24: refused
     with pytest.raises(TypeError, match="unk_token is 3; it is a str or None"):
         ours.trainers.UnigramTrainer(unk_token=3)  # type: ignore[arg-type]  # 2026-11-24: refused

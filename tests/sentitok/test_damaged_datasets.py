@@ -14,7 +14,7 @@ import pytest
 from commands import run
 from sentitok import FormatError, PreTokenizer, Tokenizer, TrainError, encode_files
 from sentitok.datasets import TokenDataset
-from sentitok.messages import shown, told
+from sentitok.messages import shortened, shown
 from sentitok.verify import verify
 
 # Damaged folders that run by default, and those of the slow variant.
@@ -98,7 +98,7 @@ def test_the_other_layouts_have_hashes_too(shards: Path, tokenizer: Tokenizer, t
     assert "index_sha256" not in manifest["shards"][0]
 
 
-# Values that a damaged or hostile manifest has in place of its own.
+# Values that a damaged or hostile manifest has instead of its own.
 ODD: list[Any] = [
     *(None, True, -1, 0, 1, 1.5, 1e300, float("inf"), float("nan"), 1 << 63, 1 << 70, 10**5000),
     *("", "x", "\0", "../x", "/etc/passwd", ".", "shard-00000.bin", "<u2", "object", "uint16, uint16", "é"),
@@ -169,7 +169,7 @@ def damage(folder: Path, rng: random.Random) -> str:
 
 def read_all(folder: Path) -> list[list[int]]:
     dataset = TokenDataset(folder)
-    # `verify` finds what opening cannot: ids that are others.
+    # `verify` finds what opening cannot: ids that differ.
     dataset.verify()
     return [ids.tolist() for ids in dataset]
 
@@ -294,5 +294,5 @@ def test_python_and_rust_cut_messages_by_one_rule() -> None:
         with pytest.raises(FormatError) as refused:
             PreTokenizer(pattern="(" + text)
         assert f'pattern "{shown("(" + text)[1:-1]}"' in str(refused.value), text
-        assert told(text) == text or text.endswith(told(text)[-300:])
+        assert shortened(text) == text or text.endswith(shortened(text)[-300:])
     assert "too long to show" in shown(10**5_000)

@@ -63,7 +63,7 @@ def test_all_files_of_a_folder_in_order(
     assert [one.tolist() for one in TokenDataset(tmp_path / "two")] == documents[3:] + documents[:3]
 
 
-# Other ends, an empty document, an end that is no special token, no documents.
+# Other ends, an empty document, an end that is not a special token, no documents.
 @pytest.mark.parametrize("documents", [[[1, 0], [1, 2]], [[1, 0], [], [2, 0]], [[1, 2], [3, 2]], [[]], []])
 def test_documents_without_a_common_end_have_no_separator(
     documents: list[list[int]], tokenizer: Tokenizer, tmp_path: Path
@@ -102,7 +102,7 @@ def damaged(path: Path, what: str) -> None:
         ("order", FormatError, r"a\.ds\.index: a document ends before the one in front of it"),
         ("too far", FormatError, r"a\.ds: 10 bytes, where a\.ds\.index says 9223372036854775813 ids"),
         ("empty index", FormatError, r"a\.ds\.index: no documents, though a\.ds has 10 bytes"),
-        ("no index", FileNotFoundError, r"datatrove writes it beside the ids \(save_index=True\).*a\.ds\.in"),
+        ("no index", FileNotFoundError, r"datatrove writes it next to the ids .*a\.ds\.in"),
         ("no ids", FileNotFoundError, r"no such file: '.*a\.ds'"),
         ("large id", FormatError, r"a\.ds: id 300, where the tokenizer has ids below 262; give the tokenizer "
          r"that datatrove used, 'some/name' by its metadata"),

@@ -36,7 +36,7 @@ CALLS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "lock": (["base"], [], ["base/tokenizer.lock.json"]),
     "eval --plot": (["tokenizer.json", "corpus.txt", "--plot", "new.svg"], ["reviews.jsonl"], ["new.svg"]),
 }
-# The work of these takes long, so a result that may not replace another is kept beside it.
+# The work of these takes long, so a result that may not replace another is kept next to it.
 KEPT = ("train-", "count", "merge-counts", "eval")
 
 

@@ -1,4 +1,4 @@
-"""What new users type, and what they are told: an answer that says what to type instead."""
+"""What new users type, and the answers: one that says what to type instead."""
 
 import json
 import re
@@ -195,7 +195,7 @@ def test_numbers_that_are_too_long(folder: Path) -> None:
     for call in (["encode", "corpus.txt", "-o", "x", "--shard", f"1/{long}"], ["decode", long]):
         done = run(*call, cwd=folder)
         assert done.code == 2
-        assert re.search(r"999.* in all, .*(expected i/n|is no id)", done.err)
+        assert re.search(r"999.* in all, .*(expected i/n|is not an id)", done.err)
         assert len(done.err) < 500
 
 

@@ -65,7 +65,7 @@ def test_attributes_of_encodings(tokenizer: Tokenizer) -> None:
 
 
 class Rows(Mapping[str, list[str]]):
-    """What datasets hands to a function: a mapping that is no dict."""
+    """What datasets hands to a function: a mapping that is not a dict."""
 
     def __getitem__(self, key: str) -> list[str]:
         return TEXTS

@@ -203,7 +203,7 @@ def numbers_of_the_stub(*types: str) -> Iterator[tuple[str, str]]:
 
 
 WHOLE = sorted({*numbers_of_the_stub("int", "SupportsIndex")})
-# What is no number of any kind.
+# What is not a number of any kind.
 NO_NUMBERS = (True, np.True_, "3", b"2", np.array([1]), 1j)
 NUMBERS = [(call, argument) for call, argument in WHOLE if call not in OTHERS]
 REAL = sorted({*numbers_of_the_stub("float")})
@@ -267,14 +267,14 @@ def test_places_that_are_not_there(place: int) -> None:
 @pytest.mark.parametrize("place", [1.5, True, "1", None])
 def test_what_is_no_place(place: Any) -> None:
     for ask in (BATCH.__getitem__, ENCODING.token_to_chars):
-        with pytest.raises(TypeError, match="is no whole number, and no place among"):
+        with pytest.raises(TypeError, match="is not a whole number, and no place among"):
             ask(place)
 
 
 def test_no_mapping_and_no_pair() -> None:
     for ask, argument in ((unigram, "special_ids"), (named, "special_tokens")):
         with pytest.raises(
-            TypeError, match=rf"^{argument}=\['<s>'\] is no mapping .*: \{{'<pad>': 0\}} is one"
+            TypeError, match=rf"^{argument}=\['<s>'\] is not a mapping .*: \{{'<pad>': 0\}} is one"
         ):
             ask(**{argument: ["<s>"]})
     with pytest.raises(TypeError, match=r"no pair: .* \(0, 2\) is the first"):

@@ -77,7 +77,7 @@ def outcome(action: Callable[[], Any]) -> tuple[bool, Any]:
         return True, action()
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a panic inside tokenizers is no Exception
+    except BaseException as error:  # a panic inside tokenizers is not an Exception
         return False, f"{type(error).__name__}: {error}"
 
 

@@ -93,7 +93,7 @@ UNSEEN = {
     "--quiet": "says less",
     "--json": "says it otherwise",
     "--traceback": "acts only where there is an error",
-    "--help": "is no option of the work",
+    "--help": "is not an option of the work",
     "--max-memory": "no result depends on it",
     "--engine": "no result depends on it: test_executors.py",
     "--force": "acts only where a file exists: test_existing_outputs.py",

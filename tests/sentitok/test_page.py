@@ -130,7 +130,7 @@ def test_tokens_that_share_a_character_are_one_group(
 def test_white_space_can_be_seen(page: Watched) -> None:
     page.text.fill("a\tb  c\nd ")
     wait_for_tokens(page, "a→b⋅⋅c↵d⋅")
-    # Drawn anew with each answer, so it is waited for.
+    # Redrawn with each answer, so it is waited for.
     page.page.wait_for_function("document.querySelectorAll('.break').length === 1")
 
 

@@ -266,7 +266,7 @@ BAD: list[tuple[Callable[[Tokenizer], object], type[Exception], str]] = [
     (lambda t: t.encode("a", max_tokens=-1), ValueError, "max_tokens=-1: it is 0 or more"),
     (lambda t: t.encode("a", max_tokens=2**70), ValueError, "max_tokens=1180591620717411303424"),
     (lambda t: t.encode("a", max_tokens=1.5), TypeError,  # type: ignore[arg-type]  # 2026-11-24: refused
-     "max_tokens=1.5 is no whole number: it is 0 or more, or None for all ids"),
+     "max_tokens=1.5 is not a whole number: it is 0 or more, or None for all ids"),
     (lambda t: t.windows("a", -2), ValueError, "size=-2"),
     (lambda t: t.windows_batch(["a"], 5, -2), ValueError, "stride=-2"),
     (lambda t: t.fits("a", -2), ValueError, "limit=-2"),

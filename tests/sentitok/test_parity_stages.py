@@ -91,7 +91,7 @@ def decode(
         except BaseException as error:  # a panic: what Strip leaves nothing of
             assert "slice index" in str(error)  # noqa: PT017  # 2026-11-24: a panic there, and nothing else
             continue
-        # Bytes that are no text: U+FFFD for each there, for each place here.
+        # Bytes that are not text: U+FFFD for each there, for each place here.
         if "\ufffd" in expected:
             continue
         found = ours.decode(ids, skip_special_tokens=skip)
@@ -337,7 +337,7 @@ REFUSED: list[tuple[str, stages.Json, str]] = [
     (
         "post_processor",
         stages.template(["$B"], ["$A", "$B"]),
-        r"\$\.post_processor\.single: sequence B stands in the template of a single text",
+        r"\$\.post_processor\.single: the template of a single text holds sequence B",
     ),
     (
         "post_processor",

@@ -229,7 +229,7 @@ def test_what_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 BAD = [
     ("no such/folder/of mine", {}, FileNotFoundError, "there is no folder"),
     ("./model", {}, FileNotFoundError, "there is no folder './model'"),
-    ("org/name", {"revision": "../../x"}, ValueError, "'../../x' is no revision"),
+    ("org/name", {"revision": "../../x"}, ValueError, "'../../x' is not a revision"),
     (".", {"subfolder": "not there"}, FileNotFoundError, "no subfolder 'not there'"),
     (__file__, {}, NotADirectoryError, "Tokenizer.from_file reads a file"),
 ]
@@ -245,8 +245,12 @@ FILES = [
     ("tokenizer_config.json", "{", "is not valid JSON"),
     ("tokenizer_config.json", "[1]", "not an object"),
     ("tokenizer_config.json", "[" * 100_000, "is not valid JSON"),
-    ("tokenizer_config.json", '{"added_tokens_decoder": {"x": "y"}}', "'x' in added_tokens_decoder is no id"),
-    ("tokenizer_config.json", '{"added_tokens_decoder": {"7": {"content": 7}}}', "is no token"),
+    (
+        "tokenizer_config.json",
+        '{"added_tokens_decoder": {"x": "y"}}',
+        "'x' in added_tokens_decoder is not an id",
+    ),
+    ("tokenizer_config.json", '{"added_tokens_decoder": {"7": {"content": 7}}}', "is not a token"),
     ("tokenizer_config.json", '{"added_tokens_decoder": [7]}', "is to be an object"),
     ("special_tokens_map.json", "\x00", "is not valid JSON"),
 ]
@@ -265,7 +269,7 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
     ours = Tokenizer.from_pretrained(tmp_path / "there")
     with pytest.raises(TypeError, match=r"expected sentitok\.Settings, not dict"):
         ours.with_settings({"eos_token": "x"})  # type: ignore[arg-type]  # 2026-11-24: refused
-    with pytest.raises(TypeError, match="eos is no special token's name"):
+    with pytest.raises(TypeError, match="eos is not the name of a special token"):
         ours.settings.replace(eos="x")
     with pytest.raises(TypeError, match="'eos_token' is to be a text, not 7"):
         ours.settings.replace(eos_token=7)  # type: ignore[arg-type]  # 2026-11-24: refused

@@ -273,5 +273,5 @@ def test_an_id_of_added_tokens_json_that_is_none(
     (tmp_path / "vocab.txt").write_bytes((vocabularies["bert"] / "vocab.txt").read_bytes())
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}', "utf-8")
     (tmp_path / "added_tokens.json").write_text(json.dumps({"<x>": id}), "utf-8")
-    with pytest.raises(FormatError, match=r"added_tokens.json: .* of '<x>', is no id"):
+    with pytest.raises(FormatError, match=r"added_tokens.json: .* of '<x>', is not an id"):
         Tokenizer.from_pretrained(tmp_path)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import sentitok
 from sentitok import Tokenizer, WordCounts, train_bpe
 
-# Text near what splitters and merges care about, beside any text at all.
+# Text near what splitters and merges care about, and any text at all.
 PARTS = st.sampled_from(
     [
         *[
@@ -184,7 +184,7 @@ def test_each_token_encodes_to_itself(model: Tokenizer) -> None:
         raw = model.id_to_bytes(id)
         assert raw is not None
         text = raw.decode("utf-8", "ignore")
-        # What is split is no token of the model, what is no text is split at the border.
+        # What is split is not a token of the model, what is not text is split at the border.
         if text.encode() == raw and splitter.pieces(text) == [text] and not text.startswith("<0x"):
             assert model.encode(raw).ids.tolist() == [id]
             seen += 1

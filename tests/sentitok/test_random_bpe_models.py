@@ -230,7 +230,7 @@ def check_list(rng: random.Random, path: Path, draws: Draws) -> None:
 
 
 def check_bytes(rng: random.Random, path: Path, draws: Draws) -> None:
-    """Hugging Face's, of bytes, as GPT-2 has it."""
+    """Hugging Face's, of bytes, as GPT-2 does."""
     letters, oracle = random_bpe.random_bytes(rng)
     file = json_file(oracle, byte_level=True)
     ours, theirs = Tokenizer.from_bytes(file), tokenizers.Tokenizer.from_str(file.decode())

@@ -141,7 +141,7 @@ def decoded(
     for skip in (False, True):
         expected = call(partial(theirs.decode, ids, skip_special_tokens=skip))
         found = ours.decode(ids, skip_special_tokens=skip)
-        # Where bytes are no text, they write U+FFFD for each byte of a run, valid ones too.
+        # Where bytes are not text, they write U+FFFD for each byte of a run, valid ones too.
         same = expected is None or "�" in expected or found == expected
         if not same and not text_may_differ(case, theirs):
             yield "decode", (ids, skip, found, expected)

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, tokenizer: Tokenizer) -> Path:
     ("line", "words"),
     [
         ("info /dev/zero", "/dev/zero: tokenizer: this is not a known format"),
-        ("train-bpe --counts /dev/zero -o out.json", "/dev/zero is no counts file"),
+        ("train-bpe --counts /dev/zero -o out.json", "/dev/zero is not a counts file"),
         ("count /dev/zero --max-line-bytes 1M", "the line is longer than 1048576 bytes"),
         ("count /dev/zero --format text --max-line-bytes 1M", "the document is longer than 1048576 bytes"),
         ("count /dev/zero --format csv:text --max-line-bytes 1M", "the row is longer than 1048576 bytes"),

@@ -1,4 +1,4 @@
-"""URLs in place of paths, for every command: what it reads is copied, what it writes is brought back."""
+"""URLs instead of paths, for every command: what it reads is copied, what it writes is brought back."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Stretches of malformed text that come again: each becomes what it is by itself.
+"""Stretches of malformed text that come again: each becomes what it is alone.
 
 Texts of a kilobyte and more keep what became of their short stretches; shorter
 ones do not, and are what the others are held against.
@@ -24,7 +24,7 @@ BROKEN = [b"\xff", b"\x80", b"\xe2\x82", b"\xf0\x9f", b"\xc3"]
 
 @functools.cache
 def tokenizer(kind: str) -> Tokenizer:
-    """A small tokenizer whose normalizer, if any, leaves bytes that are no text alone."""
+    """A small tokenizer whose normalizer, if any, leaves bytes that are not text alone."""
     text = (CORPUS / "pride-and-prejudice.txt").read_text(encoding="utf-8")[:60_000]
     common: dict[str, Any] = {"texts": [text], "vocab_size": 700}
     if kind == "byte-level":

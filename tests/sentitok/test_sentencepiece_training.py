@@ -190,7 +190,7 @@ def test_text_counts_and_threads_give_one_result(sherlock: Path) -> None:
     first = train_bpe(sherlock, **options, threads=1)
     counts = count(sherlock, normalizer="sentencepiece", pre_tokenizer="metaspace-never", line_ends=True)
     assert counts is not None
-    # A line feed is no part of a line.
+    # A line feed is not part of a line.
     assert train_bpe(texts=lines_of(sherlock), **options).fingerprint == first.fingerprint
     assert train_bpe(counts=counts, **options).fingerprint == first.fingerprint
     for threads in (2, 3, 7):

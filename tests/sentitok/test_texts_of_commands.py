@@ -1,4 +1,4 @@
-"""Texts and tokenizers that commands are given: bytes that are no text, stdin, one in the other's place."""
+"""Texts and tokenizers that commands are given: bytes that are not text, stdin, one in the other's place."""
 
 import json
 import re
@@ -112,25 +112,25 @@ def test_ranks_are_known_by_what_they_hold(folder: Path) -> None:
 MIXED_UP = [
     ("eval corpus.txt tokenizer.json", "corpus.txt stands where a tokenizer is meant, and is none"),
     ("eval tokenizer.json", "tokenizer.json: no text is named"),
-    ("eval -t corpus.txt corpus.txt", "corpus.txt is no tokenizer"),
+    ("eval -t corpus.txt corpus.txt", "corpus.txt is not a tokenizer"),
     ("eval -t tokenizer.json tokenizer.json", "where a text is expected"),
-    ("compare corpus.txt tokenizer.json corpus.txt", "corpus.txt is no tokenizer"),
-    ("compare tokenizer.json c.jsonl corpus.txt", "c.jsonl is no tokenizer"),
+    ("compare corpus.txt tokenizer.json corpus.txt", "corpus.txt is not a tokenizer"),
+    ("compare tokenizer.json c.jsonl corpus.txt", "c.jsonl is not a tokenizer"),
     ("compare tokenizer.json tokenizer.json ranks.bin", "this is a tokenizer (.tiktoken), where a text"),
-    ("convert corpus.txt x.json", "corpus.txt is no tokenizer"),
+    ("convert corpus.txt x.json", "corpus.txt is not a tokenizer"),
     ("convert tokenizer.json x.json --verify tokenizer.json", "this is a tokenizer (tokenizer.json)"),
-    ("doctor corpus.txt", "corpus.txt is no tokenizer"),
+    ("doctor corpus.txt", "corpus.txt is not a tokenizer"),
     ("doctor tokenizer.json tokenizer.json", "this is a tokenizer (tokenizer.json)"),
     ("prune tokenizer.json tokenizer.json", "this is a tokenizer (tokenizer.json)"),
-    ("prune corpus.txt corpus.txt", "corpus.txt is no tokenizer"),
+    ("prune corpus.txt corpus.txt", "corpus.txt is not a tokenizer"),
     ("bench tokenizer.json", "this is a tokenizer (tokenizer.json)"),
-    ("bench corpus.txt -t corpus.txt", "corpus.txt is no tokenizer"),
-    ("show film -t corpus.txt", "corpus.txt is no tokenizer"),
-    ("encode corpus.txt -o out -t corpus.txt", "corpus.txt is no tokenizer"),
+    ("bench corpus.txt -t corpus.txt", "corpus.txt is not a tokenizer"),
+    ("show film -t corpus.txt", "corpus.txt is not a tokenizer"),
+    ("encode corpus.txt -o out -t corpus.txt", "corpus.txt is not a tokenizer"),
     ("encode tokenizer.json -o out", "this is a tokenizer (tokenizer.json)"),
-    ("decode 1 -t corpus.txt", "corpus.txt is no tokenizer"),
+    ("decode 1 -t corpus.txt", "corpus.txt is not a tokenizer"),
     ("train-bpe tokenizer.json -o x.json", "this is a tokenizer (tokenizer.json)"),
-    ("train-bpe corpus.txt --extend corpus.txt -o x.json", "corpus.txt is no tokenizer"),
+    ("train-bpe corpus.txt --extend corpus.txt -o x.json", "corpus.txt is not a tokenizer"),
     ("train-unigram tokenizer.json -o x.json", "this is a tokenizer (tokenizer.json)"),
     ("count ranks.bin -o x.counts", "this is a tokenizer (.tiktoken)"),
     ("train-bpe all.counts -o x.json", "train on it with train-bpe --counts FILE"),

@@ -127,7 +127,7 @@ def test_ids_of_every_type(same: Any, tokenizer: Tokenizer) -> None:
 def test_decode_batch(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode_batch(tokenizer.encode_batch(TEXTS)) == TEXTS
     assert tokenizer.decode_batch([]) == []
-    # A byte of a character alone is no character.
+    # A byte of a character alone is not a character.
     first = tokenizer.token_to_id("😀".encode()[:1])
     assert first is not None
     assert tokenizer.decode([first]) == "�"

@@ -112,5 +112,5 @@ _SUITE: dict[str, str] = {
     ),
     "test_serialization.py::TestFullDeserialization": "full_deserialization_hub",
 }
-#: `file::Class::test` of each case, but for benchmarks.
+#: `file::Class::test` of each case, except for benchmarks.
 NAMES = [f"{place}::test_{name}" for place, names in _SUITE.items() for name in names.split()]

@@ -65,7 +65,7 @@ class Preferences:
         self._last = torch.stack((chosen.detach(), rejected.detach())), ref
         return dpo_loss(chosen, rejected, ref[0], ref[1], beta=self.task.beta).sum(), len(batch.rows)
 
-    def told(self) -> dict[str, float]:
+    def batch_scores(self) -> dict[str, float]:
         """Returns the share of the last batch's pairs whose chosen answer is preferred, and the margin."""
         rewards = dpo_rewards(*self._last, beta=self.task.beta)
         return _preferred(rewards[0], rewards[1])
@@ -75,10 +75,10 @@ class Preferences:
 
     def scores(self, model: nn.Module) -> dict[str, float]:
         """Returns loss, accuracy, margin, and the implicit rewards of both answers of pairs that judge."""
-        told = _all(model.eval(), self.judge, self.train.batch_size)
+        policy = _all(model.eval(), self.judge, self.train.batch_size)
         ref = self._of_judge
-        losses = dpo_loss(told[0], told[1], ref[0], ref[1], beta=self.task.beta)
-        chosen, rejected = (dpo_rewards(told[side], ref[side], beta=self.task.beta) for side in (0, 1))
+        losses = dpo_loss(policy[0], policy[1], ref[0], ref[1], beta=self.task.beta)
+        chosen, rejected = (dpo_rewards(policy[side], ref[side], beta=self.task.beta) for side in (0, 1))
         return {
             "loss": float(losses.mean()), **_preferred(chosen, rejected),
             "reward_chosen": float(chosen.mean()), "reward_rejected": float(rejected.mean()),

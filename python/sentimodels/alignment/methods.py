@@ -66,7 +66,7 @@ class Setup:
         reward: what texts are worth, if that is known.
         end: the token that ends a document, if the base has one.
         context: tokens that the model reads at most; `None`: any number.
-        say: told what the user should know.
+        say: called with what the user should know.
         rehearsed: steps of a trial; `None`: a run.
     """
 
@@ -106,7 +106,7 @@ class Setup:
         return None if self.context is None else self.context + 1 - self.config.task.max_new_tokens
 
     def check_room(self, what: str) -> None:
-        """Raises if answers leave no token of the context for what they go on from.
+        """Raises if answers leave no token of the context for the openings.
 
         Raises:
             ConfigError: naming both.
@@ -123,7 +123,7 @@ def setup_of(config: AlignConfig, say: Callable[[str], None], rehearsed: int | N
 
     Args:
         config: the alignment.
-        say: told what the user should know.
+        say: called with what the user should know.
         rehearsed: steps of a trial; `None`: a run.
 
     Raises:
@@ -216,14 +216,14 @@ class FollowReward:
             self._setup.config.train, folder=folder, on_record=on_record, should_stop=should_stop
         ))  # fmt: skip
 
-    def loop(self, train: AlignTrainConfig, **told: Any) -> PPO:
+    def loop(self, train: AlignTrainConfig, **callbacks: Any) -> PPO:
         """Returns the loop with these settings."""
         setup, config = self._setup, self._setup.config
         assert isinstance(config.task, PPOConfig)
         assert setup.reward is not None  # the configuration names it
         return PPO(
             setup.policy, setup.reference, self._openings, setup.drawing, setup.reward, config.task,
-            config.optim, train, **told,
+            config.optim, train, **callbacks,
         )  # fmt: skip
 
     def scores(self) -> dict[str, Any]:

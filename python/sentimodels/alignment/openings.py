@@ -154,7 +154,7 @@ def divide(train: Table, judge: Table | None, seen: Seen, data: AlignDataConfig,
         judge: rows of another file, or part, to judge on; `None`: some of the first ones.
         seen: what the runs behind the alignment were trained on.
         data: how many judge.
-        say: told what is left out.
+        say: called with what is left out.
 
     Raises:
         DataError: if nothing is left to judge or to train on, or rows to judge on were trained on.
@@ -240,7 +240,7 @@ def encode(
         data: how long an opening is.
         end: the token that documents begin after, if the base has one.
         most: tokens that an opening may have; `None`: any number.
-        say: told what is left out.
+        say: called with what is left out.
 
     Raises:
         DataError: if one is empty or too long.
@@ -276,12 +276,12 @@ def _rows(
         place = row if table.numbers is None else table.numbers[row]
         if not ids:
             raise DataError(
-                f"{table.source}: row {place + 1} is empty: there is nothing to go on from; take it out"
+                f"{table.source}: row {place + 1} is empty: there is nothing to continue; take it out"
             )
         if most is not None and len(cut) > most:
             raise DataError(
                 f"{table.source}: the opening of row {place + 1} has {len(cut)} tokens, but the model's "
-                f"context leaves {most} beside an answer; lower --opening-tokens or --max-new-tokens"
+                f"context leaves {most} next to an answer; lower --opening-tokens or --max-new-tokens"
             )
         out.append(cut)
     return out

@@ -50,7 +50,7 @@ class _Rollout:
 
     answers: Answers
     rewards: NDArray[np.float64]
-    told: PolicyOutput
+    output: PolicyOutput
     ref_log_probs: Tensor
 
 
@@ -115,7 +115,7 @@ class PPO:
         """Trains, and leaves the last weights in the policy.
 
         Args:
-            resume: whether to go on from the state in the folder.
+            resume: whether to continue from the state in the folder.
 
         Raises:
             TrainingError: if the loss is not finite.
@@ -172,18 +172,18 @@ class PPO:
             parameter.requires_grad_(until is not None and at.step >= until)
         rollout = self._draw()
         losses = self._learn(rollout)
-        mask, told = rollout.answers.mask, rollout.told
-        kl = float((told.log_probs - rollout.ref_log_probs).double().sum(1).mean())
+        mask, output = rollout.answers.mask, rollout.output
+        kl = float((output.log_probs - rollout.ref_log_probs).double().sum(1).mean())
         coefficient = self.penalty.coefficient
         if self.task.kl_gain:
             self.penalty.update(kl)
-        assert told.kl is not None
+        assert output.kl is not None
         texts = rollout.answers.texts
         n_tokens = int(mask.sum())
         return {
             **losses, "lr": rate_now, **spread(rollout.rewards),
-            "kl": float(told.kl.double().sum(1).mean()), "kl_sampled": kl, "kl_coefficient": coefficient,
-            "entropy": float(told.entropy.double().sum() / n_tokens),
+            "kl": float(output.kl.double().sum(1).mean()), "kl_sampled": kl, "kl_coefficient": coefficient,
+            "entropy": float(output.entropy.double().sum() / n_tokens),
             "distinct_1": distinct_n(texts, 1), "distinct_2": distinct_n(texts, 2),
             "length": n_tokens / len(texts),
         }  # fmt: skip
@@ -204,8 +204,8 @@ class PPO:
                 self.scale = 1.0
         at.tokens += sum(map(len, batch)) + int(answers.mask.sum())
         at.places += answers.ids.numel()
-        told, ref = self._ask(answers)
-        return _Rollout(answers, rewards, told, ref)
+        output, ref = self._ask(answers)
+        return _Rollout(answers, rewards, output, ref)
 
     def _not_finite(self, what: str) -> TrainingError:
         """Returns the error of a lost policy, and removes the state, which would end the same way again."""
@@ -240,18 +240,18 @@ class PPO:
             taken = reference.gather(-1, ids[:, 1:][mask][:, None])[:, 0]
             references.append(torch.zeros_like(parts[-1].log_probs).masked_scatter(mask, taken))
         kls = [part.kl for part in parts if part.kl is not None]
-        told = PolicyOutput(
+        output = PolicyOutput(
             torch.cat([part.log_probs for part in parts]), torch.cat([part.values for part in parts]),
             torch.cat([part.entropy for part in parts]), torch.cat(kls),
         )  # fmt: skip
-        return told, torch.cat(references)
+        return output, torch.cat(references)
 
     def _precision(self, ids: Tensor) -> torch.autocast:
         return torch.autocast(ids.device.type, torch.bfloat16, enabled=self.bfloat16)
 
     def _learn(self, rollout: _Rollout) -> dict[str, float]:
         """Goes over the answers; returns the means of losses and clips."""
-        mask, old = rollout.answers.mask, rollout.told
+        mask, old = rollout.answers.mask, rollout.output
         scores = torch.from_numpy((rollout.rewards - self.shift) / self.scale).to(old.log_probs)
         rewards = text_rewards(scores, old.log_probs, rollout.ref_log_probs, mask, self.penalty.coefficient)
         advantages, returns = gae(rewards, old.values, mask, gamma=self.task.gamma, lam=self.task.lam)
@@ -270,19 +270,19 @@ class PPO:
 
     def _update(self, rollout: _Rollout, advantages: Tensor, returns: Tensor, rows: Tensor) -> Tensor:
         """Moves the weights by one mini-batch; returns losses, clip share and norm, and a count of 1."""
-        answers, old = rollout.answers, rollout.told
+        answers, old = rollout.answers, rollout.output
         # As wide as these answers are: padding costs as much as tokens.
         width = int(answers.mask[rows].any(0).nonzero().max()) + 1
         mask = answers.mask[rows, :width]
         with self._precision(mask):
-            told = self.model(answers.ids[rows, : width + 1], mask)
+            output = self.model(answers.ids[rows, : width + 1], mask)
         before = old.log_probs[rows, :width]
         n = mask.sum()
         policy = clipped_policy_loss(
-            told.log_probs, before, advantages[rows, :width], mask, clip=self.task.clip
+            output.log_probs, before, advantages[rows, :width], mask, clip=self.task.clip
         ).sum() / n  # fmt: skip
         value = clipped_value_loss(
-            told.values, old.values[rows, :width], returns[rows, :width], mask, clip=self.task.value_clip
+            output.values, old.values[rows, :width], returns[rows, :width], mask, clip=self.task.value_clip
         ).sum() / n  # fmt: skip
         loss = policy + self.task.value_coefficient * value
         if not torch.isfinite(loss):
@@ -291,7 +291,7 @@ class PPO:
         most = self.optim.clip
         norm = clip(self.parameters, most) if most else norm_of(self.parameters)
         self.optimizers.step()
-        moved = (told.log_probs.detach() - before).exp()
+        moved = (output.log_probs.detach() - before).exp()
         clipped = (((moved - 1).abs() > self.task.clip) & mask).sum() / n
         return torch.tensor(
             [policy.item(), value.item(), clipped.item(), float(norm), 1.0], dtype=torch.float64

@@ -72,7 +72,7 @@ def read_preferences(path: Path, data: AlignDataConfig) -> tuple[dict[int, Prefe
 
 
 def place(table: Table, row: int) -> str:
-    """Returns where a row of a table stands in its file."""
+    """Returns the place of a row of a table in its file."""
     if table.lines is not None:
         return f"{table.source}: line {table.lines[row]}"
     return f"{table.source}: row {row + 1 if table.numbers is None else table.numbers[row] + 1}"

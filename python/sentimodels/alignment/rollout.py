@@ -70,7 +70,7 @@ class Drawing:
     Attributes:
         tokenizer: of the policy.
         limits: when answers end.
-        ahead: tokens at the beginning of openings that are no text.
+        ahead: tokens at the beginning of openings that are not text.
         batch_size: answers that are drawn together at most.
     """
 
@@ -112,7 +112,7 @@ class Drawing:
         place = torch.arange(1, width, device=device)
         said = [[id for id in answer if id not in self.limits.end_ids] for answer in answers]
         read = [list(opening)[self.ahead :] for opening in openings]
-        # As `senti generate` writes them: other special tokens that are drawn are no text.
+        # As `senti generate` writes them: other special tokens that are drawn are not text.
         decode = partial(self.tokenizer.decode, skip_special_tokens=True)
         before = [decode(some) for some in read]
         both = [decode(a + b) for a, b in zip(read, said, strict=True)]
@@ -168,7 +168,7 @@ def load_reward(task: JudgedConfig, device: str) -> Reward | None:
 
     Raises:
         CheckpointError: if its run is none, or altered.
-        ConfigError: if no label is named, or the run has it not.
+        ConfigError: if no label is named, or the run does not have it.
     """
     if task.reward_run is None:
         return None

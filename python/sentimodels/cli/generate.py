@@ -319,7 +319,7 @@ def _given(
                 texts.append(line.rstrip("\r\n"))
                 if not texts[-1] and not begin:
                     raise UsageError(
-                        f"{path}, line {number}: empty, and there is nothing to go on from; delete the line, "
+                        f"{path}, line {number}: empty, and there is nothing to continue; delete the line, "
                         "or type --begin, which starts each prompt as a new document"
                     )
     return texts

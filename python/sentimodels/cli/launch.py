@@ -201,7 +201,7 @@ def run(
 
 
 def say_stopped(stopped: bool, folder: Path, stopper: Stopper, command: str = "train") -> None:
-    """Ends a command that was stopped, with what to type to go on."""
+    """Ends a command that was stopped, with what to type to resume."""
     if stopped:
         complain(f"senti: stopped; resume with senti {command} --resume {folder}")
         raise typer.Exit(stopper.code)

@@ -102,7 +102,7 @@ def parameters(
         config: what the command reads.
         tasks: what its `[task]` may be.
         model: keys of `MODEL` that are options.
-        flags: option and metavar by key, of fields that are no option elsewhere.
+        flags: option and metavar by key, of fields that are not options elsewhere.
         defaults: by key, what the help calls the default where it is not the field's own.
     """
     for key, field, extra in _flagged(config, tasks, flags):
@@ -299,7 +299,7 @@ def seconds(text: str, flag: str) -> float:
     """Reads `90`, `90s`, `10m` or `2h`.
 
     Raises:
-        UsageError: if it is no time above 0.
+        UsageError: if it is not a time above 0.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
     value = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
@@ -312,7 +312,7 @@ def count(text: str, flag: str) -> int:
     """Reads `41000000`, `41M`, `1.3G` or `500K`, powers of 1,000.
 
     Raises:
-        UsageError: if it is no number above 0.
+        UsageError: if it is not a number above 0.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGB]?)", text.strip().upper().replace("_", "").replace(",", ""))
     factor = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}

@@ -1,7 +1,7 @@
 """`senti predict`: texts in, labels and probabilities out, as CSV or JSON lines.
 
-Texts come from a file with a text column, or one a line from stdin; every line of output stands for one text,
-in their order.
+Texts come from a file with a text column, or one a line from stdin; every line of output answers one text, in
+their order.
 """
 
 import io

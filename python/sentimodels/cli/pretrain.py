@@ -29,7 +29,7 @@ from .options import (
 
 __all__ = ["register"]
 
-# Keys of [optim] that are no options of `senti train`: option and metavar.
+# Keys of [optim] that are not options of `senti train`: option and metavar.
 _FLAGS = {
     "optim.name": ("--optimizer", "NAME"), "optim.muon_lr": ("--muon-lr", "RATE"),
     "optim.schedule": ("--schedule", "KIND"), "optim.warmup": ("--warmup", "SHARE"),

@@ -82,9 +82,9 @@ def _aligned(models: list[dict[str, Any]]) -> Any:
     for one in models:
         judged = one.get("alignment", {"before": {}, "after": {}})
         before, after = judged["before"], judged["after"]
-        told = [part.get(key) for key in ("reward_mean", "distinct_2") for part in (before, after)]
+        details = [part.get(key) for key in ("reward_mean", "distinct_2") for part in (before, after)]
         rows.append([
-            one["run"], one["arch"], one["method"], one["state"], *(shown(value, 3) for value in told),
+            one["run"], one["arch"], one["method"], one["state"], *(shown(value, 3) for value in details),
             shown(after.get("kl"), 2), shown(one.get("alignment", {}).get("preferred"), 3),
         ])  # fmt: skip
     head = ["run", "arch", "method", "state", "reward before", "after", "distinct-2 before", "after", "KL"]

@@ -32,7 +32,7 @@ def serve(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Try runs on a page: probabilities, tokens and their effects as you type, texts that go on.
+    """Try runs on a page: probabilities, tokens and their effects as you type, continued texts.
 
     The page is for a browser on this machine and asks no other host. Its JSON API (docs/web.md) can be
     called as well. Needs the extra web.

@@ -238,7 +238,7 @@ def grid(title: str, head: list[str], rows: list[list[str]]) -> "Group":
     for place, name in enumerate(head):
         made.add_column(name, justify="left" if place == 0 else "right", overflow="fold")
     for row in rows:
-        # Texts of the user may hold square brackets: they are no mark-up.
+        # Texts of the user may hold square brackets: they are not mark-up.
         made.add_row(*map(Text, row))
     # As a title of the table it would be folded to the table's width.
     return Group(Text(f"\n{title}"), made) if title else Group(made)

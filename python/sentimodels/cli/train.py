@@ -149,7 +149,7 @@ def settled(
 
 
 def _resume(output: Output, folder: Path, baseline: bool | None, *, on_error: str, **who: Any) -> None:
-    """Goes on with what a folder holds."""
+    """Resumes the run or group of a folder."""
     from ..runs import group
     from ..runs.families import resolve
 
@@ -183,11 +183,11 @@ def say_group(output: Output, folder: Path, done: "Done", stopper: Stopper) -> N
         "seeds": (about_seeds, seeds_summary), "folds": (about_folds, folds_summary),
         "sweep": (about_sweep, sweep_summary),
     }[done.group.kind]  # fmt: skip
-    told = about(done)
+    facts = about(done)
     schema = "senti.sweep/1" if done.group.kind == "sweep" else output.schema
-    quiet = str(folder / told["best"]) if told.get("best") else str(folder)
+    quiet = str(folder / facts["best"]) if facts.get("best") else str(folder)
     Output(schema, as_json=output.as_json, quiet=output.quiet).result(
-        {"run": str(folder), **told}, page(told, folder), quiet
+        {"run": str(folder), **facts}, page(facts, folder), quiet
     )
     say_stopped(done.stopped, folder, stopper)
     if done.error is not None:

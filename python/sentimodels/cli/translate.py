@@ -119,7 +119,7 @@ def text(
 ) -> None:
     """Translate texts, one a line.
 
-    Every line of output stands for one line of input, an empty one for an empty one. With --n-best, a
+    Every line of output translates one line of input, an empty one for an empty one. With --n-best, a
     line of output is the translation, a tab and its score, up to N for each text; --json prints one
     object a line, with all of them.
     """
@@ -182,7 +182,7 @@ def _written(output: Output, source: str, ranked: "Sequence[Translation]", *, sc
 
 
 def _line(text: str) -> str:
-    """Returns a translation without ends of lines: every line stands for one."""
+    """Returns a translation without ends of lines: one line each."""
     return " ".join(text.split("\n")).replace("\r", " ")
 
 
@@ -352,8 +352,8 @@ def score_lines(scores: dict[str, Any], part: str = "") -> list[tuple[str, str]]
     for name, title in (("bleu", "BLEU"), ("chrf", "chrF")):
         if name in scores:
             signature = scores.get("signatures", {}).get(name)
-            told = f"  ({signature})" if signature else ""
-            rows.append((f"{part}{title}", f"{scores[name]:.2f}{told}"))
+            suffix = f"  ({signature})" if signature else ""
+            rows.append((f"{part}{title}", f"{scores[name]:.2f}{suffix}"))
     return rows
 
 

@@ -320,7 +320,7 @@ def reward_weights(reward: str | Mapping[str, float]) -> dict[str, float]:
     """Reads `pos` as a label, and `3=1,4=2` as labels with weights.
 
     Raises:
-        ConfigError: if a weight is no finite number.
+        ConfigError: if a weight is not a finite number.
     """
     if isinstance(reward, str):
         if "=" not in reward:
@@ -332,7 +332,7 @@ def reward_weights(reward: str | Mapping[str, float]) -> dict[str, float]:
                 weights[label.strip()] = float(number)
             except ValueError:
                 raise ConfigError(
-                    f"task.reward {reward!r}: {number.strip()!r} is no weight; write LABEL, or "
+                    f"task.reward {reward!r}: {number.strip()!r} is not a weight; write LABEL, or "
                     "LABEL=WEIGHT,LABEL=WEIGHT, as in 3=1,4=2"
                 ) from None
         reward = weights

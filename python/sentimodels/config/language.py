@@ -1,7 +1,7 @@
 """`LanguageConfig` = data + model + task + optim + train of a language model, written as TOML.
 
 The sections `[model]` and `[optim]` are those of classifiers; a corpus, what is predicted, and how long
-training goes on have sections of their own here.
+training continues have sections of their own here.
 """
 
 from typing import Annotated, Literal

@@ -81,7 +81,7 @@ def sections_of(family: str) -> dict[str, type[Section]]:
     return {kind: row.config for kind, row in TASKS.items() if row.family == family}
 
 
-# By `task.kind`; the first of a family is what its command does unless told otherwise.
+# By `task.kind`; the first of a family is the default of its command.
 TASKS: dict[str, TaskKind] = {
     "classification": TaskKind(
         "classifier", "config.classifier:ClassificationConfig", "tasks.classification:of_rows",

@@ -108,7 +108,7 @@ class Seq2SeqConfig(Section):
     )
     prompt: str = Field(
         default="{source}\nanswer:",
-        description="Prompt that a causal model continues with the target; {source} stands for the source.",
+        description="Prompt that a causal model continues with the target; the source replaces {source}.",
     )
     tied: bool = Field(
         default=True,

@@ -190,7 +190,7 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         if name not in names:
             # Columns are called by numbers only without a header, as they are where one was recognised.
             numbered = table.header and name.isdecimal() and 1 <= int(name) <= len(names)
-            hint = "; if its first row is no header, give --no-header" if numbered else ""
+            hint = "; if its first row is not a header, give --no-header" if numbered else ""
             raise DataError(f"{path}: no column {name!r}; it has {listed(names)}{hint}")
     # Other columns may share a name: nothing reads them.
     for name, n in Counter(names).items():

@@ -103,7 +103,7 @@ def encode_texts(
         long: what becomes of a longer text: its beginning; its first and last half;
             or windows, one row each, whose answers are pooled.
         stride: tokens that neighbouring windows share.
-        pad_id: fills up batches and stands for a text without tokens.
+        pad_id: fills up batches and represents a text without tokens.
         threads: of the tokenizer; by default all.
 
     Raises:

@@ -35,7 +35,7 @@ def table_of_frame(
 
     Raises:
         DataError: if a column is missing or unclear, a cell is not one text, or a row has no label.
-        TypeError: if it is no DataFrame.
+        TypeError: if it is not a DataFrame.
     """
     rows = Rows(_SOURCE, to_drop="frame.dropna()")
     add_rows(_open(frame), Columns(text_column, label_column, group_column), rows)

@@ -302,7 +302,7 @@ def sketch(texts: Sequence[str]) -> Sketches:
 
 
 def _triples(words: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Hashes each three words in a row that stand in one text."""
+    """Hashes each three words in a row of a text."""
     if lengths.sum() == 0:
         return np.zeros(0, np.uint64)
     n_words = np.where(lengths > 0, lengths + 2, 0)

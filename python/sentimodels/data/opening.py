@@ -32,7 +32,7 @@ _SMALL = 1 << 28
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-# How files begin that are no text, with what they are and what to do.
+# How files begin that are not text, with what they are and what to do.
 _FOREIGN = {
     b"PAR1": ("Parquet", "give --format parquet"),
     b"PK\x03\x04": ("a workbook of Excel or a zip archive", "save the sheet as CSV, or unpack it"),
@@ -80,7 +80,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def foreign(path: Path) -> tuple[str, str] | None:
-    """Returns what a file is that is no table of text, and what to do; `None` if it may be one.
+    """Returns what a file that is not a table of text is, and what to do; `None` if it may be one.
 
     Raises:
         DataError: as `open_bytes`.

@@ -99,7 +99,7 @@ class Block:
         return rows
 
     def blank(self, row: str) -> bool:
-        """Whether a line holds nothing but blanks: it is no row."""
+        """Whether a line holds nothing but blanks: it is not a row."""
         return not row.strip(" \r" if self.separator == "\t" else " \t\r")
 
     def place(self, at: int) -> Place:
@@ -441,7 +441,7 @@ def parsed(path: Path, block: Block, n_columns: int, columns: list[int]) -> dict
         rows = list(block.cells())
         return {column: [row[column] for row in rows] for column in columns}
     frame: Any = pd.read_csv(
-        # pandas takes a mark at the very beginning for that of the file; a blank line is no row.
+        # pandas takes a mark at the very beginning for that of the file; a blank line is not a row.
         io.StringIO("\n" + block.text if block.text.startswith("\ufeff") else block.text),
         sep=block.separator,
         header=None,
@@ -671,7 +671,7 @@ def recognised(
         raise DataError(f"{path}: no rows")
     if "\0" in "".join(first[0]):
         raise DataError(
-            f"{path}: its first row holds NUL bytes, so it is no text, or UTF-16 without its mark; for that "
+            f"{path}: its first row holds NUL bytes, so it is not text, or UTF-16 without its mark; for that "
             "give --encoding utf-16-le"
         )
     top, rest = first[0], first[1:]
@@ -786,7 +786,7 @@ def _padding(text: str, *, ended: bool) -> str:
 
 
 def _sniffed(text: str, known: Callable[[str], bool], *, ended: bool) -> str | None:
-    """Returns the separator of CSV; `None` where the first row has none, and those below are no CSV."""
+    """Returns the separator of CSV; `None` where the first row has none, and those below are not CSV."""
     found: list[tuple[bool, bool, int, int, str]] = []
     for place, separator in enumerate(SEPARATORS):
         rows = _sample(text, separator, ended=ended)

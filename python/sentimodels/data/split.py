@@ -120,7 +120,7 @@ class Units:
         long = _too_long(table, by_text, chains, longest, n_parts)
         of_row = np.where(long, by_text, chains + n)
         alike = np.zeros(n, dtype=np.bool_)
-        # The first row of each text stands for all of them.
+        # The first row of each text represents all of them.
         alike[near[of_row[near[:, 0]] == of_row[near[:, 1]]].ravel()] = True
         note = (
             f"{int(long.sum()):,} of {n:,} rows hang together by nearly equal texts, too many for one part: "

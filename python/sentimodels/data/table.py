@@ -165,7 +165,7 @@ class Labels:
         """Returns the class index of each value.
 
         Raises:
-            DataError: if a value is no label, naming the first and how many there are.
+            DataError: if a value is not a label, naming the first and how many there are.
         """
         given = list(values)
         unknown = [(row, value) for row, value in enumerate(given) if value not in self._index]

@@ -20,7 +20,7 @@ from .table import Table
 
 __all__ = ["separated_rows", "write_table", "write_texts"]
 
-# What may not stand in a cell of TSV without quotes around it.
+# Characters that a cell of TSV may not hold without quotes around it.
 _SPECIAL_OF_CSV = re.compile(r"[\r\n]")
 _SPECIAL = re.compile(r'["\t\r\n]')
 
@@ -81,6 +81,6 @@ def write_texts(path: Path, texts: Iterable[str]) -> None:
         OSError: naming the file; one that cannot be written is found before the first text is asked for. An
             error of the texts that names no file, such as of a pipe, names this one too.
     """
-    with writing(path) as beside, open(beside, "wb") as file:
+    with writing(path) as temporary, open(temporary, "wb") as file:
         for text in texts:
             file.write(whole_characters(text).encode())

@@ -146,7 +146,7 @@ class Predictions:
         """Reads the file.
 
         Raises:
-            DataError: if it is no file of predictions.
+            DataError: if it is not a file of predictions.
             FileNotFoundError: if there is none.
         """
         try:

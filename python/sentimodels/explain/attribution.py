@@ -16,7 +16,7 @@ class Feature:
 
     Attributes:
         text: what it reads.
-        places: where it stands in the text, in characters, once for each time; n-grams at an end of
+        places: where it is in the text, in characters, once for each time; n-grams at an end of
             the text cover the words that they have.
         effects: (n_classes,) what it adds to the score of each class, all places together.
     """
@@ -58,7 +58,7 @@ class Attribution:
 
 
 def scores_of(logits: NDArray[np.floating], temperature: float) -> NDArray[np.float64]:
-    """Returns the scores that logits (..., C) stand for."""
+    """Returns the scores of logits (..., C)."""
     cooled = logits.astype(np.float64) / temperature
     centred: NDArray[np.float64] = cooled - cooled.mean(-1, keepdims=True)
     return centred

@@ -98,7 +98,7 @@ def _inside(begin: int, size: int, n_words: int) -> tuple[int, int]:
 
 def _of_hashes(encoder: HashedNgrams, pieces: list[str]) -> Iterator[Occurrence]:
     ids, _ = encoder._located(pieces)
-    # In place of the text of each piece its own number, so that what is found says where.
+    # Each piece is replaced by its number, so that what is found says where.
     here, n_words = np.arange(len(ids)), len(pieces) - 2
     for place in np.flatnonzero(ids > 0).tolist():
         yield Occurrence(int(ids[place]), pieces[place], place - 1, place)
@@ -190,7 +190,7 @@ def _parts(module: nn.Module, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tens
             return (value / length)[:, None] * (
                 _vectors(module, ids) @ module.head.weight.T
             ), module.head.bias
-    raise TypeError(f"{type(module).__name__} is no bag of n-grams")
+    raise TypeError(f"{type(module).__name__} is not a bag of n-grams")
 
 
 def _vectors(module: Bow, ids: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Integrated gradients over the embeddings: exact up to the sum of a quadrature, which is checked.
 
 After Sundararajan, Taly and Yan 2017 (arXiv 1703.01365). The path leads from vectors of zeros, which
-stand for unknown words, to the vectors of the tokens; special tokens and positions stay. On every
+represent unknown words, to the vectors of the tokens; special tokens and positions stay. On every
 stretch of the path the parts must sum up to the difference of the scores at its ends, so what a
 stretch misses is known, and the stretches that miss most are halved (`integrate`) until all together miss
 less than the tolerance, or the gradients are used up. The model itself is left alone: gradients are

@@ -1,7 +1,7 @@
 """`beam_search`: the most probable texts that a writer can write, of all rows at once.
 
 K texts of each row are live. At a step each is followed by every token; of all these the K best that
-have not ended go on, and those of the K best that have ended are kept. A text's score is its
+have not ended continue, and those of the K best that have ended are kept. A text's score is its
 log-probability over a norm of its length L, the end marker counted:
 
     wu      ((5 + L) / 6) ** alpha      Wu et al. 2016, eq. 14
@@ -143,7 +143,7 @@ def beam_search(
             log_prob = float(values[place, rank])
             score = log_prob / length_norm(length, options.norm, options.alpha)
             by_row[live[place]].add(Hypothesis(tuple(text), log_prob, score))
-        # The first K that go on: ends are put last, all else stays in order.
+        # The first K that continue: ends are put last, all else stays in order.
         order = ended.to(torch.int8).argsort(dim=1, stable=True)[:, :beam]
         scores, origins, chosen = (one.gather(1, order) for one in (values, origins, chosen))
         best = scores[:, 0].tolist()
@@ -167,7 +167,7 @@ def _candidates(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the 2K best texts of each row, one token longer, best first.
 
-    A text ends in one way, so at least K of them go on.
+    A text ends in one way, so at least K of them continue.
 
     Args:
         scores: (M, K) log-probabilities of the live texts.

@@ -17,7 +17,7 @@ from .sampling import Draws, Sampling
 
 __all__ = ["Decoding", "Step", "TokenProbs", "Watch", "order_for_decoding"]
 
-# Is told after each step which rows these were, their logits (B, V), and the token of each.
+# Called after each step with its rows, their logits (B, V) and the token of each.
 Watch = Callable[[Sequence[int], Tensor, Sequence[int]], None]
 
 
@@ -93,7 +93,7 @@ class Decoding:
 
     @torch.inference_mode()
     def keep(self, places: Sequence[int]) -> None:
-        """Goes on with some rows alone, by their places in `rows`."""
+        """Keeps only some rows, by their places in `rows`."""
         for name in ("texts", "rows", "_starts"):
             values = getattr(self, name)
             setattr(self, name, [values[place] for place in places])

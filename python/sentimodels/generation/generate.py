@@ -117,8 +117,8 @@ def check_prompts(
     for number, prompt in enumerate(prompts, first):
         if not len(prompt):
             raise DataError(
-                f"prompt {number} is empty: there is nothing to go on from; give some text"
-                + ("" if begin is None else f", or begin=True (--begin) to go on from {begin}")
+                f"prompt {number} is empty: there is nothing to continue; give some text"
+                + ("" if begin is None else f", or begin=True (--begin) to continue {begin}")
             )
         unknown = next((id for id in prompt if not 0 <= id < vocab_size), None)
         if unknown is not None:
@@ -161,7 +161,7 @@ def generate(
         copies: how often each prompt has been continued before, where several calls continue them.
 
     Raises:
-        DataError: as `check_prompts` has it.
+        DataError: as `check_prompts` raises it.
         TypeError: if a value is of the wrong type.
         ConfigError: if the model reads both ways, or a value is out of range.
     """
@@ -170,7 +170,7 @@ def generate(
     model.new_cache()  # refuses a model that reads both ways
     whole("batch_size", batch_size, "a whole number from 1 on", 1)
     draws = Draws(seed, prompts, copies)
-    # Ids above those of the tokenizer, such as padding, are no text.
+    # Ids above those of the tokenizer, such as padding, are not text.
     above = torch.arange(tokenizer.vocab_size, len(table), device=table.device)
     banned = above if len(above) else None
     return _pieces(model, tokenizer, prompts, limits, sampling, draws, batch_size, banned, watch)
@@ -254,7 +254,7 @@ class StopStrings:
         stop: the string that ended the text, or `None`.
 
     Raises:
-        TypeError: if one is no text.
+        TypeError: if one is not text.
         ConfigError: if one is empty.
     """
 

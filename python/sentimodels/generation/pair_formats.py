@@ -44,7 +44,7 @@ class Writer(Protocol):
         """Returns the log-probabilities (R, V) of the token that follows `tokens` (R,)."""
 
     def take(self, rows: Tensor) -> None:
-        """Goes on with some rows (R,), in the order given; a row may be named more than once."""
+        """Keeps only some rows (R,), in the order given; a row may be named more than once."""
 
 
 class Seq2SeqWriter:
@@ -103,7 +103,7 @@ class CausalWriter:
 
     def __init__(self, model: CausalModel, prompts: Sequence[Tensor], *, pad_id: int = 0) -> None:
         if not all(len(prompt) for prompt in prompts):
-            raise ValueError("a prompt without tokens: there is nothing to go on from")
+            raise ValueError("a prompt without tokens: there is nothing to continue")
         self.model, self.cache = model, model.new_cache()
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=prompts[0].device)
         width = int(lengths.max())
@@ -180,7 +180,7 @@ class Prompted:
 
     @classmethod
     def of(cls, template: str, tokenizer: Tokenizer, end_id: int) -> "Prompted":
-        """Returns the format of a template, in which `{source}` stands for the source."""
+        """Returns the format of a template, with `{source}` where the source goes."""
         parts = encode_rows(tokenizer, template.split("{source}"))
         return cls(end_id, tuple(parts[0].tolist()), tuple(parts[1].tolist()))
 

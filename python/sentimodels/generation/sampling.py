@@ -1,6 +1,6 @@
 """`Sampling`: from the logits of the next token to the token that is taken.
 
-In this order, as transformers has it: repetition penalty (Keskar et al. 2019), temperature, top-k (Fan et al.
+In this order, as in transformers: repetition penalty (Keskar et al. 2019), temperature, top-k (Fan et al.
 2018), top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024). Each row draws from a stream of numbers of
 its own (`Draws`), which the seed and its prompt give, so that a text does not depend on the batch it is in.
 """
@@ -38,7 +38,7 @@ class Sampling:
             negative ones multiplied by; above 0, 1 for none.
 
     Raises:
-        TypeError: if a value is no number.
+        TypeError: if a value is not a number.
         ConfigError: if it is out of range.
     """
 
@@ -49,7 +49,7 @@ class Sampling:
     repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        told: dict[str, float] = {
+        values: dict[str, float] = {
             "temperature": number(
                 "temperature", self.temperature, "a number from 0 (the likeliest token) on"
             ),
@@ -58,12 +58,12 @@ class Sampling:
             ),
         }
         if self.top_k is not None:
-            told["top_k"] = whole("top_k", self.top_k, "a whole number from 1 on, or none for all tokens", 1)
+            values["top_k"] = whole("top_k", self.top_k, "a whole number from 1 on, or None for all", 1)
         if self.top_p is not None:
-            told["top_p"] = number("top_p", self.top_p, "a share above 0 and up to 1", ABOVE_0, 1)
+            values["top_p"] = number("top_p", self.top_p, "a share above 0 and up to 1", ABOVE_0, 1)
         if self.min_p is not None:
-            told["min_p"] = number("min_p", self.min_p, "a share from 0 to 1", most=1)
-        for name, value in told.items():
+            values["min_p"] = number("min_p", self.min_p, "a share from 0 to 1", most=1)
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -108,7 +108,7 @@ class Sampling:
 
         Args:
             logits: (B, V).
-            uniform: (B,) float64 from 0 to below 1, what each row draws by; not for `greedy`.
+            uniform: (B,) float64 from 0 to below 1, what each row draws by; unused by `greedy`.
             seen: (B, V), True at tokens of the text so far, if the rule `penalizes`.
 
         Raises:
@@ -165,7 +165,7 @@ class Draws:
             of this call are added.
 
     Raises:
-        TypeError: if the seed is no whole number.
+        TypeError: if the seed is not a whole number.
         ConfigError: if it is negative, or has more bits.
     """
 
@@ -180,9 +180,9 @@ class Draws:
         for prompt in prompts:
             text = np.asarray(prompt, dtype=np.int64).tobytes()
             name = hashlib.blake2b(text, digest_size=16).digest()
-            told = b"%s,%d,%s" % (start, before[name], text)
+            key_text = b"%s,%d,%s" % (start, before[name], text)
             before[name] += 1
-            key = int.from_bytes(hashlib.sha256(told).digest()[:16], "little")
+            key = int.from_bytes(hashlib.sha256(key_text).digest()[:16], "little")
             self._streams.append(np.random.Generator(np.random.Philox(key=key)))
 
     def draw(self, rows: Sequence[int]) -> Tensor:

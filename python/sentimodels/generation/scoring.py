@@ -1,4 +1,4 @@
-"""How likely texts are to a causal model, and the states that stand for them.
+"""How likely texts are to a causal model, and the hidden states that represent them.
 
 A text longer than the context is read in windows that share half of their tokens: each token is scored once,
 from at least half a context before it where the text has that much.

@@ -87,7 +87,7 @@ class Tfidf(nn.Module):
         counts = csr_matrix((np.ones(len(rows)), (rows, encoded.ids.astype(np.int64))), shape=shape)
         counts.sum_duplicates()
         keep = np.ones(self.vocab_size)
-        keep[0] = 0  # id 0 is no n-gram
+        keep[0] = 0  # id 0 is not an n-gram
         n_texts = np.bincount(counts.indices, minlength=self.vocab_size)
         smooth = int(config.smooth_idf)
         idf = np.log((encoded.n_texts + smooth) / np.maximum(n_texts + smooth, 1)) + 1

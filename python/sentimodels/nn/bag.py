@@ -2,7 +2,7 @@
 
 `LinearBag` is what a trained model of bags comes to, whichever it is; programs without torch read it.
 
-What TF-IDF and naive Bayes read instead of a sequence. Id 0 stands for "no feature"
+What TF-IDF and naive Bayes read instead of a sequence. Id 0 means "no feature"
 (padding, or a text without any), and is left out. O(n log n) in the tokens of a batch.
 """
 

@@ -2,7 +2,7 @@
 
 N-grams of a batch's distinct tokens are inputs, made on the data side (`data/encoded.py`), so that each
 token is composed once however often it occurs. A call changes nothing in the module. Padding is exactly zero,
-and so is the row of the padding id, which stands for a text without tokens and for a word without a row. With
+and so is the row of the padding id, which represents a text without tokens and for a word without a row. With
 `sparse` set by the trainer, gradients have one row for each id of a batch, so that the optimiser touches only
 those; never that of a `tied` table, which a head reads whole.
 """
@@ -223,7 +223,7 @@ def _fill(weight: Tensor, vectors: Tensor) -> None:
 # Positions: none, sinusoidal, learned (added to embeddings); rotary, ALiBi (inside attention).
 # Sinusoidal: Vaswani et al. 2017, 3.5. Rotary: Su et al. 2021, in the half-split form. ALiBi: Press et al.
 # 2022; its two-way form takes the distance without its sign. All take positions as a tensor, (T,) for all
-# texts or (B, T) for each, so that a text may go on where an earlier call ended or begin after padding.
+# texts or (B, T) for each, so that a text may continue where an earlier call ended or begin after padding.
 
 
 PositionKind = Literal["none", "sinusoidal", "learned", "rotary", "alibi"]

@@ -17,7 +17,7 @@ Sizes, by the paper's letters but for M, which there is a matrix:
     P  d_head, features of one head (K in other bricks); d_inner = H * P
     N  d_state, values of the hidden state for each feature
     Q  `chunk`, steps taken at once; fewer in the last chunk of a text
-    M  channels of the convolution, H * P + 2 * N: x, b and c side by side
+    M  channels of the convolution, H * P + 2 * N: x, b and c concatenated
 
 Tensors, with the paper's letter where it is another; none has a unit but steps and rates:
     t      place of a token, 0 to T - 1

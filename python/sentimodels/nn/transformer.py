@@ -124,9 +124,9 @@ class TransformerConfig(EmbeddingConfig):
     @model_validator(mode="after")
     def _possible(self) -> "TransformerConfig":
         if self.d_model % self.n_heads:
-            raise ValueError(f"d_model {self.d_model} is no multiple of n_heads {self.n_heads}")
+            raise ValueError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}")
         if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
-            raise ValueError(f"n_heads {self.n_heads} is no multiple of n_kv_heads {self.n_kv_heads}")
+            raise ValueError(f"n_heads {self.n_heads} is not a multiple of n_kv_heads {self.n_kv_heads}")
         if self.positions == "rotary" and self.d_model // self.n_heads % 2:
             raise ValueError(f"rotary positions need an even d_model / n_heads, not {self.d_head}")
         if self.positions == "alibi" and self.attention not in ("softmax", "plain"):

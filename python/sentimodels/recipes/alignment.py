@@ -99,7 +99,7 @@ class AlignmentRecipe(Recipe[AlignConfig]):
         return self.method.trainer(self.callbacks.on_record, self.callbacks.should_stop)
 
     def facts(self, fit: Fit) -> dict[str, Any]:
-        """Returns what is known of a model however it is judged."""
+        """Returns the facts of a model however it is judged."""
         config, base = self.config, self.setup.loaded.about
         kept = ("task", "preset", "vocabulary", "context", "corpus")
         return {

@@ -128,7 +128,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
             self._fit_seconds = time.perf_counter() - began
 
     def facts(self, fit: Fit) -> dict[str, Any]:
-        """Returns what is known of rows, labels and time."""
+        """Returns the facts of rows, labels and time."""
         seconds = {"encode": self._texts.seconds, "fit": self._fit_seconds, "steps": fit.seconds}
         about = {**self._texts.facts(self.task.drawn()), "seconds": seconds, "temperature": self._temperature}
         return about | ({"chosen": dict(self._chosen)} if self._chosen else {})

@@ -40,7 +40,7 @@ def resolve_distillation(*trees: Mapping[str, Any]) -> RunConfig:
 
     Raises:
         ConfigError: naming the key, its value, and what would be possible.
-        CheckpointError: if the teacher is no classifier.
+        CheckpointError: if the teacher is not a classifier.
     """
     given = merge(trees)
     teacher = given.get("task", {}).get("teacher")

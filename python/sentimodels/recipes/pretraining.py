@@ -125,7 +125,7 @@ class PretrainingRecipe(Recipe[LanguageConfig]):
         return gathered
 
     def facts(self, fit: Fit) -> dict[str, Any]:
-        """Returns what is known of corpus, budget and speed."""
+        """Returns the facts of corpus, budget and speed."""
         config, processes, corpus = self.config, self.processes, asdict(self.corpus.facts)
         bfloat16 = use_bfloat16(config.train, processes.device)
         return {

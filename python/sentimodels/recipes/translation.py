@@ -99,7 +99,7 @@ class TranslationRecipe(Recipe[TranslationConfig]):
         }
 
     def facts(self, fit: Fit) -> dict[str, Any]:
-        """Returns what is known of pairs and time."""
+        """Returns the facts of pairs and time."""
         return {
             "vocabulary": self.encoder.vocab_size,
             "pairs": {"train": len(self.task.pairs), "valid": len(self._valid), "left_out": self._left_out},

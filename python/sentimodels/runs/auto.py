@@ -258,7 +258,7 @@ class _Choice:
 
 
 def _known(one: _Candidate, budget: float) -> str:
-    """Writes what is known of a candidate."""
+    """Writes the facts of a candidate."""
     about = f"about {_said(one.seconds)}"
     if not one.accuracies:
         return f"{about}, over the budget" if one.seconds > budget else about
@@ -414,7 +414,7 @@ def estimate(config: RunConfig, tables: Tables) -> float:
         ConfigError: if the configuration does not suit the architecture.
     """
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # threads that wait for each other beside other programs count as work
+    torch.set_num_threads(1)  # threads that wait for each other next to other programs count as work
     try:
         return _estimate(config, tables)
     finally:

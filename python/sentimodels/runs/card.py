@@ -217,7 +217,7 @@ def _preset(config: LanguageConfig | TranslationConfig) -> dict[str, str]:
 
 
 def _taught(config: RunConfig, about: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns who taught a student, and how far it is from its teacher, if rows told; `None` of others."""
+    """Returns who taught a student, and how far it is from its teacher, if rows showed it; else `None`."""
     task = config.task
     if not isinstance(task, DistillationConfig):
         return None
@@ -424,7 +424,7 @@ def _of_ensemble(folder: Path) -> dict[str, Any]:
             }
         )
     if not members:
-        raise CheckpointError(f"{folder}: an ensemble of no runs; make it anew: senti ensemble")
+        raise CheckpointError(f"{folder}: an ensemble of no runs; make it again: senti ensemble")
     chosen_on = value.get("dev_sha256")
     return {
         "labels": list(value.get("labels", members[0]["labels"])),

@@ -50,7 +50,7 @@ TOKENS, _CLAIM = "tokens", ".rows"
 _DOCUMENTS = 100_000
 # Where rows of two halves read a smaller share of the tokens than this, a note says so.
 _MUCH = 0.7
-# What decides which documents of files validate, beside how the files are read.
+# What decides which documents of files validate, apart from how the files are read.
 _DIVIDING = ("limit", "valid_share", "split_seed")
 
 
@@ -232,7 +232,7 @@ def notes_of(
         if known not in (None, end):
             yield (
                 f"documents end with {end}, but those of {start} with {known}: the model has to learn {end} "
-                "anew"
+                "again"
             )
     if start is not None and not resumed:
         yield from _known_to(Path(start), config, own_sources(facts.sources))
@@ -264,7 +264,7 @@ def _of_tokenizer(config: LanguageConfig, tokenizer: Tokenizer, end: int) -> Ite
 
 
 def _known_to(start: Path, config: LanguageConfig, files: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields what is to be said of files that a base was trained on, if it may have read what validates here.
+    """Yields the warnings about files that a base was trained on, if it may have read what validates here.
 
     A document validates by its number, so the base may have read others of the same files: unless these came
     first and in the same order there, divided by the same settings.

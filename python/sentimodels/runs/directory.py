@@ -9,7 +9,7 @@
 | `run.json` | temperature, scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
-| `state.safetensors` | only while unfinished: what `--resume` goes on from; with FSDP `state-STEP/` too |
+| `state.safetensors` | only while unfinished: what `--resume` continues from; with FSDP `state-STEP/` too |
 | `crossfit.npz` | only while unfinished: what the halves of dev have chosen so far |
 | `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
 | `.torchrun` | the call of `torchrun` that trains it, so that a restart resumes it |

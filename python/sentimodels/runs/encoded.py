@@ -121,7 +121,7 @@ class EncodedTables:
 
 
 def settled_task(config: RunConfig, names: Sequence[str]) -> TaskSection:
-    """Returns `[task]` as it is saved: who loads it has no training texts to settle it by.
+    """Returns `[task]` as it is saved: the loader has no training texts to settle it by.
 
     Args:
         config: the run.

@@ -159,7 +159,7 @@ class Ensemble:
 
 
 def members_of(folder: Path) -> list[Path] | None:
-    """Returns the runs of an ensemble's folder; `None` if it is no ensemble.
+    """Returns the runs of an ensemble's folder; `None` if it is not an ensemble.
 
     Raises:
         CheckpointError: if its file is damaged.
@@ -199,10 +199,10 @@ def verify_ensemble(folder: Path) -> list[str]:
     """Compares an ensemble's runs with what they were, and each with its own manifest.
 
     Returns:
-        What is wrong, one sentence each; nothing if all is as it was written.
+        The faults, one sentence each; none if all is as written.
 
     Raises:
-        CheckpointError: if its file is damaged, or a member is no run directory.
+        CheckpointError: if its file is damaged, or a member is not a run directory.
     """
     wrong = []
     for about in read_ensemble(folder)["members"]:
@@ -276,7 +276,7 @@ def select(probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64]) -> Se
     if not probs or not len(truth):
         raise DataError("a mixture is chosen among models, on rows with labels")
     rows = np.arange(len(truth))
-    # What each model gave the truth; equal models are told apart by their places, the first counts.
+    # What each model gave the truth; equal models are distinguished by their places, the first counts.
     given = np.stack([np.exp(log_probs(one)[rows, truth]) for one in probs])
     total, counts, best = np.zeros(len(truth)), np.zeros(len(probs)), np.inf
     for added in range(1, _ADDED_AT_MOST + 1):

@@ -233,7 +233,7 @@ def train(
     Args:
         config: the run; the kind of its task says what is trained.
         out: the directory, which must hold no run yet.
-        callbacks: what is called while the run goes.
+        callbacks: called during the run.
         tables: the rows of a classifier, if they are read already.
         baseline: whether to train TF-IDF as a baseline of a classifier; without it as the configuration says.
 
@@ -302,7 +302,7 @@ def execute(
     Args:
         recipe: the run.
         out: its directory; unless `resumed`, it must not hold a run yet.
-        callbacks: what is called while the run goes.
+        callbacks: called during the run.
         resumed: whether to resume the stopped run in `out`; the result is that of a run that was not stopped.
 
     Returns:

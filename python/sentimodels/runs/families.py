@@ -535,8 +535,8 @@ def with_files(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             return [found(one) for one in value]
         if not isinstance(value, str) or Path(value).exists():
             return value
-        beside = (folder / value, folder / Path(value).name)
-        return next((str(path) for path in beside if path.exists()), value)
+        candidates = (folder / value, folder / Path(value).name)
+        return next((str(path) for path in candidates if path.exists()), value)
 
     made = dict(tree)
     for section, keys in FILES.items():
@@ -577,7 +577,7 @@ def with_local_copies(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _files(name: str) -> list[str]:
-    """Returns the files that a glob or a folder of a store stands for; token shards stay a folder."""
+    """Returns the files that a glob or a folder of a store means; token shards stay a folder."""
     if not is_url(name):
         return [name]
     files = expand([name])
@@ -589,7 +589,7 @@ def set_value(tree: dict[str, Any], assignment: str) -> None:
     """Carries out `optim.lr=3e-4` on a tree; the value is TOML, or else a string.
 
     Raises:
-        ConfigError: if it is no assignment.
+        ConfigError: if it is not an assignment.
     """
     path, equals, text = assignment.partition("=")
     *parents, key = path.strip().split(".")
@@ -658,7 +658,7 @@ def _said(kind: type[Section], item: Any, prefix: str, root: Mapping[str, type[S
     elif others and prefix == "task.":  # that of another task
         options = dict(root[f"task.{others[0]}"].flags())
         named = f" ({options[path[-1]]['flag']})" if path[-1] in options else ""
-        hint = f"only task.kind {' and '.join(others)} has it{named}"
+        hint = f"only task.kind {' and '.join(others)} has this key{named}"
     elif elsewhere:
         hint = f"did you mean {elsewhere[0].split('.')[0]}.{path[-1]}?"
     else:

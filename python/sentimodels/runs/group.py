@@ -1,7 +1,7 @@
 """A group: a folder with several runs that belong together, as those of several seeds or folds.
 
 Seeds and folds are here, combinations of settings in `sweep.py`. `group.json` holds the
-configuration of each, and what its computing took, so that a stopped group can go on: runs that have
+configuration of each, and what its computing took, so that a stopped group can resume: runs that have
 finished stay, those that were stopped are resumed, the others begin. The runs go one after the other in this
 process, or several at once on the workers of an executor; `run_task.py` is what a worker does.
 """
@@ -90,7 +90,7 @@ class Done:
         runs: by name, in the order of the group.
         stopped: whether somebody stopped it.
         failed: why runs failed, by name.
-        error: the first failure that is no result of a sweep, or `None`.
+        error: the first failure that is not a result of a sweep, or `None`.
     """
 
     group: Group
@@ -169,7 +169,7 @@ def set_aside(folder: Path) -> Iterator[None]:
 
 
 def load(folder: Path) -> Group:
-    """Reads a group that is to go on.
+    """Reads a group that is to be resumed.
 
     Raises:
         CheckpointError: if it is none, or all its runs have finished.
@@ -233,7 +233,7 @@ def run_all(
         group: the group.
         folder: its folder, with a run directory for each.
         tables: the rows of all of them, where they are read already.
-        callbacks: what is called while the runs go; of the first one only, `on_warning`. With an executor,
+        callbacks: called during the runs; of the first one only, `on_warning`. With an executor,
             `on_record` gets a record of each run that has ended: `run`, its name, `runs`, how many have
             ended of `total_runs`, `running`, `seconds`, `seconds_left`, and `failed`, why.
         baseline: False for none, whatever the configurations say.
@@ -440,7 +440,7 @@ def train_seeds(
         config: the run; its seed is the first.
         n: seeds.
         folder: gets a run directory `seed-N` for each.
-        callbacks: what is called while the runs go.
+        callbacks: called during the runs.
         tables: the rows, if they are read already.
         baseline: whether to train TF-IDF with the first; without it as the configuration says.
         scheduling: who runs them; see `Scheduling`.
@@ -505,7 +505,7 @@ def train_folds(
     Args:
         config: the run.
         folder: gets a run directory `fold-N` for each.
-        callbacks: what is called while the runs go.
+        callbacks: called during the runs.
         scheduling: who runs them; see `Scheduling`.
 
     Returns:

@@ -59,7 +59,7 @@ _PER_TOKEN = ("head.weight", "head.bias")
 # What a run settles itself, whatever its base has.
 OWN = ("dropout", "embedding_dropout", "word_dropout", "attention_dropout", "head", "head_dropout")
 # A language model has read whole embeddings: a classifier that starts there needs most of each. Chosen on dev
-# of a gpt, beside the 0.5 of drawn weights (`benches/models/bert.py`).
+# of a gpt, compared with 0.5 for drawn weights (`benches/models/bert.py`).
 _EMBEDDING_DROPOUT = 0.1
 
 
@@ -216,7 +216,7 @@ def _width_of(path: Path) -> int:
 def encoder_of_base(config: RunConfig) -> TextEncoder | None:
     """Returns the encoder of the run that a model starts from, if it may be used: one vocabulary.
 
-    `None` where a tokenizer is named, where the weights are no run's, or where that run has another
+    `None` where a tokenizer is named, where the weights do not belong to a run, or where that run has another
     architecture, whose encoder may not suit.
     """
     path = config.train.init_from
@@ -295,11 +295,11 @@ def init_weights(module: nn.Module, config: RunConfig | LanguageConfig, encoder:
     said = [f"{path}: {len(used)} of {len(used) + len(unused)} tensors are where the model starts"]
     if path.is_file() and (path.parent / "config.toml").is_file():
         said.append(f"{path}: weights alone; name {path.parent} to take over its tokenizer and settings too")
-    # More or fewer layers, or places, are told by the names of tensors.
+    # More or fewer layers, or places, follow from the names of tensors.
     if differ := _differences(path, config, ("n_layers", "max_len")):
         said.append(f"{path}: its weights are read otherwise here: {', '.join(differ)}")
     fresh = [name for name in expected if name not in used]
-    for names, what in ((unused.values(), "not used"), (fresh, "begin anew")):
+    for names, what in ((unused.values(), "not used"), (fresh, "start fresh")):
         if names:
             said.append(f"{path}: {what}: {tensor_names(names)}")
     return said
@@ -424,7 +424,7 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
 
 
 def _why_not(name: str, shape: tuple[int, ...], expected: Mapping[str, Tensor], stranger: bool) -> str | None:
-    """Returns why a tensor cannot be used; `None` if it can. The rows of a `stranger` are of other ids."""
+    """Returns why a tensor cannot be used; `None` if it can. The rows of a `stranger` belong to other ids."""
     if name not in expected:
         return "no such parameter"
     if stranger:

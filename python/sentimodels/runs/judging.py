@@ -225,7 +225,7 @@ class CrossFit:
 
     For runs without a test part: where rows are few, or the user gave validation texts alone. Dev is cut
     into two halves, each with its share of the labels; groups and copies of a text stay in one
-    (`data/split.py`). Each half chooses a step and a temperature by itself, as the whole of dev chooses
+    (`data/split.py`). Each half chooses a step and a temperature on its own, as the whole of dev chooses
     those of the run, and the answers of its weights to the other half are kept. What is scored in the end
     are those answers: one training, all rows judged. Only when training stops is decided by both halves
     together.
@@ -283,7 +283,7 @@ class CrossFit:
         return sorted(set(self.labels.tolist()) - in_both)
 
     def load(self) -> None:
-        """Goes on from what was kept. An evaluation that is made again changes nothing.
+        """Continues from what was kept. An evaluation that is made again changes nothing.
 
         Raises:
             CheckpointError: if the file is damaged.

@@ -8,7 +8,7 @@
 | `run.json` | scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |
 | `training_data.json` | hashes of the files trained on |
-| `state.safetensors`, `tokens/` | only while unfinished: what `--resume` goes on from |
+| `state.safetensors`, `tokens/` | only while unfinished: what `--resume` continues from |
 | `manifest.json` | size and SHA-256 of the other files, except for those of unfinished runs |
 
 Translation models have the same files, with the hashes of their texts as classifiers have them. Not for

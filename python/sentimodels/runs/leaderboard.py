@@ -60,11 +60,11 @@ class Board:
 def leaderboard(
     folder: Path, say: Callable[[str], None] | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns what is known of each run in a folder, the best first; unfinished ones last.
+    """Returns the facts of each run in a folder, the best first; unfinished ones last.
 
     Args:
         folder: a run, or a folder of runs.
-        say: told of each that is left out, as it is none or damaged.
+        say: called with each folder that is left out: not a run, or damaged.
 
     Returns:
         Classifiers, language models, and translation models. Of each run: `run`, its path below the folder;
@@ -76,7 +76,7 @@ def leaderboard(
 
         Of language models `task`, `preset`, `perplexity`, `loss`, `bits_per_byte` of next-token models, and
         `tokens`. Aligned ones come last and have `method` and `alignment`: `gain`; `preferred`, the share of
-        pairs whose chosen answer DPO has it prefer; and of the answers `before` and `after` `reward_mean`,
+        pairs whose chosen answer DPO's model prefers; and of the answers `before` and `after` `reward_mean`,
         `kl` and `distinct_2`.
 
         Of translation models `bleu`, `chrf`, `signatures`, `loss` and `perplexity`.
@@ -121,7 +121,7 @@ def _runs(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _entry(board: Board, folder: Path, run: Path) -> dict[str, Any]:
-    """Returns what is known of a run."""
+    """Returns the facts of a run."""
     config = board.family.resolve(read_toml(run / "config.toml"))
     about = read_json(run / "run.json") if (run / "run.json").is_file() else {}
     state = "finished" if (run / MANIFEST).is_file() else "unfinished"
@@ -148,8 +148,8 @@ def _identity(run: Path) -> str | None:
         return None
 
 
-def _hashed(told: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+def _hashed(facts: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 
 
 def _about_classifier(config: RunConfig, _: Mapping[str, Any], run: Path, folder: Path) -> dict[str, Any]:

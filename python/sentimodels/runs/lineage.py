@@ -82,7 +82,7 @@ def own_sources(sources: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def check_unlearned(
     start: str | None, base: TrainingRecord, train: Table, **judging: Table | None
 ) -> list[str]:
-    """Returns what is to be said of rows that judge a run, where its base has learned from some.
+    """Returns the warnings about rows that judge a run, where its base has learned from some.
 
     Args:
         start: the base, as a message names it.

@@ -30,7 +30,7 @@ def read_pairs(
 ) -> tuple[ParallelText, ParallelText]:
     """Reads the pairs to train on and those to validate on.
 
-    Of a run that goes on, what its base has learned was looked at when it began.
+    What the base of a resumed run has learned was checked when the run began.
 
     Raises:
         DataError: if they are the same, or may not be trained on, or if the base has learned what validates.
@@ -116,9 +116,9 @@ def validation_pairs(
     pairs = Pairs(format.sources(plain), encode_rows(tokenizer, valid.targets))
     room = format.room(module, pairs.sources)
     fits = np.ones(len(valid), np.bool_) if room is None else pairs.targets.lengths < room
-    kept, told = fits, "longer than the positions of the model reach"
+    kept, reason = fits, "longer than the positions of the model reach"
     if not config.data.valid:
-        kept, told = _wanted(config, format, module, plain, pairs)
+        kept, reason = _wanted(config, format, module, plain, pairs)
     if kept.all():
         return valid, pairs
     row, n_beyond = int(np.argmin(fits)), int((~fits).sum())
@@ -130,8 +130,8 @@ def validation_pairs(
             f"{len(valid):,}. Cut them or leave them out"
         )
     if not kept.any():
-        raise DataError(f"{valid.name}: no pair to validate on: of each {told}; give --valid")
-    _say_left_out(kept, "validation", told, say)
+        raise DataError(f"{valid.name}: no pair to validate on: of each {reason}; give --valid")
+    _say_left_out(kept, "validation", reason, say)
     rows = np.flatnonzero(kept)
     return valid.take(rows.tolist()), pairs.take(rows)
 
@@ -143,19 +143,19 @@ def _wanted(
     longest = np.maximum(plain.lengths, pairs.targets.lengths)
     kept = (plain.lengths > 0) & (pairs.targets.lengths > 0) & (longest <= config.data.max_tokens)
     room = format.room(module, pairs.sources)
-    told = f"a side is empty, or longer than {config.data.max_tokens} tokens (data.max_tokens)"
+    reason = f"a side is empty, or longer than {config.data.max_tokens} tokens (data.max_tokens)"
     if room is not None:
         kept &= pairs.targets.lengths < room
-        told += ", or than the positions of the model reach"
-    return kept, told
+        reason += ", or than the positions of the model reach"
+    return kept, reason
 
 
-def _say_left_out(kept: NDArray[np.bool_], part: str, told: str, say: Say) -> None:
+def _say_left_out(kept: NDArray[np.bool_], part: str, reason: str, say: Say) -> None:
     """Says how many pairs of a part are left out, and why."""
     left_out = int((~kept).sum())
     if left_out and say is not None:
         are = "is" if left_out == 1 else "are"
-        say(f"{left_out:,} of {len(kept):,} {part} pairs {are} left out: {told}")
+        say(f"{left_out:,} of {len(kept):,} {part} pairs {are} left out: {reason}")
 
 
 def training_pairs(
@@ -173,8 +173,8 @@ def training_pairs(
     """
     plain = encode_rows(tokenizer, train.sources)
     pairs = Pairs(format.sources(plain), encode_rows(tokenizer, train.targets))
-    kept, told = _wanted(config, format, module, plain, pairs)
+    kept, reason = _wanted(config, format, module, plain, pairs)
     if not kept.any():
-        raise DataError(f"{train.name}: no pair to train on: of each {told}")
-    _say_left_out(kept, "training", told, say)
+        raise DataError(f"{train.name}: no pair to train on: of each {reason}")
+    _say_left_out(kept, "training", reason, say)
     return pairs.take(np.flatnonzero(kept)), int((~kept).sum())

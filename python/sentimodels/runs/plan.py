@@ -161,7 +161,7 @@ def _usual_places(recipe: Recipe[Any]) -> float | None:
 
 
 def _too_large(recipe: Recipe[Any], shape: torch.nn.Module) -> dict[str, Any]:
-    """Returns what is known of a model that this machine cannot hold; nothing where it can."""
+    """Returns the facts of a model that this machine cannot hold; nothing where it can."""
     n_bytes = sum(value.numel() * value.element_size() for value in shape.parameters())
     needed = n_bytes * (2 + OPTIMIZERS[recipe.config.optim.name].moments)
     if needed <= _memory(recipe.processes.device):

@@ -176,7 +176,7 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
         name, there, wanted = min(info["mismatched_keys"])
         raise CheckpointError(
             f"{folder}: {name} is {list(there)}, config.json asks for {list(wanted)}: they are of "
-            "different models; save both anew with save_pretrained"
+            "different models; save both again with save_pretrained"
         )
     own = backbone.model.state_dict()
     missing = sorted(set(info["missing_keys"]) & set(own))
@@ -184,7 +184,7 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
         raise CheckpointError(f"{folder}: no tensor {missing[0]}; is config.json of the same model?")
     tensors = theirs.state_dict()
     backbone.model.load_state_dict({name: tensors[name] for name in own})
-    said = [f"{folder}: {len(own)} tensors are where the model starts; the head begins anew"]
+    said = [f"{folder}: {len(own)} tensors are where the model starts; the head starts fresh"]
     unused = sorted({*info["unexpected_keys"], *(set(tensors) - set(info["missing_keys"]))} - set(own))
     if unused:
         said.append(f"{folder}: not used: {tensor_names(unused)}")

@@ -51,7 +51,7 @@ def resume_twice(config: RunConfig, out: Path, callbacks: Callbacks | None) -> d
     Args:
         config: of the first run.
         out: the run directory.
-        callbacks: what is called while the run goes.
+        callbacks: called during the run.
 
     Raises:
         CheckpointError: if there is nothing to resume, or the data has changed.
@@ -146,7 +146,7 @@ def refit(
         about: its `run.json`.
         tables: its tables.
         out: the new run directory.
-        callbacks: what is called while the run goes.
+        callbacks: called during the run.
         judge: whether its test rows judge the new run.
         baseline: whether TF-IDF is trained on the same rows, where test rows judge.
 

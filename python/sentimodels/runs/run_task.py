@@ -156,7 +156,7 @@ def train_or_resume(run: Path, order: Order, callbacks: Callbacks, tables: Table
     Args:
         run: its directory.
         order: the run.
-        callbacks: what is called while it goes.
+        callbacks: called meanwhile.
         tables: its rows, if they are read already.
 
     Raises:

@@ -38,7 +38,7 @@ def combinations(assignments: Sequence[str]) -> list[dict[str, str]]:
     A comma within brackets, braces or quotes divides nothing.
 
     Raises:
-        ConfigError: if one is no assignment, a key comes twice, or there are too many.
+        ConfigError: if one is not an assignment, a key comes twice, or there are too many.
     """
     values: dict[str, list[str]] = {}
     for assignment in assignments:
@@ -97,7 +97,7 @@ def sweep(
         trees: what all runs have, as `resolve` takes it.
         assignments: keys with their values, as `combinations` takes them.
         folder: gets a run directory `NNN` for each.
-        callbacks: what is called while the runs go.
+        callbacks: called during the runs.
         tables: the rows.
         budget: seconds of CPU after which no further run begins.
         scheduling: who runs them; see `group.Scheduling`.

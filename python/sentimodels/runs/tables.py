@@ -469,7 +469,7 @@ def common_rows(runs: Sequence[Path]) -> tuple[Table, Table | None]:
 
     Raises:
         ConfigError: if the runs have no validation rows, or different ones.
-        CheckpointError: if one is no classifier, their data has changed since, or a record is unreadable.
+        CheckpointError: if one is not a classifier, their data has changed since, or a record is unreadable.
     """
     configs = [CLASSIFIER.load(run) for run in runs]  # of a language model this says what it is
     records = [TrainingRecord.load(run) for run in runs]

@@ -19,10 +19,10 @@ def verify(folder: Path) -> list[str]:
     """Compares a run directory with its manifest and its tokenizer with its weights.
 
     Returns:
-        What is wrong, one sentence each; nothing if all is as it was written.
+        The faults, one sentence each; none if all is as written.
 
     Raises:
-        CheckpointError: if it is no run directory.
+        CheckpointError: if it is not a run directory.
     """
     check_there(folder)
     wrong = []

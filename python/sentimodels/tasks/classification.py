@@ -388,7 +388,7 @@ def _weights_of_file(path: Path) -> Weights:
             if any(len(row) != 2 for row in rows):
                 wrong = next(row for row in rows if len(row) != 2)
                 raise ValueError(f"{separator.join(wrong)!r} is not a label and its weight")
-            # A header is a line whose second field is no number.
+            # A header is a line whose second field is not a number.
             value = {name: float(weight) for name, weight in rows[_n_headers(rows) :]}
         if isinstance(value, Mapping):
             return {as_label(str(name)): float(weight) for name, weight in value.items()}
@@ -405,7 +405,7 @@ def ordered_weights(weights: Weights, names: Sequence[str]) -> str | tuple[float
     """Returns weights in the order of the labels.
 
     Raises:
-        ConfigError: if a label has none, a name is no label, or their number is another.
+        ConfigError: if a label has none, a name is not a label, or their number is another.
     """
     if isinstance(weights, str):
         return weights
@@ -414,7 +414,7 @@ def ordered_weights(weights: Weights, names: Sequence[str]) -> str | tuple[float
         unknown = [name for name in weights if name not in names]
         without = [name for name in names if name not in weights]
         if unknown:
-            raise ConfigError(f"task.class_weights: {unknown[0]!r} is no label; the labels are {known}")
+            raise ConfigError(f"task.class_weights: {unknown[0]!r} is not a label; the labels are {known}")
         if without:
             raise ConfigError(f"task.class_weights: no weight for the label {without[0]!r}")
         return tuple(weights[name] for name in names)

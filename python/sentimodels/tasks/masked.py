@@ -33,9 +33,9 @@ _Ids = NDArray[np.int64]
 _MASKED, _REPLACED = 0.8, 0.1
 # Draws of a second half from another document before the first one's own is taken.
 _TRIES = 8
-# Rows of a part that stand for all, evenly spread.
+# Rows of a part that represent all, evenly spread.
 _LOOKED_AT = 1024
-# What stands for the epoch where validation rows are drawn.
+# Used as the epoch where validation rows are drawn.
 _VALID = 1 << 32
 
 
@@ -264,7 +264,9 @@ class MaskedToken:
         whole = getattr(model, "_orig_mod", model)
         assert isinstance(whole, MaskedModel)
         loss = whole.head.loss(states, batch.targets.to(device), whole.backbone).sum()
-        if not batch.n_targets:  # a way back all the same: processes that share parameters take it together
+        if (
+            not batch.n_targets
+        ):  # a backward pass all the same: processes that share parameters do it together
             loss = loss + 0 * states.sum()
         if whole.next_sentence is None or batch.follows is None:
             return loss, torch.zeros((), device=device), 0

@@ -82,7 +82,7 @@ def is_encoded(config: LanguageConfig) -> bool:
 
 
 def _shard_folders(name: str) -> list[Path]:
-    """Returns the directories of token shards that a name stands for: itself, or all that are in it.
+    """Returns the directories of token shards that a name means: itself, or all that are in it.
 
     A directory that has anything else in it is one of texts.
     """
@@ -106,7 +106,7 @@ def prepare(
         folder: where the index goes.
         tokenizer: of the run, if it is known already.
         resumed: whether the run has begun before, so that its tokenizer has been checked.
-        say: told which columns were guessed.
+        say: called with the columns that were guessed.
 
     Returns:
         The tokenizer, with the special tokens that the task needs.

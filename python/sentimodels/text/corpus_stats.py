@@ -136,7 +136,7 @@ class Count:
 
 
 def too_small(config: LanguageConfig, n_tokens: int) -> DataError:
-    """Returns the error of a corpus that is no row long."""
+    """Returns the error of a corpus shorter than a row."""
     if not n_tokens:
         return DataError("the training part is empty; give a corpus with text")
     return DataError(

@@ -61,7 +61,7 @@ def files_of(corpus: Iterable[str]) -> list[Path]:
 
 
 def _refuse_encoded(folder: Path, inside: Iterable[Path]) -> None:
-    """Refuses a folder of texts that has an encoded corpus in it, whose files are no texts.
+    """Refuses a folder of texts that has an encoded corpus in it, whose files are not texts.
 
     Raises:
         DataError: naming both.
@@ -78,7 +78,7 @@ class Documents:
 
     Args:
         config: `[data]`.
-        say: told which columns were guessed, once.
+        say: called once with the columns that were guessed.
 
     Attributes:
         sources: of each file that was read to its end: its name, hash and documents.

@@ -156,7 +156,7 @@ class HashedNgrams(BagVocabulary):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what is saved."""
+        """SHA-256 of the saved files."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     @cached_property

@@ -29,7 +29,7 @@ class ReadToken:
         text: what it reads, white space as signs, parts of characters as bytes.
         start: where it begins in the text.
         end: where it ends.
-        special: whether it stands for no text.
+        special: whether it is a special token, without text.
     """
 
     id: int | None
@@ -84,7 +84,7 @@ def _spelled(word: str) -> str:
 
 
 def unknown_parts(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Returns the parts of a text that only the unknown token, or no token, stands for; each once.
+    """Returns the parts of a text that become the unknown token, or no token; each once.
 
     A model reads them as the unknown token, or does not read them at all.
 

@@ -1,4 +1,4 @@
-"""Which tokens of a tokenizer end a document, begin a row, and stand for what is masked.
+"""Which tokens of a tokenizer end a document, begin a row, and mask.
 
 Each is known by the names that tokenizers give it; what is missing is added at the end of the vocabulary, so
 ids that exist keep their meaning.

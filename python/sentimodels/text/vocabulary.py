@@ -61,7 +61,7 @@ class TextReader(Protocol):
 
 
 class Vocabulary(Protocol):
-    """Ids and what they stand for."""
+    """Ids and their texts."""
 
     @property
     def vocab_size(self) -> int:
@@ -73,7 +73,7 @@ class Vocabulary(Protocol):
 
     @property
     def special_ids(self) -> frozenset[int]:
-        """Ids that stand for no text: padding, and tokens such as [CLS] and [MASK]."""
+        """Ids without text: padding, and tokens such as [CLS] and [MASK]."""
 
     @property
     def in_order(self) -> bool:
@@ -251,7 +251,7 @@ class OpenVocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what is saved."""
+        """SHA-256 of the saved files."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def to_bytes(self) -> bytes:

@@ -3,7 +3,7 @@
 It replaces the tokenizer of other architectures, and is saved next to the weights as
 text. The n-grams and their choice are scikit-learn's (`CountVectorizer`): words by a
 pattern, the most frequent n-grams kept; those of characters are fastText's (`ngrams.py`).
-Id 0 is no n-gram. Not lossless, not for models that read order. O(n) in the words of a text.
+Id 0 is not an n-gram. Not lossless, not for models that read order. O(n) in the words of a text.
 """
 
 import hashlib
@@ -206,12 +206,12 @@ class WordNgrams(BagVocabulary):
 
     @property
     def vocab_size(self) -> int:
-        """Ids run below this; 0 is no n-gram."""
+        """Ids run below this; 0 is not an n-gram."""
         return len(self.ngrams) + 1
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what is saved."""
+        """SHA-256 of the saved files."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def encode(self, text: str, *, max_tokens: int | None = None) -> IdRow:

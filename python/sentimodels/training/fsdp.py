@@ -396,7 +396,7 @@ def _reasons(error: BaseException) -> str:
 
 @contextmanager
 def _alone_or_not() -> Iterator[None]:
-    """A block in which torch does not warn that a process is alone, as 2.15 does even if told so."""
+    """A block in which torch does not warn that a process is alone, as 2.15 does even where it is meant."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
         yield

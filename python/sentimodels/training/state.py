@@ -45,8 +45,8 @@ def save_state(path: Path, parts: Mapping[str, Mapping[str, Tensor]], progress: 
     }
     metadata = {"format": _FORMAT, "progress": json.dumps(progress)}
     try:
-        with writing(path) as beside:
-            save_file(tensors, beside, metadata=metadata)
+        with writing(path) as temporary:
+            save_file(tensors, temporary, metadata=metadata)
     except SafetensorError as error:  # a full disk, for one
         raise CheckpointError(f"{path}: the state cannot be written: {error}") from error
 

@@ -1,4 +1,4 @@
-"""`tracking`: a run told to TensorBoard or Weights & Biases as well, if `train.track` asks for it.
+"""`tracking`: sends a run's records to TensorBoard or Weights & Biases as well, if `train.track` asks for it.
 
 Both get the resolved configuration, and by step loss, rate, tokens per second, epoch and the
 scores of the validation texts; never texts or weights. `metrics.jsonl` is written in any
@@ -154,7 +154,7 @@ def tracking(config: AnyConfig, folder: Path, on_record: OnRecord) -> Iterator[O
         return
     tracker = _TRACKERS[config.train.track](config, folder)
 
-    def told(record: dict[str, Any]) -> None:
+    def record_all(record: dict[str, Any]) -> None:
         values = {shown: record[field] for shown, field in _SHOWN.items() if field in record}
         scores = {name: value for name, value in record.items() if name.startswith("val_")}
         values |= {f"valid/{name.removeprefix('val_')}": value for name, value in scores.items()}
@@ -163,7 +163,7 @@ def tracking(config: AnyConfig, folder: Path, on_record: OnRecord) -> Iterator[O
 
     failed = True
     try:
-        yield told
+        yield record_all
         failed = False
     finally:
         tracker.close(failed)

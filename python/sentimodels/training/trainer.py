@@ -30,10 +30,10 @@ __all__ = [
     "Counted",
     "Cuts",
     "Evaluation",
+    "HasBatchScores",
     "NotFiniteError",
     "Record",
     "Task",
-    "Tells",
     "Trainer",
     "counted",
 ]
@@ -85,7 +85,7 @@ class Task(Protocol):
     def batches(self, epoch: int, position: int, rank: int, world: int) -> Iterator[Any]:
         """Yields the batches of an epoch for one process; see `Batch`.
 
-        The same arguments give the same batches, so that a stopped run can go on. Every process
+        The same arguments give the same batches, so that a stopped run can resume. Every process
         gets as many; together, those at one place are a batch of `world` times the rows.
 
         Args:
@@ -127,10 +127,10 @@ class Cuts(Protocol):
 
 
 @runtime_checkable
-class Tells(Protocol):
+class HasBatchScores(Protocol):
     """A task that says more of its batches than their loss; not of several processes."""
 
-    def told(self) -> dict[str, float]:
+    def batch_scores(self) -> dict[str, float]:
         """Returns scores of the last batch, by name, for the line of `metrics.jsonl` that follows it."""
 
 
@@ -182,7 +182,7 @@ class Trainer:
             task: what it is trained for.
             folder: where `metrics.jsonl` and the state go, or `None`. The state stays there until
                 the caller has scored and written the weights; `runs.directory.finish_run` removes it.
-            resume: whether to go on from the state in `folder`.
+            resume: whether to continue from the state in `folder`.
 
         Raises:
             TrainingError: if the loss is not finite; the module has the best weights so far
@@ -439,8 +439,8 @@ class _Run:
         self._settle()
         at = self.progress
         values = {"loss": float(np.mean(at.losses)), "lr": self.lr, "grad_norm": float(self.norm)}
-        if isinstance(self.task, Tells):
-            values |= self.task.told()
+        if isinstance(self.task, HasBatchScores):
+            values |= self.task.batch_scores()
         self.history.add(values | self.history.speed())
         at.losses.clear()
 

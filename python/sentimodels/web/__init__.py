@@ -1,4 +1,4 @@
-"""What runs answer on the page: probabilities, effects of tokens, texts that go on."""
+"""What runs answer on the page: probabilities, effects of tokens, continued texts."""
 
 from .models import load_models
 from .routes import routes

@@ -182,7 +182,7 @@ class Writing:
         begin: bool,
         n_likely: int,
     ) -> Iterator[dict[str, Any]]:
-        """Goes on with a text; yields what follows, piece by piece, and how it ended.
+        """Continues a text; yields what follows, piece by piece, and how it ended.
 
         Each piece has its `text` and the `tokens` that made it certain: usually one, several that
         share a character. A prompt that is empty begins a document.
@@ -211,10 +211,10 @@ class Writing:
                 }
                 for step in likely.take()
             ]
-            told: dict[str, Any] = {"text": piece.text, "tokens": tokens}
+            message: dict[str, Any] = {"text": piece.text, "tokens": tokens}
             if piece.ending is not None:
-                told["end"] = {"reason": piece.ending.reason, "n_tokens": len(piece.ending.ids)}
-            yield told
+                message["end"] = {"reason": piece.ending.reason, "n_tokens": len(piece.ending.ids)}
+            yield message
 
     def _spelled(self, id: int, p: float) -> dict[str, Any]:
         [data] = token_bytes(self.model.tokenizer, [id])

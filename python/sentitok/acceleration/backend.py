@@ -18,7 +18,7 @@ import numpy as np
 import tokenizers
 
 from .._sentitok import Encoding, QuickDecode, SentitokError, Tokenizer
-from ..messages import shown, told
+from ..messages import shortened, shown
 from .known import Known, MarkShift, Seal
 from .states import states_agree
 
@@ -33,7 +33,7 @@ _SETTINGS = (
 )  # fmt: skip
 # Of models that draw: what they give is theirs alone.
 _DRAWS = ("dropout", "alpha", "nbest_size")
-# Stages after which offsets are others here: see `_has_offsets`.
+# Stages after which offsets differ here: see `_has_offsets`.
 _MOVES_OFFSETS = (b"Metaspace", b"Prepend", b"Precompiled", b'"add_prefix_space":true')
 # Stages that leave the places of tokens as they are, except those of marks that they put in front.
 _ONLY_MARKS = {
@@ -51,7 +51,7 @@ _TRIES = 3
 # The characters that bytes are spelled by.
 _ALPHABET = tokenizers.pre_tokenizers.ByteLevel.alphabet()
 
-# In texts of bytes that are no character.
+# In texts of bytes that are not a character.
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 
 # What both must agree on before anything runs here, in addition to the added tokens.
@@ -168,7 +168,7 @@ class Running:
         before, backend = self._known, attributes["_tokenizer"]
         try:
             seal = _seal(backend)
-        except BaseException as error:  # a part written in Python cannot be told apart from its successor
+        except BaseException as error:  # a part written in Python cannot be distinguished from its successor
             if not _is_of_backend(error):
                 raise
             self._tell(f"its parts cannot be compared: {error}")
@@ -229,7 +229,7 @@ class Running:
             self._tell(f"tokenizers fails at its file or at a text: {error}")
             return refused
         if text is not None:
-            self._tell(f"it gives other ids for {shown(text)}")
+            self._tell(f"it gives different ids for {shown(text)}")
             return refused
         if ids is not None:
             self.say(f"ids become text in transformers as before: it gives another for {shown(ids)}")
@@ -263,7 +263,7 @@ class Running:
             return known if states_agree(known, copy) else replace(known, states_shift=None)
 
     def _tell(self, reason: str) -> None:
-        self.say(f"this tokenizer runs in transformers as before: {told(reason)}")
+        self.say(f"this tokenizer runs in transformers as before: {shortened(reason)}")
 
     def say(self, sentence: str, level: int = logging.WARNING) -> None:
         """Logs a sentence, once."""
@@ -362,7 +362,7 @@ def _ids(backend: Any, text: str) -> list[list[int]] | str:
 
 
 def _first_differences(tokenizer: Tokenizer, backend: Any) -> tuple[str | None, list[int] | None]:
-    """The first text of a few that has other ids, and the first ids that have another text."""
+    """The first text of a few whose ids differ, and the first ids whose text differs."""
     added = backend.get_added_tokens_decoder()
     texts = _probes(backend)
     rows: list[list[int]] = [backend.encode(text).ids for text in texts]
@@ -454,7 +454,7 @@ def _states_shift(backend: Any, file: str, has_offsets: bool) -> MarkShift | Non
     processor = b"" if backend.post_processor is None else backend.post_processor.__getstate__()
     if b'"trim_offsets":true' not in processor:
         return MarkShift((0, 1), (0, 1))
-    if kinds & {b"Metaspace", b"Prepend"}:  # marks that are no space are not trimmed
+    if kinds & {b"Metaspace", b"Prepend"}:  # marks that are not a space are not trimmed
         return None
     return MarkShift((0, 0) if b'"add_prefix_space":true' in processor else (1, 1), (1, 1))
 

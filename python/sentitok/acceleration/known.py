@@ -37,10 +37,10 @@ class Known:
     Attributes:
         seen: how often the backend was handed out then; -1 where somebody held it.
         backend_id: the `id` of the backend.
-        seal: what it was made of; `None` where that cannot be told.
+        seal: what it was made of; `None` where that is unknown.
         tokenizer: what runs; `None` where the original path is taken.
         decodes: whether ids become text here too.
-        joins_bytes: whether bytes that are no character become other text than there.
+        joins_bytes: whether bytes that are not a character become a different text than there.
         is_bpe: whether the backend's model is BPE.
         is_of_type_0: whether all ids of a text without a pair have type id 0.
         has_offsets: whether offsets are the same here.

@@ -37,7 +37,7 @@ _FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_out
 
 
 def run_here(tokenizer: Any) -> None:
-    """Gives a tokenizer the class that asks here first; one that has it is looked at again."""
+    """Gives a tokenizer the class that asks here first; one of this class is checked again."""
     if not IS_KNOWN:
         raise ImportError(
             f"accelerate needs transformers 4 or 5, not {transformers.__version__}: "

@@ -52,7 +52,7 @@ def apply(
         documents: objects with `title` and `text`.
         chat_template: a template, or the name of one of the settings'.
         add_generation_prompt: whether what begins an answer is written at the end.
-        continue_final_message: whether the last message is left open, for the model to go on.
+        continue_final_message: whether the last message is left open, for the model to continue.
         specials: `"none"`, or `"all"`: special tokens that a message spells are tokens too.
         tokenize: whether ids are wanted.
         mask: `"assistant"` gives a `MaskedEncoding`: the ids, and which of them the assistant wrote.

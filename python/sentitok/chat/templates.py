@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .._sentitok import EncodeError
-from ..messages import shown, told
+from ..messages import shortened, shown
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -38,10 +38,10 @@ def render(template: str, values: dict[str, Any]) -> str:
     try:
         return compiled.render(**values)
     except error as refused:
-        raise EncodeError(f"the chat template refuses this chat: {told(str(refused))}") from refused
+        raise EncodeError(f"the chat template refuses this chat: {shortened(str(refused))}") from refused
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as failed:
         reason = f"{type(failed).__name__}: {failed}"
-        raise EncodeError(f"the chat template cannot be run on this chat: {told(reason)}") from failed
+        raise EncodeError(f"the chat template cannot be run on this chat: {shortened(reason)}") from failed
 
 
 def has_generation(template: str) -> bool:
@@ -95,7 +95,7 @@ def _compiled(template: str) -> "tuple[Template, type[Exception], bool]":
         return environment.from_string(template), jinja2.TemplateError, bool(blocks)
     except jinja2.TemplateError as error:
         raise EncodeError(
-            f"the chat template {shown(template)} cannot be read: {told(str(error))}"
+            f"the chat template {shown(template)} cannot be read: {shortened(str(error))}"
         ) from error
 
 

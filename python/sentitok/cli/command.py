@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
 
-from ..messages import shown, told
+from ..messages import shortened, shown
 from .process import complain, drop_stdout, to_stdout
 from .remote_files import Url, local_files
 from .signals import INTERRUPTED, working
@@ -69,7 +69,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_groups(command: Callable[..., None], groups: Mapping[str, OptionGroup]) -> Callable[..., None]:
-    """Returns a command with options in place of some of its parameters, which get the values together.
+    """Returns a command with options instead of some of its parameters, which get the values together.
 
     Args:
         command: what runs.
@@ -219,7 +219,7 @@ def _plain_readers(function: Callable[..., Any]) -> dict[str, _Plain]:
 
 
 def _reading(param: Any, plain: _Plain) -> Callable[[typer.Context, Any], Any]:
-    """Returns what stands for a parameter's `process_value`, click's method for reading a value."""
+    """Returns a replacement of a parameter's `process_value`, click's method for reading a value."""
     own = param.process_value
 
     def process_value(ctx: typer.Context, value: Any) -> Any:
@@ -240,7 +240,7 @@ def _quick_flags(params: list[Any]) -> list[Any]:
 
 
 def _literal(text: str | None) -> str | None:
-    """Writes a text so that its brackets are no mark-up."""
+    """Writes a text so that its brackets are not mark-up."""
     return None if text is None else text.replace("[", r"\[")
 
 
@@ -250,7 +250,7 @@ def _cut_messages() -> Iterator[None]:
     try:
         yield
     except typer.TyperException as error:
-        error.message = told(error.message)
+        error.message = shortened(error.message)
         raise
 
 
@@ -368,18 +368,18 @@ class Command(TyperCommand):
 
                 complain(traceback.format_exc().rstrip())
             else:
-                complain(f"{self.program}: {told(self.line(error))}")
+                complain(f"{self.program}: {shortened(self.line(error))}")
             ctx.exit(self.code(error))
         finally:
             _typed.reset(typed)
 
     def _say(self, message: Warning | str, *_: Any, **__: Any) -> None:
         """Shows what the library warns of, without the place in our own code."""
-        complain(f"{self.program}: {told(str(message))}")
+        complain(f"{self.program}: {shortened(str(message))}")
 
 
 def _beside(error: OSError) -> str:
-    """Says where a file that is not there lies beside, compressed; files are read so as well."""
+    """Says where a missing file lies compressed; files are read so as well."""
     if not isinstance(error, FileNotFoundError) or not isinstance(error.filename, str):
         return ""
     there = (f"{error.filename}.{suffix}" for suffix in ("gz", "xz", "bz2", "zst"))

@@ -70,7 +70,7 @@ def compare(
     if comparison.differing:
         raise AnswerIsNoError(
             f"{number(comparison.differing)} of {counted(comparison.documents, 'document')} "
-            f"{'gets' if comparison.differing == 1 else 'get'} other ids from {other} than from {one}"
+            f"{'gets' if comparison.differing == 1 else 'get'} different ids from {other} than from {one}"
         )
 
 

@@ -87,7 +87,9 @@ def convert(
     output.result(value, lines(pairs), str(target))
     if value.get("differing"):
         get = "gets" if value["differing"] == 1 else "get"
-        raise AnswerIsNoError(f"{counted(value['differing'], 'document')} {get} other ids than from {source}")
+        raise AnswerIsNoError(
+            f"{counted(value['differing'], 'document')} {get} different ids than from {source}"
+        )
 
 
 def _is_cased(tokenizer: "Tokenizer") -> bool:

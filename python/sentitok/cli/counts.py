@@ -1,6 +1,6 @@
 """`sentitok count` and `sentitok merge-counts`: counting past one machine.
 
-A job array may run again: a part that would not change is no error.
+A job array may run again: a part that would not change is not an error.
 """
 
 import json

@@ -376,7 +376,7 @@ def _shards(directory: str, tokenizer: "Tokenizer", skip: bool) -> Iterator[byte
     data.verify()
     for row in range(len(data)):
         row_ids = data[row]
-        # Bytes of tokens stand side by side, so a document may be cut anywhere.
+        # Bytes of tokens are concatenated, so a document may be cut anywhere.
         for start in range(0, len(row_ids), _DECODE_IDS):
             yield tokenizer.decode_bytes(row_ids[start : start + _DECODE_IDS], skip_special_tokens=skip)
 

@@ -1,4 +1,4 @@
-"""`sentitok eval`: what tokenizers make of a text, side by side."""
+"""`sentitok eval`: compares what tokenizers make of a text."""
 
 import math
 from importlib.util import find_spec
@@ -194,7 +194,7 @@ def _is_named_tokenizer(file: Path) -> bool:
 
 
 def _begins_as_tokenizer(file: Path) -> bool:
-    """Whether a file under another name is no text for certain; JSON and lists of words may be."""
+    """Whether a file under another name is not text for certain; JSON and lists of words may be."""
     from sentitok._sentitok import file_kind
 
     return file.is_file() and file_kind(file) in ("tiktoken", "sentencepiece", "sentitok")

@@ -1,7 +1,7 @@
 """What happens to files that exist: they are replaced only with `--force`, or stay if they would not change.
 
 Whether a file would change is known only when its successor is there. So the successor is written under a
-free name beside it and compared: a long training loses nothing, and the same command may run again.
+free name next to it and compared: a long training loses nothing, and the same command may run again.
 """
 
 import errno
@@ -27,23 +27,23 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist a
 Write = Callable[[Path], Iterable[str | PathLike[str]]]
 
 
-def _names_beside(path: Path) -> Iterator[Path]:
-    """Yields names beside `path`: `tokenizer-new.json`, `tokenizer-new2.json`, ..."""
+def _spare_names(path: Path) -> Iterator[Path]:
+    """Yields names next to `path`: `tokenizer-new.json`, `tokenizer-new2.json`, ..."""
     yield path.with_name(f"{path.stem}-new{path.suffix}")
     for number in count(2):
         yield path.with_name(f"{path.stem}-new{number}{path.suffix}")
 
 
 def _free_name(path: Path) -> Path:
-    """Returns a name beside `path` that nothing has."""
-    return next(name for name in _names_beside(path) if not (name.exists() or name.is_symlink()))
+    """Returns a name next to `path` that nothing has."""
+    return next(name for name in _spare_names(path) if not (name.exists() or name.is_symlink()))
 
 
-def _kept_before(out: Path, beside: Path) -> Path:
-    """Returns the file beside `out` that an equal result was kept in before; else the new one."""
-    before = takewhile(lambda name: name != beside, _names_beside(out))
-    equal = (name for name in before if name.is_file() and filecmp.cmp(name, beside, shallow=False))
-    return next(equal, beside) if beside.is_file() else beside
+def _kept_before(out: Path, spare: Path) -> Path:
+    """Returns the file next to `out` that an equal result was kept in before; else the new one."""
+    before = takewhile(lambda name: name != spare, _spare_names(out))
+    equal = (name for name in before if name.is_file() and filecmp.cmp(name, spare, shallow=False))
+    return next(equal, spare) if spare.is_file() else spare
 
 
 def check_file(out: Path | None, *, force: bool = False, option: str = "--out") -> None:
@@ -68,7 +68,7 @@ def check_file(out: Path | None, *, force: bool = False, option: str = "--out") 
 
 
 def announce(out: Path | None, output: Output, *, force: bool, option: str = "--out") -> None:
-    """Checks a file that is kept beside another that it may not replace, and says so before long work.
+    """Checks a file that is kept next to another that it may not replace, and says so before long work.
 
     Raises:
         IsADirectoryError, UsageError: as `check_file`.
@@ -89,7 +89,7 @@ def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[lis
     Args:
         outs: a name, and what writes a file or a folder of that name.
         force: replace what exists.
-        keep: leave new files that cannot replace old ones beside them, because they took long to make.
+        keep: leave new files that cannot replace old ones next to them, because they took long to make.
 
     Returns:
         The files, and those of them that existed: with `force` they were replaced, else they are equal.
@@ -107,24 +107,24 @@ def put(*outs: tuple[Path, Write], force: bool, keep: bool = False) -> tuple[lis
     kept: list[Path] = []
     try:
         new = {
-            out if file == beside else out / file.relative_to(beside): file
-            for out, beside, write in made
-            for file in map(Path, write(beside))
+            out if file == spare else out / file.relative_to(spare): file
+            for out, spare, write in made
+            for file in map(Path, write(spare))
         }
         there = [file for file in new if file.exists()]
         if changed := [file for file in there if not filecmp.cmp(file, new[file], shallow=False)]:
-            kept = [_kept_before(out, beside) for out, beside, _ in made] if keep else []
+            kept = [_kept_before(out, spare) for out, spare, _ in made] if keep else []
             raise UsageError(_refusal(changed, kept))
         for file in new.keys() - set(there):
             file.parent.mkdir(parents=True, exist_ok=True)
             new[file].replace(file)
         return list(map(str, new)), list(map(str, there))
     finally:
-        for _, beside, _ in made:
-            if beside.is_dir() and beside not in kept:
-                shutil.rmtree(beside)
-            elif beside not in kept:
-                beside.unlink(missing_ok=True)
+        for _, spare, _ in made:
+            if spare.is_dir() and spare not in kept:
+                shutil.rmtree(spare)
+            elif spare not in kept:
+                spare.unlink(missing_ok=True)
 
 
 def put_file(out: Path, write: Callable[[Path], object], *, force: bool, keep: bool = False) -> None:

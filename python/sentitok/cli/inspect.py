@@ -30,7 +30,7 @@ _NAMED = 4
 
 
 def paint(spelled: list[str], *, in_colour: bool) -> str:
-    """Sets tokens side by side, told apart by background or by a bar."""
+    """Writes tokens in a row, separated by background or by a bar."""
     if not in_colour:
         return "│".join(spelled)
     painted = []

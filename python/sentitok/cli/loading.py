@@ -55,7 +55,7 @@ class FileOptions:
         return load(path, self.pattern, self.specials(), cased=self.cased)
 
 
-# What a file that is no tokenizer should have been.
+# What a file that is not a tokenizer should have been.
 _WANTED = (
     "give a tokenizer.json, tekken.json, a SentencePiece .model, a .tiktoken or vocab.txt file, a folder of "
     "a model or sentitok's own file here, and texts where texts are meant"
@@ -101,7 +101,7 @@ def load(path: Path, pattern: str | None, specials: dict[str, int], *, cased: bo
     What a file is follows from how it begins, not from its name.
 
     Raises:
-        UsageError: if the file holds no pattern and none was given, or is no tokenizer.
+        UsageError: if the file holds no pattern and none was given, or is not a tokenizer.
     """
     from sentitok import Tokenizer
     from sentitok._sentitok import file_kind
@@ -124,18 +124,18 @@ def load_plain(path: Path) -> "Tokenizer":
 
     Raises:
         FormatError: if it needs more, or is damaged.
-        UsageError: if it is no tokenizer.
+        UsageError: if it is not a tokenizer.
     """
     from sentitok import FormatError, Tokenizer
     from sentitok._sentitok import file_kind
 
     kind = file_kind(path)
     if kind == "unknown":
-        raise UsageError(f"{path} is no tokenizer; {_WANTED}")
+        raise UsageError(f"{path} is not a tokenizer; {_WANTED}")
     try:
         return Tokenizer.from_file(path)
     except FormatError as error:
         # JSON of any kind begins as a tokenizer may.
         if kind in ("tokenizer.json", "tekken.json") and path.suffix != ".json":
-            raise UsageError(f"{path} is no tokenizer ({error}); {_WANTED}") from error
+            raise UsageError(f"{path} is not a tokenizer ({error}); {_WANTED}") from error
         raise

@@ -1,6 +1,6 @@
 """What a command owes the process it runs in: its streams and its end.
 
-A stream that is closed, full or not UTF-8 is no reason for a traceback.
+A stream that is closed, full or not UTF-8 does not give a traceback.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ def _open_missing() -> None:
     """Opens the standard streams that the parent process has closed.
 
     Otherwise the next file that is opened would be stdin, stdout or stderr to
-    whoever reads or writes by number. Reading and writing fail as on a closed
+    callers that read or write by number. Reading and writing fail as on a closed
     stream, but for stderr: there is nobody to tell.
     """
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):

@@ -32,7 +32,7 @@ class Url(str):
 def local_files(
     values: dict[str, Any], shards: Callable[[str], "LocalOutput"] | None = None
 ) -> Iterator[None]:
-    """Puts local paths in place of URLs while a command runs, and brings what it wrote to the stores.
+    """Replaces URLs by local paths while a command runs, and brings what it wrote to the stores.
 
     Whole files are kept after a failure too: a result that may not replace another, a run to resume.
 

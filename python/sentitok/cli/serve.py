@@ -1,4 +1,4 @@
-"""`sentitok serve`: tokenizers on a page, side by side.
+"""`sentitok serve`: compares tokenizers on a page.
 
 What `senti serve` has in common with it is here: options, the extra that is needed, and what is said before
 the server runs.

@@ -352,7 +352,7 @@ def _bytes_per_token(tokenizer: "Tokenizer", sample: list[str]) -> float | None:
 
 
 def _changed_share(base: "Tokenizer", extended: "Tokenizer", sample: list[str]) -> float | None:
-    """Measures the share of a sample's bytes that get other ids from a tokenizer than from its base."""
+    """Measures the share of a sample's bytes that get different ids from a tokenizer than from its base."""
     n_bytes = changed = 0
     for text in sample:
         old, new = (
@@ -589,7 +589,7 @@ def counts_header(path: Path) -> dict[str, Any]:
     except ValueError:
         header = None
     if not isinstance(header, dict) or not {"pipeline", "totals"} <= header.keys():
-        raise UsageError(f"{path} is no counts file, or it is damaged; name another file")
+        raise UsageError(f"{path} is not a counts file, or it is damaged; name another file")
     return header
 
 
@@ -714,7 +714,7 @@ def _text(summary: dict[str, Any], asked: int, following: str) -> str:
         pairs.append(
             (
                 "changed",
-                f"{share:.1%} of a sample of the text get other ids than from the {old} tokens of the base",
+                f"{share:.1%} of a sample of the text get different ids than from the base's {old} tokens",
             )
         )
     pairs.append(("seconds", f"{summary['seconds']:.2f}" + (f" ({stages})" if stages else "")))

@@ -154,7 +154,7 @@ def _text(found: "Verified") -> str:
 
 
 def _note(found: "Verified", output: Output) -> None:
-    """Says what is there beside the data set."""
+    """Says which other files are in the folder."""
     if found.leftovers:
         output.note(
             f"{found.path}: {_names(found.leftovers)}: being written, or left by a run that was killed; "

@@ -1,7 +1,7 @@
 """What every figure looks like, and how it becomes a file.
 
 matplotlib without a display and without pyplot: nothing global, no window. Colours are those of Okabe and Ito
-2008, told apart by colour-blind eyes; line styles, markers and hatches say the same again, for print in grey.
+2008, distinct to colour-blind eyes; line styles, markers and hatches say the same again, for print in grey.
 """
 
 from collections.abc import Sequence
@@ -170,5 +170,5 @@ def save(figure: "Figure", path: Path) -> None:
     undated: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     # The ids of an SVG are drawn at random unless they are salted; its text stays text, which can be
     # searched and read aloud, and is a tenth of the size of outlines.
-    with rc_context({"svg.hashsalt": "sentitok", "svg.fonttype": "none"}), writing(path) as beside:
-        figure.savefig(beside, dpi=120, format=kind, metadata=undated)
+    with rc_context({"svg.hashsalt": "sentitok", "svg.fonttype": "none"}), writing(path) as temporary:
+        figure.savefig(temporary, dpi=120, format=kind, metadata=undated)

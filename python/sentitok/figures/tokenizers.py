@@ -35,7 +35,7 @@ class Counts:
 
     Args:
         vocab_size: of the tokenizer.
-        model: its kind, as `Tokenizer.info` has it; sizes of one kind are joined by a line.
+        model: its kind, as in `Tokenizer.info`; sizes of one kind are joined by a line.
         unknown: the id of what it does not know, if it has one.
     """
 
@@ -58,7 +58,7 @@ class Counts:
         size = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
         starts = np.zeros(len(batch), dtype=np.int64)  # of the texts, in what is joined
         starts[1:] = np.cumsum([len(text) + 1 for text in batch[:-1]])
-        size[starts[1:] - 1] = 0  # what joins is no text
+        size[starts[1:] - 1] = 0  # what joins is not text
         spans = (
             encoded.offsets("chars", trim=False) + np.repeat(starts, np.diff(encoded.row_offsets))[:, None]
         )
@@ -101,7 +101,7 @@ def _scripts(codes: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.int64]]:
     names = sorted(set(letters) - {""}) or [_NO_LETTERS]
     of_name = {name: number for number, name in enumerate(names)}
     script = np.array([of_name.get(name, -1) for name in letters])[place]
-    # What is no letter is of the next letter; behind the last one, of that.
+    # What is not a letter is of the next letter; behind the last one, of that.
     known = np.flatnonzero(script >= 0)
     if not len(known):
         return names, np.zeros(len(codes), dtype=np.int64)
@@ -111,7 +111,7 @@ def _scripts(codes: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def figure(by_name: Mapping[str, Counts], on: str) -> "Figure":
-    """Draws tokenizers side by side.
+    """Draws a comparison of tokenizers.
 
     Args:
         by_name: what was counted, by name.
@@ -140,7 +140,7 @@ def figure(by_name: Mapping[str, Counts], on: str) -> "Figure":
 
 
 def _with_unknown(name: str, counts: Counts) -> str:
-    """Says how much of a text a tokenizer does not know: one unknown token may stand for many bytes."""
+    """Says how much of a text a tokenizer does not know: one unknown token may replace many bytes."""
     percent = 100 * counts.unknown_share
     return f"{name}, {percent:.0f} % unknown" if percent >= 0.5 else name
 
@@ -193,7 +193,7 @@ def _by_size(axes: "Axes", by_name: Mapping[str, Counts]) -> None:
 
 
 def _some(sizes: list[int]) -> list[int]:
-    """Returns sizes so far apart on a logarithmic axis that their numbers stand side by side."""
+    """Returns sizes so far apart on a logarithmic axis that their numbers do not overlap."""
     least = (sizes[-1] / sizes[0]) ** (1 / 6)
     kept = sizes[:1]
     for size in sizes[1:]:

@@ -303,7 +303,7 @@ def of_files(folder: Path) -> tuple[Tokenizer, Mapping[str, str] | None]:
     they usually are.
 
     Raises:
-        FormatError: for a class that is not known here, and a special token of its that is no token.
+        FormatError: for a class that is not known here, and a special token of its that is not a token.
     """
     config = config_of(folder)
     name = _class_of(folder, config)

@@ -48,12 +48,12 @@ def folder_of(
     is_path = os.fspath(name).startswith((".", os.sep, "~"))
     if is_path or not isinstance(name, str) or not _NAME.fullmatch(name):
         raise FileNotFoundError(
-            f'there is no folder {shown(os.fspath(name))}, and it is no name such as "org/name"'
+            f'there is no folder {shown(os.fspath(name))}, and it is not a name such as "org/name"'
         )
     revision = revision or "main"
     if not _REVISION.fullmatch(revision):
         raise ValueError(
-            f'{shown(revision)} is no revision; it is a branch, a tag or a commit, such as "main"'
+            f'{shown(revision)} is not a revision; it is a branch, a tag or a commit, such as "main"'
         )
     repository = _cache(cache_dir) / f"models--{name.replace('/', '--')}"
     snapshot = _snapshot(repository, revision)
@@ -90,7 +90,7 @@ def _cache(cache_dir: str | os.PathLike[str] | None) -> Path:
 
 
 def _snapshot(repository: Path, revision: str) -> Path | None:
-    """The files of a revision, if the cache has it."""
+    """The files of a revision, if they are cached."""
     reference = repository / "refs" / revision
     commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
     folder = repository / "snapshots" / commit

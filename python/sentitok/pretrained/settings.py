@@ -103,12 +103,12 @@ class Settings:
             special_tokens: such as `eos_token="<|im_end|>"`.
 
         Raises:
-            TypeError: for a name that is no special token's, or a value that is no text.
+            TypeError: for a name that is not that of a special token, or a value that is not text.
         """
         for name in special_tokens:
             if not name.endswith("_token"):
                 raise TypeError(
-                    f"{name} is no special token's name, such as eos_token; the settings that can be "
+                    f"{name} is not the name of a special token, such as eos_token; the settings that can be "
                     "replaced are chat_template and those"
                 )
         templates = dict(self.chat_templates)
@@ -214,7 +214,7 @@ def _of_added_tokens_json(folder: Path, config: Mapping[str, Any]) -> list[tuple
     tokens = []
     for content, id in object_of(folder / _ADDED).items():
         if type(id) is not int or not 0 <= id < 2**32:
-            raise FormatError(f"{folder / _ADDED}: {shown(id)}, of {shown(content)}, is no id")
+            raise FormatError(f"{folder / _ADDED}: {shown(id)}, of {shown(content)}, is not an id")
         is_special = content in special
         tokens.append((id, {"content": content, "special": is_special, "normalized": not is_special}))
     return sorted(tokens, key=lambda item: item[0])
@@ -304,7 +304,7 @@ def object_of(path: Path) -> dict[str, Any]:
 
 def _check_size(path: Path) -> None:
     if path.stat().st_size > _MOST_BYTES:
-        raise FormatError(f"{path} has more than {_MOST_BYTES} bytes; it is no file of settings")
+        raise FormatError(f"{path} has more than {_MOST_BYTES} bytes; it is not a file of settings")
 
 
 def text_of(path: Path, *, has_mark: bool = False) -> str:
@@ -369,7 +369,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _id(folder: Path, id: str) -> int:
     if not (id.isascii() and id.isdigit() and len(id) < 11 and int(id) < 2**32):
-        raise FormatError(f"{folder / _CONFIG}: {shown(id)} in added_tokens_decoder is no id")
+        raise FormatError(f"{folder / _CONFIG}: {shown(id)} in added_tokens_decoder is not an id")
     return int(id)
 
 
@@ -377,7 +377,7 @@ def _added(folder: Path, value: Any, *, special: bool = True) -> AddedToken:
     """The token that a file means; `special` is taken where it does not say whether it is special."""
     content = _content(value)
     if not content:
-        raise FormatError(f"{folder / _CONFIG}: {shown(value)} is no token")
+        raise FormatError(f"{folder / _CONFIG}: {shown(value)} is not a token")
     rules = value if isinstance(value, dict) else {}
     special = bool(rules.get("special", special))
     flags = {name: bool(rules.get(name, False)) for name in ("single_word", "lstrip", "rstrip")}

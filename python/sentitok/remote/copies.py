@@ -34,7 +34,7 @@ class LocalCopy:
         self._folder = tempfile.TemporaryDirectory(prefix="sentitok-remote-")
         folder = Path(self._folder.name).resolve()
         self.path = folder / _base_name(url)
-        # Messages of commands name the URL; files beside it lie beside the URL.
+        # Messages of commands name the URL; files next to it lie next to the URL.
         local_names[str(self.path)] = self.name
         local_names[f"{folder}/"] = f"{self.name.rstrip('/').rpartition('/')[0]}/"
 

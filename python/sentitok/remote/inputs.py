@@ -209,7 +209,7 @@ class Input:
         Args:
             url: where it is.
             first_bytes: how many of them a web server is asked for at once.
-            read_ahead: fetch the next block while one is used; not for reading here and there.
+            read_ahead: fetch the next block while one is used; leave it off for reading here and there.
 
         Raises:
             ModuleNotFoundError: if a package is missing.

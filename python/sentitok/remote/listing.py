@@ -13,12 +13,12 @@ from .inputs import Input
 from .stores import FIRST_PAUSES, Location, locate, retrying
 from .urls import HTTP, is_url, local_name, real_url, real_urls, scheme_of, shown, text_of
 
-# The sizes that the last listing told, so that each of many files is not asked for its size.
+# The sizes in the last listing, so that each of many files is not asked for its size.
 _sizes: dict[str, int] = {}
 
 
 def expand(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Returns the files that sources name: a folder and a glob stand for the files in them, sorted.
+    """Returns the files that sources name: a folder and a glob mean the files in them, sorted.
 
     `-` stays. A file whose name has a `*` is found by its name. Hidden files and those that are being
     written (`.sentitok-*`) are left out. A file that is named twice is given twice, as it was asked for.

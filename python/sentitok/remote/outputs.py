@@ -50,15 +50,15 @@ def upload(local: Path, url: str | os.PathLike[str]) -> None:
             place.fs.put_file(str(local), place.path)
             return
         folder, slash, name = place.path.rpartition("/")
-        beside = f"{folder}{slash}{PREFIX}{name[:100]}-{secrets.token_hex(3)}"
+        temporary = f"{folder}{slash}{PREFIX}{name[:100]}-{secrets.token_hex(3)}"
         with contextlib.suppress(Exception):  # made with the file, where the store needs none
             place.fs.makedirs(folder, exist_ok=True)
         try:
-            place.fs.put_file(str(local), beside)
-            place.fs.mv(beside, place.path)
+            place.fs.put_file(str(local), temporary)
+            place.fs.mv(temporary, place.path)
         except BaseException:
             with contextlib.suppress(Exception):
-                place.fs.rm_file(beside)
+                place.fs.rm_file(temporary)
             raise
 
     retrying(put, place.url, "cannot be written")
@@ -137,7 +137,7 @@ class LocalOutput:
         return {name: _state(path) for name, path in self._files().items()}
 
     def _url_of(self, name: str) -> str:
-        """The URL of a file that lies beside `path` or in it."""
+        """The URL of a file next to `path` or in it."""
         first, _, rest = name.partition("/")
         url = self._copy.url.rstrip("/")
         if first == self.path.name:

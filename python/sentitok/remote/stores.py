@@ -81,7 +81,7 @@ def _missing(url: str, package: str) -> ModuleNotFoundError:
 
 
 def _status(error: BaseException) -> int | None:
-    """Returns the status of an answer over HTTP that an error tells of."""
+    """Returns the HTTP status in an error."""
     value = getattr(error, "status", None)
     if isinstance(value, int):
         return value

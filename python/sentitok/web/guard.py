@@ -15,7 +15,7 @@ __all__ = ["HEADERS", "Guard"]
 
 _log = logging.getLogger("sentitok.web")
 
-# The page has no script, style or picture but its own, asks nobody else, and stands in no frame.
+# The page has no script, style or picture but its own, asks nobody else, and is never in a frame.
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "

@@ -1,4 +1,4 @@
-"""`Model`: what the page shows side by side; here tokenizers.
+"""`Model`: what the page compares; here tokenizers.
 
 A classifier or a language model is a `Model` that answers more.
 """
@@ -74,7 +74,7 @@ def load_tokenizers(files: Sequence[Path]) -> dict[str, TokenizerModel]:
     """Reads tokenizer files.
 
     Raises:
-        FormatError: if one is no tokenizer.
+        FormatError: if one is not a tokenizer.
         OSError: if one cannot be read.
     """
     return named([(path, TokenizerModel(Tokenizer.from_file(path))) for path in files])

@@ -49,7 +49,7 @@ pub(super) struct Scored {
 pub(super) struct Made {
     pub(super) scored: Scored,
     pub(super) pairs: PairTable,
-    /// All that can stand in a text: pieces, and characters that are none.
+    /// All that can be in a text: pieces, and characters that are none.
     pub(super) symbols: Vocab,
 }
 
@@ -165,7 +165,7 @@ impl Scored {
         self.merges_only() && self.user_defined.is_none()
     }
 
-    /// Puts what stands for unknown characters in their places.
+    /// Puts the replacements of unknown characters in their places.
     pub(super) fn finish(
         &self,
         piece: &[u8],

@@ -31,7 +31,7 @@ const PAGES: usize = 0x11_0000 / PAGE;
 /// character of a text, where a hash costs ten times as much.
 #[derive(Clone, Default)]
 pub(super) struct CharTokens {
-    /// The number of each page; the first, empty one stands for the pages that are
+    /// The number of each page; the first, empty one is used for the pages that are
     /// not there.
     pages: Vec<u16>,
     ids: Vec<TokenId>,

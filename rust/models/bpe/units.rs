@@ -15,7 +15,7 @@ use crate::vocab::TokenId;
 const NONE: TokenId = TokenId::MAX;
 
 impl Bpe {
-    /// Pushes one symbol a unit, with prefix and suffix, or what stands for a
+    /// Pushes one symbol a unit, with prefix and suffix, or the replacement of a
     /// unit that is not in the vocabulary.
     pub(super) fn push_units<'a>(
         &self,

@@ -1,4 +1,4 @@
-//! `Output`: where the ids of a search go, and what stands for a run of unknown characters.
+//! `Output`: where the ids of a search go, and the replacement of a run of unknown characters.
 
 use super::Unigram;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! `Partial`: a part of a long piece, encoded before what stands in front of it.
+//! `Partial`: a part of a long piece, encoded before the part in front of it.
 //!
 //! How sums are rounded depends on all that was summed before (`viterbi`), so a part of
 //! a piece waits for the sum in front of it; but each unit's best way is the same up to

@@ -1,4 +1,4 @@
-//! What stands for characters in no piece: the tokens of their bytes, or the
+//! Replacements of characters in no piece: the tokens of their bytes, or the
 //! unknown token.
 
 use super::{PieceKind, Precision, Unigram, UnigramOptions};
@@ -42,7 +42,7 @@ impl Unigram {
         }
     }
 
-    /// Calls `push` with what stands for a run of unknown characters.
+    /// Calls `push` with the replacement of a run of unknown characters.
     pub(super) fn for_unknown(&self, run: &[u8], mut push: impl FnMut(TokenId, u32)) {
         if self.begins_run[usize::from(run.first().copied().unwrap_or_default())]
             && run.len() <= self.max_piece_len
@@ -64,7 +64,7 @@ impl Unigram {
         }
     }
 
-    /// The ids of the bytes of a run, where nothing else can stand for it.
+    /// The ids of the bytes of a run, where it has no other replacement.
     #[inline]
     pub(super) fn spelled<'a>(&'a self, run: &'a [u8]) -> Option<impl Iterator<Item = TokenId> + 'a> {
         let first = *run.first()?;
@@ -101,7 +101,7 @@ impl Unigram {
         Some(token_lengths.with_unknown(unk, unknown, &self.vocab))
     }
 
-    /// What stands for an unknown character in a path: the unknown token where
+    /// The replacement of an unknown character in a path: the unknown token where
     /// there is one, since Hugging Face does not distinguish the two.
     pub(super) fn unknown_mark(&self) -> TokenId {
         self.options.unk_id.unwrap_or(TokenId::MAX)

@@ -1,4 +1,4 @@
-//! Ids of raw words: words as they stand in a text, before BERT's clean-up.
+//! Ids of raw words: words as they are in a text, before BERT's clean-up.
 //!
 //! A cache keeps what a raw word becomes under its own bytes, ASCII letters in lower case, so only words
 //! that it does not know are cleaned up, by the [`Cleaner`] that the caller brings: at once where one word

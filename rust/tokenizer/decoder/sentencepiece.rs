@@ -32,7 +32,7 @@ pub struct SentencePieceDecoder {
     pub strip: StripMarks,
     /// The unknown token.
     pub unk_id: Option<TokenId>,
-    /// What it is written as.
+    /// Its spelling.
     pub unk_surface: String,
     /// Tokens that are not written, ascending.
     pub control: Vec<TokenId>,

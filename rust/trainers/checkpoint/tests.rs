@@ -332,7 +332,7 @@ fn changed_texts_and_parts_are_refused() {
     assert!(message(count(&paths, "cl100k", 9)).contains("pipeline"));
     assert!(message(count(&paths[1..], "gpt2", 9)).contains("a.txt"));
     assert!(message(count(&paths[..4], "gpt2", 9)).contains("number of files"));
-    // Counts in place of the text.
+    // Counts instead of the text.
     assert!(refused(&trainer, dir.path(), &words(8, 40, &["a", "b"])).contains("files of text"));
 
     let part = dir.path().join("counts-4");

@@ -259,7 +259,7 @@ fn keep(options: &SymbolOptions<'_>, counts: FxHashMap<u32, u64>) -> Result<(Vec
         return Err(Error::Option {
             option: "initial_alphabet",
             value: format!("{c:?}"),
-            reason: "over bytes each character stands for a byte (a blank is Ġ), this one for none; train \
+            reason: "over bytes each character spells a byte (a blank is Ġ), this one for none; train \
                      over characters, or leave it out"
                 .to_owned(),
         });

@@ -13,7 +13,7 @@ const DEEPSEEK: [&str; 3] = [
     r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##,
 ];
 
-/// What else these patterns tell apart: CJK that is no letter, no character or a mark, symbols,
+/// What else these patterns tell apart: CJK that is not a letter, no character or a mark, symbols,
 /// and what no alternative matches.
 const MORE: [&str; 12] = [
     "カ", "・", "\u{309B}", "\u{3097}", "\u{3099}", "。", "€", "\u{1}", "\u{200D}", "龦", "\u{7F}", "\u{378}",

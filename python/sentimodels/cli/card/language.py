@@ -200,7 +200,7 @@ def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
     scores = facts["scores"]
     if "loss" not in scores or not facts["data"]:
         return None
-    told = {"perplexity": "perplexity", "bits_per_byte": "bits per byte"}
+    names = {"perplexity": "perplexity", "bits_per_byte": "bits per byte"}
     return {
         "task": {"type": _TAGS[facts["task"]]},
         "dataset": {
@@ -209,7 +209,7 @@ def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
         },
         "metrics": [
             {"type": key, "name": name, "value": round(scores[key], 6)}
-            for key, name in told.items()
+            for key, name in names.items()
             if key in scores
         ],
     }  # fmt: skip
@@ -259,8 +259,8 @@ def _reward(reward: dict[str, Any] | None, method: str) -> list[str]:
         (label,) = weights
         worth = f"the {reward['value']} of its label `{label}`"
     else:
-        told = ", ".join(f"{weight:g} for `{label}`" for label, weight in weights.items())
-        worth = f"the sum of the {reward['value']} of its labels, by weights: {told}"
+        shares = ", ".join(f"{weight:g} for `{label}`" for label, weight in weights.items())
+        worth = f"the sum of the {reward['value']} of its labels, by weights: {shares}"
     said = f"The reward of a text is what the classifier `{reward['name']}`{hashed} says: {worth}."
     if method == "dpo":
         said += " It only judges: nothing was learned from it."

@@ -207,7 +207,7 @@ def files(facts: Mapping[str, Any]) -> list[str]:
 
 
 def stopped(facts: Mapping[str, Any]) -> list[str]:
-    """Returns what is to be said of a run that did not come to its end."""
+    """Returns the warnings about a run that did not come to its end."""
     stop = facts["training"]["stop"]
     return [f"Training was ended early ({stop})."] if stop in ("stopped", "not finite") else []
 

@@ -92,20 +92,20 @@ def _scores(facts: dict[str, Any]) -> list[str]:
     scores = facts["scores"]
     if "loss" not in scores:
         return ["The run records no scores."]
-    told = [name for name in _SCORES if name in scores]
+    shown_scores = [name for name in _SCORES if name in scores]
     n = facts["pairs"].get("valid")
     row = [
         "validation" + ("" if n is None else f", {number(n)} pairs"), f"{scores['loss']:.4f}",
-        f"{scores['perplexity']:.2f}", *(f"{scores[name]:.2f}" for name in told),
+        f"{scores['perplexity']:.2f}", *(f"{scores[name]:.2f}" for name in shown_scores),
     ]  # fmt: skip
-    head = ["", "loss, nats a token", "perplexity", *(_SCORES[name] for name in told)]
+    head = ["", "loss, nats a token", "perplexity", *(_SCORES[name] for name in shown_scores)]
     signatures = scores.get("signatures", {})
     said = [
         f"{_SCORES[name]} by sacrebleu, signature `{signatures[name]}`."
-        for name in told
+        for name in shown_scores
         if name in signatures
     ]
-    if not told:
+    if not shown_scores:
         said.append(
             "BLEU and chrF are not recorded: sacrebleu was not installed, or the run was stopped. `senti "
             "translate evaluate` scores it."

@@ -116,7 +116,7 @@ class OnnxReader:
         return {"input_ids": ids, "mask": mask, "unknown_ngrams": rows}
 
     def probabilities(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns the calibrated probabilities (n, n_classes) that logits stand for."""
+        """Returns the calibrated probabilities (n, n_classes) of logits."""
         cooled = logits.astype(np.float64) / self.about["temperature"]
         shares = np.exp(cooled - cooled.max(1, keepdims=True))
         result: NDArray[np.float32] = (shares / shares.sum(1, keepdims=True)).astype(np.float32)

@@ -170,7 +170,7 @@ def _weights(folder: Path) -> dict[str, Tensor]:
         try:
             names = sorted(set(json.loads(read_small(index))["weight_map"].values()))
             if not all(isinstance(name, str) for name in names):
-                raise ValueError("a file's name is no text")
+                raise ValueError("a file's name is not text")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"{index}: unreadable: {error}") from error
     elif not (folder / _WEIGHTS).is_file():
@@ -184,7 +184,7 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     weights: dict[str, Tensor] = {}
     for name in names:
         if Path(name).name != name:
-            raise CheckpointError(f"{index}: {name!r} is no file of the folder")
+            raise CheckpointError(f"{index}: {name!r} is not a file of the folder")
         try:
             weights |= load_file(folder / name)
         except (OSError, SafetensorError) as error:

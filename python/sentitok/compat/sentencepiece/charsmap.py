@@ -49,7 +49,7 @@ def compiled(rules: Mapping[str, str]) -> bytes:
 def _units(keys: list[tuple[bytes, int]]) -> list[int]:
     units = [0] + [_FREE] * (_BLOCK - 1)
     bases: set[int] = set()
-    # Not told by what they hold: the value 0 is spelled as a free unit is.
+    # Not recognised by their values: the value 0 is spelled as a free unit is.
     taken = {0}
     # A state: the keys that go through it, how much of them is behind, and the unit that leads to it.
     states = [(0, len(keys), 0, 0)]
@@ -100,7 +100,7 @@ def rules(data: bytes) -> list[tuple[str, str]]:
 def _entries(data: bytes) -> Iterator[tuple[bytes, str]]:
     size = int.from_bytes(data[:4], "little")
     if len(data) < 4 or size % 4 or not 4 <= size <= len(data) - 4:
-        raise FormatError(f"precompiled_charsmap: {len(data)} bytes are no map of rules; get the model again")
+        raise FormatError(f"precompiled_charsmap: {len(data)} bytes are not a map; get the model again")
     units = np.frombuffer(data, "<u4", size // 4, 4).astype(np.int64)
     units = np.append(units, np.full(-len(units) % _BLOCK, _FREE))
     labels = units & (_FREE | 0xFF)

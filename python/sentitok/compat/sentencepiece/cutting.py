@@ -21,7 +21,7 @@ __all__ = ["MAX_N_BEST", "Cutter", "Flags", "Row"]
 #: The most ways to cut a text that one is drawn from, SentencePiece's limit.
 MAX_N_BEST = 512
 
-#: The id of each token, and what it stands for in the text as the model sees it.
+#: The id of each token, and its part of the text as the model sees it.
 Row = list[tuple[int, str]]
 
 

@@ -109,7 +109,7 @@ class Model:
         return self._each(id, self._scores.__getitem__)
 
     def is_unknown(self, id: Any) -> Any:
-        """Whether an id stands for what is unknown."""
+        """Whether an id is the unknown token."""
         return self._each(id, lambda at: self._kinds[at] == "unknown")
 
     def is_control(self, id: Any) -> Any:
@@ -121,7 +121,7 @@ class Model:
         return self._each(id, lambda at: self._kinds[at] == "unused")
 
     def is_byte(self, id: Any) -> Any:
-        """Whether an id stands for a byte."""
+        """Whether an id is a byte token."""
         return self._each(id, lambda at: self._kinds[at] == "byte")
 
     def _each(self, id: Any, of: Callable[[int], Any]) -> Any:

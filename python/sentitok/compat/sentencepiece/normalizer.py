@@ -190,5 +190,5 @@ def _characters(codes: str, name: str, number: int) -> str:
         return "".join(chr(int(code.removeprefix("U+"), 16)) for code in codes.split(" ") if code)
     except (ValueError, OverflowError) as error:
         raise RuntimeError(
-            f"{shown(name)}, line {number}: {shown(codes)} is no list of code points in hexadecimal"
+            f"{shown(name)}, line {number}: {shown(codes)} is not a list of code points in hexadecimal"
         ) from error

@@ -17,7 +17,7 @@ from .surfaces import MARK
 
 __all__ = ["Places", "characters"]
 
-# Stands behind a text, so that its end has a place; no published rule has it.
+# Put behind a text, so that its end has a place; no published rule contains it.
 _END = "\U0010fffc"
 _UNKNOWN, _USER, _BYTE = 2, 4, 6
 

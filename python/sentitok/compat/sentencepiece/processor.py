@@ -372,4 +372,4 @@ class SentencePieceProcessor(Cutter):
 def _refuse_models(options: dict[str, Any]) -> None:
     for name in ("model_file", "model_proto"):
         if name in options:
-            raise ValueError(f"{name} is no option here: the model is the first argument")
+            raise ValueError(f"{name} is not an option here: the model is the first argument")

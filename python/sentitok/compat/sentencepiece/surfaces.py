@@ -11,7 +11,7 @@ from . import protobuf
 
 __all__ = ["MARK", "Surfaces"]
 
-#: Stands for a space.
+#: The spelling of a space.
 MARK = "▁"
 _UNK_SURFACE = " \u2047 "
 

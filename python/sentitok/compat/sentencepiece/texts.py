@@ -119,7 +119,7 @@ def placed(
 
     Args:
         text: the text.
-        row: the id of each piece, and what it stands for.
+        row: the id of each piece, and its part of the text.
         kinds: the kind of each id.
         places: where what the model saw comes from.
     """

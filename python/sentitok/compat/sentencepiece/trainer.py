@@ -25,7 +25,7 @@ from .normalizer import SentencePieceNormalizer
 
 __all__ = ["SentencePieceTrainer"]
 
-#: Stands in the corpus for what SentencePiece calls unknown; it skips lines that hold it.
+#: In the corpus, what SentencePiece calls unknown; it skips lines that hold it.
 _RESERVED = "\u2585"
 
 #: Our arguments by SentencePiece's names, with what its text is read as.
@@ -158,7 +158,7 @@ class _Options:
                     raise RuntimeError(f"{name}={shown(value)} is not here: {remedy}")
             elif name not in _IGNORED:
                 raise RuntimeError(
-                    f"{shown(name)} is no option of SentencePiece's trainer, or not known here"
+                    f"{shown(name)} is not an option of SentencePiece's trainer, or not known here"
                 )
         self.values = values
         self._check()
@@ -202,7 +202,7 @@ class _Options:
                 f"{twice[0]!r} stands twice in control_symbols and user_defined_symbols; give each once"
             )
         if self["unk_piece"] in symbols:
-            raise RuntimeError(f"{self['unk_piece']!r} is the unknown token; it is no other symbol, too")
+            raise RuntimeError(f"{self['unk_piece']!r} is the unknown token; it cannot be another symbol")
         coverage = self.arguments.get("character_coverage", 1.0)
         if not 0.98 <= coverage <= 1.0:
             raise RuntimeError(
@@ -362,7 +362,7 @@ def _flags(arg: str) -> Iterator[tuple[str, str]]:
     """The options of a command line."""
     for flag in shlex.split(arg):
         if not flag.startswith("--"):
-            raise RuntimeError(f"{shown(flag)} is no option; write --name=value")
+            raise RuntimeError(f"{shown(flag)} is not an option; write --name=value")
         name, _, value = flag[2:].partition("=")
         yield name, value if "=" in flag else "true"
 

@@ -32,7 +32,7 @@ class Encoding:
     """A tokenizer with tiktoken's methods.
 
     Args:
-        name: what it is called.
+        name: its name.
         pat_str: the pattern that cuts a text, or a name of `PreTokenizer.names()`.
         mergeable_ranks: the rank of each token, by its bytes; all 256 bytes have one.
         special_tokens: the ids of special tokens, by their text.
@@ -83,7 +83,7 @@ class Encoding:
         """
         if not tokenizer.is_lossless or tokenizer.count(""):
             raise ValueError(
-                f"{shown(tokenizer)} is no byte-level tokenizer without a template; tiktoken has no other: "
+                f"{shown(tokenizer)} is not a byte-level tokenizer without a template, as tiktoken's are: "
                 "use its own methods"
             )
         made = cls.__new__(cls)
@@ -110,7 +110,7 @@ class Encoding:
 
         Args:
             text: the text; surrogates are joined, a lone one becomes U+FFFD.
-            allowed_special: the special tokens that are tokens where they stand in the text.
+            allowed_special: the special tokens that are tokens where they occur in the text.
             disallowed_special: special tokens that are an error; the others are plain text. `None` is none.
 
         Raises:
@@ -158,7 +158,7 @@ class Encoding:
     def encode_with_unstable(
         self, text: str, *, allowed_special: _Allowed = frozenset(), disallowed_special: _Disallowed = "all"
     ) -> tuple[list[int], list[list[int]]]:
-        """Returns ids that stay whatever comes after the text, and ways in which the rest may go on.
+        """Returns ids that stay whatever comes after the text, and ways in which the rest may continue.
 
         Each way begins with the bytes that are left of the text, and ends with the token in
         which they end. Slow: the vocabulary is searched at each place of the last piece.
@@ -331,7 +331,7 @@ class Encoding:
         return len(self._encode_single_piece(self.tokenizer.pre_tokenizer.pieces(text)[-1])) if text else 0
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """Returns the ids of bytes; from where they are no text on they belong to the piece before."""
+        """Returns the ids of bytes; from where they are not text on they belong to the piece before."""
         try:
             return self.encode_ordinary(text.decode("utf-8"))
         except UnicodeDecodeError as error:
@@ -358,7 +358,7 @@ def _is_row(tokens: object) -> bool:
 
 
 def _rows_of(texts: Iterable[str]) -> Iterable[str]:
-    if isinstance(texts, str | Mapping):  # whose letters, or keys, are no texts
+    if isinstance(texts, str | Mapping):  # whose letters, or keys, are not texts
         raise TypeError(f"text is {shown(texts)}; pass a list of texts")
     return texts
 

@@ -28,7 +28,7 @@ def load_tiktoken_bpe(
         expected_hash: the SHA-256 of its bytes, to be compared.
 
     Raises:
-        ValueError: for a line that is no token with its rank, another hash, or an address.
+        ValueError: for a line that is not a token with its rank, another hash, or an address.
         OSError: if the file cannot be read.
     """
     path = os.fspath(tiktoken_bpe_file)
@@ -48,7 +48,7 @@ def load_tiktoken_bpe(
             ranks[base64.b64decode(token, validate=True)] = int(rank)
         except ValueError as error:
             raise ValueError(
-                f"{shown(path)}, line {number}: {shown(line)} is no token in base64, a space and its rank"
+                f"{shown(path)}, line {number}: {shown(line)} is not a token in base64, a space and its rank"
             ) from error
     return ranks
 
@@ -71,7 +71,7 @@ def line(ranked: tuple[bytes, int]) -> bytes:
     """Returns the line of a token and its rank.
 
     Raises:
-        TypeError: for a rank that is no whole number.
+        TypeError: for a rank that is not a whole number.
         ValueError: for one below 0.
     """
     token, rank = ranked

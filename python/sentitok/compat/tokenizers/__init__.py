@@ -1,7 +1,7 @@
 """tokenizers' calls: `from sentitok.compat.tokenizers import Tokenizer` in the place of `tokenizers`.
 
 Ids, tokens, offsets and masks are those of tokenizers 0.23; what differs, and what is not there,
-stands in docs/compat-tokenizers.md. The stages are objects that hold the JSON of a tokenizer.json; sentitok's
+is in docs/compat-tokenizers.md. The stages are objects that hold the JSON of a tokenizer.json; sentitok's
 tokenizer, at `Tokenizer.sentitok`, is made of them when it is first used, and gives arrays.
 """
 
@@ -61,7 +61,7 @@ __all__ = [
     "trainers",
 ]
 
-_A_TEXT = 'give the text that it stands for, such as "removed", which tokenizers takes as well'
+_A_TEXT = 'give the text that it means, such as "removed", which tokenizers takes as well'
 _ELSEWHERE = {
     "offsetreferential": _A_TEXT,
     "offsettype": _A_TEXT,

@@ -1,6 +1,6 @@
 """The 256 characters by which byte-level tokenizers spell bytes.
 
-Source: GPT-2's encoder: printable Latin-1 stands for itself, the others for U+0100 and on.
+Source: GPT-2's encoder: printable Latin-1 is spelled as itself, the rest as U+0100 and on.
 """
 
 __all__ = ["ALPHABET", "as_bytes", "spelled"]

@@ -72,7 +72,7 @@ class Decoder(Stage, room="decoder"):
 
 
 class ByteLevel(Decoder):
-    """Characters that stand for bytes become those."""
+    """Characters that spell bytes become those."""
 
     defaults: ClassVar[Json] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
@@ -86,7 +86,7 @@ class ByteLevel(Decoder):
 
 
 class ByteFallback(Decoder):
-    """Tokens such as `<0xE5>` become bytes; of a run that is no UTF-8 each becomes U+FFFD."""
+    """Tokens such as `<0xE5>` become bytes; of a run that is not UTF-8 each becomes U+FFFD."""
 
     def chain(self, tokens: list[str]) -> list[str]:
         """As in `Decoder`."""

@@ -41,7 +41,7 @@ class Field(Generic[_Value]):
 
     Args:
         key: its name in the JSON, if that is another.
-        check: what raises for a wrong value, and returns a right one as the JSON has it.
+        check: what raises for a wrong value, and returns a right one as in the JSON.
         shown: from the JSON to the attribute.
     """
 

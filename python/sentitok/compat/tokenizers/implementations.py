@@ -370,8 +370,7 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
 
 _FILES = ("base_tokenizer", "bert_wordpiece", "byte_level_bpe", "char_level_bpe", "sentencepiece_bpe")
 _ELSEWHERE = {
-    name.replace("_", ""): "its class stands in implementations"
-    for name in (*_FILES, "sentencepiece_unigram")
+    name.replace("_", ""): "its class is in implementations" for name in (*_FILES, "sentencepiece_unigram")
 }
 
 

@@ -107,7 +107,7 @@ class Model(Stage, room="model"):
 
 
 def _dropout(value: Any) -> float | None:
-    """A probability as the file has it: the shortest number of its single precision."""
+    """A probability as in the file: the shortest number of its single precision."""
     checked = real("dropout", "a probability, from 0 to 1, or None", 0, 1)(value)
     return None if checked is None else float(str(np.float32(checked)))
 
@@ -198,7 +198,7 @@ class BPE(Model):
         """Reads a vocab.json and a merges.txt.
 
         Raises:
-            ValueError: for a line that is no pair.
+            ValueError: for a line that is not a pair.
         """
         pairs = []
         for number, line in enumerate(_lines(merges), 1):
@@ -206,7 +206,7 @@ class BPE(Model):
                 continue
             parts = line.split(" ")
             if len(parts) != 2:
-                raise ValueError(f"{merges}, line {number}: {shown(line)} is no pair of tokens")
+                raise ValueError(f"{merges}, line {number}: {shown(line)} is not a pair of tokens")
             pairs.append((parts[0], parts[1]))
         return _vocab_json(vocab), pairs
 

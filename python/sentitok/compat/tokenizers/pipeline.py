@@ -85,7 +85,7 @@ class Pipeline:
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             if isinstance(error, FormatError):
                 raise
-            raise FormatError(f"this is no tokenizer.json as tokenizers writes it: {error!r}") from error
+            raise FormatError(f"this is not a tokenizer.json as tokenizers writes it: {error!r}") from error
         made._keep(checked)
         return made
 

@@ -133,7 +133,7 @@ class ByteLevel(PreTokenizer):
 
     @staticmethod
     def alphabet() -> list[str]:
-        """Returns the 256 characters that stand for bytes."""
+        """Returns the 256 characters that spell bytes."""
         return list(ALPHABET)
 
     def spells_bytes(self) -> bool:

@@ -132,7 +132,7 @@ class ByteLevel(PostProcessor):
 def _with_id(given: tuple[str, int]) -> list[Any]:
     token, id = given
     if not isinstance(token, str):
-        raise TypeError(f"{shown(given)} is no token with its id, such as ('[SEP]', 3)")
+        raise TypeError(f"{shown(given)} is not a token with its id, such as ('[SEP]', 3)")
     return [token, numbers.whole(f"the id of {shown(token)}", id, error=OverflowError, bits=32)]
 
 

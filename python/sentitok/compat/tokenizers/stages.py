@@ -30,7 +30,7 @@ class Regex:
         if not isinstance(pattern, str):
             raise TypeError(f"pattern is {type(pattern).__name__}; it is a str")
         if not pattern.isascii() and any("\ud800" <= char <= "\udfff" for char in pattern):
-            raise FormatError(f"pattern {shown(pattern)}: a lone surrogate is no character; leave it out")
+            raise FormatError(f"pattern {shown(pattern)}: a lone surrogate is not a character; leave it out")
         self.pattern = pattern
         # Whatever stage it will be of, one compiles it now: there is no call that does that alone.
         split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
@@ -85,7 +85,7 @@ class Stage(Holder):
         kind = spec.get("type")
         stage = cls.kinds.get(kind) if isinstance(kind, str) else None
         if stage is None or not issubclass(stage, cls):
-            raise FormatError(f"{shown(kind)} is no {cls.room}; there are {', '.join(sorted(cls.kinds))}")
+            raise FormatError(f"{shown(kind)} is not a {cls.room}; there are {', '.join(sorted(cls.kinds))}")
         given = {name: spec[name] for name in stage.defaults if spec.get(name) is not None}
         return stage._of({**deepcopy(stage.defaults), **given})
 

@@ -159,7 +159,7 @@ def _words(trainer: WordLevelTrainer, words: dict[str, int]) -> Json:
 
 
 def _written(tokenizer: _sentitok.Tokenizer) -> Json:
-    """The model as tokenizer.json has it."""
+    """The model as in tokenizer.json."""
     model: Json = json.loads(as_tokenizer_json(tokenizer))["model"]
     return model
 
