@@ -45,6 +45,7 @@ mod sentencepiece_model;
 mod source;
 mod spans;
 mod stream;
+mod stream_encoder;
 mod text;
 mod texts;
 mod tokenizer;
@@ -95,6 +96,8 @@ mod _sentitok {
     use super::sentencepiece_model::PySentencePieceModel;
     #[pymodule_export]
     use super::stream::PyStreamDecoder;
+    #[pymodule_export]
+    use super::stream_encoder::PyStreamEncoder;
     #[pymodule_export]
     use super::tokenizer::PyTokenizer;
     #[pymodule_export]

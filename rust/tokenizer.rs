@@ -32,6 +32,7 @@ mod call_defaults;
 mod decode;
 pub mod decoder;
 mod encode;
+mod encode_more;
 pub mod encoding;
 mod input;
 mod jobs;
@@ -40,11 +41,13 @@ mod offsets_by_length;
 mod prune;
 mod raw_words;
 mod rows;
+mod safe_places;
 mod segmentations;
 mod sink;
 mod space_as_mark;
 mod spans;
 mod special_policy;
+pub mod stream_encoder;
 pub mod template;
 #[cfg(feature = "train")]
 mod train;
@@ -59,6 +62,8 @@ mod workers;
 
 pub use call_defaults::{CallDefaults, DefaultPadding, DefaultTruncation, PaddingLength};
 pub use encode::Segment;
+#[cfg(feature = "python")]
+pub(crate) use encode_more::{ResumePoint, check_beginning};
 pub use input::Input;
 pub use prune::IdMap;
 pub use rows::{EncodedRows, TextRow};

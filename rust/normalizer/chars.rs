@@ -31,9 +31,19 @@ pub(super) fn lowercase<R: Rewrite>(text: &str, out: &mut R) -> bool {
     changed
 }
 
+/// Whether lower case leaves a character as it is.
+pub(super) fn keeps_case(c: char) -> bool {
+    !c.is_ascii_uppercase() && LOWER.get(c).is_none()
+}
+
+/// Whether a character is a mark that [`strip_accents`] drops.
+pub(super) fn is_accent(c: char) -> bool {
+    MARKS.get(c as u32) != 0
+}
+
 /// Drops marks.
 pub(super) fn strip_accents<R: Rewrite>(text: &str, out: &mut R) -> bool {
-    each(text, out, |c| (MARKS.get(c as u32) != 0).then_some(""))
+    each(text, out, |c| is_accent(c).then_some(""))
 }
 
 /// Drops white space at the ends.

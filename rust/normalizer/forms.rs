@@ -73,6 +73,11 @@ impl Form {
         ACTIVE | if is_joined { 0 } else { FIRST } | if is_image { IMAGE } else { 0 }
     }
 
+    /// Whether a character never changes and changes no character before it.
+    pub(super) fn keeps(self, c: char) -> bool {
+        self.active().get(c as u32) == 0
+    }
+
     /// The image of a character in the tables.
     fn image(self, c: char) -> Option<&'static str> {
         let compatible = if self.is_compatible() { COMPATIBLE.get(c) } else { None };

@@ -10,7 +10,7 @@
 //! rule is proved next to its code. An unknown step allows no cut.
 
 use super::charsmap::AsciiSet;
-use super::{Normalizer, SentencePiece};
+use super::{Form, Normalizer, SentencePiece, chars};
 use crate::text::{SPACE_MARK, SPACE_MARK_STR};
 
 /// What surrounds a split point after some steps.
@@ -127,6 +127,28 @@ impl Normalizer {
         }
         parts.push_everywhere(self);
         Some(())
+    }
+}
+
+impl Normalizer {
+    /// Whether a character stays as it is wherever it stands before a character of this kind, and no step
+    /// looks across it: what is before two of them and what is behind are normalized separately.
+    pub(crate) fn keeps(&self, c: char) -> bool {
+        match self {
+            Self::Sequence { normalizers } => normalizers.iter().all(|step| step.keeps(c)),
+            // No match holds the character.
+            Self::Replace { pattern, .. } => !pattern.contains(c),
+            // It composes with nothing before it, as the character behind it does not compose with it.
+            Self::Nfc => Form::Nfc.keeps(c),
+            Self::Nfd => Form::Nfd.keeps(c),
+            Self::Nfkc => Form::Nfkc.keeps(c),
+            Self::Nfkd => Form::Nfkd.keeps(c),
+            Self::Lowercase => chars::keeps_case(c),
+            Self::StripAccents => !chars::is_accent(c),
+            // These look at the ends of a text, at patterns or at more than a character.
+            Self::Prepend { .. } | Self::Strip { .. } | Self::ReplaceMatches { .. } | Self::Nmt => false,
+            Self::SentencePiece(_) | Self::Precompiled(_) | Self::Bert(_) | Self::GoogleBert(_) => false,
+        }
     }
 }
 

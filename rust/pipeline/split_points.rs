@@ -59,16 +59,28 @@ impl SplitPoints {
         let bytes = text.as_bytes();
         let near = near.min(bytes.len());
         let least = near.saturating_sub(LOOK_BACK);
+        let mut blanks = memchr::memrchr_iter(b' ', &bytes[least..near]).map(|at| least + at);
+        blanks.find(|&at| self.is_split_point(bytes, at))
+    }
+
+    /// Whether a text may be cut at an offset.
+    pub(crate) fn is_split_point(&self, text: &[u8], at: usize) -> bool {
         let reach = self.window.reach;
         let are_letters = |bytes: &[u8]| bytes.iter().all(|&byte| self.letters[usize::from(byte)]);
-        let is_split_point = |&at: &usize| {
-            let (Some(before), Some(after)) = (at.checked_sub(reach), bytes.get(at + 1..at + 1 + reach))
-            else {
-                return false;
-            };
-            are_letters(&bytes[before..at]) && are_letters(after)
+        let (Some(before), Some(after)) = (at.checked_sub(reach), text.get(at + 1..at + 1 + reach)) else {
+            return false;
         };
-        memchr::memrchr_iter(b' ', &bytes[least..near]).map(|at| least + at).find(is_split_point)
+        text[at] == b' ' && are_letters(&text[before..at]) && are_letters(after)
+    }
+
+    /// How many bytes before a split point decide that it is one, and so many behind its blank.
+    pub(crate) fn reach(&self) -> usize {
+        self.window.reach
+    }
+
+    /// What the blank of a split point becomes.
+    pub(crate) fn blank(&self) -> char {
+        self.window.blank
     }
 
     fn steps(&self, position: PartPosition) -> Option<&Normalizer> {

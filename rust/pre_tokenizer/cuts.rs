@@ -25,6 +25,11 @@ impl PreTokenizer {
         self.cut_rule().is_some_and(|cut_between| cut_between(before, after))
     }
 
+    /// Whether there is a rule that says where a text may be cut.
+    pub(crate) fn has_cut_rule(&self) -> bool {
+        self.cut_rule().is_some()
+    }
+
     /// The rule that says where a text may be cut, if there is one.
     fn cut_rule(&self) -> Option<fn(char, char) -> bool> {
         Some(match self {

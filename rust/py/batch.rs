@@ -35,7 +35,7 @@ use super::tokenizer::PyTokenizer;
 use crate::tokenizer::encoding::{
     EncodingBatch, OffsetUnit, RowParts, Rows, SourceTexts, TextPart, TrimWidths,
 };
-use crate::tokenizer::{EncodedRows, Tokenizer};
+use crate::tokenizer::{EncodedRows, Input, Tokenizer};
 use crate::vocab::TokenId;
 
 /// What the rows are made of.
@@ -253,6 +253,26 @@ impl PyEncodingBatch {
             Parts::Each(parts) => parts.first().and_then(RowParts::second_ids),
             Parts::Whole(_) => None,
         }
+    }
+
+    /// The text of the only row and the call that encoded it, if `tokenizer` made all of its ids of one text.
+    pub fn single_text<'a>(
+        &'a self,
+        py: Python<'a>,
+        tokenizer: &Arc<Tokenizer>,
+    ) -> PyResult<Option<(Input<'a>, &'a Call)>> {
+        let (Maker::Tokenizer(maker, call, _), Some(texts)) = (&self.maker, &self.texts) else {
+            return Ok(None);
+        };
+        let is_whole = Arc::ptr_eq(maker, tokenizer) && call.max_tokens.is_none() && !self.are_words;
+        let first = match &self.parts {
+            Parts::Each(parts) if parts.len() == 1 && parts[0].second_ids().is_none() => &parts[0].first,
+            Parts::Each(_) | Parts::Whole(_) => return Ok(None),
+        };
+        if !is_whole || first.texts.len() != 1 {
+            return Ok(None);
+        }
+        Ok(Some((texts.source(py, first.texts.start)?.text, call)))
     }
 
     /// A row as an encoding; `None` past the last row.

@@ -13,6 +13,7 @@ use crate::tokenizer::EncodeOptions;
 use crate::tokenizer::added_tokens::Specials;
 
 /// The options of a call, owned.
+#[derive(Clone)]
 pub(super) struct Call {
     pub add_special_tokens: bool,
     pub specials: OwnedSpecials,
@@ -35,6 +36,7 @@ impl Call {
 }
 
 /// [`Specials`] that owns its names.
+#[derive(Clone)]
 pub(super) enum OwnedSpecials {
     None,
     All,

@@ -8,7 +8,7 @@ mod places;
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -26,7 +26,7 @@ use super::text::{Errors, Text};
 use crate::memory;
 use crate::py::gil_slices::{Turns, numbers};
 use crate::tokenizer::encoding::{Encoding, OffsetUnit, SourceTexts, TrimWidths};
-use crate::tokenizer::{Input, Tokenizer};
+use crate::tokenizer::{Input, ResumePoint, Tokenizer};
 use crate::vocab::TokenId;
 
 /// What spells the ids.
@@ -62,6 +62,16 @@ pub(super) struct PyEncoding {
     type_ids: PyOnceLock<Py<PyArray1<i64>>>,
     special_mask: PyOnceLock<Py<PyArray1<bool>>>,
     words: PyOnceLock<Py<PyArray1<i64>>>,
+    /// Where a longer text is encoded from, once that was looked for; `None` where that is the start.
+    resume_point: OnceLock<Option<ResumePoint>>,
+}
+
+/// A text that is encoded, and the call that encoded it.
+pub(super) struct Earlier<'a> {
+    pub text: Input<'a>,
+    pub call: &'a Call,
+    /// Whether its ids are a row that a template made.
+    pub is_row: bool,
 }
 
 impl PyEncoding {
@@ -85,6 +95,7 @@ impl PyEncoding {
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
             words: PyOnceLock::new(),
+            resume_point: OnceLock::new(),
         })
     }
 
@@ -102,6 +113,7 @@ impl PyEncoding {
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
             words: PyOnceLock::new(),
+            resume_point: OnceLock::new(),
         })
     }
 
@@ -119,12 +131,47 @@ impl PyEncoding {
             type_ids: PyOnceLock::new(),
             special_mask: PyOnceLock::new(),
             words: PyOnceLock::new(),
+            resume_point: OnceLock::new(),
         };
         // There was nothing.
         let _ = made.traces.set(py, (KeptSpans::new(py, spans.unwrap_or_default())?, source_texts));
         let _ = made.type_ids.set(py, arrays::whole_numbers(py, type_ids)?.unbind());
         let _ = made.special_mask.set(py, arrays::read_only(py, special_mask)?.unbind());
         Ok(made)
+    }
+
+    /// What a longer text continues, if this is what `tokenizer` made of one text.
+    pub fn earlier<'a>(
+        &'a self,
+        py: Python<'a>,
+        tokenizer: &Arc<Tokenizer>,
+    ) -> PyResult<Option<Earlier<'a>>> {
+        if let Spelling::Row(batch) = &self.spelling {
+            let single = batch.get().single_text(py, tokenizer)?;
+            return Ok(single.map(|(text, call)| Earlier { text, call, is_row: true }));
+        }
+        let is_same = matches!(&self.spelling, Spelling::Tokenizer(maker) if Arc::ptr_eq(maker, tokenizer));
+        match (&self.call, &self.texts[..]) {
+            (Some(call), [text]) if is_same && self.second.is_none() => {
+                Ok(Some(Earlier { text: text.input(py)?, call, is_row: false }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The ids.
+    pub fn array<'py>(&self, py: Python<'py>) -> &Bound<'py, PyArray1<TokenId>> {
+        self.ids.bind(py)
+    }
+
+    /// Where a longer text is encoded from, if that was looked for.
+    pub fn resume_point(&self) -> Option<&Option<ResumePoint>> {
+        self.resume_point.get()
+    }
+
+    /// Keeps where a longer text is encoded from; what is there already is the same.
+    pub fn set_resume_point(&self, point: Option<ResumePoint>) {
+        let _ = self.resume_point.set(point);
     }
 
     /// The text that an id at `place` lies in, and what is to know of it.

@@ -57,7 +57,7 @@ pub(super) fn of_tokenizer(
 
 /// Takes ids. Ids that are not a `u32` are always unknown. `max` is the greatest id of the
 /// vocabulary, after which an iterator is not read further.
-fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
+pub(super) fn extract(object: &Bound<'_, PyAny>, max: TokenId, errors: Unknown) -> PyResult<Vec<TokenId>> {
     // Before arrays, because a failed attribute lookup takes longer than reading a short list.
     if let Ok(list) = object.cast_exact::<PyList>() {
         let room = list.len().min(MOST_TRUSTED);

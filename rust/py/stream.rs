@@ -1,11 +1,12 @@
-//! `StreamDecoder`: decodes ids one by one.
+//! `StreamDecoder`: decodes ids as they arrive.
 
 use std::sync::{Mutex, MutexGuard};
 
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 
 use super::error::entry;
-use super::ids;
+use super::ids::{self, Unknown};
 use crate::error::Error;
 use crate::tokenizer::decoder::stream::StreamDecoder;
 use crate::vocab::TokenId;
@@ -36,11 +37,16 @@ impl PyStreamDecoder {
 
 #[pymethods]
 impl PyStreamDecoder {
-    /// Adds an id; returns the text that is now certain, which is often empty.
+    /// Adds an id, or a list or an array of ids; returns the text that is now certain, which is
+    /// often empty. Of ids among which one has no token, none is taken.
     fn push(&self, id: &Bound<'_, PyAny>) -> PyResult<String> {
-        entry(|| {
-            let id = ids::extract_one(id, self.max_id)?;
-            Ok(self.locked()?.push(id)?)
+        entry(|| match ids::extract_one(id, self.max_id) {
+            Ok(id) => Ok(self.locked()?.push(id)?),
+            Err(_) if is_several(id)? => {
+                let ids = ids::extract(id, self.max_id, Unknown::Raise)?;
+                Ok(self.locked()?.push_all(&ids)?)
+            }
+            Err(error) => Err(error),
         })
     }
 
@@ -49,4 +55,10 @@ impl PyStreamDecoder {
     fn finish(&self) -> PyResult<String> {
         entry(|| Ok(self.locked()?.finish()?))
     }
+}
+
+/// Whether an object is no id, but a list or an array of ids.
+fn is_several(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
+    Ok(!is_text && object.hasattr("__len__")?)
 }

@@ -3,6 +3,7 @@
 
 mod call_defaults;
 mod decode;
+mod encode_more;
 mod files;
 mod hugging_face;
 mod pretrained;

@@ -6,10 +6,12 @@
 //! able to name them, so they match only when the caller says so. The rules of
 //! `single_word`, `lstrip`, `rstrip` and `normalized` are Hugging Face's.
 
+mod bounds;
 mod matcher;
 
 use std::collections::HashMap;
 
+pub(crate) use self::bounds::Bounds;
 pub(crate) use self::matcher::{Matchers, Section, Side};
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;

@@ -4,12 +4,14 @@
 //! special tokens that the call does not take. The latest sets of names are kept. Nobody waits for them: where
 //! the lock is taken, perhaps by a thread that a fork left behind, the set is built again.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use super::safe_places::SafePlaces;
 use super::workers::Workers;
 use crate::error::{Error, Result};
 use crate::models::{Model, Worker};
 use crate::parallel;
+use crate::pipeline::Pipeline;
 use crate::token_lengths::TokenLengths;
 use crate::tokenizer::added_tokens::{AddedTokens, Matchers, Named, Section, Side, Specials};
 use crate::vocab::TokenId;
@@ -22,12 +24,22 @@ const MOST_SETS: usize = 8;
 struct Choice {
     matchers: Arc<Matchers>,
     workers: Arc<Workers>,
+    /// Made when a text is first continued.
+    safe_places: Arc<OnceLock<SafePlaces>>,
+}
+
+impl Choice {
+    fn new(matchers: Arc<Matchers>, workers: Arc<Workers>) -> Self {
+        Self { matchers, workers, safe_places: Arc::default() }
+    }
 }
 
 /// The choices of a tokenizer.
 pub(super) struct SpecialPolicies {
     all: Choice,
     none: Choice,
+    /// As `none`; where a text may be cut, depends on all special tokens.
+    raise: Choice,
     /// The special tokens that are tokens of the model, too; ids ascending.
     excluded: Vec<TokenId>,
     /// The latest set first.
@@ -53,9 +65,9 @@ impl SpecialPolicies {
         );
         let every = every?;
         let plain = plain.unwrap_or_else(|| Ok(every.clone()))?;
-        let all = Choice { matchers: every, workers };
-        let none = Choice { matchers: plain, workers: others };
-        Ok(Self { all, none, excluded, sets: Mutex::default() })
+        let raise = Choice::new(plain.clone(), others.clone());
+        let (all, none) = (Choice::new(every, workers), Choice::new(plain, others));
+        Ok(Self { all, none, raise, excluded, sets: Mutex::default() })
     }
 
     /// The model that makes no special token of text.
@@ -77,10 +89,10 @@ impl SpecialPolicies {
         let (choice, refused) = match specials {
             Specials::None => (self.none.clone(), None),
             Specials::All => (self.all.clone(), None),
-            Specials::Raise => (self.none.clone(), Some(self.all.matchers.clone())),
+            Specials::Raise => (self.raise.clone(), Some(self.all.matchers.clone())),
             Specials::Only(names) => (self.set(added, added.named(names)?)?, None),
         };
-        Ok(SpecialPolicy { added, choice, refused })
+        Ok(SpecialPolicy { added, choice, refused, base: 0 })
     }
 
     fn set(&self, added: &AddedTokens, named: Named) -> Result<Choice> {
@@ -107,7 +119,7 @@ impl SpecialPolicies {
             true => self.none.workers.clone(),
             false => without_specials(&self.all.workers, &excluded)?,
         };
-        let choice = Choice { matchers: Arc::new(added.matchers(&matching)?), workers };
+        let choice = Choice::new(Arc::new(added.matchers(&matching)?), workers);
         if let Ok(mut sets) = self.sets.try_lock() {
             sets.truncate(MOST_SETS - 1);
             sets.insert(0, (named.clone(), choice.clone()));
@@ -131,9 +143,38 @@ pub(super) struct SpecialPolicy<'a> {
     choice: Choice,
     /// Where a special token in the text is an error: what finds all of them.
     refused: Option<Arc<Matchers>>,
+    /// Where the text that is cut begins in the text of the caller.
+    base: usize,
 }
 
 impl<'a> SpecialPolicy<'a> {
+    /// The same for a text that begins at `base`.
+    pub(super) fn at(self, base: usize) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Where texts may be cut.
+    ///
+    /// # Errors
+    /// As `Normalizer::normalize`.
+    pub(super) fn safe_places(&self, pipeline: &Pipeline) -> Result<&SafePlaces> {
+        if let Some(safe_places) = self.choice.safe_places.get() {
+            return Ok(safe_places);
+        }
+        let (normalizer, tokens) = (pipeline.normalizer.as_ref(), self.added.tokens());
+        // What is refused holds what matches.
+        let matchers = self.refused.as_ref().unwrap_or(&self.choice.matchers);
+        // Without a normalizer, both kinds of tokens are looked for in the same text.
+        let (given, normalized): (&[Side], &[Side]) = match normalizer {
+            None => (&[Side::Raw, Side::Normalized], &[]),
+            Some(_) => (&[Side::Raw], &[Side::Normalized]),
+        };
+        let given = matchers.bounds(given, tokens, normalizer)?;
+        let normalized = matchers.bounds(normalized, tokens, normalizer)?;
+        let safe_places = SafePlaces::new(pipeline, self.model(), given, normalized);
+        Ok(self.choice.safe_places.get_or_init(|| safe_places))
+    }
+
     /// The model of the call.
     pub(super) fn model(&self) -> &Model {
         self.choice.workers.model()
@@ -175,7 +216,7 @@ impl<'a> SpecialPolicy<'a> {
     ) -> Result<(), E> {
         let tokens = self.added.tokens();
         if let Some(all) = &self.refused {
-            all.cut(side, tokens, text, |section| refuse(&section))?;
+            all.cut(side, tokens, text, |section| refuse(&section, self.base))?;
         }
         self.choice.matchers.cut(side, tokens, text, each)
     }
@@ -187,12 +228,13 @@ impl<'a> SpecialPolicy<'a> {
     }
 }
 
-fn refuse(section: &Section<'_>) -> Result<()> {
+fn refuse(section: &Section<'_>, base: usize) -> Result<()> {
     match section.token {
         Some(token) if token.special => Err(Error::Encode(format!(
             "the text holds the special token {:?} at byte {}; pass `Specials::None` to take it as text, or \
              `Specials::All` to take it as a token",
-            token.content, section.range.start
+            token.content,
+            base + section.range.start
         ))),
         _ => Ok(()),
     }

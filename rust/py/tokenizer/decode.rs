@@ -150,11 +150,20 @@ impl PyTokenizer {
         })
     }
 
-    /// A decoder for ids that arrive one by one.
-    #[pyo3(signature = (*, skip_special_tokens = false))]
-    fn stream_decoder(&self, skip_special_tokens: bool) -> PyResult<PyStreamDecoder> {
+    /// A decoder for ids that arrive one by one. With the ids of a `prompt` it returns what follows
+    /// the prompt's text: the first word then begins with its space, and a character that the prompt
+    /// began is completed.
+    #[pyo3(signature = (*, skip_special_tokens = false, prompt = None))]
+    fn stream_decoder(
+        &self,
+        skip_special_tokens: bool,
+        prompt: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyStreamDecoder> {
         entry(|| {
-            let decoder = StreamDecoder::new(self.tokenizer.clone(), skip_special_tokens);
+            let mut decoder = StreamDecoder::new(self.tokenizer.clone(), skip_special_tokens);
+            if let Some(prompt) = prompt {
+                decoder.push_all(&ids::of_tokenizer(prompt, &self.tokenizer, Unknown::Raise)?)?;
+            }
             Ok(PyStreamDecoder::new(decoder, self.tokenizer.max_id()))
         })
     }

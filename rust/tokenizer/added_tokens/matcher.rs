@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::AddedToken;
+use super::{AddedToken, Bounds};
 use crate::error::{Error, Result};
 use crate::normalizer::Normalizer;
 use crate::text::automaton::Strings;
@@ -63,6 +63,29 @@ impl Matchers {
             Side::Normalized => &self.normalized,
         };
         cut(matcher.as_ref(), tokens, text, each)
+    }
+
+    /// What the strings begin and end with by which tokens are found, on these sides.
+    ///
+    /// # Errors
+    /// As [`Normalizer::normalize`].
+    pub(crate) fn bounds(
+        &self,
+        sides: &[Side],
+        tokens: &[AddedToken],
+        normalizer: Option<&Normalizer>,
+    ) -> Result<Option<Bounds>> {
+        let mut patterns = Vec::new();
+        for side in sides {
+            let (matcher, normalizer) = match side {
+                Side::Raw => (&self.raw, None),
+                Side::Normalized => (&self.normalized, normalizer),
+            };
+            for &at in matcher.iter().flat_map(|matcher| &matcher.tokens) {
+                patterns.push((&tokens[at], normalized_text(&tokens[at], normalizer)?));
+            }
+        }
+        Ok(Bounds::new(patterns.iter().map(|(token, pattern)| (*token, pattern.as_str()))))
     }
 
     /// Whether a normalized text can hold tokens at all.

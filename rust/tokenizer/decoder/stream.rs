@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::State;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 use crate::vocab::TokenId;
 
@@ -31,10 +31,29 @@ impl StreamDecoder {
     /// [`crate::Error::UnknownId`] for an id that is in no vocabulary.
     pub fn push(&mut self, id: TokenId) -> Result<String> {
         self.tokenizer.push_bytes(&mut self.state, id, self.skip_special, &mut self.held)?;
+        Ok(self.certain())
+    }
+
+    /// Takes the text that no later id changes out of what is held.
+    fn certain(&mut self) -> String {
         let certain = self.held.len() - incomplete_tail(&self.held);
         let text = String::from_utf8_lossy(&self.held[..certain]).into_owned();
         self.held.drain(..certain);
-        Ok(text)
+        text
+    }
+
+    /// Takes many ids, all or none; returns the text that is certain now.
+    ///
+    /// # Errors
+    /// As [`StreamDecoder::push`].
+    pub fn push_all(&mut self, ids: &[TokenId]) -> Result<String> {
+        if let Some(&id) = ids.iter().find(|&&id| self.tokenizer.id_to_bytes(id).is_none()) {
+            return Err(Error::UnknownId { id: u64::from(id), max: self.tokenizer.max_id() });
+        }
+        for &id in ids {
+            self.tokenizer.push_bytes(&mut self.state, id, self.skip_special, &mut self.held)?;
+        }
+        Ok(self.certain())
     }
 
     /// Ends the text: what was held back comes out, a broken character as U+FFFD.
