@@ -1,19 +1,23 @@
 """`apply_chat_template(..., mask="assistant")` against transformers, a slow definition, and by example."""
 
+import dataclasses
 import itertools
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tokenizers
 
+import sentitok
 from chat_templates import CHATML, MODELS, assistant, user
 from oracles import chats as slow
 from oracles.families import file_of
 from sentitok import EncodeError, Tokenizer
 from sentitok.chat.masks import ids_in_spans
+from sentitok.datasets import TokenDataset
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
@@ -264,7 +268,7 @@ def test_masks_agree_with_blocks_that_say_the_same() -> None:
         assert by_blocks.tolist() == (by_places | line_feed).tolist()
 
 
-def test_many_chats() -> None:
+def test_many_chats(tmp_path: Path) -> None:
     _, ours = of("Qwen 2.5")
     chats = [*random_chats(1, 5)]
     assert ours.apply_chat_template(chats) == [ours.apply_chat_template(chat) for chat in chats]
@@ -272,6 +276,16 @@ def test_many_chats() -> None:
         one = ours.apply_chat_template(chat, mask="assistant")
         assert encoding == one.encoding
         assert mask.tolist() == one.mask.tolist()
+    # The template for tools has blocks, the other has none.
+    templates = {"default": MODELS["ChatML"][1], "tool_use": GENERATION["end of turn"]}
+    both = ours.with_settings(dataclasses.replace(ours.settings, chat_templates=templates))
+    tools = [[{"name": "f"}] if number % 2 else None for number in range(len(chats))]
+    records = [{"messages": chat, "tools": some} for chat, some in zip(chats, tools, strict=True)]
+    sentitok.encode_chats(records, tmp_path / "both", both, mask="assistant")
+    dataset = TokenDataset(tmp_path / "both")
+    for number, (chat, some) in enumerate(zip(chats, tools, strict=True)):
+        alone = both.apply_chat_template(chat, tools=some, mask="assistant")
+        assert dataset.mask(number).tolist() == alone.mask.tolist()
     assert ours.apply_chat_template(chats[:1], tokenize=False) == [
         ours.apply_chat_template(chats[0], tokenize=False)
     ]

@@ -9,10 +9,13 @@ Source of what templates may use: transformers 5, `utils/chat_template_utils.py`
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .._sentitok import EncodeError, Encoding, Tokenizer
 from ..messages import shown
-from .encoder import ChatEncoder
-from .masks import MaskedEncoding, mask_of
+from .encoder import ChatEncoder, RenderedChat
+from .masks import MaskedEncoding
 
 __all__ = ["MaskedEncoding", "apply"]
 
@@ -86,29 +89,28 @@ def apply(
         )
     encoder = ChatEncoder(tokenizer, chat_template, specials=specials, masked=mask is not None)
 
-    def applied(chat: Iterable[Any]) -> Encoding | MaskedEncoding | str:
-        rendered = encoder.render(
+    def rendered(chat: Iterable[Any]) -> RenderedChat:
+        return encoder.render(
             chat, tools=tools, documents=documents, add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message, variables=variables, segmented=tokenize,
         )  # fmt: skip
-        if not tokenize:
-            return rendered.text
-        encoding = encoder.encode(rendered)
-        return (
-            encoding
-            if rendered.spans is None
-            else MaskedEncoding(encoding, mask_of(encoding, rendered.spans))
-        )
 
-    if isinstance(messages, (str, bytes, Mapping)):
-        return applied(messages)
-    messages = list(messages)
-    if not messages or not all(isinstance(chat, (list, tuple)) for chat in messages):
-        return applied(messages)
-    found = []
+    messages = messages if isinstance(messages, (str, bytes, Mapping)) else list(messages)
+    if not (
+        isinstance(messages, list) and messages and all(isinstance(one, (list, tuple)) for one in messages)
+    ):
+        one = rendered(messages)
+        return _result(*encoder.encode(one)) if tokenize else one.text
+    chats = []
     for number, chat in enumerate(messages):
         try:
-            found.append(applied(chat))
+            chats.append(rendered(chat))
         except (EncodeError, TypeError, ValueError) as error:
             raise type(error)(f"chat {number}, counted from 0: {error}") from error
-    return found
+    if not tokenize:
+        return [chat.text for chat in chats]
+    return [_result(*found) for found in encoder.encode_many(chats)]
+
+
+def _result(encoding: Encoding, mask: NDArray[np.bool_] | None) -> Encoding | MaskedEncoding:
+    return encoding if mask is None else MaskedEncoding(encoding, mask)

@@ -29,7 +29,6 @@ from ..messages import shown
 from ..numbers import whole
 from ..shards import Shard, manifest_json, type_of_ids, write_ends, write_manifest
 from .encoder import ChatEncoder, RenderedChat
-from .masks import ids_in_spans, mask_of
 from .packing import BUFFER_TOKENS, Piece, cut_rows, packed_rows
 from .records import ChatRecord, RecordError, chat_of, chat_of_line
 
@@ -421,30 +420,14 @@ def _encode(encoder: ChatEncoder, chunk: _Chunk, threads: int | None) -> _Encode
         except (EncodeError, TypeError, ValueError) as error:
             raise EncodeError(f"{chunk.where(place)}: {error}") from error
         rendered.append(one)
-    plain = [one.text for one in rendered if one.segments is None]
-    batch = encoder.tokenizer.encode_batch(
-        plain, add_special_tokens=False, specials="all", threads=threads, offsets=encoder.masked
-    )
     ids: list[NDArray[np.uint32]] = []
     masks: list[NDArray[np.bool_]] = []
-    row = 0
-    trims = any(one.spans is not None and one.spans.trims for one in rendered)
-    all_ids, bounds = batch.ids, batch.row_offsets.tolist()
-    offsets = batch.offsets(trim=None if trims else False) if encoder.masked else None
-    for one in rendered:
-        if one.segments is not None:
-            encoding = encoder.encode(one)
-            ids.append(encoding.ids)
-            if one.spans is not None:
-                masks.append(mask_of(encoding, one.spans))
-            continue
-        start, stop = bounds[row], bounds[row + 1]
-        row += 1
-        ids.append(all_ids[start:stop])
-        if one.spans is not None and offsets is not None:
-            masks.append(ids_in_spans(offsets[start:stop], one.spans.places))
+    for encoding, mask in encoder.encode_many(rendered, threads):
+        ids.append(encoding.ids)
+        if mask is not None:
+            masks.append(mask)
     return _Encoded(
-        np.concatenate(ids) if ids else np.empty(0, np.uint32),
+        np.concatenate(ids),
         np.concatenate(masks) if masks else None,
         list(map(len, ids)),
         kinds,

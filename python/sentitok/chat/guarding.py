@@ -10,6 +10,7 @@ Source of the idea: transformers 5, `mark_control_tokens`.
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from .._sentitok import Special
@@ -28,14 +29,15 @@ def free_marks(n: int, template: str, value: Any) -> list[str]:
     Raises:
         ValueError: if too few are free.
     """
-    there = {char for text in (template, *texts_of(value)) for char in text if char in _MARKS}
-    free = [mark for mark in _MARKS if mark not in there]
-    if len(free) < n:
+    texts = [template, *texts_of(value)]
+    free = (mark for mark in _MARKS if not any(mark in text for text in texts))
+    found = list(islice(free, n))
+    if len(found) < n:
         raise ValueError(
-            f"the chat holds {len(there)} of the {len(_MARKS)} noncharacters from U+FDD2 to U+FDEF, and {n} "
-            "must be free; take them out of the messages"
+            f"the chat holds {len(_MARKS) - len(found)} of the {len(_MARKS)} noncharacters from U+FDD2 to "
+            f"U+FDEF, and {n} must be free; take them out of the messages"
         )
-    return free[:n]
+    return found
 
 
 class Guard:

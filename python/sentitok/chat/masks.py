@@ -27,7 +27,7 @@ from ..messages import shown
 from .guarding import Guard, free_marks, texts_of
 from .templates import GENERATION, has_generation
 
-__all__ = ["MaskedEncoding", "Spans", "assistant_spans", "ids_in_spans", "mask_of"]
+__all__ = ["MaskedEncoding", "Spans", "assistant_spans", "ids_in_spans"]
 
 _WAY_OUT = (
     "put {% generation %} and {% endgeneration %} around what the assistant writes and give that template "
@@ -73,13 +73,8 @@ class _Edge(NamedTuple):
     is_end: bool
 
 
-def mask_of(encoding: Encoding, spans: Spans) -> NDArray[np.bool_]:
-    """Returns which ids of a chat lie in the spans, if only in part."""
-    return ids_in_spans(encoding.offsets(trim=None if spans.trims else False), spans.places)
-
-
 def ids_in_spans(offsets: NDArray[np.int64], places: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-    """Returns which tokens overlap a span.
+    """Returns which tokens lie in a span, if only in part.
 
     Args:
         offsets: start and end of each token.
