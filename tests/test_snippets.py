@@ -47,6 +47,7 @@ RUN_BY = {
         for page in ("ray-data", "daft", "spark", "hugging-face-datasets", "datatrove")
     },
     "docs/tour.md": "test_tour.py",
+    "docs/transplant.md": "sentimodels/test_transplant_page.py",
     "docs/tutorial.md": "test_docs.py",
     "docs/web.md": "sentimodels/test_web_runs.py",
 }

@@ -33,6 +33,7 @@ NOVELS = ("sherlock-holmes.txt", "pride-and-prejudice.txt")
 HELD_OUT = 0.1
 CONTEXT = 128
 SCORED = 60  # documents of held-out text
+TRAINED_FROM = 2  # the first of the tokenizers that models are trained on with
 
 
 def divided(folder: Path) -> list[str]:
@@ -62,7 +63,8 @@ def senti(folder: Path, *args: str) -> None:
 def pretrained(folder: Path, out: str, steps: int, *more: str) -> None:
     senti(
         folder, "pretrain", "train.txt", "--context", str(CONTEXT), "--steps", str(steps), "--threads", "1",
-        "--seed", "1", "--evaluate-every", str(max(1, steps // 2)), "-o", out, "--quiet", *more,
+        "--seed", "1", "--batch-size", "16", "--valid-tokens", "3000", "--evaluate-every", str(steps),
+        "-o", out, "--quiet", *more,
     )  # fmt: skip
 
 
@@ -145,17 +147,20 @@ def main() -> None:
                 if at < 2 and done.copied != min(old.n_tokens, new.n_tokens):
                     raise SystemExit(f"{name}: {done.copied} rows copied")
                 senti(folder, "import", f"{place}-files", "-o", place, "--quiet")
-                pretrained(folder, f"{place}-later", args.later, "--init", place)
-                scores = [bits_per_byte(folder / run, held) for run in (place, f"{place}-later")]
-                rows = f"{done.copied:,} | {done.composed:,}"
-                print(f"| {name} | {method} | {rows} | {scores[0]:.3f} | {scores[1]:.3f} |", flush=True)
+                once, later = f"{bits_per_byte(folder / place, held):.3f}", ""
+                if at >= TRAINED_FROM:
+                    pretrained(folder, f"{place}-later", args.later, "--init", place)
+                    later = f"{bits_per_byte(folder / f'{place}-later', held):.3f}"
+                print(
+                    f"| {name} | {method} | {done.copied:,} | {done.composed:,} | {once} | {later} |",
+                    flush=True,
+                )
                 if at == 0:
                     break  # nothing is new
-            pretrained(folder, f"{at}-new", args.later, "--preset", "nano", "--tokenizer", f"{at}.json")
-            print(
-                f"| {name} | a new model | | | | {bits_per_byte(folder / f'{at}-new', held):.3f} |",
-                flush=True,
-            )
+            if at >= TRAINED_FROM:
+                pretrained(folder, f"{at}-new", args.later, "--preset", "nano", "--tokenizer", f"{at}.json")
+                later = f"{bits_per_byte(folder / f'{at}-new', held):.3f}"
+                print(f"| {name} | a new model | | | | {later} |", flush=True)
         speed(folder)
 
 

@@ -171,6 +171,16 @@ def test_pieces_spell_the_token(kind: str, text: bytes, tokenizers: dict[str, To
         assert spelled == text
 
 
+def test_unknown_characters_have_no_pieces() -> None:
+    """A space that the tokenizer puts before a text says nothing of it."""
+    plain = sentitok.train_unigram(texts=["the cat sat on the mat"] * 9, vocab_size=40)
+    meanings = Meanings(plain)
+    assert meanings.pieces(["م".encode(), "ğ".encode(), b""]) == [[], [], []]
+    (ids,) = meanings.pieces(["catğ".encode()])
+    assert b"".join(meanings.texts[id] for id in ids).strip() == b"cat"
+    assert meanings.texts[ids[0]] != b" "
+
+
 @pytest.mark.parametrize("dtype", ["F32", "F16", "BF16", "F64"])
 def test_composed_rows_are_means_of_pieces(
     dtype: str, tokenizers: dict[str, Tokenizer], tmp_path: Path

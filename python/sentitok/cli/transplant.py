@@ -126,8 +126,10 @@ def _text(done: "Transplant", out: Path) -> str:
         ("filled", f"{counted(done.filled, 'row')}{_some(done.filled_tokens)}"),
     ]
     if done.renamed:
-        names = [f"{new} from {old}" for new, old in done.renamed.items()]
-        pairs.append(("special", f"{counted(len(names), 'row')}{_some(names)}"))
+        names = [
+            f"{readable(new.encode())} from {readable(old.encode())}" for new, old in done.renamed.items()
+        ]
+        pairs.append(("special", ", ".join(names)))
     for place, tensor in enumerate(done.tensors):
         before, after = (" x ".join(map(str, shape)) for shape in (tensor.old_shape, tensor.new_shape))
         pairs.append(("" if place else "tensors", f"{tensor.name}, {tensor.dtype}: {before} -> {after}"))

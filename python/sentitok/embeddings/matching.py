@@ -8,6 +8,7 @@ tokens are compared by their content, or else by what they are for (`eos_token`)
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 
 from .._sentitok import FormatError, Tokenizer
 from ..messages import shown
@@ -104,11 +105,18 @@ class Meanings:
                 if ids[: len(context)] == context and self._spell(own, texts[at]):
                     found[at] = own
             left = [at for at in left if at not in found]
-        # The normalizer changes these texts: their pieces are those of the text alone.
-        bare = set(self.specials.values()) | {self.unknown}
+        # The normalizer changes these texts, or some of their characters are unknown.
         for at in left:
-            found[at] = [id for id in alone[at] if id not in bare]
+            found[at] = self._of_changed(texts[at], alone[at])
         return [found[at] for at in range(len(texts))]
+
+    def _of_changed(self, text: str, ids: list[int]) -> list[int]:
+        """Returns the pieces of a text alone that say something of it: no space before it that it has not."""
+        known = [id for id in ids if id != self.unknown and id in self.texts]
+        if not text[:1].isspace():
+            known = list(dropwhile(lambda one: self.texts[one].isspace(), known))
+        says_all = not text.strip() or any(self.texts[id].strip() for id in known)
+        return known if says_all else []
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         return self.tokenizer.encode_batch(texts, add_special_tokens=False).to_list()

@@ -41,6 +41,8 @@ _OTHER_WEIGHTS = (
     "*.safetensors", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.onnx", "*.gguf", "*.pkl",
     "*.npz",
 )  # fmt: skip
+# Settings of a run of `senti`, which hold neither ids nor the size of the vocabulary.
+_RUN = "config.toml"
 # What lists hashes of the old files.
 _HASHES = "manifest.json"
 # Keys of settings that hold ids, alone or in lists.
@@ -375,8 +377,8 @@ def _write_settings(
                 notes.append(
                     f"{name}: vocab_size {changed['vocab_size']} is not a size of the old tables; check it"
                 )
-    if not model.config:
-        notes.append(f"{model.folder} has no {CONFIG}; only weights and the tokenizer are written")
+    if not model.config and not (model.folder / _RUN).is_file():
+        notes.append(f"{model.folder} has no {CONFIG}, so no settings were changed")
     return notes
 
 
@@ -435,7 +437,8 @@ def _copy_others(model: Model, beside: Path) -> list[str]:
             continue
         is_weights = any(fnmatch(file.name, pattern) for pattern in _OTHER_WEIGHTS)
         if not file.is_file() or is_weights or file.name in (INDEX, _HASHES):
-            left_out.append(file.name + "/" * file.is_dir())
+            if file.name != _HASHES:
+                left_out.append(file.name + "/" * file.is_dir())
             continue
         shutil.copyfile(file, beside / file.name)
     if not left_out:
