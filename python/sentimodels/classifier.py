@@ -19,7 +19,9 @@ from sentitok.remote import is_url, local_path, written
 from .arguments import texts_of
 from .config import RunConfig
 from .data.encoded import Encoded, said_cut
+from .data.label_sets import JSON
 from .data.table import Labels
+from .evaluation.answers import Answers, Temperature, answers_of
 from .evaluation.predictions import text_logits
 from .runs.directory import Loaded, load_run
 from .text.encoder import Encoder, TextEncoder
@@ -98,7 +100,13 @@ class Classifier:
                 )  # fmt: skip
         folder = Path(out)
         refuse_begun(folder)
-        table = table_of_frame(frame, text_column, label_column, group_column)
+        data = dict(settings.pop("data", {}))
+        separator, of_labels = data.pop("label_separator", None), data.pop("label_columns", None) or ()
+        several = settings.get("task", {}).get("kind") == "multilabel"
+        table = table_of_frame(
+            frame, text_column, label_column, group_column, several=several, label_separator=separator,
+            label_columns=of_labels,
+        )  # fmt: skip
         table.labelled()
         rows = folder.with_name(f"{folder.name}.jsonl")
         rows.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +114,9 @@ class Classifier:
         columns = {"text_column": "text", "label_column": "label", "format": "jsonl"}
         if table.groups is not None:
             columns["group_column"] = "group"
-        data = {**settings.pop("data", {}), "train": str(rows), **columns}
+        if table.label_form is not None:  # the file of rows has lists
+            columns["label_separator"] = JSON
+        data |= {"train": str(rows), **columns}
         train(resolve({**settings, "data": data}), folder)
         return cls.load(folder, device)
 
@@ -114,6 +124,11 @@ class Classifier:
     def labels(self) -> Labels:
         """The names of the classes, in the order of the columns."""
         return self._loaded.labels
+
+    @property
+    def answers(self) -> Answers:
+        """How answers are decided and scored."""
+        return answers_of(self.labels)
 
     @property
     def tokenizer(self) -> Encoder:
@@ -141,8 +156,8 @@ class Classifier:
         return self._loaded.config
 
     @property
-    def temperature(self) -> float:
-        """What logits are divided by."""
+    def temperature(self) -> Temperature:
+        """What logits are divided by: one number or, of several labels a text, one for each label."""
         return self._loaded.temperature
 
     def predict_logits(self, texts: Iterable[str]) -> NDArray[np.float32]:
@@ -187,14 +202,16 @@ class Classifier:
 
     def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns the probabilities (n, n_classes) of logits."""
-        cooled = logits.astype(np.float64) / self.temperature
-        probs = np.exp(cooled - cooled.max(1, keepdims=True)) if len(cooled) else cooled
-        shares: NDArray[np.float32] = (probs / probs.sum(1, keepdims=True)).astype(np.float32)
-        return shares
+        if not len(logits):
+            return logits.astype(np.float32)
+        return self.answers.probabilities(logits, self.temperature).astype(np.float32)
 
-    def predict(self, texts: Iterable[str]) -> list[str]:
-        """Returns the likeliest label of each text; of equals the first."""
-        return self.labels.decode(self.predict_proba(texts).argmax(1).tolist())
+    def predict(self, texts: Iterable[str]) -> list[Any]:
+        """Returns the likeliest label of each text, of equals the first.
+
+        Of a run with several labels a text, it is the list of the labels whose probability is at least 0.5.
+        """
+        return [self.labels.value(one) for one in self.answers.decide(self.predict_proba(texts))]
 
     def predict_frame(
         self, frame: "pd.DataFrame | pd.Series[Any]", text_column: str | None = None
@@ -206,7 +223,8 @@ class Classifier:
             text_column: of a DataFrame; guessed when only one can be meant.
 
         Returns:
-            Columns `label` and `p_NAME` for each label, as `senti predict` writes them.
+            Columns `label` and `p_NAME` for each label, as `senti predict` writes them; with several labels a
+            text, `label` holds lists.
 
         Raises:
             DataError: if the column is missing or unclear, or a cell is not one text.
@@ -217,5 +235,5 @@ class Classifier:
 
         probs = self.predict_proba(texts_of_frame(frame, text_column))
         columns = {f"p_{name}": probs[:, place] for place, name in enumerate(self.labels)}
-        labels = self.labels.decode(probs.argmax(1).tolist())
+        labels = [self.labels.value(one) for one in self.answers.decide(probs)]
         return pd.DataFrame({"label": labels, **columns}, index=frame.index)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from .errors import CheckpointError
+from .evaluation.answers import read_temperature
 from .evaluation.predictions import Predictor
 from .runs.directory import manifest_hash
 from .runs.ensemble import Ensemble, members_of, read_ensemble
@@ -36,7 +37,7 @@ def load_predictor(path: Path, device: str | None = None) -> Predictor:
     loaded = Ensemble(
         tuple(Classifier.load(member, device or "cpu") for member in members),
         tuple(float(member["weight"]) for member in value["members"]),
-        float(value["temperature"]),
+        read_temperature(value["temperature"]),
     )
     if list(loaded.labels.names) != value["labels"]:
         raise CheckpointError(f"{path}: its runs have other labels now: {', '.join(loaded.labels)}")

@@ -157,7 +157,8 @@ def test_a_task_learns_from_rows(kind: str) -> None:
     encoder = encoder_for(config, texts)
     answers = np.eye(2, dtype=np.float32)[labels]
     encoded = encoder.encode(texts)
-    task = row.make(config, TaskRows(encoded, labels, 2, encoded, labels, answers, answers))
+    given = answers.astype(np.int64) if kind == "multilabel" else labels
+    task = row.make(config, TaskRows(encoded, given, 2, encoded, given, answers, answers))
     module = build(config.arch, config.model, encoder.inputs(2))
     task.check(module)
     before, losses = task.evaluate(module), []

@@ -3,6 +3,7 @@
 Runs may be given as directories, asked about `--data`, or as the files that `senti evaluate -o` wrote.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from sentitok.cli.output import counted
 
 from .command import AsJson, Output, Quiet, Traceback, UsageError, add
-from .evaluate import SCORES, EvenIfTrained, Seed, answers
+from .evaluate import EvenIfTrained, Seed, answers
 from .tables import (
     NO_READING,
     Reading,
@@ -119,19 +120,22 @@ def compare(
         }
         for name in names[1:]
     ]
-    for key in ("accuracy", "macro_f1", "mcnemar"):
+    for key in ("accuracy", "macro_f1", "micro_f1", "mcnemar"):
+        if key not in differences[0]:
+            continue
         for one, p in zip(differences, holm([one[key]["p"] for one in differences]), strict=True):
             one[key]["p_holm"] = p
     value["differences"] = differences
-    text = page(_score_grid(value["runs"]), _difference_grid(differences))
+    names_of = by_run[names[0]].answers.score_names
+    text = page(_score_grid(value["runs"], names_of), _difference_grid(differences, names_of))
     best = max(value["runs"], key=lambda one: one["accuracy"])
     output.result(value, text, best["run"])
 
 
-def _score_grid(runs: list[dict[str, Any]]) -> Any:
+def _score_grid(runs: list[dict[str, Any]], names: Mapping[str, str]) -> Any:
     """Scores below each other, runs side by side: names of runs may be long."""
     rows = []
-    for key, name in SCORES.items():
+    for key, name in names.items():
         if all(run.get(key) is None for run in runs):
             continue
         rows.append([name, *(shown(run.get(key)) for run in runs)])
@@ -145,13 +149,15 @@ def _p(value: float) -> str:
     return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
 
 
-def _difference_grid(differences: list[dict[str, Any]]) -> Any:
+def _difference_grid(differences: list[dict[str, Any]], names: Mapping[str, str]) -> Any:
     rows = []
     for one in differences:
-        for key in ("accuracy", "macro_f1", "log_loss"):
+        for key in ("accuracy", "macro_f1", "micro_f1", "log_loss"):
+            if key not in one:
+                continue
             low, high = one[key]["interval"]
             rows.append([
-                f"{one['run']} less {one['less']}", SCORES[key], f"{one[key]['difference']:+.4f}",
+                f"{one['run']} less {one['less']}", names[key], f"{one[key]['difference']:+.4f}",
                 f"{low:+.4f} to {high:+.4f}", _p(one[key].get("p_holm", one[key]["p"])),
             ])  # fmt: skip
         only = f"{one['mcnemar']['only_b_right']:,} against {one['mcnemar']['only_a_right']:,}"

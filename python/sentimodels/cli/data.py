@@ -4,6 +4,7 @@ Every command reads what `senti train` reads, by the same flags.
 """
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -205,7 +206,8 @@ def split(
         output.note(f"{line}{more}")
     text = page(
         grid("", ["part", "rows", *(["groups"] if table.groups else []), "file"], rows),
-        f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}",
+        f"next: senti train {rows[0][-1]} --valid {rows[1][-1]}"
+        + (" --task multilabel" if table.label_form is not None else ""),
     )
     output.result({"parts": written, "leaks": lines}, text, str(out))
 
@@ -267,10 +269,14 @@ def sst(
         joined = _joined(tables)
     put_file(out, lambda path: write_table(joined, path), force=force)
     value = {"file": str(out), "rows": len(joined), "labels": label_counts(joined)}
-    output.result(value, page(label_grid({out.name: label_counts(joined)}), f"written  {out}"), str(out))
+    output.result(
+        value,
+        page(label_grid({out.name: label_counts(joined)}, {out.name: len(joined)}), f"written  {out}"),
+        str(out),
+    )
 
 
-@reads(without=("label_column", "group_column", "limit", "skip", "clean"))
+@reads(without=("label_column", "label_separator", "label_columns", "group_column", "limit", "skip", "clean"))
 def hashes(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of held-out texts.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write the hashes to.")],
@@ -401,7 +407,10 @@ def stats(
             for name, table in tables.items()
         ]
     }  # fmt: skip
-    parts: list[Any] = [label_grid(counts), _length_grid(lengths, unit, max_tokens)]
+    parts: list[Any] = [
+        label_grid(counts, {name: len(table) for name, table in tables.items()}),
+        _length_grid(lengths, unit, max_tokens),
+    ]
     if plots is None:
         check_file(None, force=force, option="--plots")
     else:
@@ -428,13 +437,16 @@ def _lengths(table: "Table", tokenizer_file: Path | None) -> "NDArray[Any]":
 
 
 def label_counts(table: "Table") -> dict[str, int]:
-    """Returns the rows of each label, in the order of the labels."""
-    from ..data import Labels
+    """Returns the rows of each label, in the order of the labels; of several a row, also those of none."""
+    from ..data.table import ordered
 
     if table.labels is None:
         return {}
-    counted = Counter(table.labels)
-    return {name: counted[name] for name in Labels.from_values(counted)}
+    names = table.names_of_rows()
+    counted = Counter(chain.from_iterable(names))
+    counts = {name: counted[name] for name in ordered(counted)}
+    n_empty = sum(not some for some in names)
+    return counts | ({"(no label)": n_empty} if n_empty else {})
 
 
 def _quantiles(lengths: "NDArray[Any]") -> dict[str, float]:
@@ -444,13 +456,13 @@ def _quantiles(lengths: "NDArray[Any]") -> dict[str, float]:
     return {"mean": float(lengths.mean()), **quantiles, "max": int(lengths.max()), "sum": int(lengths.sum())}
 
 
-def label_grid(counts: dict[str, dict[str, int]]) -> Any:
-    """Lays out the label counts of several files side by side."""
+def label_grid(counts: dict[str, dict[str, int]], n_rows: dict[str, int]) -> Any:
+    """Lays out the label counts of several files side by side, with their share of the rows."""
     rows = []
     for label in dict.fromkeys(label for of_table in counts.values() for label in of_table):
         row = [label]
-        for of_table in counts.values():
-            n, total = of_table.get(label, 0), max(1, sum(of_table.values()))
+        for name, of_table in counts.items():
+            n, total = of_table.get(label, 0), max(1, n_rows[name])
             row += [number(n), f"{100 * n / total:.1f} %"]
         rows.append(row)
     head = ["label", *(cell for name in counts for cell in (name, "share"))]

@@ -3,6 +3,7 @@
 The result is a folder with one JSON file, which every command takes where it takes a run.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,9 +28,6 @@ from .tables import (
 if TYPE_CHECKING:
     from ..data import Table
     from ..evaluation.predictions import Predictions
-
-_SHOWN = ("accuracy", "macro_f1", "log_loss", "ece")
-_HEAD = ["run", "weight", "accuracy", "macro-F1", "log loss", "ECE"]
 
 
 @reads(without=("limit", "skip", "clean"))
@@ -117,17 +115,26 @@ def ensemble(
         for place, (run, one) in enumerate(zip(runs, predictions, strict=True))
     ]
     total = {"run": str(out), "weight": 1.0, **scores(together)}
-    value = {"file": target, "temperature": mixed.temperature, "members": listed, "dev": total}
-    parts: list[Any] = [grid(f"On dev, {counted(len(choosing), 'row')}", _HEAD, _lines([*listed, total]))]
+    value: dict[str, Any] = {
+        "file": target,
+        "temperature": mixed.temperature,
+        "members": listed,
+        "dev": total,
+    }
+    shown_scores = predictions[0].answers.table
+    head = ["run", "weight", *shown_scores.values()]
+    dev_rows = _lines([*listed, total], shown_scores)
+    parts: list[Any] = [grid(f"On dev, {counted(len(choosing), 'row')}", head, dev_rows)]
     if select:
         value["chosen"] = [str(run) for run in kept]
         said = f"chosen: {len(kept)} of {len(runs)} runs, by greedy forward selection on dev; "
+        kind = predictions[0].answers
         first = Units.of(choosing, 0.5, 2).halves(truth)
         if first.all() or not first.any():
             value["dev_crossed"] = None
             said += "dev is one group or text, so no part of it can judge what the other chose"
         else:
-            other = scores(replace(predictions[0], probs=crossed(probs, truth, first)))
+            other = scores(replace(predictions[0], probs=crossed(probs, truth, first, kind)))
             value["dev_crossed"] = other
             said += (
                 f"each half of dev with the members that the other half chose: accuracy "
@@ -137,7 +144,7 @@ def ensemble(
     if judging is not None:
         value["test"], judged = _judged(answered, mixed.mix([one.probs for one in answered]), kept, out)
         parts += [
-            grid(f"On test, {counted(len(judging), 'row')}", _HEAD, judged),
+            grid(f"On test, {counted(len(judging), 'row')}", head, judged),
             "judged on test: nothing was chosen there",
         ]
     else:
@@ -164,9 +171,9 @@ def _rows(
             raise UsageError("--where goes with --dev: without it the validation rows of the runs are dev")
         choosing, judging = common_rows(runs)
     else:
-        choosing, judging = read(output, dev, **{**flags, "where": where}), None
+        choosing, judging = read(output, dev, run=runs[0], **{**flags, "where": where}), None
     if test is not None:
-        judging = read(output, test, **flags)
+        judging = read(output, test, run=runs[0], **flags)
         if _overlap(choosing, judging):
             raise UsageError(f"--test {test}: holds rows of dev, which choose; give other rows")
         judging.labelled()
@@ -189,15 +196,16 @@ def _judged(
 
     of_all = scores(replace(answered[0], probs=probs))
     listed = [{"run": str(run), **scores(one)} for run, one in zip(kept, answered, strict=True)]
-    return {**of_all, "members": listed}, _lines([*listed, {"run": str(out), **of_all}])
+    lines = _lines([*listed, {"run": str(out), **of_all}], answered[0].answers.table)
+    return {**of_all, "members": listed}, lines
 
 
-def _lines(listed: list[dict[str, Any]]) -> list[list[str]]:
+def _lines(listed: list[dict[str, Any]], keys: Iterable[str]) -> list[list[str]]:
     return [
         [
             one["run"],
             f"{one['weight']:.3f}" if "weight" in one else "",
-            *(shown(one[key]) for key in _SHOWN),
+            *(shown(one[key]) for key in keys),
         ]
         for one in listed
     ]

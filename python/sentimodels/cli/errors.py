@@ -50,14 +50,24 @@ def error_grid(title: str, errors: list[dict[str, Any]]) -> Any:
         [
             *([str(one["line"] or one["row"])] if placed else []),
             shortened(one["text"], 64),
-            f"{one['label']} ({one['p_label']:.3f})",
-            f"{one['predicted']} ({one['p_predicted']:.3f})",
+            f"{_named(one['label'])} ({one['p_label']:.3f})",
+            f"{_named(one['predicted'])} ({one['p_predicted']:.3f})",
         ]
         for one in errors
     ]
     by_line = any(one.get("line") is not None for one in errors)
     place = ["line" if by_line else "row"] if placed else []
     return grid(title, [*place, "text", "true", "answered"], rows)
+
+
+def _named(label: str | list[str]) -> str:
+    """Writes a label, or several."""
+    return label if isinstance(label, str) else ", ".join(label) or "no label"
+
+
+def _holds(label: str | list[str], asked: str | None) -> bool:
+    """Whether a label is the one that was asked for, or is among several."""
+    return asked is None or asked == label or (isinstance(label, list) and asked in label)
 
 
 def note_cut(output: Output, predictions: "Predictions", texts: str = "texts") -> None:
@@ -132,14 +142,15 @@ def errors(
     with output.progress() as progress:
         asked = predictor if progress is None else WithProgress(predictor, progress)
         every = evaluate(asked, table, run=run, allow_trained=even_if_trained)[0]
-        answers, scored = every.labelled(), table.take(np.flatnonzero(every.truth >= 0))
+        answers = every.labelled()
+        scored = table.take(np.flatnonzero(every.answers.known(every.truth)))
     note_cut(output, answers)
-    n_wrong = int((answers.predicted != answers.truth).sum())
+    n_wrong = int((~answers.right).sum())
     # Errors are chosen among all rows, then filtered; each is named by its row and line in the file.
     chosen = [
         one | _place(scored, one["row"])
         for one in worst(answers, len(answers))
-        if true in (None, one["label"]) and answered in (None, one["predicted"])
+        if _holds(one["label"], true) and _holds(one["predicted"], answered)
     ]
     for name in (true, answered):
         if name is not None:
@@ -180,7 +191,7 @@ def _write(path: Path, errors: list[dict[str, Any]]) -> None:
     """Writes errors in the format of the suffix, with their whole texts."""
     from sentitok.atomic import write as write_atomically
 
-    from ..data.row_buffer import as_text
+    from ..data.row_buffer import as_texts
     from ..data.writers import separated_rows
 
     names = ["row", "line", "id", "text", "label", "predicted", "p_label", "p_predicted", "cut"]
@@ -188,7 +199,7 @@ def _write(path: Path, errors: list[dict[str, Any]]) -> None:
     if path.suffix == ".jsonl":
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     else:
-        rows = [list(map(as_text, record.values())) for record in records]
+        rows = [as_texts(record.values(), lists=True) for record in records]
         text = separated_rows([names, *rows], path.suffix)
     write_atomically(path, text.encode())
 

@@ -39,6 +39,7 @@ from .tables import (
 
 if TYPE_CHECKING:
     from ..data import Table
+    from ..evaluation.answers import Answers
     from ..evaluation.predictions import PhraseMemory, Predictions, Predictor
 
 # The table in the folder of --plots.
@@ -72,27 +73,14 @@ EvenIfTrained = Annotated[
     ),
 ]
 
-# What the page calls the scores, in its order.
-SCORES = {
-    "accuracy": "accuracy",
-    "macro_f1": "macro-F1",
-    "weighted_f1": "weighted F1",
-    "quadratic_kappa": "quadratic kappa",
-    "mcc": "MCC",
-    "auroc": "AUROC",
-    "log_loss": "log loss",
-    "ece": "ECE",
-    "brier": "Brier",
-}
 
-
-def memory_of(output: Output, path: Path | None, predictor: "Predictor") -> "PhraseMemory | None":
-    """Reads the training file whose phrases are to be remembered."""
+def memory_of(output: Output, path: Path | None, predictor: "Predictor", run: Path) -> "PhraseMemory | None":
+    """Reads the training file whose phrases are to be remembered, as that of the run."""
     if path is None:
         return None
     from ..evaluation.predictions import PhraseMemory
 
-    return PhraseMemory(read(output, path), predictor.labels)
+    return PhraseMemory(read(output, path, run=run), predictor.labels)
 
 
 def answers(
@@ -110,7 +98,7 @@ def answers(
     from ..runs.report import evaluate
 
     predictor = load_predictor(run, device)
-    remembered = memory_of(output, memory, predictor)
+    remembered = memory_of(output, memory, predictor, run)
     with output.progress() as progress:
         asked = predictor if progress is None else WithProgress(predictor, progress)
         found = evaluate(asked, table, run=run, memory=remembered, allow_trained=even_if_trained)
@@ -142,7 +130,8 @@ def evaluate(
         Path | None,
         typer.Option(
             "--plots",
-            help="Folder to write confusion.png, confusion.csv and calibration.png into.",
+            help="Folder to write calibration.png into and, with one label a text, confusion.png and "
+            "confusion.csv.",
             metavar="DIR",
         ),
     ] = None,
@@ -178,7 +167,7 @@ def evaluate(
         predictions = binary_view(predictions)
         with_memory = None if with_memory is None else binary_view(with_memory)
     value = report(predictions, with_memory, n_replicates=bootstrap, seed=seed)
-    parts = _page(value)
+    parts = _page(value, predictions.answers)
     refused, wanted = None, _files(out, plots, run.name, predictions)
     try:
         written, _ = put(*wanted, force=force, keep=True)
@@ -212,9 +201,12 @@ def _draw(folder: Path, name: str, predictions: "Predictions") -> list[Path]:
 
     predictions = predictions.labelled()
     drawn = {name: predictions}
-    made = {"confusion.png": "confusion", "calibration.png": "calibration"}
+    divides = predictions.answers.divides
+    made = {**({"confusion.png": "confusion"} if divides else {}), "calibration.png": "calibration"}
     for file, kind in made.items():
         save(drawing(kind)(drawn, Asked(on=rows_of(drawn))), folder / file)
+    if not divides:
+        return [folder / file for file in made]
     labels = list(predictions.labels)
     rows = [["true \\ answered", *labels]]
     rows += [
@@ -225,23 +217,28 @@ def _draw(folder: Path, name: str, predictions: "Predictions") -> list[Path]:
     return [folder / file for file in [*made, _CONFUSION]]
 
 
-def _page(value: dict[str, Any]) -> list[Any]:
+def _page(value: dict[str, Any], kind: "Answers") -> list[Any]:
     """The report as tables and lines."""
-    parts = [_score_grid(value), _class_grid(value), _confusion_grid(value)]
+    from ..evaluation.answers import said_temperature
+
+    parts = [_score_grid(value, kind), _class_grid(value)]
+    if "confusion" in value:
+        parts.append(_confusion_grid(value))
     if len(value["lengths"]) > 1:
         rows = [
             [one["words"], number(one["n"]), shown(one["accuracy"]), shown(one["macro_f1"])]
             for one in value["lengths"]
         ]
-        parts.append(grid("By length", ["words", "rows", "accuracy", "macro-F1"], rows))
+        names = [kind.score_names[key] for key in ("accuracy", "macro_f1")]
+        parts.append(grid("By length", ["words", "rows", *names], rows))
     if value["errors"]:
         parts.append(error_grid("Worst errors", value["errors"][:5]))
     calibration = value["calibration"]
     parts.append(_calibration_grid(calibration["reliability"]))
     before = calibration["before"]
     lines = [
-        f"temperature {calibration['temperature']:.3f}: before it log loss {shown(before['log_loss'])}, "
-        f"ECE {shown(before['ece'])}, Brier {shown(before['brier'])}"
+        f"temperature {said_temperature(calibration['temperature'])}: before it log loss "
+        f"{shown(before['log_loss'])}, ECE {shown(before['ece'])}, Brier {shown(before['brier'])}"
     ]
     if n_validation := value["about"].get("n_validation"):
         are = "row is a validation row" if n_validation == 1 else "rows are validation rows"
@@ -260,7 +257,7 @@ def _page(value: dict[str, Any]) -> list[Any]:
     return [*parts, *lines]
 
 
-def _score_grid(value: dict[str, Any]) -> Any:
+def _score_grid(value: dict[str, Any], kind: "Answers") -> Any:
     """All rows, the constant answer, unseen rows and memory side by side."""
     majority = value["majority"]
     columns: dict[str, dict[str, Any]] = {f"always {majority['label']}": majority}
@@ -269,7 +266,7 @@ def _score_grid(value: dict[str, Any]) -> Any:
     if "memory" in value:
         columns["with memory"] = value["memory"]
     rows = []
-    for key, name in SCORES.items():
+    for key, name in kind.score_names.items():
         if value.get(key) is None:
             continue
         low_high = value.get("intervals", {}).get(key)
@@ -292,10 +289,13 @@ def _class_grid(value: dict[str, Any]) -> Any:
         [
             one["label"], shown(one["precision"]), shown(one["recall"]), shown(one["f1"]),
             number(one["support"]), number(one["predicted"]),
+            *([shown(one["average_precision"])] if "average_precision" in one else []),
         ]
         for one in value["per_class"]
     ]  # fmt: skip
-    return grid("Classes", ["label", "precision", "recall", "F1", "rows", "answered"], rows)
+    ranked = any("average_precision" in one for one in value["per_class"])
+    head = ["label", "precision", "recall", "F1", "rows", "answered"]
+    return grid("Classes", [*head, *(["average precision"] if ranked else [])], rows)
 
 
 def _confusion_grid(value: dict[str, Any]) -> Any:
@@ -320,7 +320,7 @@ def _calibration_grid(bins: list[dict[str, Any]]) -> Any:
     return grid("Calibration", ["probability", "rows", "mean probability", "accuracy"], rows)
 
 
-@reads(without=("label_column", "group_column", "limit", "skip", "clean"))
+@reads(without=("label_column", "label_separator", "label_columns", "group_column", "limit", "skip", "clean"))
 def submit(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="TEST", help="Test file of the competition.")],
@@ -360,7 +360,7 @@ def submit(
     table = read(output, file, run=run, unlabelled="keep", **reading)
     predictions, with_memory = answers(output, run, table, memory=memory, even_if_trained=True)
     chosen = with_memory or predictions
-    named = chosen.labels.decode(chosen.predicted.tolist())
+    named = [chosen.labels.cell(one) for one in chosen.predicted]
     data = submission(form, table.ids, named).encode()
     put_file(out, lambda path: write_atomically(path, data), force=force, keep=True)
     value = {"file": str(out), "rows": len(named), "form": form, "memory": with_memory is not None}

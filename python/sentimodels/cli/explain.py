@@ -51,7 +51,7 @@ def explain(
     label: Annotated[
         str | None,
         typer.Option(
-            "--label", metavar="LABEL", help="Label whose score to explain. [default: the predicted label]"
+            "--label", metavar="LABEL", help="Label whose score to explain. [default: the likeliest label]"
         ),
     ] = None,
     top: Annotated[
@@ -79,6 +79,7 @@ def explain(
     output = Output("senti.explain/1", as_json=as_json, quiet=quiet)
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise UsageError(f"--tolerance {tolerance}: expected a number above 0")
+    from ..evaluation.answers import answers_of
     from ..evaluation.predictions import answer
     from ..explain import EXPLAINERS
     from ..explain import explain as explained_by
@@ -101,8 +102,10 @@ def explain(
             f"the text is longer than {most:,} tokens and was cut: words after the cut have no effect"
         )
     chosen = int(explained.probs.argmax()) if place is None else place
-    value = _value(name, explained, given, list(predictor.labels), chosen) | {"cut": bool(cut[0])}
-    output.result(value, _page(value, given, top), value["label"])
+    [decided] = answers_of(predictor.labels).decide(explained.probs[None])
+    answered = predictor.labels.value(decided)
+    value = _value(name, explained, given, list(predictor.labels), chosen, answered) | {"cut": bool(cut[0])}
+    output.result(value, _page(value, given, top), predictor.labels.cell(decided))
 
 
 def _of_stdin() -> str:
@@ -113,7 +116,12 @@ def _of_stdin() -> str:
 
 
 def _value(
-    method: str, explained: "Attribution | Effects", text: str, labels: list[str], chosen: int
+    method: str,
+    explained: "Attribution | Effects",
+    text: str,
+    labels: list[str],
+    chosen: int,
+    answered: str | list[str],
 ) -> dict[str, Any]:
     """Returns what `--json` prints; numbers of all labels are in the order of `labels`."""
     from ..explain import Attribution
@@ -127,7 +135,7 @@ def _value(
     ]  # fmt: skip
     value: dict[str, Any] = {
         "text": text,
-        "label": labels[int(explained.probs.argmax())],
+        "label": answered,
         "explained": labels[chosen],
         "labels": labels,
         "probs": explained.probs.tolist(),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 
 from .command import UsageError, size
+from .tables import names
 
 if TYPE_CHECKING:
     from ..config import Section, Written
@@ -282,6 +283,8 @@ def _read(name: str, value: Any) -> Any:
     """Reads what an option spells shorter than the file does."""
     if name == "model__char_ngrams":
         return _pair("--char-ngrams", value)
+    if name == "data__label_columns":
+        return names(value)
     if name == "data__max_line_bytes":
         return size(value, "--max-line-bytes")
     if name == "train__tokens":

@@ -83,7 +83,8 @@ def predict(
             metavar="[LABEL=]P",
             help="Minimum probability, from 0 to 1, of every label or, as LABEL=P, of one, such as pos=0.8. "
             "The answer is the most probable label that reaches its own minimum, and blank only if none "
-            "does. Repeatable. [default: 0]",
+            "does; with several labels a text, all labels that do. Repeatable. [default: 0; 0.5 with several "
+            "labels a text]",
         ),
     ] = None,
     keep: Annotated[
@@ -118,7 +119,7 @@ def predict(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Predict the label of each text.
+    """Predict the label of each text, or its labels.
 
     The probability of every label is written as well. The output is CSV; --json prints one JSON object
     a line, --quiet only the labels.
@@ -229,7 +230,9 @@ def thresholds(asked: Sequence[str], labels: "Labels") -> list[float]:
     Raises:
         UsageError: if one is no probability, or names no label.
     """
-    least = [0.0] * len(labels)
+    from ..evaluation.answers import answers_of
+
+    least = [answers_of(labels).least] * len(labels)
     for value in asked:
         name, equals, number = value.rpartition("=")
         try:
@@ -274,9 +277,11 @@ def _written(
     """
     import numpy as np
 
+    from ..evaluation.answers import answers_of
     from ..evaluation.predictions import answer
 
-    names = predictor.labels.names
+    labels, kind = predictor.labels, answers_of(predictor.labels)
+    names = labels.names
     # A model that reads whole texts has nothing to mark.
     marks = ["cut"] if getattr(predictor, "max_tokens", None) is not None else []
     n_shown = len(names) if top_k is None else min(top_k, len(names))
@@ -290,11 +295,10 @@ def _written(
         fronts = list(zip(*given, strict=True)) if given else [()] * len(some)
         begin += len(some)
         probs, cut = answer(predictor, some)
-        allowed = np.where(probs >= np.array(least, probs.dtype), probs, -1)
-        answers = [
-            names[place] if row[place] >= 0 else ""
-            for place, row in zip(allowed.argmax(1).tolist(), allowed.tolist(), strict=True)
-        ]
+        decided = kind.decide(probs, np.array(least, probs.dtype))
+        written = labels.value if form == "json" else labels.cell
+        # Of one label -1 is none.
+        answers = ["" if one.ndim == 0 and one < 0 else written(one) for one in decided]
         if form == "quiet":
             yield "".join(f"{label}\n" for label in answers), len(some), int(cut.sum())
             continue
@@ -309,14 +313,14 @@ def _written(
                     "schema": "senti.predict/1",
                     **dict(zip(carried, front, strict=True)),
                 }
-                record |= {"text": text, "label": label or None}
+                record |= {"text": text, "label": None if label == "" else label}
                 record["probs"] = {names[place]: round(shares[place], 6) for place in places}
                 record["cut"] = was_cut
                 yield json_line(record) + "\n", 1, int(was_cut)
         else:
             cells = []
             for front, text, label, places, shares, was_cut in rows:
-                row = [*front, text, label]
+                row = [*front, text, str(label)]
                 for place in places:
                     row += (
                         [f"{shares[place]:.6f}"] if top_k is None else [names[place], f"{shares[place]:.6f}"]

@@ -4,11 +4,14 @@ A difference counts only outside its 95 % interval, over the rows that judge, wh
 seeds over seeds and rows together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sentitok.cli.output import counted, lines, number, sized, table
+
+if TYPE_CHECKING:
+    from ..evaluation.answers import Answers
 
 # Of hundreds of classes nobody reads the counts.
 _CLASSES_SHOWN = 20
@@ -22,6 +25,8 @@ JUDGED = {
 
 def summary(about: dict[str, Any], folder: Path) -> str:
     """Writes what people want to know of a run."""
+    from ..evaluation.answers import said_temperature
+
     fit = about["fit"]
     counts = about.get("labels", {})
     pairs = [
@@ -31,15 +36,19 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     if chosen := about.get("chosen"):
         before = f"{number(chosen['rows']['train'])} train, {number(chosen['rows']['valid'])} valid"
         steps = f"{counted(chosen['fit']['best_step'], 'step')} and " if chosen["fit"]["steps"] else ""
-        pairs.append(("refit", f"of {before}, which chose {steps}temperature {chosen['temperature']:.3f}"))
+        temperature = said_temperature(chosen["temperature"])
+        pairs.append(("refit", f"of {before}, which chose {steps}temperature {temperature}"))
     if about.get("estimates"):
         tried = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in about["estimates"].items())
         pairs.append(("estimated", f"{tried} of CPU, by arch auto"))
     if about.get("accuracies"):
         compared = ", ".join(f"{name} {accuracy:.3f}" for name, accuracy in about["accuracies"].items())
-        pairs.append(("compared", f"{compared}, accuracy in cross-validation on training rows"))
+        score = said_of(_kind_of(about).chosen_by)
+        pairs.append(("compared", f"{compared}, {score} in cross-validation on training rows"))
     if counts:
         unlabelled = about["rows"]["train"] - sum(counts.values())
+        if _kind_of(about).several:
+            unlabelled = 0  # a text has any number of labels
         without = f"; {counted(unlabelled, 'row')} without label" if unlabelled else ""
         pairs.append(("labels", f"{_counted(counts)}{without}"))
     if about.get("drawn"):
@@ -55,10 +64,11 @@ def summary(about: dict[str, Any], folder: Path) -> str:
     first = about.get("chosen", {})
     if "judged" in about:  # then the first run's verdict is of the past
         first = {key: value for key, value in first.items() if key != "baselines"}
-    rows = [*_scores(first, ", before refit"), *_scores(about)]
+    shown_scores = _kind_of(about).table
+    rows = [*_scores(first, shown_scores, ", before refit"), *_scores(about, shown_scores)]
     text = lines(pairs)
     if rows:
-        text += "\n\n" + table(["", "accuracy", "macro F1", "log loss", "ECE"], rows)
+        text += "\n\n" + table(["", *shown_scores.values()], rows)
         text += "\n" + verdict(about)
     if distilled := about.get("distilled"):
         text += f"\n{beside_teacher(distilled)}"
@@ -110,16 +120,24 @@ def beside_teacher(about: dict[str, Any]) -> str:
     return said
 
 
-def _scores(about: dict[str, Any], when: str = "") -> list[list[str]]:
+def _kind_of(about: Mapping[str, Any]) -> "Answers":
+    """Returns how the answers of a run are scored, by what `run.json` holds."""
+    from ..evaluation.one_label import ONE_LABEL
+    from ..evaluation.several_labels import SEVERAL_LABELS
+
+    return SEVERAL_LABELS if about.get("several") else ONE_LABEL
+
+
+def _scores(about: dict[str, Any], keys: Iterable[str], when: str = "") -> list[list[str]]:
     """Returns the rows of the table of scores: parts of the data, then baselines."""
     rows = []
     for name, called in (("valid", "valid"), ("crossed", "valid, crossed"), ("test", "test")):
         if name in about and not (when and name == "test"):
             s = about[name]
-            scores = [f"{s[key]:.4f}" for key in ("accuracy", "macro_f1", "log_loss", "ece")]
+            scores = [f"{s[key]:.4f}" for key in keys]
             rows.append([f"{called}{when}", *scores])
     for name, s in about.get("baselines", {}).items():
-        rows.append([f"{name}{when}", f"{s['accuracy']:.4f}", f"{s['macro_f1']:.4f}", "", ""])
+        rows.append([f"{name}{when}", *(f"{s[key]:.4f}" if key in s else "" for key in keys)])
     return rows
 
 
@@ -132,7 +150,7 @@ def _counted(counts: dict[str, int]) -> str:
 
 def said_of(score: str) -> str:
     """Writes the name of a score in a record, as `val_macro_f1`, for people."""
-    return score.replace("val_", "validation ", 1).replace("macro_f1", "macro F1").replace("_", " ")
+    return score.replace("val_", "validation ", 1).replace("_f1", " F1").replace("_", " ")
 
 
 def seeds_summary(about: dict[str, Any], folder: Path) -> str:
@@ -140,7 +158,7 @@ def seeds_summary(about: dict[str, Any], folder: Path) -> str:
     spread, runs = about["spread"], about["seeds"]
     baselines: dict[str, Any] = next((one["baselines"] for one in runs if one.get("baselines")), {})
     text = _spread(f"{len(runs)} seeds", spread)
-    if "accuracy" in spread:
+    if "accuracy" in spread and not runs[0].get("several"):
         of_all = spread["accuracy"]
         gains = {
             # Seeds and rows are drawn apart, so their variances add up.
@@ -149,6 +167,8 @@ def seeds_summary(about: dict[str, Any], folder: Path) -> str:
         }
         said = _said(gains)
         text += f"\n{runs[0]['arch']} {said}, over seeds and rows" if said else ""
+    elif judged_alone := runs[0].get("several") and [said for one in runs if (said := verdict(one))]:
+        text += f"\nof the first seed alone, {judged_alone[0]}"
     if (judged := {one.get("judged") for one in runs}) <= set(JUDGED) and len(judged) == 1:
         text += f"\njudged on {JUDGED[judged.pop()]}"
     return f"{text}{_failed(about, folder)}\n\n{_ending(folder, 'seed-*')}"
@@ -213,16 +233,16 @@ def _spread(what: str, spread: dict[str, dict[str, float]]) -> str:
 def verdict(about: dict[str, Any]) -> str:
     """Says whether the model earns its cost."""
     gains = {name: (s["gain"], s["interval"]) for name, s in about.get("baselines", {}).items()}
-    said = _said(gains)
+    said = _said(gains, _kind_of(about).said_credit)
     return f"{about['arch']} {said}" if said else ""
 
 
-def _said(gains: dict[str, tuple[float, float]]) -> str:
+def _said(gains: dict[str, tuple[float, float]], points: str = "points") -> str:
     """Says which differences in accuracy, with half their interval, are more than chance."""
     said = []
     for name, (gain, half) in gains.items():
         word = "beats" if gain > half else "is below" if gain < -half else "is within noise of"
-        said.append(f"{word} {name} ({100 * gain:+.1f} ± {100 * half:.1f} points)")
+        said.append(f"{word} {name} ({100 * gain:+.1f} ± {100 * half:.1f} {points})")
     return ", ".join(said)
 
 

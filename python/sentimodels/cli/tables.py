@@ -3,7 +3,7 @@
 The flags are those of `read_table`; what was guessed is reported on stderr.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -33,6 +33,23 @@ LabelColumn = Annotated[
         "--label-column",
         help="Column that holds the labels. [default: guessed if only one column fits]",
         metavar="NAME",
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(
+        "--label-separator",
+        help="Separator between the labels of a cell, such as '|', for texts with several labels; json for "
+        "lists, none if a cell is one label. [default: as in training; else a cell is one label]",
+        metavar="CHAR",
+    ),
+]
+LabelColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label-columns",
+        help="Columns of 0 and 1, one for each label, as in joy,anger. [default: as in training]",
+        metavar="NAMES",
     ),
 ]
 GroupColumn = Annotated[
@@ -141,7 +158,8 @@ MaxLineBytes = Annotated[
 
 # The options of how a file is read, in the order of a command's help.
 READING: Mapping[str, Any] = {
-    "text_column": TextColumn, "label_column": LabelColumn, "group_column": GroupColumn, "format": Format,
+    "text_column": TextColumn, "label_column": LabelColumn, "label_separator": LabelSeparator,
+    "label_columns": LabelColumns, "group_column": GroupColumn, "format": Format,
     "where": Where, "encoding": Encoding, "separator": Separator, "header": Header,
     "max_line_bytes": MaxLineBytes, "limit": Limit, "skip": Skip, "clean": Clean,
 }  # fmt: skip
@@ -174,6 +192,8 @@ def read(
     *,
     text_column: str | None = None,
     label_column: str | None = None,
+    label_separator: str | None = None,
+    label_columns: Sequence[str] | None = None,
     group_column: str | None = None,
     format: str | None = None,
     limit: int | None = None,
@@ -215,10 +235,17 @@ def read(
         sample=sample,
         blank_labels=unlabelled,
         drop_empty=empty == "drop",
+        label_separator=label_separator,
+        label_columns=names(label_columns or ()),
         **more,
     )
     say_notes(output, table)
     return table
+
+
+def names(given: Sequence[str]) -> list[str]:
+    """Reads `a,b,c`, once or several times."""
+    return [name for text in given for name in text.split(",") if name]
 
 
 def say_notes(output: Output, table: "Table") -> None:

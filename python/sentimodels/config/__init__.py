@@ -20,6 +20,7 @@ from .classifier import (
     DataConfig,
     DistillationConfig,
     Long,
+    MultilabelConfig,
     RunConfig,
     TaskConfig,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "Long",
     "LoopConfig",
     "MaskedConfig",
+    "MultilabelConfig",
     "NextTokenConfig",
     "NgramRange",
     "OptimConfig",

@@ -33,6 +33,7 @@ __all__ = [
     "DistillationConfig",
     "Leaks",
     "Long",
+    "MultilabelConfig",
     "RunConfig",
     "TaskConfig",
 ]
@@ -64,6 +65,19 @@ class DataConfig(Section):
         default=None,
         description="Column that holds the labels. [default: guessed if only one column fits]",
         json_schema_extra=flag("--label-column", "NAME"),
+    )
+    label_separator: str | None = Field(
+        default=None,
+        description="Separator between the labels of a cell, such as '|', for texts with several labels "
+        "(task multilabel); json for lists, none if a cell is one label, whatever it holds. [default: "
+        "recognised with --task multilabel]",
+        json_schema_extra=flag("--label-separator", "CHAR"),
+    )
+    label_columns: tuple[str, ...] | None = Field(
+        default=None,
+        description="Columns of 0 and 1, one for each label, as in joy,anger, for texts with several labels "
+        "(task multilabel).",
+        json_schema_extra=flag("--label-columns", "NAMES"),
     )
     group_column: str | None = Field(
         default=None,
@@ -219,7 +233,8 @@ class ClassificationConfig(TaskSection):
 
     kind: Literal["classification"] = Field(
         default="classification",
-        description="Task to train for: classification, or distillation, which senti distill sets.",
+        description="Task to train for: classification (one label a text) or multilabel (several labels a "
+        "text, or none). [default: classification; multilabel with --label-separator or --label-columns]",
         json_schema_extra=flag("--task", "KIND"),
     )
     loss: Annotated[str, RowOf("tasks.classification", "LOSSES", "cross-entropy")] = Field(
@@ -255,6 +270,53 @@ class ClassificationConfig(TaskSection):
         default="shuffle",
         description="How training rows are drawn: shuffle (each once an epoch) or balanced (every class "
         "equally often).",
+    )
+    r_drop: float = Field(
+        default=0.0,
+        ge=0,
+        description="Weight of the R-Drop loss, the distance between two passes with different dropout; "
+        "0 for none.",
+    )
+    mixup: float = Field(
+        default=0.0, ge=0, description="Alpha of the Beta distribution of mixup; 0 for no mixup."
+    )
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _positive(cls, weights: Any) -> Any:
+        return _positive_weights(weights)
+
+
+class MultilabelConfig(TaskSection):
+    """Several labels for each text, or none: each label is decided alone."""
+
+    kind: Literal["multilabel"] = Field(default="multilabel", description="Task to train for.")
+    loss: Annotated[str, RowOf("tasks.multilabel", "LOSSES", "binary-cross-entropy")] = Field(
+        default="binary-cross-entropy",
+        description="Loss of a label: binary-cross-entropy, or focal, which focal_gamma above 0 means as "
+        "well.",
+    )
+    label_smoothing: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Label smoothing: share of each label's probability that is spread evenly over yes and "
+        "no; 0 for none.",
+    )
+    focal_gamma: float = Field(
+        default=0.0,
+        ge=0,
+        description="Gamma of the focal loss, which weights each label by (1 - p)^gamma; 0 for cross "
+        "entropy, or for 2 where loss is focal.",
+    )
+    focal_alpha: float = Field(
+        default=1.0, gt=0, description="Alpha of the focal loss, a factor on the loss of every label."
+    )
+    class_weights: Literal["none", "balanced"] | tuple[float, ...] | dict[str, float] = Field(
+        default="none",
+        description="Weights of the rows that have a label, in its loss: none, balanced (rows with and "
+        "without it count equally) or numbers, in the order of the labels (1,2) or by label; the option also "
+        "takes a file of them (JSON, TOML, CSV).",
     )
     r_drop: float = Field(
         default=0.0,

@@ -87,6 +87,10 @@ TASKS: dict[str, TaskKind] = {
         "classifier", "config.classifier:ClassificationConfig", "tasks.classification:of_rows",
         "classification:ClassificationRecipe", "train", "reviews.csv",
     ),
+    "multilabel": TaskKind(
+        "classifier", "config.classifier:MultilabelConfig", "tasks.multilabel:of_rows",
+        "classification:ClassificationRecipe", "train", "tags.csv --label-separator '|'",
+    ),
     "distillation": TaskKind(
         "classifier", "config.classifier:DistillationConfig", "tasks.distillation:of_rows",
         "distillation:DistillationRecipe", "distill", "runs/ensemble --data reviews.csv",

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
+from .label_sets import SetsAsked, cells_of_columns, parts_of
 from .opening import TextFile, hash_file
 from .row_buffer import CellError, Rows, as_label, as_list, as_text, as_texts, whole_cells, without_breaks
 from .separated import Block, Dialect, Place, parsed, rows_within_cells
@@ -32,6 +33,8 @@ _TEXT = ("text", "phrase", "sentence", "review", "tweet", "content", "comment", 
 _LABEL = (
     "label", "sentiment", "class", "category", "target", "polarity", "stars", "rating", "intent", "emotion",
 )  # fmt: skip
+# Of several labels a row.
+_LABELS = ("labels", "tags", "genres", "topics", "categories", "emotions", "classes", "annotations")
 _GROUP = ("sentenceid", "group", "group_id")
 _ID = ("id", "phraseid", "textid", "review_id")
 # A column without a name, by its number; pandas writes the second form.
@@ -113,6 +116,7 @@ class Columns:
             positions, which are taken only where they fit.
         keep: other columns to keep; `all` keeps every column.
         guess: look for columns that are not named. Otherwise the text must be.
+        sets: how several labels a row are written; `None` of one label.
     """
 
     text: str | None = None
@@ -124,12 +128,22 @@ class Columns:
     keep: tuple[str, ...] = ()
     guess: bool = True
     n_like: int | None = None
+    sets: SetsAsked | None = None
 
     @property
     def named(self) -> list[str]:
         """The names that the user gave."""
         every = (self.text, self.label, self.group, self.id, self.where[0] if self.where else None)
-        return [*(name for name in every if name is not None), *(name for name in self.keep if name != "all")]
+        columns = () if self.sets is None else self.sets.columns
+        kept = (name for name in self.keep if name != "all")
+        return [*(name for name in every if name is not None), *columns, *kept]
+
+    def label_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Returns the columns of a file that hold one label each: those that were named, or are usual."""
+        if self.sets is None:
+            return ()
+        usual = self.sets.usual_columns if self.label is None and self.sets.separator is None else ()
+        return self.sets.columns or (usual if set(usual) <= set(names) else ())
 
     def misfit(self, names: Sequence[str], sample: Mapping[str, Sequence[str]]) -> str | None:
         """Returns why the positions of an earlier file without names are not those of this one; else `None`.
@@ -204,7 +218,11 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         asked = asked.as_before(names)
     elif asked.text is None:
         notes.append(f"column {asked.like['text']!r} is not taken for the text, as in training: {why}")
-    taken = {name for name in (asked.text, asked.label, asked.group, asked.id) if name is not None}
+    of_labels = asked.label_columns(names)
+    taken = {
+        name for name in (asked.text, asked.label, asked.group, asked.id, *of_labels) if name is not None
+    }
+    usual: tuple[str, ...] = _LABEL if asked.sets is None else (*_LABELS, *_LABEL)
     if asked.where is not None:
         taken.add(asked.where[0])
     # Columns without a name and without a cell come from separators behind the rows.
@@ -232,14 +250,15 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         unlike_labels = {
             name
             for name in names
-            if name.lower() in _LABEL
+            if name.lower() in usual
             and not are_labels(cells := sample.get(name, ()))
             and all(as_list(cell) is None for cell in cells)
+            and not (asked.sets and are_labels([part for cell in cells for part in parts_of(cell)]))
         }
-        label = _guess(names, _LABEL, {text, asked.group, asked.id} | unlike_labels)
+        label = None if of_labels else _guess(names, usual, {text, asked.group, asked.id} | unlike_labels)
     group = asked.group or _guess(names, _GROUP, taken)
     # Of two columns one is the text, so the other can only be the label.
-    if label is None and group is None:
+    if label is None and group is None and not of_labels:
         unlike = unlike_texts | unlike_labels
         rest = [name for name in filled if name not in {text, *unlike} and not _UNNAMED.fullmatch(name)]
         if len(rest) == 1 and rest[0].lower() not in _ID and rest[0] not in taken and len(names) > 1:
@@ -247,11 +266,11 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
                 label = rest[0]
             else:
                 unlike_labels.add(rest[0])
-    if label is None:
+    if label is None and not of_labels:
         label = _few_values(filled, taken, sample)
     # Of many classes a small part of the rows has most only once, so a name says more than its cells.
-    named = _guess(names, _LABEL, {text, asked.group, asked.id})
-    if label is None and named is not None and _are_texts(sample.get(named, ())):
+    named = _guess(names, usual, {text, asked.group, asked.id})
+    if label is None and not of_labels and named is not None and _are_texts(sample.get(named, ())):
         label = named
         unlike_labels.discard(named)
     chosen = _Chosen(text, label, group, asked.id or _guess(names, _ID, taken))
@@ -265,13 +284,15 @@ def choose(table: OpenTable, asked: Columns, path: Path) -> tuple[_Chosen, list[
         notes.append(f"texts are bytes as Python prints them ({texts[0][:40]}); decode them first")
     elif texts and all(as_list(cell) is not None for cell in texts):
         notes.append(f"texts are lists or objects ({texts[0][:40]}); write what is the text of each alone")
-    if label is None:
+    if of_labels:
+        notes.append(f"label columns: {listed(of_labels)}")
+    elif label is None:
         notes.append(f"no label column among {listed(filled)}")
-    for what, found, usual, unlike, why in (
+    for what, found, known, unlike, why in (
         ("text", text, _TEXT, unlike_texts, "most of its cells are blank or numbers"),
-        ("label", label, _LABEL, unlike_labels, "its values are dates, or nearly all different"),
+        ("label", label, usual, unlike_labels, "its values are dates, or nearly all different"),
     ):
-        by_name = _guess(names, usual, {asked.group, asked.id})
+        by_name = _guess(names, known, {asked.group, asked.id})
         notes += [
             f"{what} column is not {name!r}, as {why} (--{what}-column {shlex.quote(name)}, if it is)"
             for name in sorted(unlike)
@@ -373,7 +394,12 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
     Raises:
         DataError: if a column is missing or unclear, or a cell is not what it should be.
     """
+    of_labels = () if table.fixed else asked.label_columns(table.names)
     if table.fixed:
+        if asked.sets is not None and asked.sets.columns:
+            raise DataError(
+                f"{rows.path}: label columns {listed(asked.sets.columns)}: the file has no columns with names"
+            )
         chosen, kept = _Chosen(**{name: name for name in table.names}), []
     else:
         chosen, notes = choose(table, asked, rows.path)
@@ -384,8 +410,9 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
         rows.columns = {role: name for role, name in vars(chosen).items() if name is not None}
         rows.names = table.names
         kept = [name for name in table.names if name in asked.keep or "all" in asked.keep]
+        rows.label_columns = of_labels
     roles, where = (chosen.label, chosen.group, chosen.id), asked.where
-    every = [chosen.text, *roles, where and where[0], *kept]
+    every = [chosen.text, *roles, where and where[0], *kept, *of_labels]
     needed = [name for name in dict.fromkeys(every) if name is not None]
     swallowed: list[tuple[Place, list[str]]] = []
     # A row without label is counted with those whose label is empty.
@@ -410,9 +437,17 @@ def add_rows(table: OpenTable, asked: Columns, rows: Rows, *, clean: bool = Fals
             if not rows.seen and len(found) <= _SHOWN:
                 found |= set(cells[where[0]])
         texts = cells[chosen.text]
+        columns = [None if name is None else cells[name] for name in roles]
+        if of_labels:
+            line_of, begin = block.line_of, rows.place
+
+            def place(row: int, line_of: Any = line_of, begin: int = begin) -> str:
+                return f"row {begin + row + 1}" if line_of is None else f"line {line_of(row)}"
+
+            columns[0] = cells_of_columns({name: cells[name] for name in of_labels}, place, rows.path)
         more = rows.extend(
             [without_breaks(text) for text in texts] if clean else texts,
-            *(None if name is None else cells[name] for name in roles),
+            *columns,
             kept=wanted,
             line_of=block.line_of,
             others={name: cells[name] for name in kept},
@@ -483,8 +518,11 @@ def _refuse_swallowed(rows: Rows, found: list[tuple[Place, list[str]]]) -> None:
             )
 
 
-def open_json_lines(file: TextFile) -> OpenTable:
-    """Opens a file of one JSON object a line; anything else, or a row without its text, is an error."""
+def open_json_lines(file: TextFile, *, lists: bool = False) -> OpenTable:
+    """Opens a file of one JSON object a line; anything else, or a row without its text, is an error.
+
+    With `lists` a cell may be a list, of several labels.
+    """
     path = file.path
     read = _records(file, path)
     first = list(islice(read, 1))
@@ -492,7 +530,7 @@ def open_json_lines(file: TextFile) -> OpenTable:
         return OpenTable(("text",), lambda *_: iter(()), file.sha256, fixed=True)
     looked_at = first[0][1][:LOOKED_AT]
     names = list(dict.fromkeys(chain.from_iterable(looked_at)))
-    sample = {name: [_shown(record.get(name)) for record in looked_at] for name in names}
+    sample = {name: [_shown(record.get(name), lists) for record in looked_at] for name in names}
 
     def blocks(needed: Sequence[str], required: Collection[str]) -> Iterator[Cells]:
         for numbers, records in chain(first, read):
@@ -502,7 +540,7 @@ def open_json_lines(file: TextFile) -> OpenTable:
                     values = _present(records, name, path, numbers)
                 else:
                     values = [record.get(name) for record in records]
-                cells[name] = _cells(values, name, path, numbers)
+                cells[name] = _cells(values, name, path, numbers, lists=lists and name not in required)
             yield Cells(cells, numbers.__getitem__)
 
     return OpenTable(names, blocks, file.sha256, sample)
@@ -563,23 +601,26 @@ def _object(line: str, path: Path, number: int, *, first: bool) -> dict[str, Any
     return record
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, lists: bool = False) -> str:
     try:
-        return as_text(value)
+        return as_texts([value], lists=lists)[0]
     except CellError:
         return ""
 
 
-def _cells(values: list[Any], name: str, path: Path, numbers: Sequence[int], unit: str = "line") -> list[str]:
+def _cells(
+    values: list[Any], name: str, path: Path, numbers: Sequence[int], unit: str = "line", *,
+    lists: bool = False,
+) -> list[str]:  # fmt: skip
     try:
-        return as_texts(values)
+        return as_texts(values, lists=lists)
     except CellError as error:
         raise DataError(f"{path}: {unit} {numbers[error.place]}, column {name!r}: {error}") from None
 
 
 @contextmanager
-def open_parquet(path: Path) -> Iterator[OpenTable]:
-    """Opens a Parquet file, which is read by batches.
+def open_parquet(path: Path, *, lists: bool = False) -> Iterator[OpenTable]:
+    """Opens a Parquet file, which is read by batches; with `lists` a cell may be a list, of several labels.
 
     Raises:
         DataError: if pyarrow is missing or cannot read the file, or a cell is not one text.
@@ -595,15 +636,17 @@ def open_parquet(path: Path) -> Iterator[OpenTable]:
         with pq.ParquetFile(path) as file:
             names = list(file.schema_arrow.names)
             first = next(file.iter_batches(batch_size=LOOKED_AT), None)
-            sample = {} if first is None else dict(zip(names, map(_sampled, first.columns), strict=True))
+            columns = () if first is None else first.columns
+            sample = {name: _sampled(one, lists) for name, one in zip(names, columns, strict=bool(columns))}
 
-            def blocks(needed: Sequence[str], _: Collection[str]) -> Iterator[Cells]:
+            def blocks(needed: Sequence[str], required: Collection[str]) -> Iterator[Cells]:
                 begin = 1
                 for batch in file.iter_batches(batch_size=_AT_ONCE, columns=list(needed)):
                     numbers = range(begin, begin + batch.num_rows)
                     yield Cells({
                         name: _cells(
-                            _values(batch.column(name), name, path, begin), name, path, numbers, "row"
+                            _values(batch.column(name), name, path, begin), name, path, numbers, "row",
+                            lists=lists and name not in required,
                         )
                         for name in needed
                     })  # fmt: skip
@@ -639,8 +682,8 @@ def _values(column: Any, name: str, path: Path, begin: int) -> list[Any]:
         raise
 
 
-def _sampled(column: Any) -> list[str]:
+def _sampled(column: Any, lists: bool) -> list[str]:
     try:
-        return [_shown(value) for value in _values(column, "", Path(), 1)]
+        return [_shown(value, lists) for value in _values(column, "", Path(), 1)]
     except DataError:
         return []

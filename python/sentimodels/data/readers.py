@@ -4,6 +4,7 @@ What was recognised and guessed is in the notes of the table; options override i
 leaves out empty lines.
 """
 
+import json
 import os
 import re
 from collections import Counter
@@ -30,6 +31,7 @@ from .columns import (
     open_separated,
     texts_of,
 )  # fmt: skip
+from .label_sets import asked_of, set_reader
 from .opening import (
     NotUtf8Error,
     TextFile,
@@ -54,7 +56,7 @@ from .separated import (
     sets_separator,
     shown,
 )  # fmt: skip
-from .table import Table, listed
+from .table import Table, listed, set_cell
 
 if TYPE_CHECKING:
     from .sst import Nodes
@@ -164,6 +166,9 @@ def read_table(
     classes: bool = True,
     like: Mapping[str, str] | None = None,
     keep: Sequence[str] = (),
+    several: bool = False,
+    label_separator: str | None = None,
+    label_columns: Sequence[str] = (),
 ) -> Table:
     """Reads a file or folder.
 
@@ -196,6 +201,10 @@ def read_table(
         keep: names of other columns to keep in `Table.kept`; `all` keeps every column.
         classes: labels name classes: they are trimmed and composed, and 1.0 is 1. Otherwise they are texts,
             and only columns that are named are read.
+        several: a row may have several labels, or none: how they are written is recognised.
+        label_separator: what stands between the labels of a cell; `json` for lists, `none` where a cell is
+            one label. With a separator rows have several labels.
+        label_columns: columns of 0 and 1, one for each label, which rows may have several of.
 
     Raises:
         DataError: if the file is not what it should be.
@@ -209,9 +218,12 @@ def read_table(
     before = dict(like or {})
     columns = {role: name for role, name in before.items() if role in ("text", "label", "group", "id")}
     n_columns = int(before["n_columns"]) if "n_columns" in before else None
+    sets = asked_of(several, label_separator, label_columns, before) if classes else None
+    if sets is not None and label_column is not None and label_columns:
+        raise DataError(f"label column {label_column!r} and label columns: name one or the other")
     asked = Columns(
         text_column, label_column, group_column, id_column, _condition(where), columns, tuple(keep), classes,
-        n_columns,
+        n_columns, sets,
     )  # fmt: skip
     wanted = Wanted(
         asked,
@@ -229,6 +241,7 @@ def read_table(
         rows = Rows(
             path, limit=first, skip=skip, blank=blank_labels, sample=drawn, without=without, classes=classes,
             drop_empty=drop_empty, with_lines=with_lines,
+            sets=None if sets is None else set_reader(sets, path),
         )  # fmt: skip
         with opened(Source(path, wanted, encoding, otherwise), format) as (kind, table):
             add_rows(table, asked, rows, clean=clean)
@@ -281,6 +294,10 @@ def read_as(table: Table, **options: Any) -> dict[str, str]:
     unnamed = list(table.names) == [str(place) for place in range(1, len(table.names) + 1)]
     if unnamed and table.columns:
         given["n_columns"] = str(len(table.names))
+    if table.label_form is not None:
+        given["label_form"] = table.label_form
+    if table.label_columns:
+        given["label_columns"] = json.dumps(table.label_columns, ensure_ascii=False)
     return {**table.columns, **given, "suffix": plain_suffix(table.source)}
 
 
@@ -517,17 +534,24 @@ def _is_fasttext(first_lines: list[str]) -> bool:
 
 def _fasttext(file: TextFile, source: Source) -> OpenTable:
     """Opens `__label__NAME text`, the label at any place of the line; empty lines are passed over."""
+    several = source.wanted.columns.sets is not None
 
     def rows() -> Iterator[_Row]:
         for number, line in enumerate(file.lines(), 1):
             matches = list(_LABEL.finditer(line))
+            text = _LABEL.sub("", line).strip()
+            if several:
+                names = [one[1] for one in matches]
+                yield number, text, set_cell(names) if text or names else ""
+                continue
             if len(matches) > 1:
-                names = ", ".join(one[1] for one in matches[:5])
+                shown = ", ".join(one[1] for one in matches[:5])
                 raise DataError(
-                    f"{source.path}: line {number}: {len(matches)} labels ({names}); a text has one class "
-                    "here: keep one label a line"
+                    f"{source.path}: line {number}: {len(matches)} labels ({shown}); a text has one class "
+                    "here: keep one label a line, or train on all of them: --task multilabel (to read them "
+                    "only: --label-separator json)"
                 )
-            yield number, _LABEL.sub("", line).strip(), matches[0][1] if matches else ""
+            yield number, text, matches[0][1] if matches else ""
 
     table = _fixed(("text", "label"), rows(), file.sha256)
 
@@ -797,13 +821,13 @@ READERS: dict[str, Reader] = {
     ),
     "jsonl": Reader(
         "one JSON object a line",
-        _of_text(lambda file, _: open_json_lines(file)),
+        _of_text(lambda file, source: open_json_lines(file, lists=source.wanted.columns.sets is not None)),
         (".jsonl", ".ndjson", ".json"),
         has_columns=True,
     ),
     "parquet": Reader(
         "Parquet (needs pyarrow)",
-        lambda source: open_parquet(source.path),
+        lambda source: open_parquet(source.path, lists=source.wanted.columns.sets is not None),
         (".parquet", ".pq"),
         has_columns=True,
     ),

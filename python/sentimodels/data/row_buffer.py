@@ -104,6 +104,8 @@ Blank = Literal["error", "drop", "keep"]
 _T = TypeVar("_T")
 # Rows without label that an error names.
 _PLACES = 5
+# `label_sets.SetReader`.
+_Sets = Callable[[list[str], Callable[[int], str]], tuple[list[str], str, list[str]]]
 
 
 @dataclass
@@ -121,6 +123,8 @@ class Rows:
         with_lines: keep the line of each row.
         classes: labels name classes; otherwise they are texts, as the targets of a translation.
         to_drop: how the user leaves out rows without label.
+        sets: reads the cells of rows with several labels; `None` where a cell is one label.
+        label_columns: the columns that hold one label each.
         columns: names of the columns that are read, by role.
         names: names of all columns of the file.
         others: columns that are kept, by name.
@@ -138,6 +142,8 @@ class Rows:
     with_lines: bool = False
     classes: bool = True
     to_drop: str = "--unlabelled drop"
+    sets: _Sets | None = None
+    label_columns: tuple[str, ...] = ()
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
@@ -202,7 +208,9 @@ class Rows:
         self.seen += len(chosen)
         if before < self.skip:
             chosen = chosen[self.skip - before :]
-        blank = set() if labels is None else {label for label in set(labels) if label.strip() in _NO_LABEL}
+        blank = set[str]()
+        if labels is not None and self.sets is None:  # a set may be empty
+            blank = {label for label in set(labels) if label.strip() in _NO_LABEL}
         if labels is not None and blank and self.blank == "drop":
             filled = [row for row in chosen if labels[row] not in blank]
             self.dropped += len(chosen) - len(filled)
@@ -222,7 +230,7 @@ class Rows:
         slots: list[int] | None = None
         if self.sample is not None:
             strata = [""] * len(chosen)
-            if labels is not None:
+            if labels is not None:  # of several labels, each set is a stratum
                 strata = named([labels[row] for row in chosen], chosen)
             drawn = [self.sample.slot(label) for label in strata]
             chosen = [row for row, slot in zip(chosen, drawn, strict=True) if slot is not None]
@@ -254,6 +262,8 @@ class Rows:
         Raises:
             CellError: if a cell of classes holds a list, with its place.
         """
+        if self.sets is not None:
+            return self._whole(written)
         new = [cell for cell in dict.fromkeys(written) if cell not in self._labels]
         for cell in new if self.classes else ():
             if (value := as_list(cell)) is not None:
@@ -282,7 +292,9 @@ class Rows:
             more = ", ..." if n > len(self.unlabelled) else ""
             said = f"{places} has no label" if n == 1 else f"{_rows(n)} have no label ({places}{more})"
             them = "it" if n == 1 else "them"
-            raise DataError(f"{self.path}: {said}; fill {them} in, or leave {them} out: {self.to_drop}")
+            raise DataError(
+                f"{self.path}: {said}; fill {them} in, or leave {them} out: {self.to_drop}{self._sets_hint()}"
+            )
         if not self.texts:
             raise DataError(f"{self.path}: no rows" + (f" after the first {self.skip}" if self.skip else ""))
         table = Table(
@@ -310,6 +322,8 @@ class Rows:
             table = table.take(sorted(self.sample.chosen(), key=self.numbers.__getitem__))
             if (drawn := self.sample.note()) is not None:
                 notes.append(drawn)
+        table, of_sets = self._as_sets(table)
+        notes += of_sets
         if self.dropped:
             notes.append(f"{_rows(self.dropped)} without label left out")
         if self.emptied:
@@ -322,6 +336,41 @@ class Rows:
             notes.append(f"{cells} half a character (a lone surrogate), read as U+FFFD")
         notes += self._label_notes()
         return replace(table, notes=tuple(notes))
+
+    def _sets_hint(self) -> str:
+        """Returns what to say of blank labels next to cells that hold several; "" without such cells."""
+        from .label_sets import separators_seen
+
+        if not self.classes or not (seen := separators_seen(self.labels)):
+            return ""
+        return (
+            f"; other labels hold {seen[0]!r}: where rows have several labels or none, train --task "
+            f"multilabel, or read them with --label-separator '{seen[0]}'"
+        )
+
+    def _as_sets(self, table: Table) -> tuple[Table, list[str]]:
+        """Reads the cells of rows with several labels; returns the table with sets, and notes.
+
+        Raises:
+            DataError: if a cell cannot be read, or a row has no cell where that is an error.
+        """
+        if self.sets is None or table.labels is None:
+            return table, []
+        numbers = table.numbers or range(len(table))
+        labels, form, notes = self.sets(table.labels, lambda row: f"row {numbers[row] + 1}")
+        table = replace(table, labels=labels, label_form=form, label_columns=self.label_columns)
+        unknown = [row for row, label in enumerate(labels) if not label]
+        if unknown and self.blank == "error":
+            places = ", ".join(f"row {numbers[row] + 1}" for row in unknown[:_PLACES])
+            raise DataError(
+                f"{self.path}: {_rows(len(unknown))} without labels ({places}"
+                f"{', ...' if len(unknown) > _PLACES else ''}); write [] for the empty set (of columns, a 0 "
+                f"in each), or leave them out: {self.to_drop}"
+            )
+        if unknown and self.blank == "drop":
+            self.dropped += len(unknown)
+            table = table.take(row for row, label in enumerate(labels) if label)
+        return table, notes
 
     def _label_notes(self) -> list[str]:
         """Says which spellings are one label, and which labels look alike."""
@@ -422,7 +471,8 @@ def _not_one_value(value: Any) -> CellError:
     kind = "an object" if isinstance(value, dict) else "a list"
     return CellError(
         f"{kind}, not one value ({str(value)[:60]})",
-        "a text has one class here: write one value a row, or name another column",
+        "a text has one class here: write one value a row, or name another column; where labels are lists, "
+        "train --task multilabel, or read them with --label-separator json",
     )
 
 
@@ -444,8 +494,8 @@ def as_list(cell: str) -> Any:
     return None
 
 
-def as_texts(values: Iterable[Any]) -> list[str]:
-    """Returns values as texts.
+def as_texts(values: Iterable[Any], *, lists: bool = False) -> list[str]:
+    """Returns values as texts; lists as JSON, where they are allowed.
 
     Raises:
         CellError: as `as_text`, with the place of the value as `place`.
@@ -459,11 +509,20 @@ def as_texts(values: Iterable[Any]) -> list[str]:
     for place, value in enumerate(texts):
         if type(value) is not str:
             try:
-                texts[place] = as_text(value)
+                texts[place] = _list_text(value) if lists else as_text(value)
             except CellError as error:
                 error.place = place
                 raise
     return texts
+
+
+def _list_text(value: Any) -> str:
+    """Returns a value as text, a list as JSON whose items are texts."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return json.dumps([as_text(one) for one in value], ensure_ascii=False)
+    return as_text(value)
 
 
 def _decimal(digits: str) -> str:

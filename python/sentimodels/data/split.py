@@ -2,12 +2,14 @@
 
 By group or by row, stratified on the label of each group's longest text, it is scikit-learn's
 `train_test_split`; by group with shares 0.8 and 0.2 and seed 42 it gives the 6,823 and 1,706 sentences of
-the Kaggle phrases. By hash it needs no seed and stays the same when rows are added.
+the Kaggle phrases. By hash it needs no seed and stays the same when rows are added. Texts with several labels
+are stratified on all of them (`stratification.py`).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -16,7 +18,8 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from .leaks import near_pairs, sketch
 from .normalization import copy_key, fold, text_hash
-from .table import Table
+from .stratification import stratified
+from .table import Table, ordered
 
 __all__ = [
     "NEAR_AT_MOST",
@@ -77,7 +80,16 @@ class Units:
         return int(_units_of_label(label, self.of_row).max())
 
     def halves(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Returns which rows are in the first half: every other unit whose first row has one label."""
+        """Returns which rows are in the first half: every other unit whose first row has one label.
+
+        Of texts with several labels, `(n, n_labels)`, each half has its share of each.
+        """
+        if labels.ndim == 2:
+            names, of_row = np.unique(self.of_row, return_inverse=True)
+            there = np.zeros((len(names), labels.shape[1]), dtype=np.int64)
+            np.maximum.at(there, of_row, labels)
+            first: NDArray[np.bool_] = (stratified(there, (0.5, 0.5), 0) == 0)[of_row]
+            return first
         n_seen: dict[int, int] = {}
         of_unit: dict[int, bool] = {}
         for unit, label in zip(self.of_row.tolist(), labels.tolist(), strict=True):
@@ -261,9 +273,10 @@ def divide(
     notes = list(units.notes)
     parts = _by_units(table, units, shares, seed, stratify, notes)
     if stratify and table.labels is not None:
-        counts = Counter(table.labels)
+        names = table.names_of_rows()
+        counts = Counter(chain.from_iterable(names))
         for name, rows in parts.items():
-            if missing := sorted(set(counts).difference(table.labels[row] for row in rows)):
+            if missing := sorted(set(counts).difference(*(names[row] for row in rows))):
                 notes.append(f"no row in {name} for the label {count_of(counts, missing)}")
     return parts, notes
 
@@ -322,6 +335,8 @@ def _by_units(
             f"{table.source}: {len(table)} rows make {len(rows)} units of groups and copies, which cannot be "
             f"split into {len(names)} parts; give more rows, or files for the other parts"
         )
+    if stratify and table.label_form is not None:
+        return _by_sets(table, units, shares, seed)
     strata = [stratum_of(table, unit) for unit in rows] if stratify and table.labels is not None else None
     kept = [] if strata is None else _too_few(strata, len(names))
     kept += _too_large(rows, strata, min(shares.values()) * len(table), len(names), kept, units)
@@ -344,6 +359,34 @@ def _by_units(
         _give_back(table.labels, rows, parts)
     # Rows keep the order of the file.
     return {name: sorted(row for unit in parts[name] for row in rows[unit]) for name in names}
+
+
+def _by_sets(table: Table, units: Units, shares: Mapping[str, float], seed: int) -> dict[str, list[int]]:
+    """Deals units with several labels to parts; each part has one at least."""
+    names, rows = list(shares), units.rows()
+    part = stratified(_labels_of_units(table, rows), list(shares.values()), seed)
+    # Copies with more rows than a part has stay in the first.
+    most = max(1.0, min(shares.values()) * len(table))
+    large = np.array([len(unit) > most and bool(units.copied[unit].any()) for unit in rows])
+    part[large] = 0
+    for place in range(len(names)):
+        if not (part == place).any():
+            fullest = int(np.bincount(part, minlength=len(names)).argmax())
+            part[np.flatnonzero(part == fullest)[-1]] = place
+    return {
+        name: sorted(row for unit in np.flatnonzero(part == place).tolist() for row in rows[unit])
+        for place, name in enumerate(names)
+    }
+
+
+def _labels_of_units(table: Table, rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Returns which labels the rows of each unit have, `(n_units, n_labels)`."""
+    of_rows = table.names_of_rows()
+    place = {name: at for at, name in enumerate(ordered(chain.from_iterable(of_rows)))}
+    there = np.zeros((len(rows), len(place)), dtype=np.int64)
+    for unit, some in enumerate(rows):
+        there[unit, [place[name] for row in some for name in of_rows[row]]] = 1
+    return there
 
 
 def _cut(
@@ -441,10 +484,13 @@ def folds(table: Table, n: int, seed: int = 42, units: Units | None = None) -> l
         by_label.setdefault(stratum_of(table, rows[place]), []).append(rows[place])
     dealt = [unit for label in sorted(by_label) for unit in by_label[label]]
     parts = [dealt[fold::n] for fold in range(n)]
+    if table.label_form is not None:
+        part = stratified(_labels_of_units(table, rows), [1 / n] * n, seed)
+        parts = [[rows[unit] for unit in np.flatnonzero(part == fold).tolist()] for fold in range(n)]
     if table.labels is not None:
-        _keep_labels(table.labels, parts)
+        _keep_labels(table.names_of_rows(), parts)
         if not all(parts):
-            counts = Counter(table.labels)
+            counts = Counter(chain.from_iterable(table.names_of_rows()))
             raise DataError(
                 f"{table.source}: {len(rows)} groups or different texts are too few for {n} folds, as each "
                 f"run trains on each label: {count_of(counts, sorted(counts))}"
@@ -456,9 +502,10 @@ def labels_not_in_each(table: Table, dealt: list[list[int]]) -> list[str]:
     """Returns what to say of labels that are not in each fold."""
     if table.labels is None:
         return []
-    counts, n_folds = Counter(table.labels), Counter[str]()
+    names = table.names_of_rows()
+    counts, n_folds = Counter(chain.from_iterable(names)), Counter[str]()
     for rows in dealt:
-        n_folds.update({table.labels[row] for row in rows})
+        n_folds.update(set(chain.from_iterable(names[row] for row in rows)))
     notes = []
     if alone := sorted(label for label in counts if not n_folds[label]):
         notes.append(f"too few to test on, so trained on in each run: the label {count_of(counts, alone)}")
@@ -467,17 +514,18 @@ def labels_not_in_each(table: Table, dealt: list[list[int]]) -> list[str]:
     return notes
 
 
-def _keep_labels(labels: list[str], parts: list[list[list[int]]]) -> None:
-    """Takes a unit out of each part that has all units of a label."""
+def _keep_labels(labels: list[list[str]], parts: list[list[list[int]]]) -> None:
+    """Takes a unit out of each part that has all units of a label; `labels` are those of each row."""
     having: dict[str, set[int]] = {}
     for place, part in enumerate(parts):
         for row in (row for unit in part for row in unit):
-            having.setdefault(labels[row], set()).add(place)
+            for label in labels[row]:
+                having.setdefault(label, set()).add(place)
     kept: set[str] = set()
     for label in sorted(label for label, places in having.items() if len(places) == 1):
         if label in kept:
             continue
         (place,) = having[label]
-        unit = next(unit for unit in parts[place] if any(labels[row] == label for row in unit))
+        unit = next(unit for unit in parts[place] if any(label in labels[row] for row in unit))
         parts[place].remove(unit)
-        kept |= {labels[row] for row in unit}
+        kept |= set(chain.from_iterable(labels[row] for row in unit))

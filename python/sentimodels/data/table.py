@@ -4,11 +4,12 @@ A table never changes; `take` gives a new one. `notes` hold what the reader deci
 guessed column: commands print them.
 """
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,8 @@ class Table:
 
     Attributes:
         texts: the texts, unchanged.
-        labels: the label names, or `None` where the file has none.
+        labels: the label names, or `None` where the file has none; of texts with several labels, a list of
+            JSON each (`label_sets.py`).
         groups: rows of one group (a sentence, a user) must not be split, or `None`.
         ids: the rows' own ids, as a submission names them, or `None`.
         source: the file or folder it was read from.
@@ -37,6 +39,9 @@ class Table:
         columns: the names of the columns that were read, by role (`text`, `label`, `group`, `id`).
         names: the names of all columns of the file, for messages.
         kept: other columns that were asked for, by name.
+        label_form: of texts with several labels, what stands between them in the file, or `json`; else
+            `None`.
+        label_columns: the columns that hold one label each, if that is how the file is written.
     """
 
     texts: list[str]
@@ -52,6 +57,8 @@ class Table:
     columns: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
     kept: Mapping[str, list[str]] = field(default_factory=dict)
+    label_form: str | None = None
+    label_columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("labels", "groups", "ids", "numbers", "lines"):
@@ -89,23 +96,35 @@ class Table:
             raise DataError(f"{self.source}: no labels; name their column with --label-column{among}{why}")
         return self.labels
 
+    def names_of_rows(self) -> list[list[str]]:
+        """Returns the labels of each row: one, several or none."""
+        if self.label_form is not None:
+            return as_sets(self.labels or ())
+        return [[label] for label in self.labels or ()]
+
     @staticmethod
     def of(
         texts: Sequence[str],
-        labels: Sequence[str] | None = None,
+        labels: Sequence[str] | Sequence[Sequence[str]] | None = None,
         groups: Sequence[str] | None = None,
         source: str = "<memory>",
     ) -> "Table":
-        """Makes a table of texts at hand; its hash is that of texts and labels."""
+        """Makes a table of texts at hand; its hash is that of texts and labels.
+
+        Labels are one name a text, or several: a list of names each.
+        """
         from .opening import hash_rows
 
+        several = labels is not None and any(not isinstance(one, str) for one in labels)
+        cells = None if labels is None else [one if isinstance(one, str) else set_cell(one) for one in labels]
         table = Table(
             texts=list(texts),
-            labels=None if labels is None else list(labels),
+            labels=cells,
             groups=None if groups is None else list(groups),
             ids=None,
             source=Path(source),
             sha256="",
+            label_form="json" if several else None,
         )
         return replace(table, sha256=hash_rows(table.texts, table.labels))
 
@@ -137,6 +156,9 @@ class Labels:
 
     __slots__ = ("_index", "names")
 
+    # Whether a text may have several of them, or none (`label_sets.LabelSets`).
+    several = False
+
     def __init__(self, names: Sequence[str]) -> None:
         self.names: tuple[str, ...] = tuple(names)
         self._index = {name: index for index, name in enumerate(self.names)}
@@ -148,7 +170,7 @@ class Labels:
     @classmethod
     def from_values(cls, values: Iterable[str]) -> "Labels":
         """Returns the distinct values in their order."""
-        return cls(sorted(set(values), key=_order))
+        return cls(ordered(values))
 
     def index(self, name: str) -> int:
         """Returns the class index of a name.
@@ -191,9 +213,7 @@ class Labels:
             elif label:
                 unknown.append(row)
         if unknown:
-            row = unknown[0]
-            place = f"row {row + 1 if table.numbers is None else table.numbers[row] + 1}"
-            place = place if table.lines is None else f"line {table.lines[row]}"
+            row, place = unknown[0], place_of(table, unknown[0])
             alike = "1 such row" if len(unknown) == 1 else f"{len(unknown):,} such rows"
             label, known = table.labelled()[row], listed(self.names)
             raise DataError(
@@ -205,6 +225,22 @@ class Labels:
     def decode(self, indices: Iterable[int]) -> list[str]:
         """Returns the name of each class index."""
         return [self.names[index] for index in indices]
+
+    def value(self, answer: Any) -> str | list[str]:
+        """Returns an answer as Python and JSON have it: the name of a class index."""
+        return self.names[int(answer)]
+
+    def cell(self, answer: Any) -> str:
+        """Returns an answer as a file writes it."""
+        return self.names[int(answer)]
+
+    def shown(self, answer: Any) -> str:
+        """Returns an answer for people."""
+        return self.names[int(answer)]
+
+    def counts(self, truth: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns how many rows (n,) have each label; -1 is none."""
+        return np.bincount(truth[truth >= 0], minlength=len(self))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -219,13 +255,35 @@ class Labels:
         return name in self._index
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Labels) and self.names == other.names
+        return isinstance(other, Labels) and (self.names, self.several) == (other.names, other.several)
 
     def __hash__(self) -> int:
         return hash(self.names)
 
     def __repr__(self) -> str:
         return f"Labels({list(self.names)!r})"
+
+
+def place_of(table: Table, row: int) -> str:
+    """Returns where a row is in its file, for a message."""
+    if table.lines is not None:
+        return f"line {table.lines[row]}"
+    return f"row {row + 1 if table.numbers is None else table.numbers[row] + 1}"
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Returns the distinct names in the order of `Labels`."""
+    return sorted(set(names), key=_order)
+
+
+def set_cell(names: Iterable[str]) -> str:
+    """Returns a set of labels as `Table.labels` has it: a list of JSON, in the order of labels."""
+    return json.dumps(ordered(names), ensure_ascii=False)
+
+
+def as_sets(cells: Iterable[str]) -> list[list[str]]:
+    """Returns the names in each cell of `Table.labels` of texts with several labels; "" has none."""
+    return [json.loads(cell) if cell else [] for cell in cells]
 
 
 def _order(name: str) -> tuple[int, float, str]:

@@ -17,7 +17,7 @@ from ..errors import DataError
 
 N_BINS = 15
 # Below it a probability of 0 in float32 would make a log loss infinite.
-_TINY = 1e-12
+TINY = 1e-12
 _LOWEST, _HIGHEST = 0.05, 20.0
 # Rows that join those a temperature is fitted on: so many whose labels are as the model says, which hold the
 # temperature at 1, and so many of any label, because rows that chose a step flatter the model.
@@ -28,7 +28,7 @@ _LEAST_GAIN = 0.5
 
 def log_probs(probs: NDArray[Any]) -> NDArray[np.float64]:
     """Returns the logarithms of probabilities, bounded below."""
-    return np.log(np.maximum(np.asarray(probs, dtype=np.float64), _TINY))
+    return np.log(np.maximum(np.asarray(probs, dtype=np.float64), TINY))
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -111,7 +111,13 @@ def bin_of(confidence: NDArray[Any], n_bins: int = N_BINS) -> NDArray[np.int64]:
 def reliability(probs: NDArray[Any], labels: NDArray[np.int64], n_bins: int = N_BINS) -> list[Bin]:
     """Returns the bins that have rows."""
     confidence = np.asarray(probs, dtype=np.float64).max(axis=1)
-    right = probs.argmax(axis=1) == labels
+    return reliability_of(confidence, probs.argmax(axis=1) == labels, n_bins)
+
+
+def reliability_of(
+    confidence: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = N_BINS
+) -> list[Bin]:
+    """Returns the bins that have rows, of probabilities and whether what they are of is so."""
     place = bin_of(confidence, n_bins)
     counts = np.bincount(place, minlength=n_bins)
     sure = np.bincount(place, weights=confidence, minlength=n_bins)
@@ -125,7 +131,15 @@ def reliability(probs: NDArray[Any], labels: NDArray[np.int64], n_bins: int = N_
 
 def ece(probs: NDArray[Any], labels: NDArray[np.int64], n_bins: int = N_BINS) -> float:
     """Returns the expected calibration error: the mean gap of the bins, by their rows."""
-    bins = reliability(probs, labels, n_bins)
+    return _mean_gap(reliability(probs, labels, n_bins))
+
+
+def ece_of(confidence: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = N_BINS) -> float:
+    """Returns the expected calibration error of probabilities and whether what they are of is so."""
+    return _mean_gap(reliability_of(confidence, right, n_bins))
+
+
+def _mean_gap(bins: list[Bin]) -> float:
     total = sum(b.n for b in bins)
     return float(sum(b.n * abs(b.confidence - b.accuracy) for b in bins) / total)
 

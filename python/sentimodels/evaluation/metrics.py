@@ -1,126 +1,68 @@
-"""Scores of predictions: one number each, per class, by length; their intervals; and the worst errors.
+"""Scores of predictions: one number each, per label, by length; their intervals; and the worst errors.
 
-Calibration is in `calibration.py`. Where scikit-learn has a score it is used. Macro-F1 is over the classes
-that occur in truth or answers; quadratic kappa is given where labels are numbers, AUROC (one against the
-rest, mean over classes) where every class of the model occurs.
+What the scores are is said by the kind of their labels (`answers.py`). Calibration is in `calibration.py`.
 """
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.normalization import n_words
-from ..data.table import Labels
 from ..errors import DataError
-from .calibration import N_BINS, bin_of, brier, brier_rows, ece, log_probs
+from .answers import Scores, Sums
+from .one_label import is_ordinal, log_loss_rows
 from .predictions import Predictions
 
-Scores = dict[str, float | None]
-
-
-def is_ordinal(labels: Labels) -> bool:
-    """Whether the labels are numbers, so that a distance between them means something."""
-
-    def number(name: str) -> bool:
-        try:
-            return math.isfinite(float(name))
-        except ValueError:
-            return False
-
-    return len(labels) > 1 and all(map(number, labels))
-
-
-def log_loss_rows(probs: NDArray[Any], truth: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns each row's log loss."""
-    result: NDArray[np.float64] = -log_probs(probs)[np.arange(len(truth)), truth]
-    return result
+__all__ = [
+    "N_REPLICATES",
+    "by_length",
+    "check_same_rows",
+    "confusion",
+    "holm",
+    "intervals",
+    "is_ordinal",
+    "log_loss_rows",
+    "majority",
+    "mcnemar",
+    "paired",
+    "per_class",
+    "scores",
+    "worst",
+]
 
 
 def scores(predictions: Predictions) -> Scores:
     """Returns the scores of predictions whose labels are all known."""
-    from sklearn import metrics as sk
-
-    truth, answers = predictions.truth, predictions.predicted
-    # One class on both sides: agreement by chance is certain, so kappa and MCC say nothing.
-    several = len(np.union1d(truth, answers)) > 1
-    ordinal = several and is_ordinal(predictions.labels)
-    return {
-        "accuracy": float(sk.accuracy_score(truth, answers)),
-        "macro_f1": float(sk.f1_score(truth, answers, average="macro", zero_division=0.0)),
-        "weighted_f1": float(sk.f1_score(truth, answers, average="weighted", zero_division=0.0)),
-        "quadratic_kappa": _kappa(truth, answers, len(predictions.labels)) if ordinal else None,
-        "mcc": float(sk.matthews_corrcoef(truth, answers)) if several else None,
-        "log_loss": float(log_loss_rows(predictions.probs, truth).mean()),
-        "ece": ece(predictions.probs, truth),
-        "brier": brier(predictions.probs, truth),
-        "auroc": _auroc(predictions),
-    }
-
-
-def _kappa(truth: NDArray[np.int64], answers: NDArray[np.int64], n_classes: int) -> float:
-    from sklearn.metrics import cohen_kappa_score
-
-    kappa = cohen_kappa_score(truth, answers, labels=np.arange(n_classes), weights="quadratic")
-    return float(kappa)
-
-
-def _auroc(predictions: Predictions) -> float | None:
-    from sklearn.metrics import roc_auc_score
-
-    n_classes = len(predictions.labels)
-    if n_classes < 2 or len(np.unique(predictions.truth)) < n_classes:
-        return None
-    if n_classes == 2:
-        return float(roc_auc_score(predictions.truth, predictions.probs[:, 1]))
-    probs = predictions.probs.astype(np.float64)
-    probs /= probs.sum(axis=1, keepdims=True)
-    return float(roc_auc_score(predictions.truth, probs, multi_class="ovr", average="macro"))
+    return predictions.answers.scores(predictions.labels, predictions.probs, predictions.truth)
 
 
 def majority(predictions: Predictions) -> dict[str, Any]:
-    """Returns what always answering the most frequent class of these rows would score."""
-    from sklearn.metrics import f1_score
-
-    counts = np.bincount(predictions.truth, minlength=len(predictions.labels))
-    best = int(counts.argmax())
-    answers = np.full(len(predictions), best)
-    return {
-        "label": predictions.labels[best],
-        "accuracy": float(counts[best] / counts.sum()),
-        "macro_f1": float(f1_score(predictions.truth, answers, average="macro", zero_division=0.0)),
-    }
+    """Returns what the constant answer that suits these rows best would score: the most frequent class."""
+    kind = predictions.answers
+    answers = kind.constant(predictions.truth, len(predictions.labels))
+    return {"label": predictions.labels.shown(answers[0]), **kind.few_scores(predictions.truth, answers)}
 
 
 def per_class(predictions: Predictions) -> list[dict[str, Any]]:
     """Returns precision, recall, F1, support and answers of each class."""
-    from sklearn.metrics import precision_recall_fscore_support
-
-    order = np.arange(len(predictions.labels))
-    columns = precision_recall_fscore_support(
-        predictions.truth, predictions.predicted, labels=order, zero_division=0.0
-    )
-    answered = np.bincount(predictions.predicted, minlength=len(order))
-    return [
-        {
-            "label": predictions.labels[i],
-            "precision": float(columns[0][i]),
-            "recall": float(columns[1][i]),
-            "f1": float(columns[2][i]),
-            "support": int(columns[3][i]),
-            "predicted": int(answered[i]),
-        }
-        for i in order.tolist()
-    ]
+    return predictions.answers.per_label(predictions.labels, predictions.probs, predictions.truth)
 
 
 def confusion(predictions: Predictions) -> NDArray[np.int64]:
-    """Returns the confusion matrix: row truth, column answer."""
+    """Returns the confusion matrix: row truth, column answer.
+
+    Raises:
+        DataError: of texts with several labels, which have none.
+    """
     from sklearn.metrics import confusion_matrix
 
+    if not predictions.answers.divides:
+        raise DataError(
+            "a confusion matrix needs one label a text; of several labels, take the table of each label "
+            "(senti evaluate) or the pairs of senti errors"
+        )
     matrix = confusion_matrix(
         predictions.truth, predictions.predicted, labels=np.arange(len(predictions.labels))
     )
@@ -145,29 +87,27 @@ def by_length(predictions: Predictions) -> list[dict[str, Any]]:
 
 
 def _slice(predictions: Predictions, inside: NDArray[np.bool_]) -> dict[str, Any]:
-    from sklearn.metrics import f1_score
-
-    truth, answers = predictions.truth[inside], predictions.predicted[inside]
-    return {
-        "n": int(inside.sum()),
-        "accuracy": float((truth == answers).mean()),
-        "macro_f1": float(f1_score(truth, answers, average="macro", zero_division=0.0)),
-    }
+    few = predictions.answers.few_scores(predictions.truth[inside], predictions.predicted[inside])
+    return {"n": int(inside.sum()), **few}
 
 
 def worst(predictions: Predictions, n: int = 20) -> list[dict[str, Any]]:
     """Returns the wrong answers whose true label got the lowest probability, the worst first."""
-    loss = log_loss_rows(predictions.probs, predictions.truth)
-    wrong = np.flatnonzero(predictions.predicted != predictions.truth)
+    kind, labels, truth, answers = (
+        predictions.answers, predictions.labels, predictions.truth, predictions.predicted
+    )  # fmt: skip
+    loss = kind.loss_rows(predictions.probs, truth)
+    wrong = np.flatnonzero(~kind.right(truth, answers))
     order = wrong[np.argsort(-loss[wrong], kind="stable")][:n]
+    p_label, p_predicted = kind.p_of(predictions.probs, truth), kind.p_of(predictions.probs, answers)
     return [
         {
             "row": row,
             "id": predictions.ids[row] if predictions.ids is not None else None,
-            "label": predictions.labels[predictions.truth[row]],
-            "predicted": predictions.labels[predictions.predicted[row]],
-            "p_label": float(predictions.probs[row, predictions.truth[row]]),
-            "p_predicted": float(predictions.probs[row].max()),
+            "label": labels.value(truth[row]),
+            "predicted": labels.value(answers[row]),
+            "p_label": float(p_label[row]),
+            "p_predicted": float(p_predicted[row]),
             "text": predictions.texts[row],
             "cut": predictions.cut is not None and bool(predictions.cut[row]),
         }
@@ -180,65 +120,10 @@ N_REPLICATES = 1000
 _CELLS_AT_ONCE = 8_000_000
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Sums over the rows of each group, `(n_groups, n_sums)`, and how to read them."""
-
-    values: NDArray[np.float64]
-    n_classes: int
-    ordinal: bool
-
-    def scores(self, totals: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Returns the scores of each row of totals `(n_replicates, n_sums)`."""
-        n_cells = self.n_classes**2
-        matrix = totals[:, :n_cells].reshape(-1, self.n_classes, self.n_classes)
-        n = matrix.sum(axis=(1, 2))
-        loss, squared = totals[:, n_cells] / n, totals[:, n_cells + 1] / n
-        gaps = totals[:, n_cells + 2 :].reshape(-1, 2, N_BINS)
-        scores = {
-            "accuracy": np.trace(matrix, axis1=1, axis2=2) / n,
-            "macro_f1": _macro_f1(matrix),
-            "log_loss": loss,
-            "brier": squared,
-            "ece": np.abs(gaps[:, 0] - gaps[:, 1]).sum(axis=1) / n,
-        }
-        if self.ordinal:
-            scores["quadratic_kappa"] = _quadratic_kappa(matrix)
-        return scores
-
-
-def _macro_f1(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    hits = np.diagonal(matrix, axis1=1, axis2=2)
-    either = matrix.sum(axis=1) + matrix.sum(axis=2)
-    f1 = np.divide(2 * hits, either, out=np.zeros_like(either), where=either > 0)
-    result: NDArray[np.float64] = f1.sum(axis=1) / (either > 0).sum(axis=1)
-    return result
-
-
-def _quadratic_kappa(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    place = np.arange(matrix.shape[1])
-    distance = (place[:, None] - place) ** 2.0
-    observed = (matrix * distance).sum(axis=(1, 2))
-    by_chance = np.einsum("ri,rj,ij->r", matrix.sum(axis=2), matrix.sum(axis=1), distance)
-    by_chance /= matrix.sum(axis=(1, 2))
-    ratio = np.divide(observed, by_chance, out=np.zeros_like(observed), where=by_chance > 0)
-    result: NDArray[np.float64] = 1 - ratio
-    return result
-
-
-def _sums(predictions: Predictions, groups: NDArray[np.int64], n_groups: int) -> _Sums:
-    n_classes = len(predictions.labels)
-    truth, answers = predictions.truth, predictions.predicted
-    n_cells = n_classes**2
-    values = np.zeros((n_groups, n_cells + 2 + 2 * N_BINS))
-    np.add.at(values, (groups, truth * n_classes + answers), 1)
-    np.add.at(values[:, n_cells], groups, log_loss_rows(predictions.probs, truth))
-    np.add.at(values[:, n_cells + 1], groups, brier_rows(predictions.probs, truth))
-    confidence = predictions.probs.max(axis=1).astype(np.float64)
-    place = bin_of(confidence)
-    np.add.at(values, (groups, n_cells + 2 + place), confidence)
-    np.add.at(values, (groups, n_cells + 2 + N_BINS + place), answers == truth)
-    return _Sums(values, n_classes, is_ordinal(predictions.labels))
+def _sums(predictions: Predictions, groups: NDArray[np.int64], n_groups: int) -> Sums:
+    return predictions.answers.sums(
+        predictions.labels, predictions.probs, predictions.truth, groups, n_groups
+    )
 
 
 def _groups(predictions: Predictions) -> tuple[NDArray[np.int64], int]:
@@ -263,7 +148,7 @@ def _weights(n_groups: int, n_replicates: int, seed: int) -> Iterator[NDArray[np
 
 
 def _replicates(
-    sums: Sequence[_Sums], n_groups: int, n_replicates: int, seed: int
+    sums: Sequence[Sums], n_groups: int, n_replicates: int, seed: int
 ) -> list[dict[str, NDArray[np.float64]]]:
     """Scores of each replicate, the same draws for all."""
     totals: list[list[NDArray[np.float64]]] = [[] for _ in sums]
@@ -322,7 +207,7 @@ def paired(
             # One more on each side: a p-value of 0 cannot be had from a finite draw.
             "p": min(1.0, 2 * (min(below, above) + 1) / (n_replicates + 1)),
         }
-    only_a, only_b, p = mcnemar(a.predicted == a.truth, b.predicted == b.truth)
+    only_a, only_b, p = mcnemar(a.right, b.right)
     compared["mcnemar"] = {"only_a_right": only_a, "only_b_right": only_b, "p": p}
     return compared
 
@@ -338,7 +223,7 @@ def check_same_rows(a: Predictions, b: Predictions) -> None:
     if len(a) != len(b):
         raise DataError(f"{len(a)} rows and {len(b)} rows; compare runs on the same file")
     for row, (one, other) in enumerate(zip(a.texts, b.texts, strict=True)):
-        if one != other or a.truth[row] != b.truth[row]:
+        if one != other or not np.array_equal(a.truth[row], b.truth[row]):
             raise DataError(f"row {row + 1} differs; compare runs on the same file")
 
 

@@ -7,7 +7,6 @@ texts are UTF-8 bytes with offsets, so that one long text does not widen all row
 
 import io
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,10 +21,11 @@ from torch import nn
 from sentitok.atomic import write as write_atomically
 
 from ..data.encoded import Encoded, batches
+from ..data.label_sets import labels_kind
 from ..data.normalization import fold
 from ..data.table import Labels, Table
 from ..errors import DataError
-from .calibration import softmax
+from .answers import Answers, Temperature, answers_of
 
 __all__ = ["WithProgress", "text_logits"]
 
@@ -49,8 +49,9 @@ class Predictions:
 
     Attributes:
         labels: the classes.
-        probs: `(n, n_classes)` float32, rows add up to 1.
-        truth: `(n,)` int64 class indices; -1 where unknown.
+        probs: `(n, n_classes)` float32; of one label a text, rows add up to 1.
+        truth: `(n,)` int64 class indices, or `(n, n_classes)` of 0 and 1 where texts have several labels; -1
+            where unknown.
         texts: the texts.
         groups: rows of one group are drawn together by the bootstrap, or `None`.
         ids: the rows' own ids, or `None`.
@@ -77,21 +78,32 @@ class Predictions:
             raise DataError(f"probabilities {self.probs.shape} for {n} texts and {len(self.labels)} labels")
         if not np.isfinite(self.probs).all():
             raise DataError("some probabilities are not finite: the model is broken")
-        for name in ("truth", "groups", "ids", "seen", "remembered", "cut"):
+        if self.probs.size and not (self.probs.min() >= 0 and self.probs.max() <= 1 + 1e-4):
+            raise DataError("some probabilities are outside 0 to 1")
+        for name in ("groups", "ids", "seen", "remembered", "cut"):
             column = getattr(self, name)
             if column is not None and len(column) != n:
                 raise DataError(f"{n} texts, but {len(column)} {name}")
-        if n and (self.truth.min() < -1 or self.truth.max() >= len(self.labels)):
-            raise DataError(f"a label index is outside 0 to {len(self.labels) - 1}")
+        if (fault := self.answers.fault(self.truth, n, len(self.labels))) is not None:
+            raise DataError(fault)
 
     def __len__(self) -> int:
         return len(self.texts)
 
     @property
+    def answers(self) -> Answers:
+        """How answers are decided and scored."""
+        return answers_of(self.labels)
+
+    @property
     def predicted(self) -> NDArray[np.int64]:
-        """The likeliest class of each row; of equals the first."""
-        result: NDArray[np.int64] = self.probs.argmax(axis=1)
-        return result
+        """The answers: the likeliest class of each row, of equals the first; or 0 and 1 for each label."""
+        return self.answers.decide(self.probs)
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Which answers are wholly right."""
+        return self.answers.right(self.truth, self.predicted)
 
     def take(self, rows: Iterable[int] | NDArray[np.bool_] | NDArray[np.int64]) -> "Predictions":
         """Returns the predictions of some rows (indices or a mask)."""
@@ -117,7 +129,7 @@ class Predictions:
         Raises:
             DataError: if there is none.
         """
-        known = self.truth >= 0
+        known = self.answers.known(self.truth)
         if not known.any():
             raise DataError(
                 f"{self.about.get('source', 'the file')}: no row has a label, so nothing can be scored"
@@ -133,7 +145,9 @@ class Predictions:
         for name in ("texts", "groups", "ids"):
             if getattr(self, name) is not None:
                 columns[f"{name}_utf8"], columns[f"{name}_ends"] = _pack(getattr(self, name))
-        head = {"schema": SCHEMA, "labels": list(self.labels.names), "about": self.about}
+        head: dict[str, Any] = {"schema": SCHEMA, "labels": list(self.labels.names), "about": self.about}
+        if self.labels.several:
+            head["separator"] = getattr(self.labels, "separator", None)
         columns["head"] = np.frombuffer(json.dumps(head, ensure_ascii=False).encode(), dtype=np.uint8)
         data = io.BytesIO()
         # The stub cannot tell the columns from the flag `allow_pickle`.
@@ -155,7 +169,7 @@ class Predictions:
                 if head["schema"] != SCHEMA:
                     raise DataError(f"{path}: written as {head['schema']}, expected {SCHEMA}")
                 return cls(
-                    labels=Labels(head["labels"]),
+                    labels=labels_kind(head["labels"], head.get("separator")),
                     probs=arrays["probs"].astype(np.float32, copy=False),
                     truth=arrays["truth"].astype(np.int64, copy=False),
                     texts=_unpack(arrays, "texts") or [],
@@ -193,10 +207,10 @@ def _unpack(arrays: Any, name: str) -> list[str] | None:
 
 
 def of_logits(
-    labels: Labels, logits: NDArray[np.float32], table: Table, temperature: float = 1.0
+    labels: Labels, logits: NDArray[np.float32], table: Table, temperature: Temperature = 1.0
 ) -> Predictions:
     """Returns what logits say of a labelled table."""
-    probs = softmax(logits.astype(np.float64) / temperature).astype(np.float32)
+    probs = answers_of(labels).probabilities(logits, temperature).astype(np.float32)
     table.labelled()
     return Predictions(labels, probs, labels.classes(table), table.texts, groups=table.groups)
 
@@ -245,7 +259,7 @@ def binary_view(predictions: Predictions) -> Predictions:
     Raises:
         DataError: if the labels are not 0 to 4.
     """
-    if predictions.labels.names != ("0", "1", "2", "3", "4"):
+    if predictions.labels.several or predictions.labels.names != ("0", "1", "2", "3", "4"):
         raise DataError(f"the binary view needs labels 0 to 4, not {', '.join(predictions.labels.names)}")
     kept = predictions.take(predictions.truth != 2)
     sides = np.stack([kept.probs[:, :2].sum(axis=1), kept.probs[:, 3:].sum(axis=1)], axis=1)
@@ -277,9 +291,10 @@ class WithProgress:
         return self.predictor.labels
 
     @property
-    def temperature(self) -> float:
+    def temperature(self) -> Temperature:
         """What logits are divided by."""
-        return float(getattr(self.predictor, "temperature", 1.0))
+        given: Temperature = getattr(self.predictor, "temperature", 1.0)
+        return given
 
     @property
     def max_tokens(self) -> int | None:
@@ -356,9 +371,15 @@ class PhraseMemory:
             DataError: if it has no labels, or one that the model has not.
         """
         self.labels = labels
-        self._known: dict[str, Counter[int]] = {}
-        for text, label in zip(table.texts, labels.encode(table.labelled()).tolist(), strict=True):
-            self._known.setdefault(fold(text), Counter())[label] += 1
+        # By text: rows, and how many of them have each label.
+        self._known: dict[str, tuple[int, NDArray[np.int64]]] = {}
+        table.labelled()
+        truth = labels.classes(table)
+        if truth.ndim == 1:
+            truth = np.eye(len(labels), dtype=np.int64)[truth]
+        for text, row in zip(table.texts, truth, strict=True):
+            n, counts = self._known.get(key := fold(text), (0, 0))
+            self._known[key] = (n + 1, counts + row)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -370,13 +391,10 @@ class PhraseMemory:
         mixed = probs.copy()
         known = np.zeros(len(texts), dtype=np.bool_)
         for row, text in enumerate(texts):
-            counts = self._known.get(fold(text))
-            if counts is None:
+            if (found := self._known.get(fold(text))) is None:
                 continue
             known[row] = True
-            share = np.zeros(len(self.labels), dtype=np.float32)
-            for label, count in counts.items():
-                share[label] = count / counts.total()
+            share = (found[1] / found[0]).astype(np.float32)
             mixed[row] = (1 - MODEL_SHARE) * share + MODEL_SHARE * probs[row]
         return mixed, known
 

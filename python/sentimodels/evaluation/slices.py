@@ -53,23 +53,29 @@ def slices(
     texts = predictions.texts
     known: dict[str, Sequence[str]] = {
         "words": [_length(text) for text in texts],
-        "label": [predictions.labels[place] for place in predictions.truth.tolist()],
+        "label": [predictions.labels.shown(one) for one in predictions.truth],
         "script": [_script(text) for text in texts],
         "negation": ["yes" if _NEGATION.search(text) else "no" for text in texts],
         "contrast": ["yes" if _CONTRAST.search(text) else "no" for text in texts],
     }
     if predictions.seen is not None:
         known["training text"] = ["yes" if seen else "no" for seen in predictions.seen.tolist()]
+    if predictions.labels.several:  # a row is in a part for each of its labels
+        known.pop("label")
+        known |= {
+            f"label {name}": ["yes" if one else "" for one in column.tolist()]
+            for name, column in zip(predictions.labels, predictions.truth.T, strict=True)
+        }
     orders: dict[str, Callable[[str], Any]] = {
         "words": _by_length, "label": list(predictions.labels.names).index
     }  # fmt: skip
-    right = predictions.predicted == predictions.truth
+    right = predictions.right
     overall = float(right.mean())
     parts = []
     for name, values in {**known, **(facts or {})}.items():
         each = np.array(values, dtype=object)
         distinct: list[Any] = sorted(set(values), key=orders.get(name, str))
-        for value in distinct if len(distinct) > 1 else []:
+        for value in filter(None, distinct) if len(distinct) > 1 else []:
             inside = each == value
             groups = None if predictions.groups is None else np.array(predictions.groups, object)[inside]
             low, high = accuracy_interval(right[inside], groups)
@@ -88,19 +94,7 @@ def confused_pairs(predictions: Predictions) -> list[dict[str, Any]]:
 
     `share` is that of the rows of the true label.
     """
-    wrong = predictions.predicted != predictions.truth
-    pairs, counts = np.unique(
-        np.stack([predictions.truth[wrong], predictions.predicted[wrong]]), axis=1, return_counts=True
-    )
-    support = np.bincount(predictions.truth, minlength=len(predictions.labels))
-    confused = [
-        {
-            "label": predictions.labels[true], "predicted": predictions.labels[answered], "n": n,
-            "share": n / int(support[true]),
-        }
-        for true, answered, n in zip(*pairs.tolist(), counts.tolist(), strict=True)
-    ]  # fmt: skip
-    return sorted(confused, key=lambda pair: -pair["n"])
+    return predictions.answers.confusions(predictions.labels, predictions.truth, predictions.predicted)
 
 
 def accuracy_interval(

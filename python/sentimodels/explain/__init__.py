@@ -2,7 +2,8 @@
 
 Networks by integrated gradients (`integrated_gradients.py`), bags of n-grams exactly, as weight times value
 (`bags.py`). The score of a class is its logit over the temperature, less the mean over the classes: the
-softmax of scores is the probabilities, and of two classes the difference of scores is the log odds.
+softmax of scores is the probabilities, and of two classes the difference of scores is the log odds. Of texts
+with several labels, it is the logit over the temperature alone, the log odds of the label.
 """
 
 from collections.abc import Callable, Mapping

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evaluation.answers import Temperature, cooled
 from ..text.reading import ReadToken
 
 __all__ = ["Attribution", "Feature", "scores_of"]
@@ -57,8 +58,12 @@ class Attribution:
         return float(np.abs(missed).max())
 
 
-def scores_of(logits: NDArray[np.floating], temperature: float) -> NDArray[np.float64]:
-    """Returns the scores of logits (..., C)."""
-    cooled = logits.astype(np.float64) / temperature
-    centred: NDArray[np.float64] = cooled - cooled.mean(-1, keepdims=True)
-    return centred
+def scores_of(
+    logits: NDArray[np.floating], temperature: Temperature, *, several: bool = False
+) -> NDArray[np.float64]:
+    """Returns the scores of logits (..., C).
+
+    With `several` labels a text, each label's score is its own log odds.
+    """
+    scores: NDArray[np.float64] = cooled(logits.astype(np.float64), temperature)
+    return scores if several else scores - scores.mean(-1, keepdims=True)

@@ -141,7 +141,8 @@ def attribute_bag(classifier: Classifier, text: str) -> Attribution:
     counts = torch.tensor([len(places[id]) for id in ids.tolist()])
     with torch.inference_mode():
         parts, bias = _parts(classifier.module, ids, counts)
-    each = scores_of(parts.cpu().numpy(), classifier.temperature)
+    several = classifier.labels.several
+    each = scores_of(parts.cpu().numpy(), classifier.temperature, several=several)
     effects = np.zeros((len(tokens), len(bias)))
     for id, part in zip(ids.tolist(), each, strict=True):
         for one in places[id]:
@@ -150,8 +151,8 @@ def attribute_bag(classifier: Classifier, text: str) -> Attribution:
     return Attribution(
         tokens=tokens,
         probs=classifier.calibrated(logits)[0],
-        scores=scores_of(logits[0], classifier.temperature),
-        baseline=scores_of(bias.detach().cpu().numpy(), classifier.temperature),
+        scores=scores_of(logits[0], classifier.temperature, several=several),
+        baseline=scores_of(bias.detach().cpu().numpy(), classifier.temperature, several=several),
         effects=effects,
         method="linear",
         features=_features(ids.tolist(), places, each, tokens),

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from ..classifier import Classifier
 from ..data.encoded import batches
 from ..errors import DataError
+from ..evaluation.answers import cooled
 from ..models.hf import Hf
 from ..nn.embedding import Mixing
 from ..text.reading import read_tokens
@@ -78,7 +79,7 @@ class _Path:
     def __init__(self, classifier: Classifier, inputs: dict[str, Tensor], stays: list[bool]) -> None:
         shared = classifier.module
         device = next(shared.parameters()).device
-        self.temperature = classifier.temperature
+        self.temperature, self.several = classifier.temperature, classifier.labels.several
         self.inputs = {name: value.to(device) for name, value in inputs.items()}
         self.stays = torch.tensor(stays, device=device)[:, None]
         weights: list[Tensor] = [*shared.parameters(), *shared.buffers()]
@@ -118,7 +119,7 @@ class _Path:
         """Returns the scores (n, C) at places from 0 to 1."""
         with torch.no_grad():
             logits = [self._logits(part).float().cpu().numpy() for part in self._parted(along)]
-        return scores_of(np.concatenate(logits), self.temperature)
+        return scores_of(np.concatenate(logits), self.temperature, several=self.several)
 
     def parts(self, along: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns what each token adds per length of path (n, T, C) at places from 0 to 1."""
@@ -129,15 +130,17 @@ class _Path:
             logits = self._logits(along).float()
             n_classes = logits.shape[1]
             slopes = []
-            # Scores sum up to zero, so the last class is what the others leave.
-            centred = (logits - logits.mean(1, keepdim=True)).sum(0)
-            for place in range(n_classes - 1):
-                grads = torch.autograd.grad(centred[place], self.points, retain_graph=place < n_classes - 2)
+            # Scores of one label a text sum up to zero, so the last class is what the others leave.
+            n_asked = n_classes if self.several else n_classes - 1
+            centred = (logits if self.several else logits - logits.mean(1, keepdim=True)).sum(0)
+            for place in range(n_asked):
+                grads = torch.autograd.grad(centred[place], self.points, retain_graph=place < n_asked - 1)
                 each = sum((slope * way).sum(-1) for slope, way in zip(grads, self.ways, strict=True))
                 assert isinstance(each, Tensor)
                 slopes.append(each.double().cpu().numpy())
-        slopes.append(-np.sum(slopes, 0) if slopes else np.zeros((len(along), len(self.stays))))
-        stacked: NDArray[np.float64] = np.stack(slopes, -1) / self.temperature
+        if not self.several:
+            slopes.append(-np.sum(slopes, 0) if slopes else np.zeros((len(along), len(self.stays))))
+        stacked: NDArray[np.float64] = cooled(np.stack(slopes, -1), self.temperature)
         return stacked
 
 

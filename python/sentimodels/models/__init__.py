@@ -43,7 +43,14 @@ class Fits(Protocol):
     """A module with its own training method."""
 
     def fit(self, encoded: "Encoded", labels: "NDArray[np.int64]", seed: int) -> None:
-        """Learns from the training texts."""
+        """Learns from the training texts.
+
+        Args:
+            encoded: the texts.
+            labels: `(n,)` their classes, or `(n, n_classes)` of 0 and 1 where a text may have several labels
+                or none, and each label is learned against the rest.
+            seed: of what is drawn.
+        """
 
 
 @dataclass(frozen=True)

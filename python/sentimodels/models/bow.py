@@ -224,9 +224,12 @@ class _Learner:
             whole[: len(words)] += self.composed.take(words, 0)
         hidden = texts @ whole  # (B, D)
         logits = hidden @ self.out.T + self.bias
-        error = np.exp(logits - logits.max(1, keepdims=True))
-        error /= error.sum(1, keepdims=True)
-        error.ravel()[np.arange(0, error.size, error.shape[1]) + labels] -= 1
+        if labels.ndim == 2:  # each label is decided alone
+            error = 0.5 * (1 + np.tanh(0.5 * logits)) - labels.astype(logits.dtype)
+        else:
+            error = np.exp(logits - logits.max(1, keepdims=True))
+            error /= error.sum(1, keepdims=True)
+            error.ravel()[np.arange(0, error.size, error.shape[1]) + labels] -= 1
         gradient = texts.T @ (error @ self.out)  # (U, D)
         self._move(rows, vectors, gradient, rate)
         # What every text moves goes a tenth as fast as what few do.

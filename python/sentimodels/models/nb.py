@@ -4,7 +4,8 @@ After Wang and Manning 2012 ("NB-SVM"): an n-gram that occurs in a text counts o
 class times the log ratio of its share in the class and in the rest. All classes are trained at
 once: two by squared hinge, as in the paper, more by logistic regression, whose probabilities are
 the better ones there (docs/negative-results.md). Strong with two classes; with five it loses to
-`tfidf`.
+`tfidf`. Of texts with several labels, each label is one class and the rest the other, by logistic
+regression.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -72,6 +73,22 @@ def _squared_hinge(logits: "Matrix", truth: "Matrix") -> "tuple[float, Matrix]":
     return 0.5 * float(np.square(lack).sum()), lack - truth * lack.sum(1, keepdims=True)
 
 
+def _logistic_of_each(logits: "Matrix", truth: "Matrix") -> "tuple[float, Matrix]":
+    """Binary cross entropy of each label of the rows, and its slope (N, C)."""
+    small = np.exp(-np.abs(logits))
+    loss = np.log1p(small) + np.maximum(logits, 0) - logits * truth
+    return float(loss.sum()), np.where(logits >= 0, 1.0, small) / (1 + small) - truth
+
+
+def _squared_hinge_of_each(logits: "Matrix", truth: "Matrix") -> "tuple[float, Matrix]":
+    """Half the square of what each label lacks of a margin of 1 on its side."""
+    side = 2 * truth - 1
+    lack = np.maximum(0, 1 - side * logits)
+    return 0.5 * float(np.square(lack).sum()), -side * lack
+
+
+# Of several labels a text, which are decided one by one.
+_OF_EACH = {"logistic": _logistic_of_each, "squared-hinge": _squared_hinge_of_each}
 _LOSSES = {"logistic": _logistic, "squared-hinge": _squared_hinge}
 
 
@@ -121,16 +138,20 @@ class NaiveBayes(nn.Module):
         seen = features.copy()
         if config.unit_length:
             features = normalize(features)
-        truth = np.zeros((n_texts, n_classes))
-        truth[np.arange(n_texts), labels] = 1
+        several = labels.ndim == 2
+        if several:
+            truth = labels.astype(np.float64)
+        else:
+            truth = np.zeros((n_texts, n_classes))
+            truth[np.arange(n_texts), labels] = 1
         inside = config.alpha + seen.T @ truth  # texts of a class with an n-gram (V, C)
         outside = config.alpha + seen.T @ (1 - truth)
         ratio = np.log(inside / inside.sum(0)) - np.log(outside / outside.sum(0))
         there = truth.any(0)
         ratio[:, ~there] = 0
         turned = features.T.tocsr()
-        auto = "squared-hinge" if n_classes == 2 else "logistic"
-        measure = _LOSSES[auto if config.loss == "auto" else config.loss]
+        auto = "squared-hinge" if n_classes == 2 and not several else "logistic"
+        measure = (_OF_EACH if several else _LOSSES)[auto if config.loss == "auto" else config.loss]
 
         def loss(values: "NDArray[np.float64]") -> "tuple[float, NDArray[np.float64]]":
             weight, bias = values[:-n_classes].reshape(n_features, n_classes), values[-n_classes:]
@@ -140,7 +161,8 @@ class NaiveBayes(nn.Module):
             return config.c * of_rows + 0.5 * float(np.square(weight).sum()), slopes
 
         start = np.zeros((n_features + 1) * n_classes)
-        start[-n_classes:] = np.log(np.maximum(truth.mean(0), 1e-13))
+        share = np.maximum(truth.mean(0), 1e-13)
+        start[-n_classes:] = np.log(share / np.maximum(1 - share, 1e-13) if several else share)
         options = {"maxiter": config.max_iter, "ftol": config.tol}
         # Sums over long vectors by several threads differ in their last digits, and beside other
         # programs the threads wait for each other: six times as long.

@@ -3,10 +3,11 @@
 Formulas as in scikit-learn: idf = ln((1 + N) / (1 + df)) + 1 when smooth, weights tf * idf
 (or (1 + ln tf) * idf), rows of length 1. `fit` solves the regression with scikit-learn and
 moves what it learned into the module, so it is saved, loaded and served like any other.
+Of texts with several labels, each label has its own regression against the rest.
 The model to beat: minutes of training must buy more than these seconds.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from ..text.words import NgramConfig
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from sklearn.linear_model import LogisticRegression
 
     from ..data.encoded import Encoded
 
@@ -97,8 +99,13 @@ class Tfidf(nn.Module):
         # The penalty is a mean over classes and texts, as scikit-learn counts it.
         regression = LogisticRegression(
             C=config.c, solver=config.solver, tol=config.tol, max_iter=config.max_iter, random_state=seed
-        ).fit(normalize(counts), labels)
+        )
+        features = normalize(counts)
         self.idf.copy_(torch.from_numpy(idf))
+        if labels.ndim == 2:
+            self._fit_each(regression, features, labels)
+            return
+        regression.fit(features, labels)
         weight, bias = regression.coef_.T, regression.intercept_
         if weight.shape[1] == 1:  # two classes: one column of log-odds
             weight, bias = np.hstack([-weight / 2, weight / 2]), np.concatenate([-bias / 2, bias / 2])
@@ -107,3 +114,15 @@ class Tfidf(nn.Module):
         self.bias.data[regression.classes_] = torch.from_numpy(bias).to(self.bias)
         self.weight.data.zero_()
         self.weight.data[:, regression.classes_] = torch.from_numpy(weight).to(self.weight)
+
+    def _fit_each(self, regression: "LogisticRegression", features: Any, truth: "NDArray[np.int64]") -> None:
+        """Learns each label against the rest, of texts that have several or none."""
+        self.weight.data.zero_()
+        for place, there in enumerate(truth.T):
+            n = int(there.sum())
+            if 0 < n < len(there):
+                regression.fit(features, there)
+                self.weight.data[:, place] = torch.from_numpy(regression.coef_[0]).to(self.weight)
+                self.bias.data[place] = float(regression.intercept_[0])
+            else:  # what every text or none has is answered so
+                self.bias.data[place] = 30.0 if n else -30.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sentitok.figures.canvas import bar_style, column, grid, legend, line_style, plain, title
 
-from ..evaluation.calibration import N_BINS, bin_of, ece, reliability
+from ..evaluation.calibration import N_BINS, bin_of, ece_of, reliability_of
 from ..evaluation.metrics import confusion
 from ..evaluation.predictions import Predictions
 from ..evaluation.slices import accuracy_interval
@@ -79,14 +79,15 @@ def calibration(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Fi
     lowest = 1.0
     for place, (name, predictions) in enumerate(runs.items()):
         known = predictions.labelled()
-        bins = reliability(known.probs, known.truth)
+        sure, so, rows = known.answers.confidence(known.probs, known.truth)
+        bins = reliability_of(sure, so)
         lowest = min([lowest, *(one.low for one in bins)])
         confidence = [one.confidence for one in bins]
         shares = np.array([one.accuracy for one in bins])
-        label = plain(f"{name} (ECE {ece(known.probs, known.truth):.3f})")
+        label = plain(f"{name} (ECE {ece_of(sure, so):.3f})")
         style = {**line_style(place, len(bins)), "markevery": 1}
         if len(runs) <= _WITH_INTERVALS:
-            ends = _ends(known)
+            ends = _ends(sure, so, rows, known.groups)
             style |= {"yerr": np.abs(ends.T - shares), "capsize": 2, "elinewidth": 0.8}
             above.errorbar(confidence, shares, label=label, **style)
         else:
@@ -106,14 +107,26 @@ def calibration(runs: Mapping[str, Predictions], asked: Asked = AS_USUAL) -> "Fi
     return figure
 
 
-def _ends(known: Predictions) -> NDArray[np.float64]:
-    """Returns the 95 % interval of the share of right answers of each bin that has rows."""
-    place = bin_of(known.probs.astype(np.float64).max(axis=1))
-    right = known.predicted == known.truth
-    groups = None if known.groups is None else np.array(known.groups, dtype=object)
-    rows = [place == one for one in range(N_BINS)]
+def _ends(
+    sure: NDArray[np.float64], so: NDArray[np.bool_], rows: NDArray[np.int64], groups: list[str] | None
+) -> NDArray[np.float64]:
+    """Returns the 95 % interval of the share of right answers of each bin that has rows.
+
+    Args:
+        sure: probabilities.
+        so: whether what they are of is so.
+        rows: the row of each.
+        groups: the group of each row, or `None`.
+    """
+    place = bin_of(sure)
+    of_each = None
+    if groups is not None:
+        of_each = np.array(groups, dtype=object)[rows]
+    elif len(np.unique(rows)) < len(rows):  # a row's labels are not independent
+        of_each = rows.astype(str).astype(object)
+    bins = [place == one for one in range(N_BINS)]
     intervals = [
-        accuracy_interval(right[own], None if groups is None else groups[own]) for own in rows if own.any()
+        accuracy_interval(so[own], None if of_each is None else of_each[own]) for own in bins if own.any()
     ]
     return np.array(intervals)
 

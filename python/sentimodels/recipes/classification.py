@@ -6,9 +6,10 @@ from typing import Any
 
 from torch import nn
 
-from ..config import RunConfig
+from ..config import TASKS, RunConfig
 from ..data.record import TrainingRecord
 from ..errors import ConfigError
+from ..evaluation.answers import Temperature
 from ..evaluation.predictions import text_logits
 from ..models import Fits, architecture, build
 from ..runs.directory import absolutize_paths, begin_run
@@ -40,7 +41,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
     encoder: TextEncoder
 
     def __init__(
-        self, config: RunConfig, *, tables: Tables | None = None, temperature: float = 1.0,
+        self, config: RunConfig, *, tables: Tables | None = None, temperature: Temperature = 1.0,
         chosen: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.config, self._read, self._temperature, self._chosen = config, tables, temperature, chosen
@@ -53,7 +54,7 @@ class ClassificationRecipe(Recipe[RunConfig]):
         if architecture(self.config.arch).fits:
             check_alone(f"{self.config.arch}, which is not trained by steps,")
         if self.config.train.refit:
-            if (kind := self.config.task.kind) != "classification":
+            if TASKS[kind := self.config.task.kind].command != "train":
                 raise ConfigError(f"train.refit: a run of task.kind {kind} is trained once; leave it out")
             check_alone("train.refit")
 
@@ -73,7 +74,8 @@ class ClassificationRecipe(Recipe[RunConfig]):
             self.encoder = encoder_of_base(self.config) or encoder_for(self.config, tables.train.texts)
             # What is settled here is saved: the loader has no training texts to settle it by.
             task = settled_task(self.config, tables.labels.names)
-            self.config = self.config.model_copy(update={"data": self.encoder.data, "task": task})
+            data = self.encoder.data.model_copy(update=tables.settled())
+            self.config = self.config.model_copy(update={"data": data, "task": task})
         self._base = record_of(start)
         self.warn(
             *tables.notes,

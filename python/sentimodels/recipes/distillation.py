@@ -26,8 +26,8 @@ __all__ = ["DistillationRecipe", "resolve_distillation"]
 DEFAULT_ARCH = "lstm"
 # Keys of `[data]` that say which rows are read, and how; the others are the student's own.
 _READING = (
-    "train", "valid", "test", "format", "text_column", "label_column", "group_column", "where", "valid_where",
-    "separator", "header",
+    "train", "valid", "test", "format", "text_column", "label_column", "label_separator", "label_columns",
+    "group_column", "where", "valid_where", "separator", "header",
     "test_where", "encoding", "max_line_bytes", "limit", "skip", "clean", "unescape", "valid_share",
     "test_share", "folds", "fold", "leaks", "split_seed",
 )  # fmt: skip

@@ -25,6 +25,7 @@ from ..data.normalization import n_words, stands_alone
 from ..data.split import folds
 from ..data.table import Table
 from ..errors import CheckpointError, ConfigError, DataError, SentiError
+from ..evaluation.answers import answers_of
 from ..models import ARCHITECTURES, Fits, architecture, build
 from ..tasks.classification import Classification
 from ..text.encoder import encoder_for
@@ -196,7 +197,8 @@ class _Choice:
         self._meet_late()
         best = self._best()
         for name, one in self.found.items():
-            self._say(f"{name}: {_known(one, self._budget)}{', chosen' if one is best else ''}")
+            said = _known(one, self._budget, answers_of(self._tables.labels).chosen_by)
+            self._say(f"{name}: {said}{', chosen' if one is best else ''}")
         if self.untried:
             self._say(f"not compared: {', '.join(self.untried)}; a larger --budget compares more")
         estimates = {name: round(one.seconds, 1) for name, one in self.found.items()}
@@ -257,14 +259,15 @@ class _Choice:
         return best
 
 
-def _known(one: _Candidate, budget: float) -> str:
+def _known(one: _Candidate, budget: float, score: str) -> str:
     """Writes the facts of a candidate."""
     about = f"about {_said(one.seconds)}"
     if not one.accuracies:
         return f"{about}, over the budget" if one.seconds > budget else about
     n = len(one.accuracies)
     accuracy = fmean(one.accuracies)
-    return f"accuracy {accuracy:.3f} in {n} {'fold' if n == 1 else 'folds'} of training rows, {about}"
+    folds_of = f"{n} {'fold' if n == 1 else 'folds'} of training rows"
+    return f"{score.replace('_f1', ' F1')} {accuracy:.3f} in {folds_of}, {about}"
 
 
 class _Comparison:
@@ -349,7 +352,10 @@ class _Comparison:
 
 
 def _on_fold(config: RunConfig, tables: Tables, held: list[int]) -> tuple[float, float]:
-    """Trains on all training rows but some; returns the accuracy on those, and the seconds it took."""
+    """Trains on all training rows but some; returns the accuracy on those, and the seconds it took.
+
+    Of texts with several labels it is micro F1.
+    """
     out = set(held)
     made = tables.some(row for row in range(len(tables.train)) if row not in out)
     made.valid, made.test = tables.valid, tables.train.take(held)
@@ -362,7 +368,7 @@ def _on_fold(config: RunConfig, tables: Tables, held: list[int]) -> tuple[float,
             about = train(alone, Path(folder) / "run", baseline=False, tables=made)
     finally:
         torch.set_num_threads(threads)
-    return about["test"]["accuracy"], clock() - began
+    return about["test"][answers_of(tables.labels).chosen_by], clock() - began
 
 
 def without_architecture(*trees: Mapping[str, Any]) -> RunConfig:

@@ -22,6 +22,7 @@ from ..config import (
 from ..data.record import BASE as BASE_ROLES
 from ..data.record import TrainingRecord
 from ..errors import CheckpointError
+from ..evaluation.answers import read_temperature
 from ..evaluation.slices import wilson
 from ..models.language import language_model_shape
 from .directory import WEIGHTS, listed, manifest_hash, read_json
@@ -50,7 +51,7 @@ ENSEMBLE = "ensemble"
 # Parts that are scored, with the rows that they are.
 _PARTS = {"test": "test", "crossed": "valid", "valid": "valid"}
 _TEXTS = ("max_tokens", "long", "lowercase", "tokenizer_model")
-_SCORES = ("accuracy", "macro_f1", "log_loss", "ece")
+_SCORES = ("accuracy", "macro_f1", "micro_f1", "log_loss", "ece")
 # Keys that name files of the machine that trained, and what the card says elsewhere.
 _ELSEWHERE = (
     "arch", "data.train", "data.valid", "data.test", "data.tokenizer", "data.vectors",
@@ -117,6 +118,7 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
             **{part: _scores(first, part) for part in _PARTS if part in first and part != "test"},
             **({"test": _scores(about, "test")} if "test" in about else {}),
         },
+        **({"several": True} if about.get("several") else {}),
         "refitted": "chosen" in about,
         "judged": about.get("judged"),
         "taught": _taught(config, about),
@@ -394,7 +396,7 @@ def sources_of(folder: Path) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-_OF_A_RUN = ("arch", "parameters", "labels", "scores", "refitted", "judged", "data", "files")
+_OF_A_RUN = ("arch", "parameters", "labels", "several", "scores", "refitted", "judged", "data", "files")
 
 
 def _of_ensemble(folder: Path) -> dict[str, Any]:
@@ -420,7 +422,7 @@ def _of_ensemble(folder: Path) -> dict[str, Any]:
                 "name": PurePath(one["run"]).name,
                 "weight": float(one["weight"]),
                 "manifest_sha256": one["manifest_sha256"],
-                **{key: facts[key] for key in _OF_A_RUN},
+                **{key: facts[key] for key in _OF_A_RUN if key in facts},
             }
         )
     if not members:
@@ -428,8 +430,9 @@ def _of_ensemble(folder: Path) -> dict[str, Any]:
     chosen_on = value.get("dev_sha256")
     return {
         "labels": list(value.get("labels", members[0]["labels"])),
+        **({"several": True} if "separator" in value else {}),
         "parameters": sum(one["parameters"] for one in members),
-        "temperature": float(value["temperature"]),
+        "temperature": read_temperature(value["temperature"]),
         "members": members,
         "chosen_on": {
             "sha256": chosen_on,

@@ -5,7 +5,7 @@
 | `model.safetensors` | weights; in its metadata the hash of the tokenizer they belong to |
 | `config.toml` | the resolved configuration, paths absolute; enough to run again |
 | `tokenizer.json`, `open-vocabulary.json`, `words.json` or `hashed-ngrams.json` | what turns texts into ids |
-| `labels.json` | names of the classes, in the order of the logits |
+| `labels.json` | names of the classes, in the order of the logits; of several a text, their separator |
 | `run.json` | temperature, scores, baselines, versions, git commit, time |
 | `metrics.jsonl` | the course of training |
 | `training_data.json`, `training_texts.npz` | hashes of files and texts trained on |
@@ -41,10 +41,12 @@ from sentitok.atomic import write as write_atomically
 from sentitok.remote import is_url
 
 from ..config import RunConfig, Written
+from ..data.label_sets import LabelSets, labels_kind
 from ..data.opening import read_small
 from ..data.record import TrainingRecord
 from ..data.table import Labels
 from ..errors import CheckpointError
+from ..evaluation.answers import Temperature, read_temperature
 from ..models import build
 from ..text.encoder import TextEncoder, load_encoder
 from ..training.distributed import launch_name, n_restarts
@@ -111,9 +113,9 @@ class Loaded:
     about: dict[str, Any]
 
     @property
-    def temperature(self) -> float:
+    def temperature(self) -> Temperature:
         """What logits are divided by."""
-        return float(self.about.get("temperature", 1.0))
+        return read_temperature(self.about.get("temperature", 1.0))
 
 
 def versions() -> dict[str, str]:
@@ -221,7 +223,10 @@ def begin_run(
     refuse_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     encoder.save(folder)
-    write_atomically(folder / "labels.json", to_json({"labels": list(labels.names)}))
+    named: dict[str, Any] = {"labels": list(labels.names)}
+    if isinstance(labels, LabelSets):
+        named["separator"] = labels.separator
+    write_atomically(folder / "labels.json", to_json(named))
     for file, content in record.files().items():
         write_atomically(folder / file, content)
     mark_launch(folder)
@@ -329,10 +334,11 @@ def load_run(folder: Path) -> Loaded:
     check_unchanged(folder, (WEIGHTS, "config.toml", "labels.json", "run.json", encoder.file_name))
     if metadata.get("tokenizer_sha256") != encoder.fingerprint:
         raise CheckpointError(f"{folder}: its tokenizer is not the one the weights were trained with")
-    names = read_json(folder / "labels.json").get("labels")
+    named = read_json(folder / "labels.json")
+    names = named.get("labels")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CheckpointError(f"{folder / 'labels.json'}: expected a list of names")
-    labels = Labels(names)
+    labels = labels_kind(names, named.get("separator"))
     module = build(config.arch, config.model, encoder.inputs(len(labels)))
     load_weights(module, folder)
     return Loaded(config, module.eval(), encoder, labels, read_json(folder / "run.json"))

@@ -35,7 +35,7 @@ class EncodedTables:
 
     Attributes:
         train: the training texts.
-        labels: `(n,)` their classes; -1 where a text has none.
+        labels: their classes, as `Tables.classes` gives them; -1 where a text has none.
         valid: the validation texts, or `None`.
         valid_labels: their classes, or `None` where they have none.
         seconds: that encoding took.
@@ -106,6 +106,8 @@ class EncodedTables:
         tables, config = self.tables, self.config
         parts = {"train": tables.train, "valid": tables.valid, "test": tables.test}
         about: dict[str, Any] = {"labels": tables.counts()}
+        if tables.labels.several:
+            about["several"] = True
         if drawn is not None:
             about["drawn"] = dict(zip(tables.labels.names, np.rint(drawn).astype(int).tolist(), strict=True))
         for key, known in (("estimates", config.estimates), ("accuracies", config.accuracies)):
@@ -148,7 +150,7 @@ def task_of(
         config: the run.
         tables: its rows, with the answers of a teacher where there is one.
         texts: the training texts, encoded.
-        labels: `(n,)` their classes; -1 where a text has none.
+        labels: their classes, as `Tables.classes` gives them; -1 where a text has none.
         valid: the validation texts, or `None`.
         valid_labels: their classes, or `None` where they have none.
         on_answers: called with the logits of the validation texts, at each evaluation.

@@ -20,10 +20,12 @@ from sentitok.atomic import write as write_atomically
 from sentitok.messages import with_names
 from sentitok.remote import is_url, local_path
 
+from ..data.label_sets import LabelSets
 from ..data.opening import read_small
 from ..data.table import Labels
 from ..errors import CheckpointError, ConfigError, DataError
-from ..evaluation.calibration import fit_temperature, log_probs, with_temperature
+from ..evaluation.answers import Answers, Temperature, answers_of, read_temperature
+from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import Predictor, answer
 from .directory import manifest_hash
 from .verify import verify
@@ -37,21 +39,23 @@ _TOLERANCE = 1e-9
 _SHARED_ROWS = 10.0
 
 
-def fit_weights(probs: Sequence[NDArray[Any]], truth: NDArray[np.int64]) -> NDArray[np.float64]:
+def fit_weights(
+    probs: Sequence[NDArray[Any]], truth: NDArray[np.int64], answers: Answers = ONE_LABEL
+) -> NDArray[np.float64]:
     """Returns the mixture weights with the least log loss on dev, drawn to equal weights where rows are few.
 
     Args:
         probs: each model's `(n, n_classes)` probabilities of the same rows.
-        truth: `(n,)` class indices.
+        truth: the labels of the rows.
+        answers: how they are decided.
 
     Raises:
         ConfigError: if there is no model or no row.
     """
     if not probs or len(truth) == 0:
         raise ConfigError("an ensemble needs models and rows with labels")
-    rows = np.arange(len(truth))
     # (n_models, n): what each model gave the truth.
-    given = np.stack([np.exp(log_probs(one)[rows, truth]) for one in probs])
+    given = np.stack([answers.likelihoods(one, truth) for one in probs])
     weights = np.full(len(probs), 1 / len(probs))
     for _ in range(_MAX_STEPS):
         mixed = weights @ given
@@ -76,7 +80,7 @@ class Ensemble:
 
     members: tuple[Predictor, ...]
     weights: tuple[float, ...]
-    temperature: float = 1.0
+    temperature: Temperature = 1.0
 
     def __post_init__(self) -> None:
         if not self.members or len(self.members) != len(self.weights):
@@ -113,16 +117,17 @@ class Ensemble:
     def mix(self, probs: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
         """Returns the mean of the members' probabilities, with the temperature."""
         mean = sum(weight * one.astype(np.float64) for weight, one in zip(self.weights, probs, strict=True))
-        return with_temperature(np.asarray(mean), self.temperature).astype(np.float32)
+        return answers_of(self.labels).with_temperature(np.asarray(mean), self.temperature).astype(np.float32)
 
     @classmethod
     def fit(
         cls, members: Sequence[Predictor], probs: Sequence[NDArray[Any]], truth: NDArray[np.int64]
     ) -> "Ensemble":
         """Fits weights and temperature to the members' probabilities of dev."""
-        weights = fit_weights(probs, truth)
-        plain = cls(tuple(members), tuple(weights.tolist()))
-        return cls(plain.members, plain.weights, fit_temperature(log_probs(plain.mix(probs)), truth))
+        kind = answers_of(members[0].labels)
+        plain = cls(tuple(members), tuple(fit_weights(probs, truth, kind).tolist()))
+        temperature = kind.fit_temperature(kind.log_odds(plain.mix(probs)), truth)
+        return cls(plain.members, plain.weights, temperature)
 
     @classmethod
     def select(
@@ -133,7 +138,7 @@ class Ensemble:
         Returns:
             The ensemble of the chosen models, and their places among those given.
         """
-        chosen = select(probs, truth)
+        chosen = select(probs, truth, answers_of(members[0].labels))
         made = cls(
             tuple(members[place] for place in chosen.members),
             tuple(chosen.weights[place] for place in chosen.members),
@@ -153,6 +158,8 @@ class Ensemble:
             "labels": list(self.labels.names),
             "dev_sha256": dev,
         }
+        if isinstance(self.labels, LabelSets):
+            value["separator"] = self.labels.separator
         target = folder / FILE
         write_atomically(target, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
         return target
@@ -225,7 +232,7 @@ def read_ensemble(folder: Path) -> dict[str, Any]:
             raise CheckpointError(f"{folder / FILE}: written as {value['schema']}; expected {SCHEMA}")
         for member in value["members"]:
             float(member["weight"]), str(member["run"]), member["manifest_sha256"]
-        float(value["temperature"])
+        read_temperature(value["temperature"])
     except CheckpointError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -246,10 +253,12 @@ class Selection:
     Attributes:
         weights: share of each model, in the order given; most are 0.
         temperature: of the mixture, fitted on the same rows.
+        answers: how they are decided.
     """
 
     weights: tuple[float, ...]
-    temperature: float
+    temperature: Temperature
+    answers: Answers = ONE_LABEL
 
     @property
     def members(self) -> list[int]:
@@ -260,25 +269,27 @@ class Selection:
         """Returns the mixture's `(n, n_classes)` probabilities; `probs` are those of all models."""
         chosen = [(self.weights[place], probs[place].astype(np.float64)) for place in self.members]
         mean = np.sum([weight * one for weight, one in chosen], axis=0)
-        return with_temperature(mean, self.temperature).astype(np.float32)
+        return self.answers.with_temperature(mean, self.temperature).astype(np.float32)
 
 
-def select(probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64]) -> Selection:
+def select(
+    probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64], answers: Answers = ONE_LABEL
+) -> Selection:
     """Chooses models, weights and temperature on rows of dev.
 
     Args:
         probs: each model's `(n, n_classes)` probabilities of the same rows.
-        truth: `(n,)` class indices.
+        truth: the labels of the rows.
+        answers: how they are decided.
 
     Raises:
         DataError: if there is no model or no row.
     """
     if not probs or not len(truth):
         raise DataError("a mixture is chosen among models, on rows with labels")
-    rows = np.arange(len(truth))
     # What each model gave the truth; equal models are distinguished by their places, the first counts.
-    given = np.stack([np.exp(log_probs(one)[rows, truth]) for one in probs])
-    total, counts, best = np.zeros(len(truth)), np.zeros(len(probs)), np.inf
+    given = np.stack([answers.likelihoods(one, truth) for one in probs])
+    total, counts, best = np.zeros(given.shape[1]), np.zeros(len(probs)), np.inf
     for added in range(1, _ADDED_AT_MOST + 1):
         losses = -np.log((total + given) / added).mean(axis=1)
         place = int(losses.argmin())
@@ -288,22 +299,26 @@ def select(probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64]) -> Se
         total += given[place]
         counts[place] += 1
     weights = tuple((counts / counts.sum()).tolist())
-    plain = Selection(weights, 1.0)
-    return Selection(weights, fit_temperature(log_probs(plain.mix(probs)), truth))
+    mixed = answers.log_odds(Selection(weights, 1.0, answers).mix(probs))
+    return Selection(weights, answers.fit_temperature(mixed, truth), answers)
 
 
 def crossed(
-    probs: Sequence[NDArray[np.float32]], truth: NDArray[np.int64], first: NDArray[np.bool_]
+    probs: Sequence[NDArray[np.float32]],
+    truth: NDArray[np.int64],
+    first: NDArray[np.bool_],
+    answers: Answers = ONE_LABEL,
 ) -> NDArray[np.float32]:
     """Returns probabilities of each half of dev from a mixture whose members the other half chose.
 
     Args:
         probs: as `select` takes them.
-        truth: `(n,)` class indices.
+        truth: the labels of the rows.
         first: which rows are in the first half, as `Units.halves` says.
+        answers: how they are decided.
     """
     out = np.empty_like(probs[0])
     for half in (first, ~first):
-        chosen = select([one[~half] for one in probs], truth[~half])
+        chosen = select([one[~half] for one in probs], truth[~half], answers)
         out[half] = chosen.mix([one[half] for one in probs])
     return out

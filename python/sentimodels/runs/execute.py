@@ -252,7 +252,7 @@ def train(
     if not isinstance(config, RunConfig):
         return execute(recipe_of(config), out, callbacks)
     config = with_baseline(config, baseline)
-    if config.train.refit and config.task.kind == "classification":
+    if config.train.refit and TASKS[config.task.kind].command == "train":
         from .refit import train_twice
 
         return train_twice(config, out, callbacks, tables)

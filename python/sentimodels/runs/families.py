@@ -20,6 +20,7 @@ from sentitok.remote import expand, is_url, local_path
 from ..config import (
     ALIGN_OPTIM,
     AUTO,
+    DEFAULT_TASK,
     TASKS,
     AlignConfig,
     LanguageConfig,
@@ -29,6 +30,7 @@ from ..config import (
     Written,
     sections_of,
 )
+from ..data.label_sets import ONE_LABEL
 from ..data.opening import read_small
 from ..errors import CheckpointError, ConfigError, did_you_mean
 from ..models import ARCHITECTURES, HF, Architecture, architecture
@@ -258,6 +260,7 @@ def _check_classifier(config: RunConfig) -> None:
         raise ConfigError(
             f"budget {config.budget:g}: only --arch auto uses it; leave out --budget or --arch {config.arch}"
         )
+    _check_labels(config)
     model: Any = config.model
     longest = config.data.max_tokens
     if config.arch.startswith(HF):
@@ -274,6 +277,28 @@ def _check_classifier(config: RunConfig) -> None:
             f"{said}: longer than the {reach} places that positions are learned for; raise "
             "model.max_len, lower data.max_tokens, or take model.positions rotary, sinusoidal or alibi"
         )
+
+
+def _check_labels(config: RunConfig) -> None:
+    """Refuses rows of several labels for a task of one, and the other way round."""
+    separator, columns = config.data.label_separator, config.data.label_columns
+    if config.task.kind == "classification" and (columns or separator not in (None, ONE_LABEL)):
+        key = "label_columns" if columns else "label_separator"
+        raise ConfigError(
+            f"data.{key}: it reads several labels a text, which task.kind multilabel learns (--task "
+            "multilabel), not classification; leave one out"
+        )
+    if config.task.kind == "multilabel" and separator == ONE_LABEL:
+        raise ConfigError(
+            "data.label_separator none: each cell is one label, so task.kind is classification; leave one out"
+        )
+
+
+def _classifier_task(given: Mapping[str, Any]) -> str:
+    """Returns the task of a classifier that names none; how labels are read says if there are several."""
+    data = _section(given, "data")
+    several = data.get("label_columns") or data.get("label_separator") not in (None, ONE_LABEL)
+    return "multilabel" if several else DEFAULT_TASK
 
 
 def _check_language_model(config: LanguageConfig) -> None:
@@ -444,7 +469,8 @@ def _translation_defaults(given: Mapping[str, Any], _: str) -> tuple[dict[str, A
 
 
 CLASSIFIER: Family[RunConfig] = Family(
-    "classifier", "a classifier", RunConfig, "predict", None, _classifier_defaults, _check_classifier
+    "classifier", "a classifier", RunConfig, "predict", _classifier_task, _classifier_defaults,
+    _check_classifier,
 )  # fmt: skip
 LANGUAGE_MODEL: Family[LanguageConfig] = Family(
     "language-model", "a language model", LanguageConfig, "generate", _language_task, _language_defaults,

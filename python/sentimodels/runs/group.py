@@ -480,7 +480,7 @@ def spread(scores: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     from scipy.stats import t
 
     out = {}
-    for name in ("accuracy", "macro_f1", "log_loss", "ece"):
+    for name in ("accuracy", "macro_f1", "micro_f1", "log_loss", "ece"):
         values = np.array([one[name] for one in scores if one.get(name) is not None], dtype=np.float64)
         if len(values):
             deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
@@ -517,7 +517,7 @@ def train_folds(
     check_files(config)
     refuse(folder)
     runs = runs_of_folds(config)
-    first = Tables(runs["fold-0"].data)
+    first = read_tables(runs["fold-0"])
     return run_all(begin("folds", runs, folder, first), folder, callbacks=callbacks, **scheduling)
 
 

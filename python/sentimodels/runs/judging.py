@@ -8,7 +8,6 @@ taken together, since the phrases of a sentence are not independent (the sandwic
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,12 @@ from ..config import RunConfig
 from ..data.split import Units, count_of
 from ..data.table import Table
 from ..errors import CheckpointError
-from ..evaluation.calibration import fit_temperature, softmax
+from ..evaluation.answers import Answers, Temperature, answers_of, cooled
 from ..evaluation.metrics import intervals, majority, per_class, scores
+from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import Predictions, of_logits, text_logits
 from ..models import Fits, build
-from ..tasks.classification import LabelTask, validation_scores
+from ..tasks.classification import MONITOR, LabelTask
 from ..text.encoder import encoder_for
 from ..training.history import write_record
 from ..training.state import STATE, load_state
@@ -53,7 +53,7 @@ def judged(
     logits: NDArray[np.float32] | None,
     crossed: "CrossFit | None",
     *,
-    temperature: float,
+    temperature: Temperature,
     tfidf: bool,
     device: torch.device | None = None,
 ) -> dict[str, Any]:
@@ -74,7 +74,9 @@ def judged(
     tables, about, answered = texts.tables, dict[str, Any](), None
     if logits is not None and tables.valid is not None:
         if texts.valid_labels is not None:
-            temperature = about["temperature"] = fit_temperature(logits, texts.valid_labels)
+            temperature = about["temperature"] = answers_of(tables.labels).fit_temperature(
+                logits, texts.valid_labels
+            )
         about |= _part_scores("valid", tables, tables.valid, logits, temperature)
     if tables.test is not None and tables.judged_on_test:
         judging = texts.test()
@@ -113,7 +115,7 @@ def record_fit(
 
 
 def _part_scores(
-    part: str, tables: Tables, table: Table, logits: NDArray[np.float32], temperature: float
+    part: str, tables: Tables, table: Table, logits: NDArray[np.float32], temperature: Temperature
 ) -> dict[str, Any]:
     """Returns the scores of a part, where it has labels, and how far a student is from its teacher there."""
     found: dict[str, Any] = {}
@@ -121,15 +123,14 @@ def _part_scores(
         before = scores(of_logits(tables.labels, logits, table))
         answered = of_logits(tables.labels, logits, table, temperature)
         ends = intervals(answered, n_replicates=_REPLICATES)
-        kept = {name: list(ends[name]) for name in ("accuracy", "macro_f1")}
+        kept = {name: list(ends[name]) for name in ("accuracy", "macro_f1", "micro_f1") if name in ends}
         found[part] = {
             **scores(answered), "ece_before": before["ece"], "intervals": kept,
             "per_class": per_class(answered),
         }  # fmt: skip
     answers: NDArray[np.float32] | None = getattr(tables.taught, part, None)
     if answers is not None:
-        cooled = logits / np.float32(temperature)
-        found["distilled"] = _beside_teacher(tables, part, table, cooled, answers)
+        found["distilled"] = _beside_teacher(tables, part, table, cooled(logits, temperature), answers)
     return found
 
 
@@ -147,9 +148,13 @@ def _beside_teacher(
     """
     from ..tasks.distillation import apart
 
-    about: dict[str, Any] = {"part": part, "rows": len(table), **apart(logits, answers)}
+    about: dict[str, Any] = {
+        "part": part,
+        "rows": len(table),
+        **apart(logits, answers, answers_of(tables.labels)),
+    }
     if table.labels is not None:
-        truth = tables.labels.encode(table.labels)
+        truth = tables.labels.classes(table)
         known = scores(Predictions(tables.labels, answers, truth, table.texts, groups=table.groups))
         about["teacher"] = {key: known[key] for key in ("accuracy", "macro_f1", "log_loss", "ece")}
     return about
@@ -162,10 +167,11 @@ def with_baseline(config: RunConfig, baseline: bool | None) -> RunConfig:
     return config.model_copy(update={"train": config.train.model_copy(update={"baseline": baseline})})
 
 
-def gain(
-    right: NDArray[np.bool_], other: NDArray[np.bool_], groups: Sequence[str] | None = None
-) -> dict[str, float]:
-    """Returns by how much more rows are right than another's, and half the 95 % interval of it."""
+def gain(right: NDArray[Any], other: NDArray[Any], groups: Sequence[str] | None = None) -> dict[str, float]:
+    """Returns by how much more rows are right than another's, and half the 95 % interval of it.
+
+    A row may also be right in part, as `Answers.credit` says.
+    """
     difference = right.astype(np.float64) - other
     mean = float(difference.mean())
     if groups is None:
@@ -187,21 +193,19 @@ def baselines(tables: Tables, predictions: Predictions, *, tfidf: bool) -> dict[
         predictions: the model's answers to the test texts or, without labelled ones, to the validation texts.
         tfidf: whether to train TF-IDF and logistic regression too.
     """
-    truth = predictions.truth
-    most = majority(predictions)
-    answers = {"majority": np.full(len(truth), predictions.labels.index(most["label"]))}
-    about: dict[str, Any] = {"majority": most}
+    truth, kind = predictions.truth, predictions.answers
+    answers = {"majority": kind.constant(truth, len(predictions.labels))}
+    about: dict[str, Any] = {"majority": majority(predictions)}
     if tfidf:
         began = time.perf_counter()
         table, logits = _tfidf(tables)
-        answers["tfidf"] = logits.argmax(1)
+        answers["tfidf"] = of_logits(predictions.labels, logits, table).predicted
         about["tfidf"] = {
-            "accuracy": float((answers["tfidf"] == truth).mean()),
-            "macro_f1": float(scores(of_logits(predictions.labels, logits, table))["macro_f1"] or 0.0),
-            "seconds": time.perf_counter() - began,
-        }
+            **kind.few_scores(truth, answers["tfidf"]), "seconds": time.perf_counter() - began
+        }  # fmt: skip
+    own = kind.credit(truth, predictions.predicted)
     for name, given in answers.items():
-        about[name] |= gain(predictions.predicted == truth, given == truth, predictions.groups)
+        about[name] |= gain(own, kind.credit(truth, given), predictions.groups)
     return about
 
 
@@ -213,11 +217,8 @@ def _tfidf(tables: Tables) -> tuple[Table, NDArray[np.float32]]:
     encoder = encoder_for(config, tables.train.texts)
     module: nn.Module = build("tfidf", config.model, encoder.inputs(len(tables.labels)))
     assert isinstance(module, Fits)
-    module.fit(encoder.encode(tables.train.texts), tables.labels.encode(tables.train.labelled()), 0)
+    module.fit(encoder.encode(tables.train.texts), tables.classes(tables.train), 0)
     return judging, text_logits(module, encoder.encode(judging.texts))
-
-
-_SCORE = "val_macro_f1"
 
 
 class CrossFit:
@@ -234,12 +235,17 @@ class CrossFit:
         labels: `(n,)` classes of the dev texts.
         units: rows of one unit are in one half; without them each row is alone.
         folder: where it is kept while the run is unfinished, or `None`.
+        answers: how answers are decided and scored.
     """
 
     def __init__(
-        self, labels: NDArray[np.int64], units: Units | None = None, folder: Path | None = None
+        self,
+        labels: NDArray[np.int64],
+        units: Units | None = None,
+        folder: Path | None = None,
+        answers: Answers = ONE_LABEL,
     ) -> None:
-        self.labels = labels
+        self.labels, self._answers = labels, answers
         self.half = (units or Units.of_groups(len(labels), None)).halves(labels)
         self.path = None if folder is None else folder / CROSSFIT
         self.best = np.full(2, -np.inf)
@@ -260,9 +266,9 @@ class CrossFit:
         tables, labels = texts.tables, texts.valid_labels
         if tables.valid is None or labels is None or tables.judged_on_test:
             return None
-        crossed = cls(labels, Units.of(tables.valid, 0.5, 2), folder)
+        crossed = cls(labels, Units.of(tables.valid, 0.5, 2), folder, answers_of(tables.labels))
         if crossed.possible and (lacking := crossed.unbalanced()):
-            counts = Counter(tables.labels.decode(labels.tolist()))
+            counts = dict(zip(tables.labels, tables.labels.counts(labels).tolist(), strict=True))
             names = tables.labels.decode(lacking)
             warn(f"one half of the validation rows has none of the label {count_of(counts, names)}")
         # A run that is stopped before its first evaluation makes one for its user; it is not part of it.
@@ -278,6 +284,10 @@ class CrossFit:
 
     def unbalanced(self) -> list[int]:
         """Returns the classes of which one half has no row: that half chooses without them."""
+        if self.labels.ndim == 2:
+            there = np.stack([self.labels[rows].any(axis=0) for rows in (self.half, ~self.half)])
+            lacking: list[int] = np.flatnonzero(there.any(axis=0) & ~there.all(axis=0)).tolist()
+            return lacking
         halves = (self.half, ~self.half)
         in_both = set(self.labels[halves[0]].tolist()) & set(self.labels[halves[1]].tolist())
         return sorted(set(self.labels.tolist()) - in_both)
@@ -302,7 +312,7 @@ class CrossFit:
             self.chosen = np.stack([logits, logits])
         better = False
         for side, rows in enumerate((self.half, ~self.half)):
-            score = validation_scores(logits[rows], self.labels[rows])[_SCORE] if rows.any() else 0.0
+            score = self._answers.validation(logits[rows], self.labels[rows])[MONITOR] if rows.any() else 0.0
             if score > self.best[side]:
                 self.best[side], self.chosen[side], better = score, logits, True
         if better and self.path is not None:
@@ -325,10 +335,10 @@ class CrossFit:
         assert self.chosen is not None
         out: NDArray[np.float32] = np.empty_like(self.chosen[0])
         for side, rows in enumerate((self.half, ~self.half)):
-            temperature = fit_temperature(self.chosen[side][rows], self.labels[rows])
-            out[~rows] = self.chosen[side][~rows] / temperature
+            temperature = self._answers.fit_temperature(self.chosen[side][rows], self.labels[rows])
+            out[~rows] = cooled(self.chosen[side][~rows], temperature)
         return out
 
     def probs(self) -> NDArray[np.float64]:
         """Returns the same as probabilities."""
-        return softmax(self.logits().astype(np.float64))
+        return self._answers.probabilities(self.logits())

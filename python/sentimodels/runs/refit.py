@@ -15,6 +15,7 @@ from ..config import RunConfig
 from ..data.opening import read_small
 from ..data.table import Table
 from ..errors import ConfigError
+from ..evaluation.answers import read_temperature
 from .directory import FIRST, finished, refuse_begun
 from .execute import Callbacks, Recipe, execute, recipe_of
 from .families import CLASSIFIER
@@ -92,7 +93,8 @@ def joined(train: Table, dev: Table) -> Table:
     if train.groups is not None and dev.groups is not None:
         groups = [*train.groups, *dev.groups]
     if not same:
-        return Table.of(texts, labels, groups, f"{train.source} and {dev.source}")
+        made = Table.of(texts, labels, groups, f"{train.source} and {dev.source}")
+        return replace(made, label_form=train.label_form, label_columns=train.label_columns)
     assert train.numbers is not None
     assert dev.numbers is not None
     return replace(
@@ -173,6 +175,6 @@ def _chosen(about: dict[str, Any]) -> dict[str, Any]:
     """Returns what the first run chose, as arguments of the recipe."""
     kept = ("rows", "fit", "temperature", "valid", "crossed", "judged", "baselines")
     return {
-        "temperature": float(about["temperature"]),
+        "temperature": read_temperature(about["temperature"]),
         "chosen": {key: about[key] for key in kept if key in about},
     }

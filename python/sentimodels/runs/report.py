@@ -13,13 +13,13 @@ import numpy as np
 from ..data.record import JSON_NAME, TrainingRecord
 from ..data.table import Table
 from ..errors import DataError
-from ..evaluation.calibration import brier, ece, reliability, with_temperature
+from ..evaluation.answers import Temperature
+from ..evaluation.calibration import ece_of, reliability_of
 from ..evaluation.metrics import (
     N_REPLICATES,
     by_length,
     confusion,
     intervals,
-    log_loss_rows,
     majority,
     per_class,
     scores,
@@ -66,7 +66,7 @@ def evaluate(
                 f"{len(table):,} rows; scores on them would be too good. Give other rows (--where), another "
                 "file, or --even-if-trained"
             )
-    temperature = float(getattr(predictor, "temperature", 1.0))
+    temperature: Temperature = getattr(predictor, "temperature", 1.0)
     predictions = predict(predictor, table, run=None if run is None else str(run), temperature=temperature)
     if records:
         stopped = np.logical_or.reduce([record.shared("valid", table) for record in records])
@@ -114,7 +114,8 @@ def report(
         result["n_groups"] = len(known) if known.groups is None else len(set(known.groups))
     result["majority"] = majority(known)
     result["per_class"] = per_class(known)
-    result["confusion"] = {"labels": list(known.labels), "rows": confusion(known).tolist()}
+    if known.answers.divides:
+        result["confusion"] = {"labels": list(known.labels), "rows": confusion(known).tolist()}
     result["calibration"] = _calibration(known)
     result["lengths"] = by_length(known)
     if known.seen is not None:
@@ -127,14 +128,17 @@ def report(
 
 
 def _calibration(known: Predictions) -> dict[str, Any]:
-    temperature = float(known.about.get("temperature", 1.0))
-    raw = with_temperature(known.probs, 1 / temperature)
+    temperature, kind, truth = known.about.get("temperature", 1.0), known.answers, known.truth
+    inverse = (1 / np.asarray(temperature, dtype=np.float64)).tolist()
+    raw = kind.with_temperature(known.probs, inverse)
+    confidence, so, _ = kind.confidence(raw, truth)
     before = {
-        "log_loss": float(log_loss_rows(raw, known.truth).mean()),
-        "ece": ece(raw, known.truth),
-        "brier": brier(raw, known.truth),
+        "log_loss": float(kind.loss_rows(raw, truth).mean()),
+        "ece": ece_of(confidence, so),
+        "brier": kind.brier(raw, truth),
     }
-    bins = [asdict(one) for one in reliability(known.probs, known.truth)]
+    confidence, so, _ = kind.confidence(known.probs, truth)
+    bins = [asdict(one) for one in reliability_of(confidence, so)]
     return {"temperature": temperature, "before": before, "reliability": bins}
 
 
@@ -155,5 +159,5 @@ def _memory(known: Predictions) -> dict[str, Any]:
     result: dict[str, Any] = {"n_remembered": int(remembered.sum()), "compared": COMPARED, **scores(known)}
     if remembered.any():
         part = known.take(remembered)
-        result["accuracy_remembered"] = float((part.predicted == part.truth).mean())
+        result["accuracy_remembered"] = float(part.right.mean())
     return result

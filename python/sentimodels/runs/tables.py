@@ -6,10 +6,10 @@ What the user should know of them, such as guesses and leaks, is in `notes`.
 import errno
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..config import DataConfig, RunConfig
 from ..data.exclusion import Exclusion
+from ..data.label_sets import JSON, ONE_LABEL, LabelSets, refuse_sets
 from ..data.leaks import leaks
 from ..data.normalization import fold, stands_alone
 from ..data.readers import read_table, training_table
@@ -27,6 +28,7 @@ from ..data.split import NEAR_AT_MOST as _NEAR_AT_MOST
 from ..data.split import Units, count_of, divide, folds, labels_not_in_each
 from ..data.table import Labels, Table, listed
 from ..errors import CheckpointError, ConfigError, DataError
+from ..evaluation.answers import answers_of
 from .families import CLASSIFIER
 from .lineage import check_same_rows
 
@@ -63,12 +65,14 @@ class Tables:
     Args:
         data: `[data]`.
         labels: those of a teacher, with whom rows need none of their own; otherwise each row has one.
+        several: whether rows may have several labels.
     """
 
     # What a teacher answers to the rows; `None` where labels alone teach.
     taught: Taught | None = None
 
-    def __init__(self, data: DataConfig, labels: Labels | None = None) -> None:
+    def __init__(self, data: DataConfig, labels: Labels | None = None, *, several: bool = False) -> None:
+        self._several = several if labels is None else labels.several
         if not data.train:
             raise ConfigError(
                 "data.train: name the file of the training texts, as in senti train reviews.csv"
@@ -88,9 +92,11 @@ class Tables:
             seed=data.split_seed, without=held,
         )  # fmt: skip
         whole = self._trainable(whole, exclusion)
-        self.labels = Labels.from_values(whole.labelled()) if labels is None else labels
-        if len(self.labels) < 2:
+        self.labels = self._labels_of(whole) if labels is None else labels
+        if len(self.labels) < 2 and not self.labels.several:
             raise DataError(_one_label(data, self.labels[0], len(held)))
+        if not self.labels.several and data.label_separator != ONE_LABEL and labels is None:
+            refuse_sets(self.labels, whole.source)
         drawn = [name for name, table in (("valid", self.valid), ("test", self.test)) if table is None]
         whole = self._divided(data, whole)
         self.train = whole
@@ -116,9 +122,37 @@ class Tables:
         self.notes += leaked
         if labels is None:
             self.check_trainable()
+        if self.labels.several:
+            self._warn_of_labels(others)
         rare = [name for name, n in self.counts().items() if n == 1]
         if rare:
             self.notes.append(f"only one training row has the label {listed(rare)}")
+
+    @staticmethod
+    def _labels_of(table: Table) -> Labels:
+        """Returns the labels that training rows have."""
+        values = table.labelled()
+        if table.label_form is None:
+            return Labels.from_values(values)
+        return LabelSets.of_sets(values, JSON if table.label_columns else table.label_form)
+
+    def _warn_of_labels(self, others: Mapping[str, Table]) -> None:
+        """Notes labels that a part which judges has not, so that it says nothing of them."""
+        for name, table in others.items():
+            if table.labels is None:
+                continue
+            counts = self.labels.counts(self.classes(table))
+            lacking = [label for label, n in zip(self.labels, counts.tolist(), strict=True) if not n]
+            if lacking:
+                labels = "the label" if len(lacking) == 1 else f"{len(lacking):,} labels:"
+                self.notes.append(
+                    f"no row of {name} has {labels} {listed(lacking)}: its scores say nothing of "
+                    f"{'it' if len(lacking) == 1 else 'them'}; add rows, or leave such labels out"
+                )
+        n = len(self.train)
+        always = [label for label, count in self.counts().items() if count == n]
+        if always:
+            self.notes.append(f"every training row has the label {listed(always)}: nothing tells it apart")
 
     def _chosen(
         self, data: DataConfig, path: str | None, where: str | None, reader: Callable[..., Table]
@@ -202,8 +236,9 @@ class Tables:
         """Cuts a part off, whole units; returns the rest, its units, and the part, if any."""
         if share >= 1:
             raise ConfigError(f"data.test_share and data.valid_share leave no row to train on; lower {name}")
-        if units.most_of_a_label(whole.labels) < 2:
-            counts = Counter(whole.labels)
+        # Of several labels, what one unit lacks another may have.
+        if units.most_of_a_label(None if whole.label_form else whole.labels) < 2:
+            counts = Counter(chain.from_iterable(whole.names_of_rows()))
             self.notes.append(
                 f"no training row can be held out for {name}: rows of one group, or with one text, "
                 f"stay together, which leaves one unit of each label: {count_of(counts, sorted(counts))}"
@@ -224,7 +259,7 @@ class Tables:
         """
         if self._blank == "keep":  # a teacher answers for all labels
             return
-        if len(self.labels) < 2:
+        if len(self.labels) < 2 and not self.labels.several:
             raise DataError(
                 f"{self.train.source}: every row has the label {self.labels[0]!r}; train on two labels or "
                 "more"
@@ -233,7 +268,7 @@ class Tables:
         if not missing:
             return
         parts = [part for part in (self.valid, self.test) if part is not None and part.labels is not None]
-        elsewhere = Counter(label for part in parts for label in part.labelled())
+        elsewhere = Counter(label for part in parts for label in chain.from_iterable(part.names_of_rows()))
         raise DataError(
             f"{self.train.source}: no training row has the label {count_of(elsewhere, missing)}: its rows "
             "judge, because they are too few, of one group or copies of one another; give more rows, a file "
@@ -252,7 +287,8 @@ class Tables:
         made = cls.__new__(cls)
         made.notes, made.train, made.valid, made.test = [], train, valid, test
         made._blank = "error" if labels is None else "keep"
-        made.labels = Labels.from_values(train.labelled()) if labels is None else labels
+        made.labels = cls._labels_of(train) if labels is None else labels
+        made._several = made.labels.several
         for table in (valid, test):
             if table is not None:
                 made._known(table)
@@ -284,7 +320,9 @@ class Tables:
         return replace(table, labels=None)
 
     def classes(self, table: Table) -> NDArray[np.int64]:
-        """Returns the class of each row, `(n,)`; with a teacher -1 where a row has no label.
+        """Returns the class of each row, `(n,)`, or `(n, n_labels)` of 0 and 1 where rows have several.
+
+        With a teacher it is -1 where a row has no label.
 
         Raises:
             DataError: if a label is not one of the run's.
@@ -294,15 +332,17 @@ class Tables:
         return self.labels.classes(table)
 
     def to_fit(self) -> NDArray[np.int64]:
-        """Returns the classes `(n,)` that a fit learns: those of the labels, or the teacher's likeliest."""
+        """Returns the classes that a fit learns: those of the labels, or the teacher's answers."""
         if self.taught is None:
             return self.classes(self.train)
-        likeliest: NDArray[np.int64] = self.taught.train.argmax(1).astype(np.int64)
-        return likeliest
+        return answers_of(self.labels).decide(self.taught.train)
 
     def spread(self, n: int) -> list[int]:
         """Returns at most `n` training rows, each label with its share."""
-        by_label = np.argsort(self.classes(self.train), kind="stable")
+        classes = self.classes(self.train)
+        if classes.ndim == 2:  # by the first label of a row
+            classes = np.where(classes.any(1), classes.argmax(1), len(self.labels))
+        by_label = np.argsort(classes, kind="stable")
         places = np.linspace(0, len(by_label) - 1, min(n, len(by_label))).astype(int)
         rows: list[int] = np.sort(by_label[places]).tolist()
         return rows
@@ -327,10 +367,18 @@ class Tables:
             separator=data.separator, header=data.header,
             max_line_bytes=data.max_line_bytes, clean=data.clean, unescape=data.unescape,
             blank_labels="drop" if self._blank == "error" and data.unlabelled == "drop" else self._blank,
-            drop_empty=data.empty == "drop", **some,
+            drop_empty=data.empty == "drop", several=self._several, label_separator=data.label_separator,
+            label_columns=data.label_columns or (), **some,
         )  # fmt: skip
         self.notes += [note for note in table.notes if note not in self.notes]
         return table
+
+    def settled(self) -> dict[str, Any]:
+        """Returns keys of `[data]` that were recognised and who reads the rows again must know."""
+        columns, form = self.train.label_columns, self.train.label_form
+        if columns:
+            return {"label_columns": columns}
+        return {} if form is None else {"label_separator": form}
 
     @property
     def judged_on_test(self) -> bool:
@@ -343,8 +391,7 @@ class Tables:
 
     def counts(self) -> dict[str, int]:
         """Returns how many training rows each label has."""
-        given = self.classes(self.train)
-        counts = np.bincount(given[given >= 0], minlength=len(self.labels))
+        counts = self.labels.counts(self.classes(self.train))
         return dict(zip(self.labels.names, counts.tolist(), strict=True))
 
 
@@ -423,7 +470,13 @@ def check_files(config: RunConfig) -> None:
 
 def read_tables(config: RunConfig) -> Tables:
     """Reads the tables that a configuration names."""
-    return Tables(config.data)
+    return Tables(config.data, several=reads_sets(config))
+
+
+def reads_sets(config: RunConfig) -> bool:
+    """Whether the rows of a run may have several labels: its task or how they are read says so."""
+    named = config.data.label_separator not in (None, ONE_LABEL) or bool(config.data.label_columns)
+    return named or config.task.kind == "multilabel"
 
 
 # Texts that are looked at, and texts that must share the words.

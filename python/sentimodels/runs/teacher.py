@@ -47,7 +47,7 @@ def taught_tables(
         DataError: if rows that judge were learned from, or none is left to learn from.
     """
     if tables is None:
-        tables = Tables(config.data, teacher.labels)
+        tables = Tables(config.data, teacher.labels)  # which says whether rows have several labels
     elif tables.labels != teacher.labels:
         raise ConfigError(
             f"{path}: the teacher's labels are {', '.join(teacher.labels)}, those of the rows "

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -20,12 +20,14 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import ClassificationConfig, RunConfig, TrainConfig, TrainingPlan
+from ..config import ClassificationConfig, MultilabelConfig, RunConfig, TrainConfig, TrainingPlan
 from ..data.encoded import Batch, Encoded, batches
 from ..data.opening import read_small
 from ..data.row_buffer import as_label
 from ..data.separated import SEPARATORS
 from ..errors import ConfigError
+from ..evaluation.answers import Answers
+from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import text_logits
 from ..nn.embedding import Mixing
 from ..training.device import use_bfloat16
@@ -47,7 +49,6 @@ __all__ = [
     "ordered_weights",
     "read_weights",
     "summed",
-    "validation_scores",
 ]
 
 # The score that decides which weights are best.
@@ -60,7 +61,8 @@ class TaskRows:
 
     Attributes:
         texts: the training texts, encoded.
-        labels: `(n,)` their classes; -1 where a text has none.
+        labels: `(n,)` their classes, or `(n, n_classes)` of 0 and 1 where they have several labels; -1 where
+            the labels of a text are not known.
         n_classes: classes.
         valid: the validation texts, or `None`.
         valid_labels: their classes, or `None` where they have none.
@@ -95,6 +97,8 @@ class LabelTask(Task, Protocol):
 class Classification:
     """The task of telling classes apart; see `training.trainer.Task`.
 
+    `tasks/multilabel.py` replaces what concerns one label a text: targets, loss, distance, weights, scores.
+
     Args:
         config: `[task]`.
         train: `[train]`.
@@ -109,9 +113,12 @@ class Classification:
         ConfigError: if there are not as many class weights as classes.
     """
 
+    # How answers are decided and scored.
+    answers: Answers = ONE_LABEL
+
     def __init__(
         self,
-        config: ClassificationConfig,
+        config: ClassificationConfig | MultilabelConfig,
         train: TrainConfig,
         texts: Encoded,
         labels: NDArray[np.int64],
@@ -124,10 +131,10 @@ class Classification:
         self.on_answers = on_answers
         self.config, self.train, self.n_classes = config, train, n_classes
         self.texts, self.labels, self.valid, self.valid_labels = texts, labels, valid, valid_labels
-        weights = class_weights(config.class_weights, labels, n_classes)
+        weights = self._weights_of_labels()
         self._class_weights = None if weights is None else torch.tensor(weights, dtype=torch.float32)
         self._row_weights: NDArray[np.float64] | None = None
-        if config.sampler == "balanced":
+        if getattr(config, "sampler", "shuffle") == "balanced":
             self._row_weights = balanced_weights(labels, n_classes)[labels][texts.text_of_row]
         self._prepared: nn.Module | None = None
         self._mixing: list[Mixing] = []
@@ -175,7 +182,7 @@ class Classification:
         if not len(batch.labels):
             return torch.zeros((), device=device), 0
         inputs = batch.inputs(device)
-        target = one_hot(batch.labels.to(device), self.n_classes)
+        target = self._target(batch.labels.to(device))
         if self.config.mixup:
             target = self._mix(inputs, batch.mask.to(device), target)
         try:
@@ -185,11 +192,28 @@ class Classification:
             for part in self._mixing:
                 part.mix = None
         weights = None if self._class_weights is None else self._class_weights.to(device)
-        loss = summed(logits, target, self.config, weights)
+        loss = self._summed(logits, target, weights)
         if again is not None:
-            loss = (loss + summed(again, target, self.config, weights)) / 2
-            loss = loss + self.config.r_drop * distance(logits, again)
+            loss = (loss + self._summed(again, target, weights)) / 2
+            loss = loss + self.config.r_drop * self._distance(logits, again)
         return loss, len(batch.labels)
+
+    def _weights_of_labels(self) -> NDArray[np.float64] | None:
+        """Returns the weight of each label in the loss; `None` where all are 1."""
+        return class_weights(self.config.class_weights, self.labels, self.n_classes)
+
+    def _target(self, labels: Tensor) -> Tensor:
+        """Returns the labels of a batch as probabilities (B, C)."""
+        return one_hot(labels, self.n_classes)
+
+    def _summed(self, logits: Tensor, target: Tensor, weights: Tensor | None) -> Tensor:
+        """Returns the loss of the rows together."""
+        assert isinstance(self.config, ClassificationConfig)
+        return summed(logits, target, self.config, weights)
+
+    def _distance(self, first: Tensor, second: Tensor) -> Tensor:
+        """Returns how far two answers (B, C) are apart, summed over rows."""
+        return distance(first, second)
 
     def _prepare(self, model: nn.Module) -> None:
         """Finds the parts that mix rows."""
@@ -228,7 +252,7 @@ class Classification:
             NotFiniteError: if one is not finite.
         """
         assert self.valid_labels is not None
-        return evaluation(logits, self.valid_labels)
+        return evaluation(logits, self.valid_labels, self.answers)
 
 
 def of_rows(config: RunConfig, rows: TaskRows) -> Classification:
@@ -240,7 +264,9 @@ def of_rows(config: RunConfig, rows: TaskRows) -> Classification:
     )  # fmt: skip
 
 
-def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:
+def evaluation(
+    logits: NDArray[np.float32], labels: NDArray[np.int64], answers: Answers = ONE_LABEL
+) -> Evaluation:
     """Scores answers to validation texts.
 
     Raises:
@@ -248,8 +274,7 @@ def evaluation(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evalua
     """
     if not np.isfinite(logits).all():
         raise NotFiniteError("an answer to a validation text is not finite")
-    scores: Mapping[str, float] = validation_scores(logits, labels)
-    return Evaluation(scores, MONITOR, higher_is_better=True)
+    return Evaluation(answers.validation(logits, labels), MONITOR, higher_is_better=True)
 
 
 def _part(batch: Batch, rank: int, world: int) -> Batch:
@@ -321,19 +346,6 @@ def distance(first: Tensor, second: Tensor) -> Tensor:
     """Returns the symmetric Kullback-Leibler distance of two answers (B, C), summed over rows."""
     p, q = first.float().log_softmax(-1), second.float().log_softmax(-1)
     return ((p.exp() - q.exp()) * (p - q)).sum() / 2
-
-
-def validation_scores(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> dict[str, Any]:
-    """Returns what a line of `metrics.jsonl` says of the validation texts."""
-    from sklearn.metrics import f1_score
-
-    answers = logits.argmax(1)
-    log_probs = torch.from_numpy(logits).double().log_softmax(-1).numpy()
-    return {
-        "val_loss": float(-log_probs[np.arange(len(labels)), labels].mean()),
-        "val_accuracy": float((answers == labels).mean()),
-        "val_macro_f1": float(f1_score(labels, answers, average="macro", zero_division=0)),
-    }
 
 
 # Class weights: a word, numbers in the order of the labels, or a number for each name. `read_weights` reads

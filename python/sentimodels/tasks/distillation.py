@@ -13,12 +13,22 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..config import ClassificationConfig, DistillationConfig, RunConfig, TrainConfig, TrainingPlan
+from ..config import (
+    ClassificationConfig,
+    DistillationConfig,
+    MultilabelConfig,
+    RunConfig,
+    TrainConfig,
+    TrainingPlan,
+)
 from ..data.encoded import Batch, Encoded
+from ..evaluation.answers import Answers
+from ..evaluation.one_label import ONE_LABEL
 from ..evaluation.predictions import text_logits
 from ..training.device import use_bfloat16
 from ..training.trainer import Evaluation, NotFiniteError
 from .classification import Classification, TaskRows, evaluation
+from .multilabel import Multilabel
 
 __all__ = ["DISTANCES", "Distillation", "apart", "of_rows"]
 
@@ -51,20 +61,45 @@ def squared(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:  # n
     return difference.square().mean(-1)
 
 
-# By the name of `task.loss`: from logits, log-probabilities and the temperature to (B,).
-DISTANCES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {"kl": divergence, "logits": squared}
+def divergence_of_each(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:
+    """Returns `divergence` of answers whose labels are decided alone, summed over labels.
+
+    `answers` are (B, C) the teacher's log odds.
+    """
+    teacher, student = answers / temperature, logits / temperature
+    p = teacher.sigmoid()
+    of_yes = p * (F.logsigmoid(teacher) - F.logsigmoid(student))
+    of_no = (1 - p) * (F.logsigmoid(-teacher) - F.logsigmoid(-student))
+    return temperature**2 * (of_yes + of_no).sum(-1)
 
 
-def apart(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> dict[str, float]:
+# 2026-11-30: same signature as divergence
+def squared_of_each(logits: Tensor, answers: Tensor, temperature: float) -> Tensor:  # noqa: ARG001
+    """Returns the mean squared difference (B,) of log odds."""
+    return (logits - answers).square().mean(-1)
+
+
+Distance = Callable[[Tensor, Tensor, float], Tensor]
+# By the name of `task.loss`: from logits, those of the teacher and the temperature to (B,); the second ones
+# are of texts with several labels.
+DISTANCES: dict[str, Distance] = {"kl": divergence, "logits": squared}
+_OF_EACH: dict[str, Distance] = {"kl": divergence_of_each, "logits": squared_of_each}
+
+
+def apart(
+    logits: NDArray[np.float32], answers: NDArray[np.float32], kind: Answers = ONE_LABEL
+) -> dict[str, float]:
     """Returns how far a student (logits) is from its teacher (probabilities), both `(n, n_classes)`.
 
     Returns:
         `divergence`, the mean KL(teacher || student) in nats, and `agreement`, the share of rows with the
-        same likeliest label.
+        same answer.
     """
-    teacher = torch.from_numpy(answers).double().clamp(min=_TINY).log()
-    distance = divergence(torch.from_numpy(logits).double(), teacher, 1.0).mean()
-    return {"divergence": float(distance), "agreement": float((logits.argmax(1) == answers.argmax(1)).mean())}
+    away = (_OF_EACH if kind.several else DISTANCES)["kl"]
+    teacher = torch.from_numpy(kind.log_odds(answers))
+    distance = away(torch.from_numpy(logits).double(), teacher, 1.0).mean()
+    own, other = kind.decide(kind.probabilities(logits)), kind.decide(answers)
+    return {"divergence": float(distance), "agreement": float(kind.right(own, other).mean())}
 
 
 class Distillation:
@@ -74,7 +109,7 @@ class Distillation:
         config: `[task]`.
         train: `[train]`.
         texts: the training texts.
-        labels: `(n,)` class of each training text; -1 where it has none.
+        labels: `(n,)` class of each training text, or `(n, n_classes)` of 0 and 1; -1 where it has none.
         answers: `(n, n_classes)` probabilities that the teacher gives them.
         valid: the texts that decide which weights are best, or `None`.
         valid_labels: class of each of them, or `None` where some have none.
@@ -97,12 +132,18 @@ class Distillation:
     ) -> None:
         self.config, self.train, self.on_answers = config, train, on_answers
         self.valid, self.valid_labels, self.valid_answers = valid, valid_labels, valid_answers
-        self._plain = Classification(
-            ClassificationConfig(), train, texts, labels, n_classes=answers.shape[1]
-        )  # fmt: skip
+        n_classes = answers.shape[1]
+        self._plain = (
+            Classification(ClassificationConfig(), train, texts, labels, n_classes=n_classes)
+            if labels.ndim == 1
+            else Multilabel(MultilabelConfig(), train, texts, labels, n_classes=n_classes)
+        )
+        self._kind = self._plain.answers
         self._text_of_row = torch.from_numpy(texts.text_of_row)
         self._answers = torch.from_numpy(answers).clamp(min=_TINY).log()
-        self._distance = DISTANCES[config.loss]
+        if self._kind.several:
+            self._answers = torch.from_numpy(self._kind.log_odds(answers)).float()
+        self._distance = (_OF_EACH if self._kind.several else DISTANCES)[config.loss]
 
     def check(self, model: nn.Module) -> None:
         """Does nothing: any model can learn from a teacher."""
@@ -127,8 +168,14 @@ class Distillation:
         answers = self._answers[self._text_of_row[batch.index]].to(device)
         labels = batch.labels.to(device)
         # A row without label learns from the teacher alone.
-        weight = self.config.label_weight * (labels >= 0).to(logits.dtype)
-        given = F.cross_entropy(logits, labels.clamp(min=0), reduction="none")
+        if self._kind.several:
+            known = (labels >= 0).all(-1)
+            target = labels.clamp(min=0).to(logits.dtype)
+            given = F.binary_cross_entropy_with_logits(logits, target, reduction="none").sum(-1)
+        else:
+            known = labels >= 0
+            given = F.cross_entropy(logits, labels.clamp(min=0), reduction="none")
+        weight = self.config.label_weight * known.to(logits.dtype)
         taught = self._distance(logits, answers, self.config.temperature)
         return ((1 - weight) * taught + weight * given).sum(), len(labels)
 
@@ -152,10 +199,11 @@ class Distillation:
         assert self.valid_answers is not None
         if not np.isfinite(logits).all():
             raise NotFiniteError("an answer to a validation text is not finite")
-        scores = {f"val_{name}": value for name, value in apart(logits, self.valid_answers).items()}
+        away = apart(logits, self.valid_answers, self._kind)
+        scores = {f"val_{name}": value for name, value in away.items()}
         if self.valid_labels is None:
             return Evaluation(scores, MONITOR, higher_is_better=False)
-        validation = evaluation(logits, self.valid_labels)
+        validation = evaluation(logits, self.valid_labels, self._kind)
         return Evaluation({**validation.scores, **scores}, validation.monitor, validation.higher_is_better)
 
 

@@ -16,6 +16,7 @@ from sentitok.web import Model, named
 
 from ..classifier import Classifier
 from ..errors import CheckpointError
+from ..evaluation.answers import answers_of
 from ..evaluation.predictions import Predictor, answer
 from ..explain import EXPLAINERS, Attribution, Effects, explain
 from ..generation.decoding import TokenProbs
@@ -92,14 +93,14 @@ class Answering:
     def predict_batch(self, texts: list[str]) -> dict[str, Any]:
         """Returns the probabilities of texts, in the order of `labels`."""
         probs, cut = answer(self.predictor, texts)
-        names = self.predictor.labels.names
+        labels = self.predictor.labels
         answers = [
-            {"label": names[place], "probs": [_rounded(p) for p in row], "cut": was_cut}
-            for place, row, was_cut in zip(
-                probs.argmax(1).tolist(), probs.tolist(), cut.tolist(), strict=True
+            {"label": labels.value(one), "probs": [_rounded(p) for p in row], "cut": was_cut}
+            for one, row, was_cut in zip(
+                answers_of(labels).decide(probs), probs.tolist(), cut.tolist(), strict=True
             )
         ]
-        return {"labels": list(names), "answers": answers, "n_cut": int(cut.sum())}
+        return {"labels": list(labels), "answers": answers, "n_cut": int(cut.sum())}
 
     def effects(self, text: str, method: str) -> dict[str, Any]:
         """Returns what each token of a text adds to the answer, for each class.
@@ -134,7 +135,8 @@ class Answering:
     def _answer(self, probs: NDArray[np.float32]) -> dict[str, Any]:
         names = self.predictor.labels.names
         shares = [{"label": name, "p": _rounded(p)} for name, p in zip(names, probs.tolist(), strict=True)]
-        return {"label": names[int(probs.argmax())], "probs": shares}
+        [decided] = answers_of(self.predictor.labels).decide(probs[None])
+        return {"label": self.predictor.labels.value(decided), "probs": shares}
 
 
 class Writing:

@@ -3,10 +3,12 @@
 An ensemble records no scores, so only the scores of its runs are shown.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from sentitok.cli.output import number
 
+from ...evaluation.answers import said_temperature
 from ..summary import JUDGED, beside_teacher, verdict
 from .layout import Parts, python, shell, stopped, table, unrecorded
 
@@ -49,6 +51,28 @@ def parts(facts: dict[str, Any]) -> Parts:
     )
 
 
+def _heads(facts: dict[str, Any]) -> Mapping[str, str]:
+    """Returns the names of the scores that a table shows, by key."""
+    from ...evaluation.several_labels import SEVERAL_LABELS
+
+    return SEVERAL_LABELS.table if facts.get("several") else HEADS
+
+
+def _every_text(facts: dict[str, Any]) -> str:
+    """Says what a text always gets."""
+    n = len(facts["labels"])
+    if facts.get("several"):
+        return f"Each of the {n} labels is decided alone, from a probability of 0.5 on: a text may get none."
+    return f"Every text gets one of the {n} labels, also where none fits."
+
+
+def _n_rows(facts: dict[str, Any], counts: Mapping[str, int]) -> int:
+    """Returns the training rows; of several labels a text, counts of labels do not add up to them."""
+    if not facts.get("several"):
+        return sum(counts.values())
+    return int(next(one["rows"] for one in facts["data"] if one["role"] == "train"))
+
+
 def _trained(taught: dict[str, Any] | None) -> str:
     if taught is None:
         return "`senti train`"
@@ -62,7 +86,7 @@ def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
     scores = facts["scores"][part]
     file = next((one for one in facts["data"] if one["role"] == part), facts["data"][0])
     metrics = [
-        {"type": kind, "name": HEADS[key], "value": round(scores[key], 6)}
+        {"type": kind, "name": _heads(facts)[key], "value": round(scores[key], 6)}
         for kind, key in (("accuracy", "accuracy"), ("f1", "macro_f1"))
     ]
     return {
@@ -75,10 +99,11 @@ def _result(facts: dict[str, Any]) -> dict[str, Any] | None:
 def _score_table(facts: dict[str, Any]) -> str:
     rows = score_rows(facts)
     for name, one in facts["baselines"].items():
-        rows.append([f"baseline {name}", "", f"{one['accuracy']:.4f}", f"{one['macro_f1']:.4f}", "", ""])
+        cells = [f"{one[key]:.4f}" if key in one else "" for key in _heads(facts)]
+        rows.append([f"baseline {name}", "", *cells])
     if not rows:
         return "The run had no labelled rows to be scored on."
-    return table(["rows", "number", *HEADS.values()], rows)
+    return table(["rows", "number", *_heads(facts).values()], rows)
 
 
 def score_rows(facts: dict[str, Any]) -> list[list[str]]:
@@ -87,7 +112,7 @@ def score_rows(facts: dict[str, Any]) -> list[list[str]]:
     for part, name in PARTS.items():
         if part in facts["scores"]:
             one = facts["scores"][part]
-            cells = [f"{one[key]:.4f}{_ends(one, key)}" if key in one else "-" for key in HEADS]
+            cells = [f"{one[key]:.4f}{_ends(one, key)}" if key in one else "-" for key in _heads(facts)]
             rows.append([name + (", before refit" if facts["refitted"] and part != "test" else ""),
                          number(one["rows"]), *cells])  # fmt: skip
     return rows
@@ -115,12 +140,12 @@ def _limits(facts: dict[str, Any]) -> list[str]:
 
     texts, calibration = facts["texts"], facts["calibration"]
     counts = {label: n for label, n in facts["labels"].items() if n is not None}
-    limits = [f"Every text gets one of the {len(facts['labels'])} labels, also where none fits."]
+    limits = [_every_text(facts)]
     if counts:
         rarest = min(counts, key=counts.__getitem__)
         limits.append(
             f"Label `{rarest}` has the fewest training rows: {number(counts[rarest])} of "
-            f"{number(sum(counts.values()))}."
+            f"{number(_n_rows(facts, counts))}."
         )
     if not architecture(facts["arch"]).fits:
         limits.append(f"Of a text longer than {texts['max_tokens']} tokens {_LONG[texts['long']]}.")
@@ -130,9 +155,9 @@ def _limits(facts: dict[str, Any]) -> list[str]:
     else:
         ends = facts["scores"][part]["intervals"]["accuracy"]
         limits.append(
-            f"The accuracy is that on {number(facts['scores'][part]['rows'])} rows of the same source as the "
-            f"training rows; chance alone moves it by {50 * (ends[1] - ends[0]):.1f} points. Other texts may "
-            "be harder: `senti evaluate` and `senti errors` tell."
+            f"The {_heads(facts)['accuracy']} is that on {number(facts['scores'][part]['rows'])} rows of the "
+            f"same source as the training rows; chance alone moves it by {50 * (ends[1] - ends[0]):.1f} "
+            "points. Other texts may be harder: `senti evaluate` and `senti errors` tell."
         )
     if facts["judged"] is None and part is not None:
         limits.append(
@@ -140,8 +165,8 @@ def _limits(facts: dict[str, Any]) -> list[str]:
         )
     if calibration["ece"] is not None and calibration["ece_before"] is not None:
         limits.append(
-            f"Probabilities are divided by the temperature {calibration['temperature']:.3f}: the calibration "
-            f"error of the validation rows is {calibration['ece']:.4f}, without it "
+            f"Probabilities are divided by the temperature {said_temperature(calibration['temperature'])}: "
+            f"the calibration error of the validation rows is {calibration['ece']:.4f}, without it "
             f"{calibration['ece_before']:.4f}."
         )
     return [
@@ -170,7 +195,7 @@ def ensemble_parts(facts: dict[str, Any]) -> Parts:
         tags=sorted({one["arch"] for one in members}),
         opening=f"An ensemble of {len(members)} text classifiers ({number(facts['parameters'])} parameters "
         f"in all) with the labels {labels}, made by `senti ensemble`. It answers with the weighted mean of "
-        f"their probabilities, at the temperature {facts['temperature']:.3f}.",
+        f"their probabilities, at the temperature {said_temperature(facts['temperature'])}.",
         uses=[
             shell(name, 'echo "great fun" | senti predict {name}'),
             python(
@@ -214,13 +239,13 @@ def _scores_of_runs(members: list[dict[str, Any]]) -> str:
     if not rows:
         return said
     return f"{said} Each run alone, in brackets 95 % intervals:\n\n" + table(
-        ["run", "rows", "number", *HEADS.values()], rows
+        ["run", "rows", "number", *_heads(members[0]).values()], rows
     )
 
 
 def _limits_of_ensemble(facts: dict[str, Any]) -> list[str]:
     return [
-        f"Every text gets one of the {len(facts['labels'])} labels, also where none fits.",
+        _every_text(facts),
         "How accurate the ensemble is was not recorded: `senti evaluate` measures it, on rows that chose "
         "neither its weights nor a run.",
         "A text is read by every run, so an answer costs what all of them cost.",

@@ -47,9 +47,12 @@ class Classifier:
         tensors = read_safetensors(folder / "model.safetensors")
         self._scorer = globals()[about["scorer"]](folder, about, tensors)
 
-    def predict(self, texts: Iterable[str]) -> list[str]:
-        """Returns the likeliest label of each text."""
-        return [self.labels[place] for place in self.predict_proba(texts).argmax(1)]
+    def predict(self, texts: Iterable[str]) -> list[Any]:
+        """Returns the likeliest label of each text; of several labels a text, the list from 0.5 on."""
+        probs = self.predict_proba(texts)
+        if self.about.get("several"):
+            return [[self.labels[place] for place in np.flatnonzero(row >= 0.5)] for row in probs]
+        return [self.labels[place] for place in probs.argmax(1)]
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Returns the probabilities (texts, labels)."""
@@ -57,7 +60,12 @@ class Classifier:
             raise TypeError("texts: one string; give a list of texts")
         read = [self._prepared(text) for text in texts]
         parts = [self._scorer.scores(read[i : i + _TEXTS]) for i in range(0, len(read), _TEXTS)]
-        scores = np.concatenate([np.zeros((0, len(self.labels))), *parts]) / self.about["temperature"]
+        scores = np.concatenate([np.zeros((0, len(self.labels))), *parts]) / np.asarray(
+            self.about["temperature"]
+        )
+        if self.about.get("several"):  # each label alone; a clip keeps exp within its range
+            alone: NDArray[np.float32] = (1 / (1 + np.exp(-np.clip(scores, -700, 700)))).astype(np.float32)
+            return alone
         shares = np.exp(scores - scores.max(1, keepdims=True))
         probs: NDArray[np.float32] = (shares / shares.sum(1, keepdims=True)).astype(np.float32)
         return probs

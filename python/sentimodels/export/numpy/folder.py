@@ -109,6 +109,7 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
         "format": FORMAT,
         "arch": classifier.config.arch,
         "labels": list(classifier.labels.names),
+        **({"several": True} if classifier.labels.several else {}),
         "temperature": classifier.temperature,
         "vocabulary": encoder.file_name,
         "scorer": _SCORERS[encoder.file_name],

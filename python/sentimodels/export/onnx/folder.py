@@ -26,7 +26,10 @@ from numpy.typing import NDArray
 from sentitok.atomic import write as write_atomically
 
 from ...classifier import Classifier
+from ...data.label_sets import JSON, labels_kind
+from ...data.table import as_sets
 from ...errors import ConfigError
+from ...evaluation import answers as evaluation_answers
 from ...runs.directory import manifest_hash, to_json, versions
 from ..comparison import checked_folder, compare
 from .graph import portable, refuse
@@ -101,6 +104,7 @@ def _about(classifier: Classifier, run: Path) -> dict[str, Any]:
         "format": FORMAT,
         "arch": config.arch,
         "labels": list(classifier.labels.names),
+        **({"several": True} if classifier.labels.several else {}),
         "temperature": classifier.temperature,
         "vocabulary": encoder.file_name,
         "normalize": encoder.normalized,
@@ -211,9 +215,17 @@ def _quantize(folder: Path, texts: Sequence[str], labels: Sequence[str] | None) 
                 [answer(list(texts[i : i + 32])) for i in range(0, len(texts), 32)]
             )
             seconds[place] = min(seconds[place], time.process_time() - began)
-    names = OnnxReader.load(folder).labels
-    found = [[names[place] for place in probs.argmax(1)] for probs in answers]
-    known = [(row, label) for row, label in enumerate(labels or ()) if label in names]
+    reader = OnnxReader.load(folder)
+    named = labels_kind(reader.labels, JSON if reader.about.get("several") else None)
+    decide = evaluation_answers.answers_of(named).decide
+    found = [[named.cell(one) for one in decide(probs)] for probs in answers]
+    # Of several labels a text, sets are compared, of labels that the run knows.
+    rows = [(row, label) for row, label in enumerate(labels or ()) if label]
+    known = [
+        (row, label)
+        for row, label in rows
+        if set(as_sets([label])[0] if named.several else [label]) <= set(named)
+    ]
     right = [sum(one[row] == label for row, label in known) / len(known) if known else None for one in found]
     return {
         "texts": len(texts),

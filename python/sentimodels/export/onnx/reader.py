@@ -116,8 +116,14 @@ class OnnxReader:
         return {"input_ids": ids, "mask": mask, "unknown_ngrams": rows}
 
     def probabilities(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns the calibrated probabilities (n, n_classes) of logits."""
-        cooled = logits.astype(np.float64) / self.about["temperature"]
+        """Returns the calibrated probabilities (n, n_classes) of logits.
+
+        Of texts with several labels (`several` in `export.json`), those from 0.5 on are answered.
+        """
+        cooled = logits.astype(np.float64) / np.asarray(self.about["temperature"])
+        if self.about.get("several"):  # each label alone; a clip keeps exp within its range
+            alone: NDArray[np.float32] = (1 / (1 + np.exp(-np.clip(cooled, -700, 700)))).astype(np.float32)
+            return alone
         shares = np.exp(cooled - cooled.max(1, keepdims=True))
         result: NDArray[np.float32] = (shares / shares.sum(1, keepdims=True)).astype(np.float32)
         return result

@@ -132,7 +132,7 @@ export class Panel {
     await this.attempt(this.explaining, async (signal) =>
       ask("/api/effects", { text, model: this.about.name, method: by }, signal),
     (answer) => {
-      const place = this.about.labels.indexOf(label || answer.label);
+      const place = this.about.labels.indexOf(label || likeliest(answer));
       if (place < 0) return;
       this.tokens.show(answer.tokens, text, answer.tokens.map((token) => token.effects[place]));
       const name = `“${this.about.labels[place]}”`;
@@ -223,7 +223,8 @@ export class Panel {
     this.copy.hidden = !answer || !answer.tokens.some((token) => token.id !== null);
     if (answer?.label !== undefined) {
       const best = Math.max(...answer.probs.map((one) => one.p));
-      this.say(`${this.about.name}: ${answer.label}, ${best.toFixed(2)}`);
+      const said = Array.isArray(answer.label) ? answer.label.join(", ") || "no label" : answer.label;
+      this.say(`${this.about.name}: ${said}, ${best.toFixed(2)}`);
     }
   }
 
@@ -243,4 +244,9 @@ export class Panel {
     }
     setTimeout(() => (this.copy.textContent = this.copies), 1500);
   }
+}
+
+/** Returns the label of an answer, of several the most probable one. */
+function likeliest(answer) {
+  return answer.probs.reduce((best, one) => (one.p > best.p ? one : best)).label;
 }
