@@ -531,7 +531,7 @@ def test_answers_are_written_as_the_training_file_writes_sets(made: Path) -> Non
 
 
 def test_the_page_answers_sets(made: Path) -> None:
-    model = next(iter(load_models([made / "runs/nb"]).values()))
+    model: Any = next(iter(load_models([made / "runs/nb"]).values()))
     assert model.predict("happy mad", 10)["label"] == ["anger", "joy"]
     assert model.predict_batch(["the film"])["answers"][0]["label"] == []
     assert len(model.effects("happy mad", "integrated-gradients")["tokens"]) == 2

@@ -174,7 +174,7 @@ def test_a_graph_that_answers_otherwise_is_not_written(
     about_of = onnx_folder._about
 
     def another(classifier: Classifier, run: Path) -> dict[str, Any]:
-        return about_of(classifier, run) | {"temperature": classifier.temperature * off}
+        return about_of(classifier, run) | {"temperature": np.multiply(classifier.temperature, off).tolist()}
 
     def written(classifier: Classifier, reader: OnnxReader, texts: list[str], path: Path) -> None:
         shutil.copyfile(exported / "gru.onnx" / "model.onnx", path)
