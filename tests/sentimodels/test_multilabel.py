@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -480,13 +481,14 @@ GIVEN: dict[str, list[list[str]]] = {
     "plot": [["--kind", "calibration", "runs/nb", "--data", "test.csv", "-o", "out/c.png"],
              ["--kind", "labels", "train.csv", "--label-separator", "|", "-o", "out/l.png"]],
     "verify": [["runs/nb"]],
+    "export": [["runs/nb", "--numpy", "-o", "out/numpy-nb"], ["runs/bow", "--numpy", "-o", "out/numpy-bow"],
+               ["runs/cnn", "--numpy", "-o", "out/numpy-cnn", "--texts", "test.csv"]],
     "data": [["stats", "train.csv", "--label-separator", "|"],
              ["check", "train.csv", "test.csv", "--label-separator", "|"],
              ["split", "train.csv", "--label-separator", "|", "-o", "out/parts"]],
     "init": [["--task", "multilabel", "--arch", "nb"]],
 }  # fmt: skip
 ELSEWHERE = {
-    "export": "needs the extra onnx: test_an_onnx_graph_answers_as_the_run",
     "serve": "test_the_page_answers_sets",
     "pretrain": "language models", "align": "language models", "generate": "language models",
     "import": "language models", "translate": "translation models", "archs": "lists architectures",
@@ -530,6 +532,17 @@ def test_answers_are_written_as_the_training_file_writes_sets(made: Path) -> Non
     assert [json.loads(line)["label"] for line in one.out.splitlines()] == [["anger", "joy"], []]
 
 
+def test_a_numpy_folder_answers_sets(made: Path) -> None:
+    if not (made / "out/numpy").exists():
+        assert senti("export", "runs/nb", "--numpy", "-o", "out/numpy", cwd=made).code == 0
+    place = spec_from_file_location("several_by_numpy", made / "out/numpy/classifier.py")
+    assert place is not None
+    assert place.loader is not None
+    module = module_from_spec(place)
+    place.loader.exec_module(module)
+    assert module.Classifier(made / "out/numpy").predict(["happy mad", "the film"]) == [["anger", "joy"], []]
+
+
 def test_the_page_answers_sets(made: Path) -> None:
     model: Any = next(iter(load_models([made / "runs/nb"]).values()))
     assert model.predict("happy mad", 10)["label"] == ["anger", "joy"]
@@ -550,9 +563,10 @@ def test_parts_of_a_score_sum_up_to_its_log_odds(made: Path) -> None:
 def test_an_onnx_graph_answers_as_the_run(made: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    done = senti("export", "runs/cnn", "--onnx", "-o", "out/onnx", "--texts", "test.csv", cwd=made)
-    assert done.code == 0, done.err
-    assert json.loads((made / "out/onnx/export.json").read_text())["several"] is True
+    for name, more in (("cnn", ["--int8", "--texts", "test.csv"]), ("nb", [])):
+        done = senti("export", f"runs/{name}", "--onnx", "-o", f"out/onnx-{name}", *more, cwd=made)
+        assert done.code == 0, done.err
+        assert json.loads((made / f"out/onnx-{name}/export.json").read_text())["several"] is True
 
 
 def test_a_stopped_run_goes_on_with_its_sets(made: Path) -> None:

@@ -159,6 +159,7 @@ def _classifier(
             )
         table = read(
             output, there[0], text_column=data.text_column, format=data.format, limit=limit,
+            label_separator=data.label_separator, label_columns=data.label_columns,
             encoding=data.encoding, unlabelled="keep",
         )  # fmt: skip
     else:
