@@ -556,6 +556,12 @@ class PackedRows(Sequence[PackedBatch]):
                 raise ValueError(
                     f"{one} has {said}; encode all chats with the same --pack N (pack=N in Python)"
                 )
+        masked = [is_masked(manifest) for manifest in dataset.manifests]
+        if len({*masked}) > 1:
+            raise ValueError(
+                f"{dataset.directories[masked.index(True)]} has a mask and "
+                f"{dataset.directories[masked.index(False)]} has none; encode both with --mask, or neither"
+            )
         # One, as each is the first one and not `None`.
         self.length, self.pad_id = next(packing for packing in packings if packing is not None)
         self.dataset = dataset

@@ -136,7 +136,7 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] and [`Error::Version`] for a file that is not a valid
-    /// manifest.
+    /// manifest; [`Error::Option`] for a dataset of chats.
     pub fn load(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(FILE);
         let read = File::open(&path).and_then(|file| {
@@ -170,6 +170,14 @@ impl Manifest {
                     supported: VERSION.to_string(),
                 });
             }
+        }
+        if value.get("chats").is_some() {
+            return Err(Error::Option {
+                option: "out_dir",
+                value: dir.display().to_string(),
+                reason: "it holds chats (`encode --chat`); choose another directory, or remove this one"
+                    .to_owned(),
+            });
         }
         let manifest: Self =
             serde_json::from_value(value).map_err(|error| Error::format(name(), error.to_string()))?;

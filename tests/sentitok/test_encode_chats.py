@@ -197,6 +197,7 @@ def test_several_directories_are_read_as_one(tokenizer: Tokenizer, tmp_path: Pat
             random_chats(seed, 30), tmp_path / str(seed), tokenizer, mask="assistant", pack=300
         )
     sentitok.encode_chats(random_chats(3, 5), tmp_path / "other", tokenizer, mask="assistant", pack=301)
+    sentitok.encode_chats(random_chats(3, 5), tmp_path / "plain", tokenizer, pack=300)
     both = TokenDataset(tmp_path / "1", tmp_path / "2").packed()
     parts = [TokenDataset(tmp_path / name).packed() for name in "12"]
     assert len(both) == sum(map(len, parts))
@@ -204,6 +205,8 @@ def test_several_directories_are_read_as_one(tokenizer: Tokenizer, tmp_path: Pat
         assert_equal(first, second)
     with pytest.raises(ValueError, match=r"other has .*301.*--pack"):
         TokenDataset(tmp_path / "1", tmp_path / "other").packed()
+    with pytest.raises(ValueError, match=r"1 has a mask and .*plain has none"):
+        TokenDataset(tmp_path / "1", tmp_path / "plain").packed()
 
 
 def test_rows_in_random_order(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -384,6 +387,9 @@ def test_a_directory_that_is_there(tokenizer: Tokenizer, tmp_path: Path) -> None
     sentitok.encode_files(texts=["a"], out_dir=tmp_path / "texts", tokenizer=tokenizer)
     with pytest.raises(FileExistsError, match="chats"):
         sentitok.encode_chats(path, tmp_path / "texts", tokenizer)
+    for resume in (True, False):
+        with pytest.raises(ValueError, match="holds chats"):
+            sentitok.encode_files(texts=["a"], out_dir=out, tokenizer=tokenizer, resume=resume)
 
 
 def damage(path: Path, change: Any) -> None:

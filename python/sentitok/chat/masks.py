@@ -162,13 +162,8 @@ class _Finder:
     def __init__(
         self, template: str, given: dict[str, Any], text: str, render: Render, guard: Guard, prompts: bool
     ) -> None:
-        self.template, self.text, self.render, self.guard, self.prompts = (
-            template,
-            text,
-            render,
-            guard,
-            prompts,
-        )
+        self.template, self.text = template, text
+        self.render, self.guard, self.prompts = render, guard, prompts
         self.messages: list[dict[str, Any]] = given["messages"]
         self.writers = [n for n, message in enumerate(self.messages) if message.get("role") == "assistant"]
         self.open, self.close = free_marks(2, template, given)
@@ -385,7 +380,7 @@ class _Finder:
                 return None
             behind = self._common(self._without_marks(written)[marks[last] :], self.text[place:])
         if is_text and self._is_plain(number):
-            # What follows the end of a turn, where nothing but the turn is to be ended, ends the chat.
+            # The first special token ends the turn, and further ones the chat.
             for piece in self.guard.pieces(behind):
                 if self.guard.is_special(piece):
                     behind = behind[: behind.index(piece) + len(piece)]
