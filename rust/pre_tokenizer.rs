@@ -36,6 +36,7 @@ mod regex;
 mod sequence;
 mod spaces;
 mod split;
+mod superwords;
 mod unicode_scripts;
 pub(crate) mod users;
 mod whitespace;
@@ -51,6 +52,9 @@ pub use self::metaspace::{Marked, Prepend};
 pub use self::regex::SplitPattern;
 pub(crate) use self::spaces::Spaces;
 pub use self::split::{Behavior, Delimiter, Split};
+pub use self::superwords::SuperwordPieces;
+#[cfg(feature = "train")]
+pub(crate) use self::superwords::is_word;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::normalizer::{Aligned, Plain, Rewrite, no_fields};
@@ -122,6 +126,11 @@ pub enum PreTokenizer {
     MetaspaceWords,
     /// As [`PreTokenizer::Metaspace`], with a mark that the file defines.
     Marked(Marked),
+    /// Stretches of pieces that superwords may join.
+    Superwords {
+        /// The pre-tokenizer of the pieces.
+        pieces: SuperwordPieces,
+    },
     /// A custom pattern.
     Regex(SplitPattern),
     /// Delimiters, and what becomes of them.
@@ -318,6 +327,15 @@ impl PreTokenizer {
             }
             Self::O200k => tile(text, |bytes, start| o200k::piece_end(bytes, start, 3, true), f),
             Self::Tekken => tile(text, |bytes, start| o200k::piece_end(bytes, start, 1, false), f),
+            &Self::Superwords { pieces } => {
+                let mut stretches = superwords::Stretches::new(pieces, text);
+                let inner = pieces.pre_tokenizer();
+                let mut join = |piece| stretches.push(piece, &mut f);
+                // One type, because this function calls itself.
+                let join: &mut dyn FnMut(Range<usize>) -> Result<(), E> = &mut join;
+                inner.walk_by_character(text, budget, join)?;
+                stretches.finish(f)
+            }
             Self::Whitespace => between_blanks(text, whitespace::piece_end, f),
             Self::WhitespaceSplit => between_blanks(text, whitespace::blank_free_end, f),
             Self::Bert => between_blanks(text, bert::piece_end, f),

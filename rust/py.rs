@@ -46,6 +46,7 @@ mod source;
 mod spans;
 mod stream;
 mod stream_encoder;
+mod superwords;
 mod text;
 mod texts;
 mod tokenizer;

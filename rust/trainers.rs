@@ -4,5 +4,6 @@ pub mod bpe;
 pub mod checkpoint;
 pub(crate) mod pair_merging;
 mod replay;
+pub mod superwords;
 pub mod unigram;
 pub mod wordpiece;

@@ -400,6 +400,8 @@ class TrainReport:
     def seconds(self) -> dict[str, float]: ...  # "count", "merge"
     @property
     def resumed(self) -> str | None: ...
+    @property
+    def superwords_from(self) -> int | None: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
 
@@ -726,6 +728,10 @@ def train_bpe(
     sample: SupportsIndex | float | None = None,
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = None,
+    superwords: Literal["auto"] | None = None,
+    superwords_from: SupportsIndex | None = None,
+    max_superword_words: SupportsIndex | None = None,
+    superword_rule: Literal["sentences", "lines"] | None = None,
     checkpoint: _Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 60.0,

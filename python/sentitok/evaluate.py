@@ -24,7 +24,7 @@ from .shard_tasks import Sums
 if TYPE_CHECKING:
     from ._sentitok import _Executor
 
-__all__ = ["Evaluation", "evaluate", "evaluate_all", "renyi_efficiency"]
+__all__ = ["Evaluation", "bits_deviation", "evaluate", "evaluate_all", "renyi_efficiency"]
 
 # The order at which Zouhar et al. found the efficiency to go best with BLEU.
 RENYI_ALPHA = 2.5
@@ -51,6 +51,8 @@ class Evaluation:
     single_token_retention: float
     unknown_rate: float
     renyi_efficiency: float
+    bits_deviation: float
+    superword_share: float
     vocabulary_use: float
     vocab_size: int
 
@@ -207,6 +209,8 @@ def _evaluation(
         single_token_retention=retention,
         unknown_rate=_ratio(0 if unknown is None else int(frequency[unknown]), tokens),
         renyi_efficiency=renyi_efficiency(frequency, tokenizer.n_tokens),
+        bits_deviation=bits_deviation(frequency),
+        superword_share=_ratio(_superwords(tokenizer, frequency), tokens),
         vocabulary_use=_ratio(int((frequency > 0).sum()), tokenizer.n_tokens),
         vocab_size=tokenizer.vocab_size,
     )
@@ -230,6 +234,29 @@ def renyi_efficiency(frequency: NDArray[np.int64], vocab_size: int, alpha: float
         return float("nan")
     p = used / used.sum()
     return float(np.log((p**alpha).sum()) / (1 - alpha) / np.log(vocab_size))
+
+
+def bits_deviation(frequency: NDArray[np.int64]) -> float:
+    """Returns the standard deviation of the bits of tokens under a unigram model.
+
+    A token of share p has -log2(p) bits. 0 where all tokens are equally frequent.
+    """
+    used = frequency[frequency > 0]
+    if len(used) == 0:
+        return float("nan")
+    p = used / used.sum()
+    bits = -np.log2(p)
+    return float(np.sqrt((p * (bits - (p * bits).sum()) ** 2).sum()))
+
+
+def _superwords(tokenizer: Tokenizer, frequency: NDArray[np.int64]) -> int:
+    """Counts the tokens of a text that hold white space between other characters."""
+    total = 0
+    for id in np.flatnonzero(frequency).tolist():
+        text = (tokenizer.id_to_bytes(id) or b"").decode("utf-8", "replace").replace("▁", " ")
+        if len(text.split()) > 1:
+            total += int(frequency[id])
+    return total
 
 
 def _batches(texts: Iterable[str]) -> Iterator[DocumentBatch | list[str]]:

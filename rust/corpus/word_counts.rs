@@ -27,6 +27,8 @@ pub use mixture::{MixedSource, Part, Weight, mix};
 pub use sample::{Sample, SampleOptions, SampleSize};
 pub(crate) use table::CountTable;
 pub use totals::Totals;
+#[cfg(feature = "train")]
+pub(crate) use {count::count_keys, worker::Keys};
 
 use crate::corpus::{InvalidUtf8, IterSource};
 use crate::error::{Error, Result};

@@ -23,6 +23,7 @@ mod score_runs;
 mod scores;
 mod short_merge;
 mod space_as_mark;
+mod superword_merge;
 mod symbols;
 mod units;
 mod windowed_merge;
@@ -37,6 +38,7 @@ use merge_boundaries::Cuts;
 pub use pairs::{Merged, PairTable};
 use scores::Scored;
 use space_as_mark::Spaced;
+use superword_merge::Superwords;
 use symbols::{CharTokens, SymbolTable, TokensByKey};
 use units::chars;
 pub(crate) use worker::Scratch;
@@ -135,6 +137,8 @@ pub struct Bpe {
     excluded: Vec<TokenId>,
     /// See [`Bpe::spaced`].
     spaced: Spaced,
+    /// How pieces of several words are encoded, if tokens hold several.
+    superwords: Option<Box<Superwords>>,
 }
 
 impl fmt::Debug for Bpe {
@@ -245,7 +249,14 @@ impl Bpe {
         } else {
             parallel::both(make_cuts, make_tokens)
         };
+        let superwords = match &order {
+            MergeOrder::List(merges) if plain_bytes && !options.ignore_merges => {
+                Superwords::new(&vocab, merges, &pairs, &options)?
+            }
+            _ => None,
+        };
         Ok(Self {
+            superwords,
             cuts,
             symbols: SymbolTable { chars, tokens },
             cuts_words,
@@ -262,6 +273,15 @@ impl Bpe {
             excluded: Vec::new(),
             spaced: Spaced::default(),
         })
+    }
+
+    /// Cuts long pieces also between ASCII characters, which pays off for pieces of several words.
+    #[must_use]
+    pub(crate) fn cutting_words(mut self) -> Self {
+        if self.plain_bytes {
+            self.cuts = Some(Cuts::new(&self.vocab, true));
+        }
+        self
     }
 
     /// The tokens.

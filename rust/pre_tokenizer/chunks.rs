@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::PreTokenizer;
-use super::{bert, cl100k, deepseek, google_bert, gpt2, metaspace, o200k, whitespace};
+use super::{bert, cl100k, deepseek, google_bert, gpt2, metaspace, o200k, superwords, whitespace};
 use crate::error::Error;
 use crate::text::pattern::StepBudget;
 use crate::text::simd::Level;
@@ -46,6 +46,18 @@ impl PreTokenizer {
             long = [Piece::default(); LONG_CHUNK];
             &mut long
         };
+        if let &Self::Superwords { pieces } = self {
+            let mut stretches = superwords::Stretches::new(pieces, text);
+            let mut out = superwords::Chunks { chunk, n: 0, f };
+            let mut join = |chunk: &[Piece]| {
+                chunk.iter().try_for_each(|piece| stretches.push(piece.range(), |stretch| out.push(stretch)))
+            };
+            // One type, because this function calls itself.
+            let join: &mut dyn FnMut(&[Piece]) -> Result<(), E> = &mut join;
+            pieces.pre_tokenizer().for_each_chunk_by(level, text, budget, join)?;
+            stretches.finish(|stretch| out.push(stretch))?;
+            return out.finish();
+        }
         let Some(splitter) = Splitter::of(self) else {
             let mut n = 0;
             self.walk_by_character(text, budget, |piece| {
@@ -133,6 +145,7 @@ impl Splitter {
             | PreTokenizer::Split(_)
             | PreTokenizer::FixedLength { .. }
             | PreTokenizer::UnicodeScripts
+            | PreTokenizer::Superwords { .. }
             | PreTokenizer::ByteLevel { .. }
             | PreTokenizer::ByteSpelled { .. }
             | PreTokenizer::Within { .. } => return None,

@@ -1,7 +1,10 @@
 //! Where a text may be cut into two texts that are split separately: between two characters for
 //! which the family of the pre-tokenizer proves, in its file, that a piece ends there.
 
-use super::{PreTokenizer, bert, cl100k, google_bert, gpt2, metaspace, o200k, unicode_scripts, whitespace};
+use super::{
+    PreTokenizer, SuperwordPieces, bert, cl100k, google_bert, gpt2, metaspace, o200k, superwords,
+    unicode_scripts, whitespace,
+};
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
 pub(crate) const LOOK_BACK: usize = 64 << 10;
@@ -42,6 +45,15 @@ impl PreTokenizer {
             Self::Gpt2 { .. } => gpt2::cut_between,
             Self::Cl100k { .. } => cl100k::cut_between,
             Self::O200k | Self::Tekken => o200k::cut_between,
+            Self::Superwords { pieces } => match pieces {
+                SuperwordPieces::Gpt2 => |a, b| superwords::cut_between(gpt2::cut_between, a, b),
+                SuperwordPieces::Cl100k | SuperwordPieces::Cl100k1Digit => {
+                    |a, b| superwords::cut_between(cl100k::cut_between, a, b)
+                }
+                SuperwordPieces::O200k | SuperwordPieces::Tekken => {
+                    |a, b| superwords::cut_between(o200k::cut_between, a, b)
+                }
+            },
             Self::Whitespace => whitespace::cut_between,
             Self::WhitespaceSplit => whitespace::cut_between_blank_free,
             Self::Bert => bert::cut_between,

@@ -66,6 +66,7 @@ impl PreTokenizer {
             | Self::Cl100k { .. }
             | Self::O200k
             | Self::Tekken
+            | Self::Superwords { .. }
             | Self::Metaspace { .. }
             | Self::Marked(_)
             | Self::Regex(_)

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{ClassUnicodeRange, Hir, HirKind};
 
-use super::{Digits, PreTokenizer, unicode_scripts};
+use super::{Digits, PreTokenizer, SuperwordPieces, unicode_scripts};
 use crate::text::unicode::{flag, flags};
 
 /// A set of characters.
@@ -156,6 +156,7 @@ fn alternatives(pre_tokenizer: &PreTokenizer) -> Option<Vec<Vec<Step>>> {
         // Other tests compare these variants with Hugging Face.
         PreTokenizer::Regex(_)
         | PreTokenizer::UnicodeScripts
+        | PreTokenizer::Superwords { .. }
         | PreTokenizer::Split(_)
         | PreTokenizer::Marked(_)
         | PreTokenizer::PrefixSpace
@@ -233,6 +234,9 @@ pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize
     if *pre_tokenizer == PreTokenizer::UnicodeScripts {
         return Some(split_scripts(text));
     }
+    if let PreTokenizer::Superwords { pieces } = *pre_tokenizer {
+        return Some(join_stretches(pieces, text, split(&pieces.pre_tokenizer(), text)?));
+    }
     let alternatives = alternatives(pre_tokenizer)?;
     let characters: Vec<char> = text.chars().collect();
     let mut pieces = Vec::new();
@@ -248,6 +252,30 @@ pub fn split(pre_tokenizer: &PreTokenizer, text: &str) -> Option<Vec<Range<usize
         byte += bytes;
     }
     Some(pieces)
+}
+
+/// Joins neighbouring pieces that are words or single punctuation characters.
+fn join_stretches(pieces: SuperwordPieces, text: &str, ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let has_marks = matches!(pieces, SuperwordPieces::O200k | SuperwordPieces::Tekken);
+    let in_word = |c: char| letter(c) || has_marks && flags(c) & flag::MARK != 0;
+    let joins = |range: &Range<usize>| {
+        let characters: Vec<char> = text[range.clone()].chars().collect();
+        match characters[..] {
+            [a, ..] if in_word(a) => true,
+            [a, b, ..] if in_word(b) => !newline(a) && !number(a),
+            [a] | [' ', a] => other(a),
+            _ => false,
+        }
+    };
+    let mut stretches: Vec<(Range<usize>, bool)> = Vec::new();
+    for range in ranges {
+        let is_open = joins(&range);
+        match stretches.last_mut() {
+            Some((last, true)) if is_open => last.end = range.end,
+            _ => stretches.push((range, is_open)),
+        }
+    }
+    stretches.into_iter().map(|(range, _)| range).collect()
 }
 
 /// The pieces of one script. A piece begins at each character that has a script and differs from

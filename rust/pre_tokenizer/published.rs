@@ -5,7 +5,7 @@
 //! each splits as its splitter does.
 
 use super::users::meant;
-use super::{Digits, PreTokenizer, Prepend, SplitPattern};
+use super::{Digits, PreTokenizer, Prepend, SplitPattern, SuperwordPieces};
 use crate::error::{Error, Result};
 use crate::text::pattern::dialect;
 
@@ -13,12 +13,16 @@ const fn cl100k(digits: Digits, possessive: bool) -> PreTokenizer {
     PreTokenizer::Cl100k { digits, possessive }
 }
 
+const fn superwords(pieces: SuperwordPieces) -> PreTokenizer {
+    PreTokenizer::Superwords { pieces }
+}
+
 const fn metaspace(prepend: Prepend, split: bool) -> PreTokenizer {
     PreTokenizer::Metaspace { prepend, split }
 }
 
 /// All named pre-tokenizers.
-static NAMED: [(&str, PreTokenizer); 24] = [
+static NAMED: [(&str, PreTokenizer); 29] = [
     ("gpt2", PreTokenizer::Gpt2 { add_prefix_space: false }),
     ("gpt2-prefix-space", PreTokenizer::Gpt2 { add_prefix_space: true }),
     ("cl100k", cl100k(Digits::Three, false)),
@@ -29,6 +33,11 @@ static NAMED: [(&str, PreTokenizer); 24] = [
     ("cl100k-possessive-1digit", cl100k(Digits::One, true)),
     ("o200k", PreTokenizer::O200k),
     ("tekken", PreTokenizer::Tekken),
+    ("gpt2-superwords", superwords(SuperwordPieces::Gpt2)),
+    ("cl100k-superwords", superwords(SuperwordPieces::Cl100k)),
+    ("cl100k-1digit-superwords", superwords(SuperwordPieces::Cl100k1Digit)),
+    ("o200k-superwords", superwords(SuperwordPieces::O200k)),
+    ("tekken-superwords", superwords(SuperwordPieces::Tekken)),
     ("whitespace", PreTokenizer::Whitespace),
     ("whitespace-split", PreTokenizer::WhitespaceSplit),
     ("bert", PreTokenizer::Bert),
@@ -52,7 +61,7 @@ const TIKTOKEN_CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++
 /// Patterns and the names of their splitters. A splitter is written to files as its first pattern,
 /// which means the same to tiktoken's engine and to that of tokenizers (Oniguruma).
 #[rustfmt::skip]
-static PATTERNS: [(&str, &str); 15] = [
+static PATTERNS: [(&str, &str); 20] = [
     ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
     ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
     ("gpt2", r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
@@ -68,6 +77,11 @@ static PATTERNS: [(&str, &str); 15] = [
     ("cl100k-possessive-1digit", r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s"),
     ("o200k", r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
     ("tekken", r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("gpt2-superwords", r"(?:'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]))++| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
+    ("cl100k-superwords", r"(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]|[\r\n]))++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("cl100k-1digit-superwords", r"(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]|[\r\n]))++|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("o200k-superwords", r"(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]|[\r\n]))++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+    ("tekken-superwords", r"(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*| ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}]|[\r\n]))++|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
 ];
 
 impl PreTokenizer {

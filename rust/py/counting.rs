@@ -38,7 +38,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn source_options(&self) -> PyResult<SourceOptions> {
+    pub fn source_options(&self) -> PyResult<SourceOptions> {
         Ok(SourceOptions {
             format: self.format.map(FileFormat::of).transpose()?,
             invalid_utf8: InvalidUtf8::from_str(self.invalid_utf8)?,
@@ -47,7 +47,7 @@ impl Reading<'_> {
         })
     }
 
-    fn count_options(&self) -> CountOptions {
+    pub fn count_options(&self) -> CountOptions {
         let defaults = CountOptions::default();
         CountOptions {
             threads: self.threads,

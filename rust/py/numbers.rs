@@ -124,6 +124,8 @@ whole_numbers! {
     MinCount(u64) "min_count", 0, "0 or more, where 0 and 1 keep all pieces";
     LimitAlphabet(usize) "limit_alphabet", 0, "0 or more, or None for all characters";
     MaxTokenLength(usize) "max_token_length", 0, "0 or more, or None for any length";
+    SuperwordsFrom(usize) "superwords_from", 1, "a number of tokens, such as 24000";
+    MaxSuperwordWords(usize) "max_superword_words", 2, "2 or more, such as 4";
     MaxPieceLength(usize) "max_piece_length", 0, "1 to 255, such as 16";
     SeedSize(usize) "seed_size", 0, "0 or more, such as 1000000";
     SubIterations(usize) "sub_iterations", 1, "1 or more, such as 2";

@@ -30,6 +30,7 @@ pub(super) struct PyTrainReport {
     pub count_seconds: f64,
     pub merge_seconds: f64,
     pub resumed: Option<String>,
+    pub superwords_from: Option<usize>,
 }
 
 #[pymethods]
@@ -87,6 +88,12 @@ impl PyTrainReport {
         }
     }
 
+    /// The number of tokens before the first superword; `None` without superwords.
+    #[getter]
+    fn superwords_from(&self) -> Option<usize> {
+        self.superwords_from
+    }
+
     /// The symbols that `limit_alphabet` left out, with their counts, the most frequent first.
     #[getter]
     fn dropped(&self) -> Vec<(String, u64)> {
@@ -134,7 +141,7 @@ impl PyTrainReport {
                 (report.distinct_pieces, merges, pieces),
                 report.dropped.clone(),
                 (report.count_seconds, report.merge_seconds),
-                &report.resumed,
+                (&report.resumed, report.superwords_from),
             );
             Ok((this.getattr("_from_state")?, state.into_pyobject(this.py())?))
         })
@@ -148,10 +155,11 @@ impl PyTrainReport {
         sizes: (usize, Option<usize>, usize),
         dropped: Vec<(String, u64)>,
         seconds: (f64, f64),
-        resumed: Option<String>,
+        rest: (Option<String>, Option<usize>),
     ) -> PyResult<Self> {
         entry(|| {
             let ((distinct_pieces, merges, pieces), (count_seconds, merge_seconds)) = (sizes, seconds);
+            let (resumed, superwords_from) = rest;
             let read = serde_json::from_str(read);
             let (totals, samples, sources) =
                 read.map_err(|error| Error::format("totals", error.to_string()))?;
@@ -167,6 +175,7 @@ impl PyTrainReport {
                 count_seconds,
                 merge_seconds,
                 resumed,
+                superwords_from,
             })
         })
     }

@@ -14,11 +14,13 @@ use super::counting::{Reading, sample_options};
 use super::error::entry;
 use super::numbers::{
     CharacterCoverage, CheckpointSeconds, LimitAlphabet, MaxLineBytes, MaxMemory, MaxPieceBytes,
-    MaxPieceLength, MaxTokenLength, MinCount, MinFrequency, SampleOf, Seed, SpecialIds, Threads, VocabSize,
+    MaxPieceLength, MaxSuperwordWords, MaxTokenLength, MinCount, MinFrequency, SampleOf, Seed, SpecialIds,
+    SuperwordsFrom, Threads, VocabSize,
 };
 use super::pipeline;
 use super::progress::run;
 use super::report::{PyTrainReport, Trained};
+use super::superwords;
 use super::text::maybe_names;
 use super::tokenizer::PyTokenizer;
 use super::train_sentencepiece::{self, GivenOptions};
@@ -29,6 +31,7 @@ use crate::py::foreign_kwargs;
 use crate::tokenizer::Tokenizer;
 use crate::trainers::bpe::{Alphabet, BpeTrainer, TieBreak, TrainedMerges, Unit};
 use crate::trainers::checkpoint::Checkpoint;
+use crate::trainers::superwords::SuperwordTraining;
 
 fn default_pipeline() -> Result<Pipeline> {
     Ok(Pipeline::new(PreTokenizer::from_name("gpt2")?))
@@ -142,6 +145,7 @@ fn train(
         count_seconds: seconds,
         merge_seconds: started.elapsed().as_secs_f64(),
         resumed,
+        superwords_from: None,
     };
     Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
 }
@@ -167,6 +171,13 @@ fn train(
 /// scores instead of merges: saved as `.model`, the tokenizer loads in SentencePiece. Options that
 /// belong to one method are refused with the other.
 ///
+/// Superwords are tokens of several words. With `superwords_from`, merging continues across pieces
+/// once the vocabulary has that many tokens (SuperBPE); with `superwords="auto"` pieces of one token
+/// each are joined as soon as they occur more often than what else could be merged (BoundlessBPE).
+/// A superword has at most `max_superword_words` words (4), and crosses no full stop or colon that a
+/// space follows (`superword_rule="sentences"`), or only no line feed (`"lines"`). The text is read
+/// three times.
+///
 /// With `checkpoint`, a folder, training saves how far it is every `checkpoint_seconds`, or less
 /// often if saving takes more than 2 % of the time, and when it is interrupted. With `resume` it
 /// continues there, also after a kill, and ends with the same tokenizer as without a break; if
@@ -183,11 +194,12 @@ fn train(
     required_chars = None, user_defined_symbols = None, max_piece_length = None, split_by_unicode_script = None,
     split_by_number = None, split_by_whitespace = None, split_digits = None, treat_whitespace_as_suffix = None,
     allow_whitespace_only_pieces = None, format = None, invalid_utf8 = "error",
-    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None, checkpoint = None, resume = false,
+    max_line_bytes = None, max_memory = None, max_piece_bytes = None, min_count = MinCount(0), sample = None, seed = Seed(0), threads = None,
+    superwords = None, superwords_from = None, max_superword_words = None, superword_rule = None, checkpoint = None, resume = false,
     checkpoint_seconds = CheckpointSeconds(60.0), progress = None, **others,
 ))]
 #[pyo3(
-    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, checkpoint=None, resume=False, checkpoint_seconds=60.0, progress=None)"
+    text_signature = "(source=None, *, texts=None, counts=None, vocab_size=32000, min_frequency=0, special_tokens=None, normalizer=None, pre_tokenizer=None, initial_alphabet=None, limit_alphabet=None, max_token_length=None, continuing_subword_prefix=None, end_of_word_suffix=None, byte_fallback=False, unit=None, unk_token=None, bos_token='<s>', eos_token='</s>', special_ids=None, tie_break=None, extend=None, method='merges', character_coverage=None, required_chars=None, user_defined_symbols=None, max_piece_length=None, split_by_unicode_script=None, split_by_number=None, split_by_whitespace=None, split_digits=None, treat_whitespace_as_suffix=None, allow_whitespace_only_pieces=None, format=None, invalid_utf8='error', max_line_bytes=None, max_memory=None, max_piece_bytes=None, min_count=0, sample=None, seed=0, threads=None, superwords=None, superwords_from=None, max_superword_words=None, superword_rule=None, checkpoint=None, resume=False, checkpoint_seconds=60.0, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "2026-11: each is a keyword in Python")]
 pub(super) fn train_bpe(
@@ -234,6 +246,10 @@ pub(super) fn train_bpe(
     sample: Option<SampleOf>,
     seed: Seed,
     threads: Option<Threads>,
+    superwords: Option<&str>,
+    superwords_from: Option<SuperwordsFrom>,
+    max_superword_words: Option<MaxSuperwordWords>,
+    superword_rule: Option<&str>,
     checkpoint: Option<PathBuf>,
     resume: bool,
     checkpoint_seconds: CheckpointSeconds,
@@ -242,6 +258,12 @@ pub(super) fn train_bpe(
 ) -> PyResult<PyTokenizer> {
     entry(|| {
         foreign_kwargs::refuse("train_bpe", foreign_kwargs::TRAIN, Some(more), others)?;
+        let text = superwords::Text { source, texts };
+        let mut superword_options =
+            superwords::options(superwords, superwords_from, max_superword_words, superword_rule)?;
+        if superword_options.is_some() {
+            text.check(counts.is_some(), checkpoint.is_some())?;
+        }
         let saving = Saving::new(checkpoint, resume, checkpoint_seconds)?;
         let line_ends = method == "sentencepiece";
         let reading = Reading {
@@ -282,6 +304,7 @@ pub(super) fn train_bpe(
                     ("unit", unit.is_some_and(|unit| unit != "chars")),
                     ("tie_break", tie_break.is_some_and(|rule| rule != "sentencepiece")),
                     ("extend", extend.is_some()),
+                    ("superwords", superword_options.is_some()),
                 ] {
                     train_sentencepiece::refuse_if(is_given, option, "merges")?;
                 }
@@ -317,7 +340,10 @@ pub(super) fn train_bpe(
         }
         let special_tokens = special_tokens.unwrap_or_default();
         let base = extend.map(|base| &*base.get().tokenizer);
-        let asked = pipeline::asked(normalizer, pre_tokenizer, base, default_pipeline)?;
+        let mut asked = pipeline::asked(normalizer, pre_tokenizer, base, default_pipeline)?;
+        if superword_options.is_some() {
+            asked = Some(superwords::pieces_of(&asked.map_or_else(default_pipeline, Ok)?)?);
+        }
         let mut trainer = BpeTrainer {
             vocab_size: vocab_size.get(),
             min_frequency: min_frequency.get(),
@@ -358,6 +384,10 @@ pub(super) fn train_bpe(
         if let (false, Some(unk)) = (unk_is_token, &unk_token) {
             trainer.special_tokens.insert(0, unk.clone());
         }
+        if let Some(options) = &mut superword_options {
+            options.min_frequency = min_frequency.get().max(min_count.get());
+            SuperwordTraining::first_phase(options, &trainer)?;
+        }
         let mut checkpoint = saving.open(py, |dir, resume| trainer.checkpoint(dir, resume))?;
         let corpus = given.count(
             py,
@@ -367,6 +397,13 @@ pub(super) fn train_bpe(
             checkpoint.as_mut(),
             progress.as_ref(),
         )?;
-        train(py, &trainer, unk_token.as_deref(), base, corpus, checkpoint, progress.as_ref())
+        let unk_token = unk_token.as_deref();
+        match superword_options {
+            None => train(py, &trainer, unk_token, base, corpus, checkpoint, progress.as_ref()),
+            Some(options) => {
+                let progress = progress.as_ref();
+                superwords::train(py, options, &trainer, unk_token, base, corpus, &text, &reading, progress)
+            }
+        }
     })
 }

@@ -191,6 +191,7 @@ impl SentencePieceTraining {
             count_seconds: seconds,
             merge_seconds: started.elapsed().as_secs_f64(),
             resumed,
+            superwords_from: None,
         };
         Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
     }

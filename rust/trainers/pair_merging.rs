@@ -23,6 +23,7 @@ mod scan;
 pub(crate) mod symbols;
 pub(crate) mod tokens;
 pub(crate) mod window;
+pub(crate) mod word_shape;
 
 use crate::error::{Error, Result};
 use crate::memory;

@@ -51,6 +51,17 @@ _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 O200K = f"{_HEAD}*{_TAIL}+{_CONTRACTION}|{_HEAD}+{_TAIL}*{_CONTRACTION}" + r"|\p{N}{1,3}" + _REST
 TEKKEN = f"{_HEAD}*{_TAIL}+|{_HEAD}+{_TAIL}*" + r"|\p{N}" + _REST
 
+
+def superwords(words: str, rest: str, ends: str = "") -> str:
+    """Runs of words and single punctuation characters, then the pattern of the pieces."""
+    punctuation = r" ?[^\s\p{L}\p{N}](?![^\s\p{L}\p{N}])"
+    return f"(?:{words}|{punctuation}{ends})++|{rest}"
+
+
+_CL100K_WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+_O200K_WORDS = f"{_HEAD}*{_TAIL}+{_CONTRACTION}|{_HEAD}+{_TAIL}*{_CONTRACTION}"
+_TEKKEN_WORDS = f"{_HEAD}*{_TAIL}+|{_HEAD}+{_TAIL}*"
+
 #: The pattern of each name that has one, as both engines read it.
 PATTERNS = {
     "gpt2": GPT2,
@@ -63,6 +74,16 @@ PATTERNS = {
     "cl100k-possessive-1digit": cl100k_possessive(""),
     "o200k": O200K,
     "tekken": TEKKEN,
+    "gpt2-superwords": superwords(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+", GPT2),
+    **{
+        f"{name}-superwords": superwords(words, pattern, r"(?![\r\n])")
+        for name, words, pattern in (
+            ("cl100k", _CL100K_WORDS, cl100k("{1,3}")),
+            ("cl100k-1digit", _CL100K_WORDS, cl100k("")),
+            ("o200k", _O200K_WORDS, O200K),
+            ("tekken", _TEKKEN_WORDS, TEKKEN),
+        )
+    },
 }
 
 #: The pre-tokenizers that are no pattern, or have one of their own.

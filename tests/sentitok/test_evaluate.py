@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Callable
 from functools import cache, partial
@@ -119,6 +120,9 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
         for word, encoding in behind.items()
     ]
     shares = [count / len(ids) for count in Counter(ids).values()] if ids else []
+    counted = Counter(ids)
+    bits = [-math.log2(counted[id] / len(ids)) for id in ids]
+    spelled = [(tokenizer.id_to_bytes(id) or b"").decode("utf-8", "replace").replace("▁", " ") for id in ids]
     nan = float("nan")
     return {
         "bytes_per_token": sum(len(t.encode()) for t in texts) / len(ids) if ids else nan,
@@ -128,6 +132,8 @@ def slow(tokenizer: sentitok.Tokenizer, texts: list[str]) -> dict[str, float]:
         "renyi_efficiency": math.log(sum(p**2.5 for p in shares)) / -1.5 / math.log(tokenizer.vocab_size)
         if shares
         else nan,
+        "bits_deviation": statistics.pstdev(bits) if bits else nan,
+        "superword_share": sum(len(text.split()) > 1 for text in spelled) / len(ids) if ids else nan,
         "vocabulary_use": len(set(ids)) / tokenizer.vocab_size,
     }
 

@@ -27,6 +27,8 @@ _MEASURES = (
     ("single_token_retention", "retained", "{:.1%}"),
     ("unknown_rate", "unknown", "{:.2%}"),
     ("renyi_efficiency", "Rényi", "{:z.3f}"),
+    ("bits_deviation", "bits ±", "{:z.2f}"),
+    ("superword_share", "superwords", "{:.1%}"),
     ("vocabulary_use", "used", "{:.1%}"),
 )
 

@@ -10,6 +10,7 @@ from .existing import Force
 from .loading import load_plain
 from .output import Output
 from .special_tokens import names_of
+from .superwords import Superwords
 from .train import (
     PARTIAL_FORMATS,
     ByteFallback,
@@ -192,6 +193,7 @@ def train_bpe(
         ),
     ] = None,
     *,
+    superwords: Superwords,
     options: CountOptions,
     saving: Saving,
     dry_run: DryRun = False,
@@ -245,7 +247,7 @@ def train_bpe(
     partial = (*PARTIAL_FORMATS, ".json", "") if method == "merges" else PARTIAL_FORMATS
     if dry_run and method == "sentencepiece":
         raise UsageError("--dry-run estimates --method merges only")
-    limits = {"min_frequency": min_frequency, "min_count": min_count}
+    limits = {"min_frequency": min_frequency, "min_count": min_count, **superwords.options(counts, vocab)}
     usual = (normalizer, splitter or "gpt2")
     if method == "sentencepiece":
         usual = (normalizer or "sentencepiece", splitter or "metaspace-never")
@@ -268,5 +270,6 @@ def register(app: typer.Typer) -> None:
             "sentitok train-bpe corpus.txt --vocab 2000 -o tokenizer.json",
             'sentitok train-bpe reviews.jsonl --vocab 1000 --special "<|endoftext|>"',
             "sentitok train-bpe corpus.txt --extend merged.json --add 200 -o new.json",
+            "sentitok train-bpe corpus.txt --vocab 2000 --superwords-from 1500 -o superwords.json",
         ),
     )(grouped(train_bpe))

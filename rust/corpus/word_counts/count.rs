@@ -13,7 +13,7 @@ use super::file::{CountsWriter, Header};
 use super::ranges;
 use super::run::{self, SortedRun, Spilled};
 use super::table::CountTable;
-use super::worker::{State, Worker};
+use super::worker::{Keys, State, Worker};
 use super::{Sample, WordCounts};
 use crate::corpus::Source;
 use crate::error::{Error, Result};
@@ -24,6 +24,9 @@ use crate::progress::{Progress, Stage};
 /// Follows the last piece of a line in counts with [`CountOptions::line_ends`]. SentencePiece ends
 /// sentences with the same character, and trainers in its manner interpret it.
 pub const LINE_END: char = '\0';
+
+/// Makes the keys of one thread.
+type MakeKeys<'a> = dyn Fn() -> Keys<'a> + Sync + 'a;
 
 /// How often the calling thread reports; half of the interval of [`Progress`].
 const WAIT: Duration = Duration::from_millis(25);
@@ -39,7 +42,34 @@ pub fn count(
     options: &CountOptions,
     progress: &mut Progress,
 ) -> Result<WordCounts> {
-    let mut counted = Counted::of(source, pipeline, options, progress)?;
+    count_by(source, pipeline, options, None, progress)
+}
+
+/// As [`count`], but counts the keys that `keys` makes of the documents; called once per thread.
+///
+/// # Errors
+/// As [`count`], and those of the keys.
+#[cfg(feature = "train")]
+pub(crate) fn count_keys<'a>(
+    source: &mut dyn Source,
+    pipeline: &Pipeline,
+    options: &CountOptions,
+    keys: &MakeKeys<'a>,
+    progress: &mut Progress,
+) -> Result<WordCounts> {
+    // A key must not be cut.
+    let options = CountOptions { max_piece_bytes: usize::MAX, line_ends: false, ..options.clone() };
+    count_by(source, pipeline, &options, Some(keys), progress)
+}
+
+fn count_by(
+    source: &mut dyn Source,
+    pipeline: &Pipeline,
+    options: &CountOptions,
+    keys: Option<&MakeKeys<'_>>,
+    progress: &mut Progress,
+) -> Result<WordCounts> {
+    let mut counted = Counted::of(source, pipeline, options, keys, progress)?;
     let mut words = WordCounts::of_header(counted.header.clone());
     if counted.spilled.is_empty() {
         let n_threads = counted.tables.len();
@@ -61,7 +91,7 @@ pub fn count_to_file(
     output: &std::path::Path,
     progress: &mut Progress,
 ) -> Result<Header> {
-    let mut counted = Counted::of(source, pipeline, options, progress)?;
+    let mut counted = Counted::of(source, pipeline, options, None, progress)?;
     let header = counted.header.clone();
     let mut writer = CountsWriter::create(output, &header)?;
     counted.merge(options, progress, |piece, count| writer.push(piece, count))?;
@@ -81,6 +111,7 @@ impl Counted {
         source: &mut dyn Source,
         pipeline: &Pipeline,
         options: &CountOptions,
+        keys: Option<&MakeKeys<'_>>,
         progress: &mut Progress,
     ) -> Result<Self> {
         pipeline.check()?;
@@ -106,7 +137,8 @@ impl Counted {
                 .map_while(|_| {
                     let (state, meter, sender) = (&state, &*meter, sender.clone());
                     parallel::spawn(scope, move || {
-                        let mut worker = Worker::new(pipeline, options, sample, threads, meter);
+                        let mut worker =
+                            Worker::new(pipeline, options, sample, threads, meter, keys.map(|keys| keys()));
                         worker.work(state, &mut || Ok(()));
                         drop(sender);
                         worker
@@ -116,7 +148,7 @@ impl Counted {
             drop(sender);
             if workers.is_empty() {
                 // The system cannot start a thread, so the calling thread counts.
-                let mut worker = Worker::new(pipeline, options, sample, 1, &meter);
+                let mut worker = Worker::new(pipeline, options, sample, 1, &meter, keys.map(|keys| keys()));
                 let mut tick = || progress.tick(Stage::Count, meter.done(), meter.total());
                 worker.work(&state, &mut tick);
                 return (vec![Ok(worker)], None);

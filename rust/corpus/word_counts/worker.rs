@@ -13,6 +13,10 @@ use crate::error::{Error, Result};
 use crate::pipeline::{Pieces, Pipeline};
 use crate::progress::Progress;
 
+/// Turns a document into keys, which are counted instead of its pieces. One per thread.
+pub(crate) type Keys<'a> =
+    Box<dyn FnMut(Document<'_>, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + Send + 'a>;
+
 /// The state that workers share.
 pub(super) struct State<'a> {
     source: &'a mut dyn Source,
@@ -77,6 +81,7 @@ pub(super) struct Worker<'a> {
     tally: Tally,
     /// What the tally does not know.
     counted: Totals,
+    keys: Option<Keys<'a>>,
 }
 
 impl<'a> Worker<'a> {
@@ -89,6 +94,7 @@ impl<'a> Worker<'a> {
         sample: Option<Sample>,
         threads: usize,
         meter: &'a Meter,
+        keys: Option<Keys<'a>>,
     ) -> Self {
         let budget = options.max_memory.map_or(usize::MAX, |most| {
             let share = usize::try_from(most / threads as u64).unwrap_or(usize::MAX);
@@ -106,6 +112,7 @@ impl<'a> Worker<'a> {
             levels: Vec::new(),
             tally: Tally::default(),
             counted: Totals::default(),
+            keys,
         }
     }
 
@@ -140,6 +147,7 @@ impl<'a> Worker<'a> {
     fn count(&mut self, block: &mut Block) -> Result<()> {
         let mut tally = self.tally;
         let (pipeline, meter) = (self.pipeline, self.meter);
+        let mut keys = self.keys.take();
         block.for_each_document(&mut tally, |document| {
             meter.check()?;
             if self.sample.is_some_and(|sample| !sample.takes(document)) {
@@ -147,12 +155,13 @@ impl<'a> Worker<'a> {
                 self.counted.bytes_left_out += document.as_bytes().len() as u64;
                 return Ok(());
             }
-            match self.options.line_ends {
-                true => self.line(document),
-                false => document.for_each_chunk(pipeline, |pieces| self.pieces(pieces)),
+            match (&mut keys, self.options.line_ends) {
+                (Some(keys), _) => keys(document, &mut |key| self.piece(key)),
+                (None, true) => self.line(document),
+                (None, false) => document.for_each_chunk(pipeline, |pieces| self.pieces(pieces)),
             }
         })?;
-        self.tally = tally;
+        (self.tally, self.keys) = (tally, keys);
         Ok(())
     }
 

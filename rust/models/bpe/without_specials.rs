@@ -28,6 +28,7 @@ impl Bpe {
         let cuts_words = self.cuts_words && !self.vocab.id(&SPACE_MARK_BYTES).is_some_and(is_excluded);
         let mut model = Self { excluded: excluded.clone(), cuts_words, ..self.clone() };
         if merges {
+            model.superwords = None;
             model.pairs = PairTable::with_capacity(self.pairs.len());
             for (left, right, merged) in self.pairs.iter().filter(|pair| !stands_in(pair)) {
                 model.pairs.insert(left, right, merged);

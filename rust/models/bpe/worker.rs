@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::bpe::cache_fill::Misses;
 use crate::models::bpe::merge_boundaries::word_ends;
+use crate::models::bpe::superword_merge::Superwords;
 use crate::random::Random;
 use crate::text::{CHUNK, Piece};
 use crate::vocab::TokenId;
@@ -47,6 +48,8 @@ pub(crate) struct Scratch {
     /// Where the runs of a piece end; kept for its memory.
     runs: Vec<u32>,
     dropout: Option<Dropout>,
+    /// Those of the words of superwords.
+    words: Option<Box<Scratch>>,
 }
 
 /// The runs for which memory is kept.
@@ -80,10 +83,7 @@ impl Worker<'_> {
     /// texts took, and without what was made while memory was missing.
     pub(crate) fn into_scratch(mut self) -> Box<Scratch> {
         let _ = self.check();
-        self.scratch.symbols.rest();
-        self.scratch.cache.rest();
-        self.scratch.runs.truncate(KEPT_RUNS);
-        self.scratch.runs.shrink_to(KEPT_RUNS);
+        self.scratch.rest();
         self.scratch
     }
 
@@ -105,8 +105,7 @@ impl Worker<'_> {
     /// [`Error::Memory`](crate::Error::Memory) if not.
     #[inline]
     pub fn check(&mut self) -> Result<()> {
-        let Scratch { symbols, cache, .. } = &mut *self.scratch;
-        let found = symbols.check().and_then(|()| cache.check());
+        let found = self.scratch.check();
         found.map_err(|error| self.forget(error))
     }
 
@@ -163,6 +162,25 @@ impl Worker<'_> {
 }
 
 impl Scratch {
+    /// Lets go of what long texts took.
+    fn rest(&mut self) {
+        self.symbols.rest();
+        self.cache.rest();
+        self.runs.truncate(KEPT_RUNS);
+        self.runs.shrink_to(KEPT_RUNS);
+        if let Some(words) = &mut self.words {
+            words.rest();
+        }
+    }
+
+    /// See [`Worker::check`].
+    #[inline]
+    fn check(&mut self) -> Result<()> {
+        let Self { symbols, cache, words, .. } = self;
+        symbols.check().and_then(|()| cache.check())?;
+        words.as_mut().map_or(Ok(()), |words| words.check())
+    }
+
     /// The cache, and what it asks.
     fn parts<'a>(&'a mut self, bpe: &'a Bpe) -> (&'a mut PretokenCache, Misses<'a>) {
         let Self { symbols, cache, long, runs, .. } = self;
@@ -172,6 +190,10 @@ impl Scratch {
     #[inline]
     fn encode(&mut self, bpe: &Bpe, text: &[u8], start: usize, end: usize, ids: &mut Vec<TokenId>) {
         let len = end - start;
+        if let Some(superwords) = bpe.superwords.as_ref().filter(|_| self.dropout.is_none()) {
+            let piece = Piece { start: start as u32, end: end as u32 };
+            return self.encode_superwords(superwords, text, std::slice::from_ref(&piece), ids);
+        }
         if self.dropout.is_some() || len == 0 {
             bpe.encode_symbols(&text[start..end], &mut self.symbols, &mut self.dropout);
             self.symbols.append_to(ids);
@@ -189,7 +211,21 @@ impl Scratch {
         }
     }
 
-    fn encode_chunk(&mut self, bpe: &Bpe, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+    fn encode_superwords(
+        &mut self,
+        superwords: &Superwords,
+        text: &[u8],
+        pieces: &[Piece],
+        ids: &mut Vec<TokenId>,
+    ) {
+        let Self { symbols, words, .. } = self;
+        superwords.encode(words.get_or_insert_default(), symbols, text, pieces, ids);
+    }
+
+    pub(super) fn encode_chunk(&mut self, bpe: &Bpe, text: &[u8], pieces: &[Piece], ids: &mut Vec<TokenId>) {
+        if let Some(superwords) = bpe.superwords.as_ref().filter(|_| self.dropout.is_none()) {
+            return self.encode_superwords(superwords, text, pieces, ids);
+        }
         if self.dropout.is_some() {
             for piece in pieces {
                 self.encode(bpe, text, piece.start as usize, piece.end as usize, ids);

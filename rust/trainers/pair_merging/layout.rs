@@ -70,7 +70,12 @@ impl SymbolLayout {
     pub(crate) fn with_capacity(pieces: &[(&[u8], u64)]) -> Result<Self> {
         let bytes: usize =
             pieces.iter().map(|(piece, _)| if piece.len() > 1 { piece.len() + 1 } else { 0 }).sum();
-        let mut slots = memory::reserved(bytes + 1)?;
+        Self::with_slots(bytes)
+    }
+
+    /// An empty layout with memory for this many symbols and separators.
+    pub(crate) fn with_slots(n: usize) -> Result<Self> {
+        let mut slots = memory::reserved(n + 1)?;
         slots.push(SEPARATOR);
         Ok(Self { slots, weight_starts: Vec::new(), weights: Vec::new() })
     }

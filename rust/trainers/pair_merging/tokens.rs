@@ -10,6 +10,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
 use super::Unit;
+use super::word_shape::{WordRules, WordShape};
 use crate::error::{Error, Result};
 use crate::sentencepiece_rules::rules::{Class, Rules, Shape};
 use crate::text::byte_level;
@@ -26,6 +27,8 @@ enum Bound {
     Length(usize),
     /// Tokens whose characters may be combined; with the shape of each token.
     Rules(Rules, Vec<Shape>),
+    /// Superwords; with the shape of each token.
+    Words(WordRules, Vec<WordShape>),
 }
 
 /// Tokens by id, ids by bytes.
@@ -54,6 +57,11 @@ impl Tokens {
     /// Tokens of characters, which `rules` allow to combine.
     pub(crate) fn by_rules(rules: Rules) -> Self {
         Self::bounded(Unit::Chars, Vec::new(), Bound::Rules(rules, Vec::new()))
+    }
+
+    /// Tokens of bytes, which `rules` allow to join.
+    pub(crate) fn by_words(rules: WordRules) -> Self {
+        Self::bounded(Unit::Bytes, Vec::new(), Bound::Words(rules, Vec::new()))
     }
 
     fn bounded(unit: Unit, prefix: Vec<u8>, bound: Bound) -> Self {
@@ -106,6 +114,7 @@ impl Tokens {
                 length == 2 || self.is_short(length)
             }
             Bound::Rules(rules, shapes) => rules.join(shapes[left as usize], shapes[right as usize]),
+            Bound::Words(rules, shapes) => rules.join(shapes[left as usize], shapes[right as usize]),
         }
     }
 
@@ -188,8 +197,10 @@ impl Tokens {
             self.ends.pop();
             self.named.pop();
             self.lengths.pop();
-            if let Bound::Rules(_, shapes) = &mut self.bound {
-                shapes.pop();
+            match &mut self.bound {
+                Bound::Rules(_, shapes) => drop(shapes.pop()),
+                Bound::Words(_, shapes) => drop(shapes.pop()),
+                Bound::None | Bound::Length(_) => {}
             }
         }
         self.slab.truncate(self.ends.last().copied().unwrap_or(0));
@@ -216,9 +227,13 @@ impl Tokens {
         self.ends.push(self.slab.len());
         self.named.push(bytes.is_some());
         self.lengths.push(0);
-        if let Bound::Rules(rules, shapes) = &mut self.bound {
-            let text = String::from_utf8_lossy(bytes.unwrap_or_default());
-            shapes.push(rules.shape(text.chars().map(Class::of)));
+        match &mut self.bound {
+            Bound::Rules(rules, shapes) => {
+                let text = String::from_utf8_lossy(bytes.unwrap_or_default());
+                shapes.push(rules.shape(text.chars().map(Class::of)));
+            }
+            Bound::Words(_, shapes) => shapes.push(WordShape::of(bytes.unwrap_or_default())),
+            Bound::None | Bound::Length(_) => {}
         }
         if let Some(bytes) = bytes {
             let Self { slab, ends, index, .. } = self;

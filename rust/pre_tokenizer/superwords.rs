@@ -1,0 +1,166 @@
+//! Stretches: neighbouring pieces of a published pre-tokenizer that superwords may join.
+//!
+//! A piece is *joinable* if it is a word (letters, with the one character that the pre-tokenizer
+//! puts before them) or a single punctuation character, with or without a space before it. A
+//! stretch is a run of joinable pieces; any other piece (digits, white space, line feeds, several
+//! punctuation characters) stays alone. So every stretch is made of whole pieces, and what the
+//! pre-tokenizer says about digits and line feeds holds for superwords, too.
+//!
+//! `published` has the pattern of each family, in which a run of the joinable alternatives comes
+//! first. A published pattern looks ahead only within white space, which no stretch ends in.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Digits, PreTokenizer};
+use crate::text::Piece;
+use crate::text::unicode::flag::{LETTER, MARK, NUMBER, SPACE};
+use crate::text::unicode::{Flags, flags_at};
+
+/// The pre-tokenizer whose pieces are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SuperwordPieces {
+    /// `gpt2`
+    Gpt2,
+    /// `cl100k`
+    Cl100k,
+    /// `cl100k-1digit`
+    #[serde(rename = "cl100k-1digit")]
+    Cl100k1Digit,
+    /// `o200k`
+    O200k,
+    /// `tekken`
+    Tekken,
+}
+
+impl SuperwordPieces {
+    /// The family of a pre-tokenizer, or of stretches.
+    pub fn of(pre_tokenizer: &PreTokenizer) -> Option<Self> {
+        if let PreTokenizer::Superwords { pieces } = pre_tokenizer {
+            return Some(*pieces);
+        }
+        let all = [Self::Gpt2, Self::Cl100k, Self::Cl100k1Digit, Self::O200k, Self::Tekken];
+        all.into_iter().find(|pieces| pieces.pre_tokenizer() == *pre_tokenizer)
+    }
+
+    /// The pre-tokenizer of the pieces.
+    pub fn pre_tokenizer(self) -> PreTokenizer {
+        match self {
+            Self::Gpt2 => PreTokenizer::Gpt2 { add_prefix_space: false },
+            Self::Cl100k => PreTokenizer::Cl100k { digits: Digits::Three, possessive: false },
+            Self::Cl100k1Digit => PreTokenizer::Cl100k { digits: Digits::One, possessive: false },
+            Self::O200k => PreTokenizer::O200k,
+            Self::Tekken => PreTokenizer::Tekken,
+        }
+    }
+
+    /// The characters of words.
+    fn letters(self) -> Flags {
+        match self {
+            Self::Gpt2 | Self::Cl100k | Self::Cl100k1Digit => LETTER,
+            Self::O200k | Self::Tekken => LETTER | MARK,
+        }
+    }
+
+    /// Whether a piece may be a part of a superword.
+    pub(crate) fn joins(self, piece: &[u8]) -> bool {
+        let letters = self.letters();
+        let Some((first, n)) = flags_at(piece, 0) else { return false };
+        if first & letters != 0 {
+            return true;
+        }
+        if first & NUMBER != 0 || matches!(piece[0], b'\r' | b'\n') {
+            return false;
+        }
+        let Some((second, m)) = flags_at(piece, n) else { return first & SPACE == 0 };
+        second & letters != 0 || piece[0] == b' ' && second & (SPACE | NUMBER) == 0 && piece.len() == n + m
+    }
+}
+
+/// Whether a piece is a word as BoundlessBPE joins them: letters with their marks, spaces, `_`, `'`
+/// and `’`, and at least one letter.
+pub(crate) fn is_word(piece: &[u8]) -> bool {
+    let (mut at, mut has_letter) = (0, false);
+    while let Some((flags, n)) = flags_at(piece, at) {
+        let character = &piece[at..at + n];
+        has_letter |= flags & LETTER != 0;
+        if flags & (LETTER | MARK) == 0 && !matches!(character, b" " | b"_" | b"'" | [0xe2, 0x80, 0x99]) {
+            return false;
+        }
+        at += n;
+    }
+    has_letter
+}
+
+/// Joins pieces that come in order.
+pub(super) struct Stretches<'a> {
+    pieces: SuperwordPieces,
+    text: &'a [u8],
+    /// The stretch that may continue.
+    open: Option<Range<usize>>,
+}
+
+impl<'a> Stretches<'a> {
+    pub(super) fn new(pieces: SuperwordPieces, text: &'a str) -> Self {
+        Self { pieces, text: text.as_bytes(), open: None }
+    }
+
+    /// Takes the next piece, and calls `f` with what no later piece continues.
+    pub(super) fn push<E>(
+        &mut self,
+        piece: Range<usize>,
+        mut f: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.pieces.joins(&self.text[piece.clone()]) {
+            let start = self.open.as_ref().map_or(piece.start, |open| open.start);
+            self.open = Some(start..piece.end);
+            return Ok(());
+        }
+        self.finish(&mut f)?;
+        f(piece)
+    }
+
+    /// Calls `f` with the last stretch.
+    pub(super) fn finish<E>(&mut self, mut f: impl FnMut(Range<usize>) -> Result<(), E>) -> Result<(), E> {
+        self.open.take().map_or(Ok(()), &mut f)
+    }
+}
+
+/// Fills chunks of pieces.
+pub(super) struct Chunks<'a, F> {
+    pub(super) chunk: &'a mut [Piece],
+    pub(super) n: usize,
+    pub(super) f: F,
+}
+
+impl<F> Chunks<'_, F> {
+    pub(super) fn push<E>(&mut self, piece: Range<usize>) -> Result<(), E>
+    where
+        F: FnMut(&[Piece]) -> Result<(), E>,
+    {
+        self.chunk[self.n] = Piece { start: piece.start as u32, end: piece.end as u32 };
+        self.n += 1;
+        if self.n == self.chunk.len() {
+            return self.finish();
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish<E>(&mut self) -> Result<(), E>
+    where
+        F: FnMut(&[Piece]) -> Result<(), E>,
+    {
+        let n = std::mem::take(&mut self.n);
+        if n > 0 { (self.f)(&self.chunk[..n]) } else { Ok(()) }
+    }
+}
+
+/// Whether a text may be cut between these two characters.
+///
+/// Proof: the pre-tokenizer of the pieces cuts here, and the piece before ends in a line feed, so
+/// it is a stretch of its own.
+pub(super) fn cut_between(inner: fn(char, char) -> bool, before: char, after: char) -> bool {
+    before == '\n' && inner(before, after)
+}

@@ -1,0 +1,170 @@
+//! `superwords=` and `superwords_from=` of `train_bpe`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+
+use super::corpus::Corpus;
+use super::counting::Reading;
+use super::numbers::{MaxSuperwordWords, SuperwordsFrom};
+use super::progress::run;
+use super::report::{PyTrainReport, Trained};
+use super::source::Documents;
+use super::tokenizer::PyTokenizer;
+use crate::corpus::url_of;
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::pre_tokenizer::{PreTokenizer, SuperwordPieces};
+use crate::tokenizer::Tokenizer;
+use crate::trainers::bpe::{BpeTrainer, TrainedMerges};
+use crate::trainers::superwords::{SuperwordBegin, SuperwordOptions, SuperwordRule, SuperwordTraining};
+
+/// Takes the options of superwords; `None` if there are none.
+pub(super) fn options(
+    superwords: Option<&str>,
+    from: Option<SuperwordsFrom>,
+    max_words: Option<MaxSuperwordWords>,
+    rule: Option<&str>,
+) -> Result<Option<SuperwordOptions>> {
+    let refuse = |option, value: &str, reason: &str| {
+        Err(Error::Option { option, value: value.to_owned(), reason: reason.to_owned() })
+    };
+    let begin = match (superwords, from) {
+        (None, None) if max_words.is_some() => {
+            return refuse("max_superword_words", "given", "there are no superwords; pass superwords_from");
+        }
+        (None, None) if rule.is_some() => {
+            return refuse("superword_rule", "given", "there are no superwords; pass superwords_from");
+        }
+        (None, None) => return Ok(None),
+        (Some("auto"), None) => SuperwordBegin::Auto,
+        (None, Some(from)) => SuperwordBegin::At(from.get()),
+        (Some("auto"), Some(_)) => {
+            return refuse("superwords", "auto", "superwords_from already says when they begin; pass one");
+        }
+        (Some(other), _) => {
+            return refuse("superwords", other, "it is 'auto'; superwords_from takes a size");
+        }
+    };
+    let mut options = SuperwordOptions::new(begin);
+    if let Some(max_words) = max_words {
+        options.max_words = max_words.get();
+    }
+    options.rule = match rule {
+        None | Some("sentences") => SuperwordRule::Sentences,
+        Some("lines") => SuperwordRule::Lines,
+        Some(other) => return refuse("superword_rule", other, "it is 'sentences' or 'lines'"),
+    };
+    Ok(Some(options))
+}
+
+/// The text, which is read several times.
+pub(super) struct Text<'a, 'py> {
+    pub source: Option<&'a Bound<'py, PyAny>>,
+    pub texts: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl<'py> Text<'_, 'py> {
+    fn documents(&self) -> PyResult<Documents<'py>> {
+        match Documents::new(self.source, self.texts)? {
+            Some(documents) => Ok(documents),
+            None => Err(Error::Internal("superwords without a text".to_owned()).into()),
+        }
+    }
+
+    /// Refuses text that can be read only once, and counts.
+    pub fn check(&self, has_counts: bool, has_checkpoint: bool) -> PyResult<()> {
+        let refuse = |option, value: String, reason: &str| {
+            Err(PyErr::from(Error::Option { option, value, reason: reason.to_owned() }))
+        };
+        if has_counts {
+            let reason = "counts of pieces do not say which pieces follow each other; pass the text, or train \
+                          without superwords on the counts and add them with extend and the text";
+            return refuse("counts", "given".to_owned(), reason);
+        }
+        if has_checkpoint {
+            let reason = "superwords have no checkpoint; train without them with a checkpoint, then add them \
+                          with extend and superwords_from";
+            return refuse("checkpoint", "given".to_owned(), reason);
+        }
+        let reason = "the text of superwords is read three times; pass files, or a list of texts";
+        for object in [self.source, self.texts].into_iter().flatten() {
+            if object.hasattr("__next__")? {
+                return refuse("superwords", object.get_type().name()?.to_string(), reason);
+            }
+        }
+        let Some(documents) = Documents::new(self.source, self.texts)? else { return Ok(()) };
+        let paths = documents.files().map(|files| files.paths.as_slice()).unwrap_or_default();
+        let is_once = |path: &&std::path::PathBuf| {
+            let is_pipe = || std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
+            url_of(path).is_none() && (path.as_os_str() == "-" || is_pipe())
+        };
+        match paths.iter().find(is_once) {
+            Some(path) => refuse("superwords", path.display().to_string(), reason),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The pipeline of the pieces, if that of a base has stretches.
+pub(super) fn pieces_of(pipeline: &Pipeline) -> Result<Pipeline> {
+    let (joined, pieces) = SuperwordTraining::pipeline_of(pipeline)?;
+    let pre_tokenizer: PreTokenizer = SuperwordPieces::pre_tokenizer(pieces);
+    Ok(Pipeline { pre_tokenizer, ..joined })
+}
+
+/// Trains both phases and builds the tokenizer with its report.
+#[allow(clippy::too_many_arguments, reason = "2026-11: each is an argument of train_bpe")]
+pub(super) fn train(
+    py: Python<'_>,
+    options: SuperwordOptions,
+    trainer: &BpeTrainer,
+    unk_token: Option<&str>,
+    base: Option<&Tokenizer>,
+    corpus: Corpus,
+    text: &Text<'_, '_>,
+    reading: &Reading<'_>,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<PyTokenizer> {
+    let Corpus { counts, seconds, sources } = corpus;
+    let started = Instant::now();
+    let (totals, samples) = (*counts.totals(), counts.samples().to_vec());
+    let distinct_pieces = counts.len();
+    let pipeline = counts.pipeline().clone();
+    let first_trainer = SuperwordTraining::first_phase(&options, trainer)?;
+    let mut training = run(py, progress, |progress| {
+        let first = first_trainer.train(counts.iter(), progress)?;
+        SuperwordTraining::new(options, trainer, &pipeline, first)
+    })?;
+    drop(counts);
+    let counting = reading.count_options();
+    text.documents()?.run(py, reading.source_options()?, progress, |source, progress| {
+        training.add_neighbours(source, &counting, progress)
+    })?;
+    let trained: TrainedMerges = loop {
+        let segments =
+            text.documents()?.run(py, reading.source_options()?, progress, |source, progress| {
+                training.count_segments(source, &counting, progress)
+            })?;
+        if let Some(trained) = run(py, progress, |progress| training.merge(&segments, progress))? {
+            break trained;
+        }
+    };
+    let pipeline = training.pipeline().clone();
+    let tokenizer = py.detach(|| Tokenizer::from_trained(trainer, unk_token, pipeline, &trained, base))?;
+    let report = PyTrainReport {
+        stop: trained.stop.to_string(),
+        totals,
+        samples,
+        sources,
+        distinct_pieces,
+        trained: Trained::Merges(trained.merges.len()),
+        dropped: Vec::new(),
+        count_seconds: seconds,
+        merge_seconds: started.elapsed().as_secs_f64(),
+        resumed: None,
+        superwords_from: Some(training.begins_at()),
+    };
+    Ok(PyTokenizer::new(Arc::new(tokenizer), Some(Py::new(py, report)?)))
+}

@@ -1,0 +1,268 @@
+"""Superwords: equal to the literal algorithms, in tokenizers, in every option, and what is refused."""
+
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sentitok
+from oracles import superwords as oracle
+from pages import ROOT, blocks, commands, prepare, run_all
+from sentitok import PreTokenizer, TrainError
+
+FAMILIES = ("gpt2", "cl100k", "cl100k-1digit", "o200k", "tekken")
+
+#: Parts of texts that repeat phrases, and what superwords must not cross.
+WORDS = ["of", " the", " of", " a", ".", ":", ",", " and", "!!", " 12", "3", "\n", "  ", "the", "'s", " it"]
+WORDS += ["é", "中", " Ab"]
+texts = st.lists(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map("".join), min_size=1, max_size=8
+)
+
+
+def model_of(tokenizer: sentitok.Tokenizer) -> tuple[list[bytes], list[tuple[bytes, bytes]]]:
+    """The tokens by id, and the merges."""
+    tokens = [tokenizer.id_to_bytes(id) or b"" for id in range(tokenizer.vocab_size)]
+    return tokens, tokenizer.merges()
+
+
+def splits(family: str) -> tuple[oracle.Split, oracle.Split]:
+    """The pieces of a family, and the stretches that `tokenizers` finds by the pattern."""
+    pattern = PreTokenizer(f"{family}-superwords").pattern
+    splitter = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern or ""), "isolated")
+    return PreTokenizer(family).pieces, lambda text: [piece for piece, _ in splitter.pre_tokenize_str(text)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts,
+    st.sampled_from(FAMILIES),
+    st.integers(258, 275),
+    st.integers(1, 40),
+    st.integers(2, 5),
+    st.sampled_from(["sentences", "lines"]),
+    st.integers(0, 3),
+    st.sampled_from(["huggingface", "bytes", "sentencepiece"]),
+    st.sampled_from([None, 6]),
+)
+def test_superbpe_is_the_literal_algorithm(
+    documents: list[str], family: str, size: int, more: int, max_words: int, rule: Any, min_count: int,
+    tie_break: Any, max_length: int | None,
+) -> None:  # fmt: skip
+    try:
+        made = sentitok.train_bpe(
+            texts=documents, vocab_size=size + more, superwords_from=size, pre_tokenizer=family,
+            max_superword_words=max_words, superword_rule=rule, min_count=min_count, tie_break=tie_break,
+            max_token_length=max_length,
+        )  # fmt: skip
+    except TrainError:
+        assert min_count > 1  # no piece is left
+        return
+    tokens, merges = oracle.superbpe(
+        documents, *splits(family), size + more, size, max_words=max_words, rule=rule, min_count=min_count,
+        tie_break=tie_break, max_token_length=max_length or float("inf"),
+    )  # fmt: skip
+    assert model_of(made) == (tokens, [(left, right) for left, right, _ in merges])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts,
+    st.sampled_from(["gpt2", "cl100k", "o200k"]),
+    st.integers(1, 40),
+    st.integers(2, 5),
+    st.sampled_from(["sentences", "lines"]),
+    st.sampled_from(["huggingface", "bytes"]),
+)
+def test_boundless_is_the_literal_algorithm(
+    documents: list[str], family: str, more: int, max_words: int, rule: Any, tie_break: Any
+) -> None:
+    documents = [document.replace("é", "e").replace("中", "z") for document in documents]
+    made = sentitok.train_bpe(
+        texts=documents, vocab_size=256 + more, superwords="auto", pre_tokenizer=family,
+        max_superword_words=max_words, superword_rule=rule, tie_break=tie_break,
+    )  # fmt: skip
+    regular, supers = oracle.boundless(
+        documents, *splits(family), 256 + more, max_words=max_words, rule=rule, tie_break=tie_break
+    )
+    assert made.report is not None
+    assert made.report.superwords_from == 256 + len(regular)
+    assert model_of(made)[1] == [(left, right) for left, right, _ in [*regular, *supers]]
+
+
+PHRASES = ["in the end", "one of the", "it is a", "at the same time", "of course", "as well as"]
+
+
+def corpus(lines: int = 400) -> list[str]:
+    """Sentences of phrases, the same ones on every machine."""
+    rng = random.Random(59)
+    phrases = [*PHRASES, "Anna", "Ben", "a dog", "the film", "2024", "x = 3;", "他说的", "das Haus"]
+
+    def sentence() -> str:
+        return " ".join(rng.choice(phrases) for _ in range(rng.randrange(2, 9)))
+
+    return [". ".join(sentence() for _ in range(rng.randrange(1, 4))) + ".\n" for _ in range(lines)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("options", [{"superwords_from": 330}, {"superwords": "auto"}])
+def test_ids_are_those_of_tokenizers(family: str, options: dict[str, Any], tmp_path: Path) -> None:
+    tokenizer = sentitok.train_bpe(texts=corpus(), vocab_size=420, pre_tokenizer=family, **options)
+    assert any(b" " in (tokenizer.id_to_bytes(id) or b"")[1:] for id in range(300, 420))
+    tokenizer.save(tmp_path / "tokenizer.json")
+    reference = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    again = sentitok.Tokenizer.from_file(tmp_path / "tokenizer.json")
+    assert again.pre_tokenizer.name == f"{family}-superwords"
+    assert again.fingerprint == tokenizer.fingerprint
+    rng = random.Random(3)
+    made_up = ["".join(rng.choice(WORDS) for _ in range(rng.randrange(1, 30))) for _ in range(500)]
+    for text in [*corpus(100), *made_up]:
+        expected = reference.encode(text)
+        found = tokenizer.encode(text)
+        assert found.ids.tolist() == expected.ids == again.encode(text).ids.tolist(), text
+        assert [tuple(span) for span in found.offsets("chars").tolist()] == expected.offsets
+        assert tokenizer.decode(expected.ids) == text == reference.decode(expected.ids)
+
+
+def test_transformers_gives_the_same_ids(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizer = sentitok.train_bpe(texts=corpus(), vocab_size=420, superwords_from=330)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    loaded = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    for text in corpus(50):
+        assert loaded(text)["input_ids"] == tokenizer.encode(text).ids.tolist()
+
+
+@pytest.mark.parametrize("options", [{"superwords_from": 330}, {"superwords": "auto"}])
+def test_any_threads_and_any_memory_give_the_same_bytes(options: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(corpus(300)), "utf-8")
+    (tmp_path / "b.txt").write_text("".join(reversed(corpus(300))), "utf-8")
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    made = {
+        sentitok.train_bpe(paths, vocab_size=420, threads=threads, max_memory=memory, **options).to_bytes()
+        for paths, threads, memory in [(files, 1, None), (files, 4, 0), (files[::-1], 2, None)]
+    }
+    lines = [line for file in files for line in file.read_text("utf-8").splitlines(keepends=True)]
+    made.add(sentitok.train_bpe(texts=lines, vocab_size=420, **options).to_bytes())
+    assert len(made) == 1
+
+
+def test_the_second_stage_is_the_trainer_of_tokenizers() -> None:
+    # Each token of the first stage is a character, and each stretch a word: what follows is BPE on words.
+    first = sentitok.train_bpe(texts=corpus(), vocab_size=330)
+    made = sentitok.train_bpe(
+        texts=corpus(), vocab_size=420, superwords_from=330, max_superword_words=99, superword_rule="lines"
+    )
+    _, stretches = splits("gpt2")
+    merges = first.merges()
+    ids = {first.id_to_bytes(id): id for id in range(330)}
+    spelled = [
+        "".join(chr(0x4E00 + ids[token]) for token in oracle.encode(stretch.encode(), merges))
+        for line in corpus()
+        for stretch in stretches(line)
+    ]
+    reference = tokenizers.Tokenizer(tokenizers.models.BPE())
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=420, show_progress=False, initial_alphabet=[chr(0x4E00 + id) for id in range(330)]
+    )
+    reference.train_from_iterator([spelled], trainer)
+    found = json.loads(reference.to_str())["model"]["merges"]
+
+    def token(text: str) -> bytes:
+        return b"".join(first.id_to_bytes(ord(c) - 0x4E00) or b"" for c in text)
+
+    assert [(token(left), token(right)) for left, right in found] == made.merges()[len(merges) :]
+
+
+@pytest.mark.parametrize("size", [330, 350])
+def test_extend_keeps_the_ids_of_the_base(size: int) -> None:
+    base = sentitok.train_bpe(texts=corpus(), vocab_size=330, special_tokens=["<|end|>"])
+    made = sentitok.train_bpe(texts=corpus(), extend=base, vocab_size=420, superwords_from=size)
+    whole = sentitok.train_bpe(
+        texts=corpus(), vocab_size=420, superwords_from=size, special_tokens=["<|end|>"]
+    )
+    assert made.vocab() == whole.vocab()
+    assert made.merges() == whole.merges()
+    assert made.encode("<|end|>").ids.tolist() == base.encode("<|end|>").ids.tolist()
+    # Superwords may be added to superwords.
+    more = sentitok.train_bpe(texts=corpus(), extend=made, vocab_size=440, superwords_from=420)
+    longer = sentitok.train_bpe(
+        texts=corpus(), vocab_size=440, superwords_from=size, special_tokens=["<|end|>"]
+    )
+    assert more.merges() == longer.merges()
+
+
+def test_auto_extends_a_base() -> None:
+    base = sentitok.train_bpe(texts=corpus(), vocab_size=300)
+    made = sentitok.train_bpe(texts=corpus(), extend=base, vocab_size=420, superwords="auto")
+    assert made.merges() == sentitok.train_bpe(texts=corpus(), vocab_size=420, superwords="auto").merges()
+
+
+def test_rules_and_limits_hold() -> None:
+    made = sentitok.train_bpe(texts=corpus(), vocab_size=900, superwords_from=330, max_superword_words=3)
+    tokens = [made.id_to_bytes(id) or b"" for id in range(330, made.vocab_size)]
+    assert max(len(token.split()) for token in tokens) == 3
+    assert not any(b". " in token or b": " in token or b"\n" in token for token in tokens)
+    assert not any(any(c in b"0123456789" for c in pair) for token in tokens for pair in pairwise(token))
+    lines = sentitok.train_bpe(texts=corpus(), vocab_size=900, superwords_from=330, superword_rule="lines")
+    assert any(b". " in (lines.id_to_bytes(id) or b"") for id in range(330, lines.vocab_size))
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"superwords_from": 420}, ["superwords_from", "420"]),
+        ({"superwords_from": 100}, ["100"]),
+        ({"superwords": "auto", "superwords_from": 300}, ["superwords_from"]),
+        ({"superwords": "yes"}, ["yes", "auto"]),
+        ({"max_superword_words": 3}, ["superwords_from"]),
+        ({"superwords_from": 300, "max_superword_words": 1}, ["max_superword_words", "1"]),
+        ({"superword_rule": "lines"}, ["superwords_from"]),
+        ({"superwords_from": 300, "superword_rule": "words"}, ["words", "sentences", "lines"]),
+        ({"superwords_from": 300, "pre_tokenizer": "whitespace"}, ["whitespace", "gpt2"]),
+        ({"superwords_from": 300, "unit": "chars"}, ["chars"]),
+        ({"superwords_from": 300, "end_of_word_suffix": "</w>"}, ["</w>"]),
+        ({"superwords_from": 300, "method": "sentencepiece"}, ["superwords"]),
+        ({"superwords_from": 300, "checkpoint": "x"}, ["checkpoint", "extend"]),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], named: list[str]) -> None:
+    with pytest.raises((ValueError, TrainError)) as caught:
+        sentitok.train_bpe(texts=corpus(5), vocab_size=420, **options)
+    assert all(name in str(caught.value) for name in named), caught.value
+
+
+def test_text_must_be_readable_again() -> None:
+    with pytest.raises((ValueError, TrainError), match="generator"):
+        sentitok.train_bpe(texts=(line for line in corpus(5)), vocab_size=420, superwords_from=300)
+    counts = sentitok.count(texts=corpus(5))
+    with pytest.raises((ValueError, TrainError), match="extend"):
+        sentitok.train_bpe(counts=counts, vocab_size=420, superwords_from=300)
+    base = sentitok.train_bpe(texts=corpus(), vocab_size=350, superwords="auto")
+    with pytest.raises((ValueError, TrainError), match="superwords_from"):
+        sentitok.train_bpe(texts=corpus(5), vocab_size=420, extend=base, superwords="auto")
+
+
+def test_a_report_says_where_superwords_begin() -> None:
+    made = sentitok.train_bpe(texts=corpus(), vocab_size=420, superwords_from=330)
+    assert made.report is not None
+    assert made.report.superwords_from == 330
+    plain = sentitok.train_bpe(texts=corpus(), vocab_size=420)
+    assert plain.report is not None
+    assert plain.report.superwords_from is None
+
+
+def test_commands_and_python_of_the_page(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "superwords.md"
+    prepare(tmp_path)
+    found = [one for block in blocks(page, "console") for one in commands(block)]
+    assert len(found) == 3
+    run_all(found, tmp_path)
+    (code,) = blocks(page, "python")
+    exec(code, {})  # 2026-11-30: the code of our own page
