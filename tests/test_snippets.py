@@ -22,6 +22,7 @@ RUN_BY = {
     "docs/senti-data.md": "sentimodels/test_frames.py",
     "docs/export.md#numpy": "sentimodels/test_numpy_export.py",
     "docs/export.md#ONNX": "sentimodels/test_onnx.py",
+    "docs/export.md#transformers": "sentimodels/test_hf_classifiers.py",
     "docs/senti-lm.md#Pre-training": "sentimodels/test_senti_pretrain.py",
     "docs/senti-lm.md#Pre-training, torchrun": "sentimodels/test_sharded.py",
     "docs/senti-lm.md#Generating": "sentimodels/test_senti_lm_page.py",

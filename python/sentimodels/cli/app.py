@@ -39,7 +39,7 @@ COMMANDS = {
     "serve": ("serve", "Try runs on a page, as you type."),
     "card": ("card", "Write a model card: data, scores, limits and hashes."),
     "export": ("export", "Write a model as another library reads it."),
-    "import": ("export", "Read a GPT-2 or BERT of transformers into a run directory."),
+    "import": ("export", "Read a model of transformers into a run directory."),
     "compare": ("compare", "Compare runs on the same rows."),
     "ensemble": ("ensemble", "Combine several runs into one predictor."),
     "plot": ("plot", "Draw figures of runs, predictions or data."),

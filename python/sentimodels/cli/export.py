@@ -1,7 +1,7 @@
 """`senti export` and `senti import`: models as other libraries read and write them.
 
-Language models as transformers does (`export/transformers/`), classifiers in the formats of the table
-`export.EXPORTERS`.
+Language models as transformers does (`export/transformers/folder.py`), classifiers in the formats of the
+table `export.EXPORTERS`.
 """
 
 import math
@@ -16,15 +16,13 @@ from ..export import EXPORTERS
 from .command import AsJson, Force, Output, Quiet, Traceback, UsageError, add, put
 from .tables import TextColumn, read
 
-_FORMATS = ("transformers", *EXPORTERS)
+_FORMATS = tuple(EXPORTERS)
 
 
 def export(
     run: Annotated[
         Path,
-        typer.Argument(
-            metavar="RUN", help="Run directory of a language model, or of a classifier (onnx, numpy)."
-        ),
+        typer.Argument(metavar="RUN", help="Run directory of a language model or a classifier."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.")],
     to: Annotated[
@@ -36,6 +34,7 @@ def export(
             autocompletion=lambda: list(_FORMATS),
         ),
     ] = None,
+    hf: Annotated[bool, typer.Option("--hf", help="Same as --to transformers.")] = False,
     onnx: Annotated[bool, typer.Option("--onnx", help="Same as --to onnx.")] = False,
     numpy: Annotated[bool, typer.Option("--numpy", help="Same as --to numpy.")] = False,
     int8: Annotated[
@@ -65,8 +64,8 @@ def export(
         typer.Option(
             "--tolerance",
             metavar="P",
-            help="Maximum difference of a probability between the run and the export. [default: 0.0001 for "
-            "onnx, 0.000001 for numpy]",
+            help="Maximum difference of a probability between the run and the export. [default: 0.00001 for "
+            "transformers, 0.0001 for onnx, 0.000001 for numpy]",
         ),
     ] = None,
     force: Force = False,
@@ -77,22 +76,23 @@ def export(
     """Write a model as another library reads it.
 
     For transformers: a gpt that is GPT-2 (learned positions, LayerNorm first, biases) or a bert, with
-    its heads and its tokenizer, as safetensors. As ONNX (extra onnx): a classifier, with its tokenizer,
-    for any number of texts of any length. For numpy: a classifier (tfidf, nb, bow, cnn) with a reader that
-    needs numpy and sentitok alone. A classifier is compared with the run on real texts before it is written.
+    its heads and its tokenizer, as safetensors, or a classifier of transformers with its own head. As ONNX
+    (extra onnx): a classifier, with its tokenizer, for any number of texts of any length. For numpy: a
+    classifier (tfidf, nb, bow, cnn) with a reader that needs numpy and sentitok alone. A classifier is
+    compared with the run on real texts before it is written.
     """
     output = Output("senti.export/1", as_json=as_json, quiet=quiet)
-    flags = {"--onnx": "onnx" if onnx else None, "--numpy": "numpy" if numpy else None, f"--to {to}": to}
-    named = {name: option for option, name in flags.items() if name is not None}
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named.values())} exclude each other")
-    wanted = next(iter(named), "transformers")
+    typed = {"transformers": hf, "onnx": onnx, "numpy": numpy}
+    named = {EXPORTERS[name].option: name for name, is_typed in typed.items() if is_typed}
+    named |= {} if to is None else {f"--to {to}": to}
+    if len(set(named.values())) > 1:
+        raise UsageError(f"{' and '.join(named)} exclude each other")
+    wanted = next(iter(named.values()), "transformers")
     if wanted not in _FORMATS:
         raise UsageError(f"--to {wanted}: expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}")
     if int8 and wanted != "onnx":
         raise UsageError("--int8: weights of 8 bits are ONNX's; add --onnx")
-    _refuse_others(run, wanted)
-    if wanted in EXPORTERS:
+    if _is_classifier(run, wanted):
         compared_on = (texts, text_column, limit)
         _classifier(output, run, out, wanted, compared_on, tolerance, int8=int8, force=force)
         return
@@ -107,26 +107,27 @@ def export(
     output.result({"out": str(out), "files": files}, lines([*_written(files), read_back]), str(out))
 
 
-def _refuse_others(run: Path, wanted: str) -> None:
-    """Refuses what is another kind of model, by name.
+def _is_classifier(run: Path, wanted: str) -> bool:
+    """Whether a run is a classifier, which the table of formats writes, and not a language model.
 
     Raises:
-        UsageError: for an ensemble, and for a language model where classifiers are written.
+        UsageError: for an ensemble, and for a language model where only classifiers are written.
     """
     from ..runs.ensemble import members_of
-    from ..runs.families import ALIGNMENT, LANGUAGE_MODEL, family_of
+    from ..runs.families import ALIGNMENT, CLASSIFIER, LANGUAGE_MODEL, family_of
 
     members = members_of(run)
     if members:
         raise UsageError(
             f"{run}: an ensemble, and one run is exported at a time; name one, such as {members[0]}"
         )
-    config = run / "config.toml"
-    if wanted in EXPORTERS and config.is_file() and family_of(run) in (LANGUAGE_MODEL, ALIGNMENT):
+    family, option = family_of(run), EXPORTERS[wanted].option
+    if wanted != "transformers" and family in (LANGUAGE_MODEL, ALIGNMENT):
         raise UsageError(
-            f"{run}: a language model, and --{wanted} writes classifiers; leave out --{wanted} to write it "
+            f"{run}: a language model, and {option} writes classifiers; leave out {option} to write it "
             "for transformers"
         )
+    return family is CLASSIFIER or wanted != "transformers"
 
 
 def _classifier(
@@ -220,25 +221,37 @@ def import_(
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
-    """Read a GPT-2 or BERT of transformers, or a run with another tokenizer, into a run directory.
+    """Read a model of transformers, or a run with another tokenizer, into a run directory.
 
-    Only safetensors are read, never pickles (.bin).
+    A classifier or a reward model, of any architecture, with its own head; or a language model that is
+    GPT-2 or BERT. Only safetensors are read, never pickles (.bin).
     """
+    from ..export.transformers.classifier import has_class_head, import_classifier
     from ..export.transformers.folder import import_model
+    from ..runs.pretrained import without_folder
     from ..runs.transplanted import import_transplanted
 
     output = Output("senti.import/1", as_json=as_json, quiet=quiet)
     notes: list[str] = []
+    is_classifier = False
+    loaded: Any
     if (folder / "config.toml").is_file():
         loaded = import_transplanted(folder, out)
+    elif is_classifier := has_class_head(folder):
+        loaded, notes = import_classifier(folder, out)
     else:
         loaded, notes = import_model(folder, out)
     for note in notes:
         output.note(f"note: {note}")
     n_parameters = sum(parameter.numel() for parameter in loaded.module.parameters())
-    said = f"{loaded.config.arch} with {number(n_parameters)} parameters in {out}"
-    next_step = "senti generate" if loaded.config.task.kind == "next-token" else "senti train FILE --init"
-    value = {"out": str(out), "arch": loaded.config.arch, "parameters": n_parameters, "notes": notes}
+    arch = without_folder(loaded.config.arch)
+    next_step = "senti train FILE --init"
+    if is_classifier:
+        next_step = "senti predict"
+    elif loaded.config.task.kind == "next-token":
+        next_step = "senti generate"
+    value = {"out": str(out), "arch": arch, "parameters": n_parameters, "notes": notes}
+    said = f"{arch} with {number(n_parameters)} parameters in {out}"
     output.result(value, f"{said}\nnext: {next_step} {out}", str(out))
 
 

@@ -25,7 +25,7 @@ from ..classifier import Classifier
 from ..data.encoded import batches
 from ..errors import DataError
 from ..evaluation.answers import cooled
-from ..models.hf import Hf
+from ..models.hf import Hf, HfClassifier
 from ..nn.embedding import Mixing
 from ..text.reading import read_tokens
 from .attribution import Attribution, scores_of
@@ -148,7 +148,7 @@ def _embeddings(module: nn.Module) -> list[nn.Module]:
     """Returns what turns ids into vectors."""
     embeddings: list[nn.Module] = [part for part in module.modules() if isinstance(part, Mixing)]
     for part in module.modules():
-        if isinstance(part, Hf):
+        if isinstance(part, Hf | HfClassifier):
             embeddings.append(part.model.get_input_embeddings())
     return embeddings
 

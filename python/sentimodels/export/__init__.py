@@ -22,12 +22,14 @@ class Exporter:
     Attributes:
         file: the module in this package.
         name: of its function there.
+        option: of `senti export`.
         tolerance: by how much a probability may differ from that of the run.
         reads: what reads a folder, to be shown; `{folder}` stands for its name.
     """
 
     file: str
     name: str
+    option: str
     tolerance: float
     reads: str
 
@@ -58,10 +60,15 @@ class Exporter:
 
 
 EXPORTERS = {
+    "transformers": Exporter(
+        "transformers.classifier", "export_transformers", "--hf", 1e-5,
+        "in Python: transformers.AutoModelForSequenceClassification.from_pretrained({folder!r})",
+    ),
     "onnx": Exporter(
-        "onnx.folder", "export_onnx", 1e-4, "in Python: sentimodels.export.onnx.OnnxReader.load({folder!r})"
+        "onnx.folder", "export_onnx", "--onnx", 1e-4,
+        "in Python: sentimodels.export.onnx.OnnxReader.load({folder!r})",
     ),
     "numpy": Exporter(
-        "numpy.folder", "export_numpy", 1e-6, "python {folder}/classifier.py < texts.txt"
+        "numpy.folder", "export_numpy", "--numpy", 1e-6, "python {folder}/classifier.py < texts.txt"
     ),
 }  # fmt: skip

@@ -2,8 +2,9 @@
 
 To add one: write `models/x.py` with a config and a module, and add a row here; `--arch`, `--arch auto`,
 `senti archs`, the exports and the contract tests read this table. A network is a `Backbone`: `build` adds a
-pooling and a head of classes (`nn/class_head.py`), other tasks their own heads. Only a module with
-`fit(encoded, labels, seed)`, a bag of features, gives logits (B, C) itself; it learns in that call. A module
+pooling and a head of classes (`nn/class_head.py`), other tasks their own heads. Only a classifier of
+transformers with its own head and a module with `fit(encoded, labels, seed)`, a bag of features, give logits
+(B, C) themselves; a bag learns in that call. A module
 is built from its config and `Inputs`, and called as `model(**batch.inputs())`, without `mask` where no row
 of the batch has padding. Its table of tokens is called `embedding`: the optimizer and `--init` know tables by
 their names (`training/optimizer.py`). A config with `features(texts)` brings its own encoding instead of a
@@ -267,6 +268,10 @@ def build(name: str, config: Section, inputs: "Inputs") -> "nn.Module":
     from ..nn.class_head import ClassHead, HeadConfig, SequenceClassifier
 
     make = cast("type[Any]", architecture(name).module)
+    if getattr(config, "own_head", False):
+        from .hf import HfClassifier
+
+        make = HfClassifier
     module: nn.Module = make(config, inputs)
     if isinstance(module, Backbone):
         assert isinstance(config, HeadConfig)

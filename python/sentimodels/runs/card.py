@@ -122,6 +122,7 @@ def _of_classifier(folder: Path, config: RunConfig, about: Mapping[str, Any]) ->
         "refitted": "chosen" in about,
         "judged": about.get("judged"),
         "taught": _taught(config, about),
+        "imported": about.get("imported"),
         "baselines": about.get("baselines", {}),
         "calibration": {
             "temperature": about.get("temperature", 1.0),

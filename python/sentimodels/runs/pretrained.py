@@ -20,16 +20,21 @@ from ..errors import CheckpointError, ConfigError
 from ..models import HF
 
 __all__ = [
+    "FRESH_HEAD",
     "absolutize_arch",
     "check_pooling",
     "check_reach",
     "load_pretrained",
     "of_folder",
+    "reach_of",
     "same_arch",
+    "silence",
     "tensor_names",
     "without_folder",
 ]
 
+# What is said of a head that no weights of the folder fit.
+FRESH_HEAD = "the head starts fresh"
 # Models that number their places from the id of padding on, which takes the first ones: that id, where
 # config.json does not say it.
 _AFTER_PADDING = {
@@ -89,7 +94,7 @@ def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise CheckpointError(f"{folder / 'config.json'}: unreadable: {error}") from error
     tree: dict[str, Any] = {"model": {"settings": json.dumps(settings)}, "data": {}}
-    reach, longest = _reach(settings), DataConfig.model_fields["max_tokens"].default
+    reach, longest = reach_of(settings), DataConfig.model_fields["max_tokens"].default
     if reach is not None and reach < longest:
         tree["data"]["max_tokens"] = reach
     if not _has(given, "data", "tokenizer"):
@@ -102,7 +107,7 @@ def of_folder(arch: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def _reach(given: Any) -> int | None:
+def reach_of(given: Any) -> int | None:
     """Returns how many places a model has by its `config.json`; `None` where it does not say."""
     if not isinstance(given, Mapping):
         return None
@@ -121,7 +126,7 @@ def check_reach(settings: str, longest: int) -> None:
     Raises:
         ConfigError: naming both.
     """
-    reach = _reach(json.loads(settings))
+    reach = reach_of(json.loads(settings))
     if reach is not None and longest > reach:
         raise ConfigError(
             f"data.max_tokens {longest}: longer than the {reach} places of the model; "
@@ -145,7 +150,7 @@ def check_pooling(module: nn.Module) -> None:
 
 
 def load_pretrained(module: nn.Module, arch: str) -> list[str]:
-    """Puts the weights of the folder into the backbone of a module.
+    """Puts the weights of the folder into a module: into its backbone, or with its own head into all of it.
 
     Returns:
         What was used and what was not, one sentence each; nothing for an architecture of ours.
@@ -153,38 +158,46 @@ def load_pretrained(module: nn.Module, arch: str) -> list[str]:
     Raises:
         CheckpointError: if there are no safetensors, or they are of another model.
     """
-    folder, backbone = _folder(arch), getattr(module, "backbone", None)
+    folder = _folder(arch)
     if folder is None:
         return []
-    from ..models.hf import Hf, auto_class
+    from ..models.hf import Hf, HfClassifier, auto_class
 
-    assert isinstance(backbone, Hf)
+    part = module if isinstance(module, HfClassifier) else getattr(module, "backbone", None)
+    assert isinstance(part, Hf | HfClassifier)
+    whole = isinstance(part, HfClassifier)
     if not any(folder.glob("*.safetensors")):
         raise CheckpointError(
             f"{folder}: no safetensors; pickles (.bin) can run code when they are opened, and are not read: "
             "if you trust one, load it with transformers, whose save_pretrained writes safetensors"
         )
     try:
-        with _silence():
-            theirs, info = auto_class().from_pretrained(
-                folder, config=backbone.model.config, local_files_only=True, use_safetensors=True,
+        with silence():
+            theirs, info = auto_class(with_head=whole).from_pretrained(
+                folder, config=part.model.config, local_files_only=True, use_safetensors=True,
                 output_loading_info=True, ignore_mismatched_sizes=True,
             )  # fmt: skip
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise CheckpointError(f"{folder}: unreadable: {str(error).splitlines()[0]}") from error
-    if info["mismatched_keys"]:
-        name, there, wanted = min(info["mismatched_keys"])
+    # A head of other labels, or none in the folder, starts fresh.
+    renewed: set[str] = set()
+    if isinstance(part, HfClassifier):
+        absent = {*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])}
+        renewed = {name for name in absent if part.is_of_head(name)}
+    if wrong := [one for one in info["mismatched_keys"] if one[0] not in renewed]:
+        name, there, wanted = min(wrong)
         raise CheckpointError(
             f"{folder}: {name} is {list(there)}, config.json asks for {list(wanted)}: they are of "
             "different models; save both again with save_pretrained"
         )
-    own = backbone.model.state_dict()
-    missing = sorted(set(info["missing_keys"]) & set(own))
+    own = part.model.state_dict()
+    missing = sorted((set(info["missing_keys"]) & set(own)) - renewed)
     if missing:
         raise CheckpointError(f"{folder}: no tensor {missing[0]}; is config.json of the same model?")
     tensors = theirs.state_dict()
-    backbone.model.load_state_dict({name: tensors[name] for name in own})
-    said = [f"{folder}: {len(own)} tensors are where the model starts; the head starts fresh"]
+    part.model.load_state_dict({name: own[name] if name in renewed else tensors[name] for name in own})
+    head = f"; {FRESH_HEAD}" if renewed or not whole else ", the head among them"
+    said = [f"{folder}: {len(own) - len(renewed)} tensors are where the model starts{head}"]
     unused = sorted({*info["unexpected_keys"], *(set(tensors) - set(info["missing_keys"]))} - set(own))
     if unused:
         said.append(f"{folder}: not used: {tensor_names(unused)}")
@@ -214,7 +227,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Keeps transformers' bar and its report of tensors off the terminal: what matters is said here."""
     logging = import_module("transformers.utils.logging")
     before, shows = logging.get_verbosity(), logging.is_progress_bar_enabled()

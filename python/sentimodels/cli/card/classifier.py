@@ -38,13 +38,15 @@ def parts(facts: dict[str, Any]) -> Parts:
         tags=[facts["arch"]],
         result=_result(facts),
         opening=f"A text classifier (`{facts['arch']}`, {number(facts['parameters'])} parameters) with the "
-        f"labels {labels}, trained by {_trained(facts['taught'])}.",
+        f"labels {labels}, {_made(facts)}.",
         uses=[f'```\necho "{facts["example"]}" | senti predict {facts["name"]}\n```'],
         sections={
             "Data": [
                 table(["role", "file", "format", "rows", "SHA-256"], files_read),
                 table(["label", "training rows"], counts),
-            ],
+            ]
+            if files_read
+            else ["It was not trained by `senti`, so its training data is not recorded."],
             "Scores": [_score_table(facts), *_verdict(facts)],
         },
         limits=_limits(facts),
@@ -73,10 +75,15 @@ def _n_rows(facts: dict[str, Any], counts: Mapping[str, int]) -> int:
     return int(next(one["rows"] for one in facts["data"] if one["role"] == "train"))
 
 
-def _trained(taught: dict[str, Any] | None) -> str:
+def _made(facts: dict[str, Any]) -> str:
+    if facts["imported"] is not None:
+        return f"read by `senti import` from the files of a model of transformers (`{facts['imported']}`)"
+    taught = facts["taught"]
     if taught is None:
-        return "`senti train`"
-    return f"`senti distill` on the answers of `{taught['teacher']}` (SHA-256 `{taught['sha256']}`)"
+        return "trained by `senti train`"
+    return (
+        f"trained by `senti distill` on the answers of `{taught['teacher']}` (SHA-256 `{taught['sha256']}`)"
+    )
 
 
 def _result(facts: dict[str, Any]) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ from ...text.vocabulary import as_saved
 from . import LAYOUTS, Layout
 from .layout import of_ours, to_ours
 
-__all__ = ["export_model", "import_model"]
+__all__ = ["export_model", "import_model", "settings_of", "tokenizer_of"]
 
 _WEIGHTS = "model.safetensors"
 # transformers' roles of special tokens that no model of ours decides: what the tokens are usually called.
@@ -115,7 +115,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
         CheckpointError: if a file or a tensor is missing or damaged, or only pickles are there.
         ConfigError: if the model is of a kind, or has a setting, that we do not have.
     """
-    given = _settings(folder)
+    given = settings_of(folder)
     layout = next((one for one in LAYOUTS if one.model_type == given.get("model_type")), None)
     if layout is None:
         known = ", ".join(one.model_type for one in LAYOUTS)
@@ -123,7 +123,7 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
             f"{folder / 'config.json'}: model_type {given.get('model_type')!r}; known are {known}"
         )
     tensors = _named(_weights(folder), layout)
-    tokenizer = as_saved(_tokenizer(folder))
+    tokenizer = as_saved(tokenizer_of(folder))
     sections = layout.from_theirs(given, tensors)
     end = given.get("eos_token_id")
     content = tokenizer.id_to_token(end) if isinstance(end, int) and 0 <= end < tokenizer.vocab_size else None
@@ -147,7 +147,12 @@ def import_model(folder: Path, out: Path) -> tuple[LoadedModel, list[str]]:
     return LoadedModel(config, module.eval(), tokenizer, about), notes
 
 
-def _settings(folder: Path) -> dict[str, Any]:
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Returns what `config.json` of a folder holds.
+
+    Raises:
+        CheckpointError: if it is missing or damaged.
+    """
     path = folder / "config.json"
     try:
         given = json.loads(read_small(path))
@@ -221,8 +226,12 @@ def _named(tensors: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
     return out
 
 
-def _tokenizer(folder: Path) -> Tokenizer:
-    """Reads the tokenizer from the files that are there."""
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """Reads the tokenizer of a folder from the files that are there.
+
+    Raises:
+        CheckpointError: if there is none, or it is damaged.
+    """
     try:
         if (folder / "tokenizer.json").is_file():
             return Tokenizer.from_file(folder / "tokenizer.json")
