@@ -157,8 +157,9 @@ def lock(folder: str | os.PathLike[str]) -> Path:
         FormatError: if the folder holds no tokenizer.
         OSError: if the file cannot be written.
     """
+    held = content(read_tokenizer(folder))
     path = Path(folder) / LOCK
-    write(path, dumped(content(read_tokenizer(Path(folder)))))
+    write(path, dumped(held))
     return path
 
 
@@ -170,14 +171,17 @@ def dumped(value: dict[str, Any]) -> bytes:
     return f'{text[:-2]},\n "golden": [\n{golden}\n ]\n}}\n'.encode()
 
 
-def read_tokenizer(folder: Path) -> Tokenizer:
+def read_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
     """Returns the tokenizer of a folder.
 
     Raises:
         FormatError: if it holds none.
         OSError: if there is no such folder.
+        ValueError: for a URL.
     """
-    if folder.is_file():
+    if "://" in os.fspath(folder):
+        raise ValueError(f"{folder}: a lock file is in a folder of this machine; copy the tokenizer to one")
+    if Path(folder).is_file():
         raise NotADirectoryError(f"{folder} is a file; name the folder of the tokenizer")
     return Tokenizer.from_pretrained(folder)
 
@@ -198,13 +202,12 @@ def check(folder: str | os.PathLike[str], *, transformers: bool = True) -> Check
         FormatError: if the lock file is damaged, or the folder holds no tokenizer.
         OSError: if a file cannot be read.
     """
+    tokenizer = read_tokenizer(folder)
     place = Path(folder)
     path = place / LOCK
     if not path.is_file():
-        read_tokenizer(place)
         raise FileNotFoundError(f"{place} has no {LOCK}; sentitok lock {place} writes it")
     before = _read(path)
-    tokenizer = read_tokenizer(place)
     now = content(tokenizer)
     changes = [Change("tokenizer", "fingerprint", None, before["fingerprint"], now["fingerprint"])]
     # Later releases may say more of a tokenizer, which is no change of it.

@@ -231,8 +231,8 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "empty").mkdir()
     shutil.copy(folder / "tokenizer.json", tmp_path / "file.json")
     for command in ("lock", "check"):
-        for name in ("empty", "nowhere", "file.json"):
-            done = run(command, tmp_path / name, cwd=tmp_path)
+        for name in ("empty", "nowhere", "file.json", "memory://d"):
+            done = run(command, name, cwd=tmp_path)
             assert done.code == 2, name
             assert name in done.err
             assert len(done.err.splitlines()) == 1

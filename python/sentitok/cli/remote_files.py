@@ -18,8 +18,8 @@ __all__ = ["WRITTEN", "Url", "local_files"]
 WRITTEN = frozenset({"id_map", "out", "plot", "plots", "resume", "target"})
 # Parameters that are strings because `-` or a name may be given, and name a file that is read.
 _NAMED = frozenset({"file"})
-# Folders that are written again and again, and must outlive a process that is killed.
-_LOCAL = frozenset({"checkpoint"})
+# Folders that are written again and again, and must outlive a killed process; or that a file is added to.
+_LOCAL = frozenset({"checkpoint", "folder"})
 
 
 class Url(str):

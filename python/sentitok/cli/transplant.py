@@ -106,10 +106,10 @@ def transplant(
 
 
 def _map(given: list[str] | None) -> dict[str, str]:
-    """Returns old tokens by new ones; an equals sign in a token is that of the longest new token."""
+    """Returns old tokens by new ones; an equals sign within a token belongs to the new one."""
     tokens = {}
     for item in given or []:
-        new, equals, old = item.partition("=")
+        new, equals, old = item.rpartition("=")
         if not (new and equals and old):
             raise UsageError(f"--token {item}: expected NEW=OLD, as in '</s>=<|endoftext|>'")
         tokens[new] = old
