@@ -14,7 +14,7 @@ from multiprocessing import connection, get_context, parent_process
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["ProcessExecutor"]
+__all__ = ["ProcessExecutor", "begin"]
 
 
 class ProcessExecutor(Executor):
@@ -70,10 +70,10 @@ class ProcessExecutor(Executor):
 
 
 def _pool(gpu: str) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin, initargs=(gpu,))
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=begin, initargs=(gpu,))
 
 
-def _begin(gpu: str) -> None:
+def begin(gpu: str = "") -> None:
     """Leaves Ctrl-C to the driver, and ends the process when the driver is gone, however it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if gpu:

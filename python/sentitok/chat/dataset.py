@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from .. import remote
 from .._sentitok import EncodeError, FormatError, Tokenizer
+from ..adapters.processes import begin
 from ..atomic import writing
 from ..documents import Documents, n_bytes
 from ..messages import shown
@@ -395,6 +396,7 @@ _of_process: list[ChatEncoder] = []
 
 
 def _begin(tokenizer: Tokenizer, chat_template: str | None, specials: str, masked: bool) -> None:
+    begin()
     _of_process.append(ChatEncoder(tokenizer, chat_template, specials=specials, masked=masked))
 
 
