@@ -67,6 +67,7 @@ VARIANTS: list[tuple[str, dict[str, object]]] = [
     ("gpt", {"norm": "none", "activation": "gelu-quick"}),
     ("gpt", {"activation": "silu", "qk_norm": True}),
     ("encoder", {"activation": "relu", "head": "mlp"}),
+    ("bert", {"pooling": "first", "head": "tanh"}),
     ("bert", {"pooling": "cls"}),
     ("encoder", {"char_ngrams": (0, 0)}),
 ]

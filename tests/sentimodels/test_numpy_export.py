@@ -53,7 +53,13 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
             "model": {"pooling": "attention", "head": "mlp"},
         },
     ),
-    "cnn-cut": ("cnn", {"data": {"max_tokens": 7}, "model": {"pooling": "mean-max", "char_ngrams": [0, 0]}}),
+    "cnn-cut": (
+        "cnn",
+        {
+            "data": {"max_tokens": 7},
+            "model": {"pooling": "mean-max", "char_ngrams": [0, 0], "head": "tanh"},
+        },
+    ),
     "cnn-last": (
         "cnn",
         {

@@ -103,13 +103,14 @@ def prepend(vector: Tensor, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Ten
     return torch.cat((first, x), 1), None if mask is None else F.pad(mask, (1, 0), value=True)
 
 
-HeadKind = Literal["linear", "mlp"]
+HeadKind = Literal["linear", "mlp", "tanh"]
 
 # By the value of `model.head`: the layers between the dropped-out features, `width` of them, and the last
 # linear map, which reads as many.
 HEADS: dict[HeadKind, Callable[[int], list[nn.Module]]] = {
     "linear": lambda _: [],
     "mlp": lambda width: [nn.Linear(width, width), nn.SiLU()],
+    "tanh": lambda width: [nn.Linear(width, width), nn.Tanh()],
 }
 
 
@@ -123,8 +124,8 @@ class HeadConfig(Section):
     )
     head: HeadKind = Field(
         default="linear",
-        description="Classification head: linear or mlp (one hidden layer as wide as the pooled vector, "
-        "SiLU).",
+        description="Classification head: linear, mlp (one hidden layer as wide as the pooled vector, SiLU) "
+        "or tanh (the same with tanh, as in BERT).",
     )
     head_dropout: float = Field(
         default=0.3, ge=0, lt=1, description="Dropout of the pooled features, from 0 to 1."

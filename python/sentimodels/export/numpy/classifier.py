@@ -324,7 +324,8 @@ class Convolutions:
         pooled = self.pooled(np.concatenate(maps, 1), starts, lengths)
         for layer in range(self.about["layers"]):
             if layer:
-                pooled = pooled / (1 + np.exp(-pooled))  # SiLU
+                silu = self.about["head"] == "mlp"
+                pooled = pooled / (1 + np.exp(-pooled)) if silu else np.tanh(pooled)
             pooled = pooled @ self.tensors[f"head.{layer}"].T + self.tensors[f"head_bias.{layer}"]
         return pooled
 

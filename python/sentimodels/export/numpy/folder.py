@@ -148,6 +148,7 @@ def _convolutions(
         "long": data.long,
         "stride": data.stride,
         "pooling": backbone.config.pooling,
+        "head": backbone.config.head,
         "kernels": len(backbone.convolutions),
     }
     channels: list[Tensor] = []

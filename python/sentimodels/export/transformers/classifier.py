@@ -1,26 +1,28 @@
 """Classifiers of transformers with their heads: `import_classifier` and `export_transformers`.
 
-A run of such a model holds the whole of it (`models/hf.py`, `HfClassifier`), whatever its kind: BERT,
-RoBERTa, DistilBERT, ModernBERT, GPT-2, Llama, ... Reward models have one score, which is read as the log odds
-of the second of two labels, as Bradley and Terry do (1952).
+A run is written as such a model where it is one: a run of a model with its own head (`hf:`), a `bert` with
+BERT's head, a `gpt` that is GPT-2. A run that was imported holds the whole model (`models/hf.py`,
+`HfClassifier`), whatever its kind: BERT, RoBERTa, DistilBERT, ModernBERT, GPT-2, Llama, ... Reward models
+have one score, which is read as the log odds of the second of two labels, as Bradley and Terry do (1952).
 """
 
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from sentitok import Tokenizer
 from sentitok.atomic import write as write_atomically
 
 from ...classifier import Classifier
-from ...config import RunConfig
+from ...config import LanguageConfig, RunConfig
 from ...data.label_sets import LabelSets
 from ...data.record import TrainingRecord
 from ...data.table import Labels
@@ -28,12 +30,14 @@ from ...errors import CheckpointError, ConfigError
 from ...models import HF, build
 from ...models.hf import HfClassifier, auto_class
 from ...runs.directory import Loaded, begin_run, finish_run, refuse_begun, to_json
-from ...runs.families import resolve
+from ...runs.families import resolve, written
 from ...runs.pretrained import FRESH_HEAD, load_pretrained, reach_of, silence
 from ...text.encoder import TextEncoder
 from ...text.vocabulary import as_saved
 from ..comparison import checked_folder, compare
+from . import BERT, GPT_2, Layout
 from .folder import settings_of, tokenizer_of
+from .layout import check_fixed, of_ours
 
 __all__ = ["TOLERANCE", "export_transformers", "has_class_head", "import_classifier", "refuse"]
 
@@ -133,10 +137,18 @@ def refuse(config: RunConfig) -> None:
     Raises:
         ConfigError: naming the setting, and what to train with.
     """
-    if not config.arch.startswith(HF) or not getattr(config.model, "own_head", False):
+    if config.arch in _OWN:
+        _OWN[config.arch].settings(config, 1)
+        if config.data.tokenizer is None and config.data.tokenizer_model == "words":
+            raise ConfigError(
+                "data.tokenizer_model 'words': transformers has no tokenizer of whole words; train a new run "
+                "with --tokenizer FILE"
+            )
+    elif not config.arch.startswith(HF) or not getattr(config.model, "own_head", False):
         raise ConfigError(
-            f"arch {config.arch}: transformers has no classifier that answers like it; train with "
-            f"--arch {HF}PATH --set model.own_head=true to export to transformers, or use --onnx or --numpy"
+            f"arch {config.arch}: transformers has no classifier that answers like it; there is one for "
+            f"{', '.join(_OWN)}, and for --arch {HF}PATH --set model.own_head=true; --onnx and --numpy write "
+            "other runs"
         )
     wrong = {
         "data.normalize": (config.data.normalize, False),
@@ -145,7 +157,87 @@ def refuse(config: RunConfig) -> None:
     }
     for name, (value, needed) in wrong.items():
         if value and value != needed:
-            raise ConfigError(f"{name} {value!r}: a tokenizer of transformers has only {needed!r}")
+            raise ConfigError(
+                f"{name} {written(value)}: a tokenizer of transformers has no such step; train a new run "
+                f"with --set {name}={written(needed)}"
+            )
+
+
+@dataclass(frozen=True)
+class _OwnModel:
+    """A classifier of transformers that is one of our architectures.
+
+    Attributes:
+        layout: of its backbone.
+        name: of its class there.
+        pooling: of ours.
+        head: of ours.
+        head_names: the tensors of our head, by their names there.
+    """
+
+    layout: Layout
+    name: str
+    pooling: str
+    head: str
+    head_names: Mapping[str, str]
+
+    def settings(self, config: RunConfig, vocab_size: int) -> dict[str, Any]:
+        """Returns the `config.json` of a run.
+
+        Raises:
+            ConfigError: if the layout has no place for a setting.
+        """
+        # A layout reads the section of the model, which a classifier and a language model share.
+        settings = self.layout.to_theirs(cast("LanguageConfig", config), vocab_size)
+        fixed = {"pooling": (self.pooling,), "head": (self.head,)}
+        check_fixed(config.model, fixed, f"{self.layout.name}'s classifier")
+        return {**settings, "architectures": [self.name]}
+
+    def build(self, classifier: Classifier) -> Any:
+        """Returns the model of transformers, with the weights of a run."""
+        from transformers import AutoConfig
+
+        encoder, config = classifier.encoder, classifier.config
+        settings = self.settings(config, encoder.vocab_size)
+        n_labels = {"num_labels": len(classifier.labels), "pad_token_id": encoder.pad_id}
+        with silence():
+            model = auto_class(with_head=True).from_config(AutoConfig.for_model(**{**settings, **n_labels}))
+        ours = {name: value.clone() for name, value in classifier.module.state_dict().items()}
+        if "score.weight" in self.head_names.values():
+            _move_bias(ours)
+        pairs = self.layout.pairs(cast("LanguageConfig", config))
+        pairs = [pair for pair in pairs if pair.ours.startswith("backbone.")]
+        theirs = of_ours(pairs, ours) | {there: ours[own] for own, there in self.head_names.items()}
+        model.load_state_dict(theirs)
+        return model.eval()
+
+
+def _move_bias(ours: dict[str, Tensor]) -> None:
+    """Moves the bias of the last layer, which GPT-2 does not have, into that of the norm before it.
+
+    Logits are `W (n + beta) + b`, n being what the norm gives without its bias; so they stay the same with
+    `beta + W^+ b`, where W has a row for each of fewer labels than features.
+    """
+    weight, bias = ours["head.network.1.weight"].double(), ours["head.network.1.bias"].double()
+    name = "backbone.transformer.norm.bias"
+    ours[name] = (ours[name].double() + torch.linalg.pinv(weight) @ bias).float()
+
+
+# By our architecture.
+_OWN = {
+    "bert": _OwnModel(
+        BERT, "BertForSequenceClassification", "first", "tanh",
+        {
+            "head.network.1.weight": "bert.pooler.dense.weight",
+            "head.network.1.bias": "bert.pooler.dense.bias",
+            "head.network.3.weight": "classifier.weight",
+            "head.network.3.bias": "classifier.bias",
+        },
+    ),
+    "gpt": _OwnModel(
+        GPT_2, "GPT2ForSequenceClassification", "last", "linear", {"head.network.1.weight": "score.weight"}
+    ),
+}  # fmt: skip
 
 
 def export_transformers(
@@ -175,8 +267,10 @@ def export_transformers(
         classifier = Classifier.load(run)
         refuse(classifier.config)
         module = classifier.module
-        assert isinstance(module, HfClassifier)
-        model = copy.deepcopy(module.model)
+        if isinstance(module, HfClassifier):
+            model = copy.deepcopy(module.model)
+        else:
+            model = _OWN[classifier.config.arch].build(classifier)
         with torch.no_grad():
             outputs = model.config.num_labels
             linear = (part for part in model.modules() if isinstance(part, nn.Linear))
@@ -188,7 +282,7 @@ def export_transformers(
         if classifier.labels.several:
             model.config.problem_type = _SEVERAL
         names = classifier.labels.names
-        if not module.one_score:
+        if not _has_one_score(module):
             model.config.id2label = dict(enumerate(names))
             model.config.label2id = {name: place for place, name in enumerate(names)}
         with silence():
@@ -196,6 +290,10 @@ def export_transformers(
         classifier.encoder.save(made)
         write_atomically(made / "tokenizer_config.json", to_json(_tokenizer_config(classifier, model)))
         return {"compared": compare(classifier, _answers_of(made, classifier), texts, tolerance)}
+
+
+def _has_one_score(module: nn.Module) -> bool:
+    return isinstance(module, HfClassifier) and module.one_score
 
 
 def _tokenizer_config(classifier: Classifier, model: Any) -> dict[str, Any]:
@@ -219,8 +317,7 @@ def _answers_of(folder: Path, classifier: Classifier) -> Callable[[list[str]], N
     """
     from transformers import AutoTokenizer
 
-    module = classifier.module
-    assert isinstance(module, HfClassifier)
+    one_score = _has_one_score(classifier.module)
     with silence():
         tokenizer = AutoTokenizer.from_pretrained(folder)
         model = auto_class(with_head=True).from_pretrained(folder).eval()
@@ -233,7 +330,7 @@ def _answers_of(folder: Path, classifier: Classifier) -> Callable[[list[str]], N
                 torch.tensor([ids]), attention_mask=torch.ones(1, len(ids), dtype=torch.long)
             ).logits
         found = logits.double().numpy()
-        return np.concatenate([-found / 2, found / 2], 1) if module.one_score else found
+        return np.concatenate([-found / 2, found / 2], 1) if one_score else found
 
     def answer(texts: list[str]) -> NDArray[np.float32]:
         logits = np.concatenate([scores(text) for text in texts])
