@@ -27,6 +27,8 @@ _RULES = ("content", "id", "special", "single_word", "lstrip", "rstrip", "normal
 # Special tokens that have texts of their own, and tokens of the vocabulary in a text.
 _SPECIALS = 16
 _TOKENS = 64
+# Characters of a setting that are held whole, and of a longer one.
+_MOST_CHARS, _BEGINNING = 1000, 200
 _VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 #: Texts that tell tokenizers apart, by what they try.
@@ -108,7 +110,7 @@ def content(tokenizer: Tokenizer) -> dict[str, Any]:
         name: hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest()
         for name, template in sorted(settings.chat_templates.items())
     }
-    about = {name: value for name, value in tokenizer.info().items() if name != "fingerprint"}
+    about = {name: _short(value) for name, value in tokenizer.info().items() if name != "fingerprint"}
     added = [
         {name: getattr(token, name) for name in _RULES} for token in tokenizer.added_tokens
     ]  # fmt: skip
@@ -126,6 +128,14 @@ def content(tokenizer: Tokenizer) -> dict[str, Any]:
             for name, text, specials in _texts(tokenizer)
         ],
     }
+
+
+def _short(value: Any) -> Any:
+    """Returns a value, or of a long text (a table of characters) its beginning and its hash."""
+    if not isinstance(value, str) or len(value) <= _MOST_CHARS:
+        return value
+    hash_ = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{value[:_BEGINNING]}... (SHA-256 {hash_})"
 
 
 def _ids(tokenizer: Tokenizer, text: str, specials: str) -> list[int]:

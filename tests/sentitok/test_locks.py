@@ -236,3 +236,11 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path, folder: Path) -> None:
             assert done.code == 2, name
             assert name in done.err
             assert len(done.err.splitlines()) == 1
+
+
+def test_a_table_of_characters_is_held_by_its_hash() -> None:
+    texts = ["the cat sat on the mat"] * 9
+    tokenizer = sentitok.train_unigram(texts=texts, vocab_size=40, normalizer="sentencepiece-nmt-nfkc")
+    assert len(tokenizer.info()["normalizer"]) > 10_000
+    assert "SHA-256" in content(tokenizer)["tokenizer"]["normalizer"]
+    assert len(json.dumps(content(tokenizer))) < 50_000

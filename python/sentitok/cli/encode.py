@@ -361,7 +361,7 @@ def _is_folder(name: str) -> bool:
 def _numbers(given: list[str]) -> list[int]:
     for item in given:
         if not item.isdecimal() or len(item) > DIGITS:
-            raise UsageError(f"{shown(item)} is no id; ids are whole numbers, a directory must exist")
+            raise UsageError(f"{shown(item)} is not an id; ids are whole numbers, a directory must exist")
     return [int(item) for item in given]
 
 
