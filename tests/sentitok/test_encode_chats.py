@@ -480,6 +480,31 @@ def test_no_chats_at_all(tokenizer: Tokenizer, tmp_path: Path) -> None:
     assert len(TokenDataset(tmp_path / "out").packed()) == 0
 
 
+def test_a_buffer_has_a_limit_of_ids_and_of_chats(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    lengths = [draw.randint(1, 30) for _ in range(200)]
+    pieces = [packing.Piece(np.full(n, number, np.uint32), None) for number, n in enumerate(lengths)]
+
+    def rows(parts: list[list[int]]) -> list[list[int]]:
+        """Of parts of the numbers, packed one after the other."""
+        found: list[list[int]] = []
+        for part in parts:
+            found += [[part[one] for one in row] for row in slow.best_fit([lengths[n] for n in part], 40)]
+        return found
+
+    parts: list[list[int]] = [[]]
+    for number, n in enumerate(lengths):
+        if sum(lengths[one] for one in parts[-1]) + n > 300:
+            parts.append([])
+        parts[-1].append(number)
+    packed = packing.packed_rows(pieces, 40, 300)
+    assert [[int(piece.ids[0]) for piece in row] for row in packed] == rows(parts)
+    monkeypatch.setattr(packing, "_BUFFER_CHATS", 7)
+    packed = packing.packed_rows(pieces, 40)
+    sevens = [[*range(start, min(start + 7, 200))] for start in range(0, 200, 7)]
+    assert [[int(piece.ids[0]) for piece in row] for row in packed] == rows(sevens)
+
+
 def test_long_rows_are_packed_quickly() -> None:
     """Thousands of chats in rows of a million ids: no step looks at all rows."""
     draw = random.Random(0)

@@ -16,6 +16,8 @@ __all__ = ["BUFFER_TOKENS", "Piece", "best_fit_rows", "cut_rows", "packed_rows"]
 
 #: Ids that are held to be packed together; rows are written when there are more.
 BUFFER_TOKENS = 1 << 24
+# Chats that are held, at most: each takes some hundred bytes besides its ids.
+_BUFFER_CHATS = 1 << 18
 
 
 class Piece(NamedTuple):
@@ -43,7 +45,8 @@ def packed_rows(
     held: list[Piece] = []
     n_ids = 0
     for piece in pieces:
-        if held and n_ids + len(piece.ids) > max(buffer_tokens, length):
+        is_full = n_ids + len(piece.ids) > max(buffer_tokens, length) or len(held) == _BUFFER_CHATS
+        if held and is_full:
             yield from _fitted(held, length)
             held, n_ids = [], 0
         held.append(piece)
