@@ -125,7 +125,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--steps", type=int, default=600, help="of the model")
-    parser.add_argument("--later", type=int, default=50, help="steps with the new tokenizer")
+    parser.add_argument("--later", type=int, default=40, help="steps with the new tokenizer")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
