@@ -72,6 +72,9 @@ class TokenDataset(Sequence["NDArray[np.unsignedinteger[Any]]"]):
     Several are read as one: directories in the order they are given, or a parent directory, or a glob such as
     `"tokens/part-*"`, whose data sets are sorted by name. They need the same tokenizer and separator.
 
+    Chats (`sentitok.encode_chats`) have masks of what the assistant wrote (`mask`), and rows that they were
+    packed into (`packed`).
+
     Directories may be URLs (`s3://`, `gs://`, `hf://`, `https://`, ...; `pip install "sentitok[remote]"`).
     Shards are then read by ranges of 1 MB, of which the last 128 are kept: give `shuffled` as `block_rows`
     the rows that 1 MB holds. A shard is checked when it is first read; one that changes while it is read is

@@ -110,9 +110,20 @@ GENERATION = {
 @pytest.mark.parametrize("family", ["ChatML", "Qwen 2.5", "Gemma", "Mistral", "Phi-3"])
 @pytest.mark.parametrize("kind", GENERATION)
 def test_masks_of_generation_blocks_are_those_of_transformers(family: str, kind: str) -> None:
+    assert compared(family, kind, seed=7, n=25) > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GENERATION)
+def test_masks_of_many_chats_are_those_of_transformers(kind: str) -> None:
+    assert compared("Gemma", kind, seed=8, n=3000) > 2000
+
+
+def compared(family: str, kind: str, seed: int, n: int) -> int:
+    """Compares masks of random chats with those of transformers; returns how many there are."""
     theirs, ours = of(family, GENERATION[kind])
     n_masked = 0
-    for number, chat in enumerate(random_chats(7, 25)):
+    for number, chat in enumerate(random_chats(seed, n)):
         prompts = number % 2 == 0
         found = theirs.apply_chat_template(
             chat, return_dict=True, return_assistant_tokens_mask=True, add_generation_prompt=prompts
@@ -125,7 +136,7 @@ def test_masks_of_generation_blocks_are_those_of_transformers(family: str, kind:
         assert encoding.ids.tolist() == found["input_ids"]
         assert mask.tolist() == list(map(bool, found["assistant_masks"])), chat
         n_masked += 1
-    assert n_masked > 15
+    return n_masked
 
 
 def test_generation_blocks_in_macros_and_loops() -> None:
