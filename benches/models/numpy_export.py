@@ -6,7 +6,7 @@
 Each run is trained on other rows of the tweets, with the defaults of `senti train`, and exported. Both sides
 then answer the same texts, in turns, in one process with one thread; the best of several rounds counts. CPU
 seconds are those of the process. Bars: the same label for every text, probabilities within 1e-6, and at least
-10,000 texts in a CPU second. Exits with 1 where one is missed.
+10,000 texts in a CPU second; a network at least as fast as PyTorch. Exits with 1 where one is missed.
 """
 
 import argparse
@@ -80,7 +80,10 @@ def main() -> int:
     code = 0
     for arch in given.archs or HELD:
         one = measured(arch, data_folder())
-        is_met = one["worst"] <= TOLERANCE and not one["labels_differ"] and one["texts_per_second"] >= 10_000
+        is_fast = one["texts_per_second"] >= 10_000
+        if not ARCHITECTURES[arch].fits:
+            is_fast |= one["times_the_run"] >= 1
+        is_met = one["worst"] <= TOLERANCE and not one["labels_differ"] and is_fast
         settings = {"arch": arch, "trained_on": TRAINED_ON, "asked": ASKED}
         append(f"numpy:{arch}", COMMAND, settings, one)
         print(arch, "met" if is_met else "MISSED", one, flush=True)
