@@ -256,7 +256,7 @@ def test_the_kind_of_refusal_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 # (program, words before the cursor, what they may become)
 COMPLETIONS = [
-    ("sentitok", "sentitok tr", ["train-bpe", "train-wordpiece", "train-unigram"]),
+    ("sentitok", "sentitok tr", ["train-bpe", "train-wordpiece", "train-unigram", "transplant"]),
     ("sentitok", "sentitok show --to", ["--tokenizer"]),
     ("senti", "senti tr", ["train", "translate"]),
     ("senti", "senti data s", ["stats", "split", "sst"]),
