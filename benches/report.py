@@ -23,6 +23,7 @@ import corpora
 import decoding
 import encoding
 import front_page
+import growing
 import hostile_files
 import measuring
 import page
@@ -113,6 +114,10 @@ class Bench:
     def serving(self) -> str:
         """Section: calls of transformers, accelerated and untouched."""
         return serving.section(self.folder)
+
+    def growing(self) -> str:
+        """Section: a chat that grows, encoded again and continued."""
+        return growing.section(self.folder)
 
     def subwords(self) -> str:
         """Section: training of WordPiece and Unigram."""
@@ -316,6 +321,7 @@ SECTIONS = (
     "calls",
     "measuring",
     "serving",
+    "growing",
     "subwords",
     "hostile",
     "unbroken",

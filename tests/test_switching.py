@@ -28,7 +28,7 @@ PAGES = {
     "from-tiktoken.md": 2,
     "from-tokenizers.md": 4,
     "from-sentencepiece.md": 3,
-    "from-transformers.md": 6,
+    "from-transformers.md": 7,
 }
 
 

@@ -73,6 +73,11 @@ impl Cl100k {
     pub(super) fn of_pattern(pattern: &str) -> Option<Self> {
         (pattern == WITH_MARKS).then_some(Self { digits: 1, possessive: false, letters: LETTER | MARK })
     }
+
+    /// [`cut_between`] for this splitter.
+    pub(super) fn cuts_between(&self, before: char, after: char) -> bool {
+        cut_between_words(before, after, self.letters)
+    }
 }
 
 impl Tiles for Cl100k {
@@ -208,7 +213,16 @@ fn end_of_others(bytes: &[u8], at: usize, letters: Flags) -> usize {
 /// is at the end of white space without a newline, which is entirely on one side. `\s++$` matches
 /// the white space before the cut, which ends in a newline: the same characters as `\s*[\r\n]`.
 pub(super) fn cut_between(before: char, after: char) -> bool {
-    let (left, right) = (flags(before), flags(after));
+    cut_between_words(before, after, LETTER)
+}
+
+/// [`cut_between`] where words are made of `letters`.
+fn cut_between_words(before: char, after: char, letters: Flags) -> bool {
+    let class = |c| match flags(c) {
+        flags if flags & letters != 0 => LETTER,
+        flags => flags,
+    };
+    let (left, right) = (class(before), class(after));
     if left & (LETTER | NUMBER) != 0 {
         left & right & (LETTER | NUMBER) == 0
     } else if matches!(before, '\r' | '\n') {

@@ -1,10 +1,13 @@
 //! Where a text may be cut into two texts that are split separately: between two characters for
 //! which the family of the pre-tokenizer proves, in its file, that a piece ends there.
 
+use super::cl100k::Cl100k;
+use super::deepseek::{self, DeepSeek};
 use super::{
     PreTokenizer, SuperwordPieces, bert, cl100k, google_bert, gpt2, metaspace, o200k, superwords,
     unicode_scripts, whitespace,
 };
+use crate::text::unicode::{flag, flags};
 
 /// How far [`PreTokenizer::safe_cut`] looks back, in bytes.
 pub(crate) const LOOK_BACK: usize = 64 << 10;
@@ -24,13 +27,47 @@ impl PreTokenizer {
     }
 
     /// Whether a text may be cut between these two characters, in any context.
+    ///
+    /// Of several splitters one must cut there, and those before it must leave the place inside a piece
+    /// ([`PreTokenizer::leaves_between`]): then it sees the two sides in one piece or in two, and cuts them alike.
     pub(crate) fn cuts_between(&self, before: char, after: char) -> bool {
-        self.cut_rule().is_some_and(|cut_between| cut_between(before, after))
+        match self {
+            Self::Sequence { steps } if DeepSeek::is(steps) => deepseek::cut_between(before, after),
+            Self::Sequence { steps } => steps
+                .iter()
+                .find(|step| !step.leaves_between(before, after))
+                .is_some_and(|step| step.cuts_between(before, after)),
+            Self::Within { outer, .. } => outer.cuts_between(before, after),
+            Self::Split(split) => split.cuts_between(before, after),
+            Self::Regex(pattern) => Cl100k::of_pattern(pattern.pattern())
+                .is_some_and(|splitter| splitter.cuts_between(before, after)),
+            _ => self.cut_rule().is_some_and(|cut_between| cut_between(before, after)),
+        }
     }
 
-    /// Whether there is a rule that says where a text may be cut.
+    /// Whether no piece ends between these two characters, in any context, and a cut there changes nothing
+    /// but that the piece around it becomes two.
+    fn leaves_between(&self, before: char, after: char) -> bool {
+        let is_blank = |c| flags(c) & flag::SPACE != 0;
+        match self {
+            Self::Split(split) => split.leaves_between(before, after),
+            // Their pieces are runs of a class, of characters that are not white space.
+            Self::Whitespace | Self::WhitespaceSplit | Self::Bert | Self::GoogleBert => {
+                !is_blank(before) && !is_blank(after) && !self.cuts_between(before, after)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether [`PreTokenizer::cuts_between`] can ever hold.
     pub(crate) fn has_cut_rule(&self) -> bool {
-        self.cut_rule().is_some()
+        match self {
+            Self::Sequence { steps } => DeepSeek::is(steps) || steps.iter().any(Self::has_cut_rule),
+            Self::Within { outer, .. } => outer.has_cut_rule(),
+            Self::Split(split) => split.has_cut_rule(),
+            Self::Regex(pattern) => Cl100k::of_pattern(pattern.pattern()).is_some(),
+            _ => self.cut_rule().is_some(),
+        }
     }
 
     /// The rule that says where a text may be cut, if there is one.

@@ -21,7 +21,7 @@ use super::cl100k::{end_of_numbers, number_places};
 use super::{PreTokenizer, blanks};
 use crate::text::simd::{Block, Shape, Starts, Tiles, WINDOW, Window};
 use crate::text::unicode::flag::*;
-use crate::text::unicode::{flags_at, point_of_long, properties};
+use crate::text::unicode::{flags, flags_at, point_of_long, properties};
 
 const NUMBERS: &str = r"\p{N}{1,3}";
 const CJK: &str = "[一-龥぀-ゟ゠-ヿ]+";
@@ -44,6 +44,22 @@ impl DeepSeek {
         matches!(steps, [numbers, cjk, words]
             if WORDS.iter().any(|known| is(words, known)) && is(cjk, CJK) && is(numbers, NUMBERS))
     }
+}
+
+/// Whether a text may be cut between these two characters.
+///
+/// Numbers and CJK are isolated first. In the rest, a match that holds a letter or a mark goes on only with
+/// such, and no other one holds any.
+pub(super) fn cut_between(before: char, after: char) -> bool {
+    let (left, right) = (flags(before), flags(after));
+    let is_cjk = |c| matches!(c, '一'..='龥' | '\u{3040}'..='ゟ' | '゠'..='ヿ');
+    if (left | right) & NUMBER != 0 {
+        return left & NUMBER != right & NUMBER;
+    }
+    if is_cjk(before) || is_cjk(after) {
+        return is_cjk(before) != is_cjk(after);
+    }
+    left & (LETTER | MARK) != 0 && right & (LETTER | MARK) == 0
 }
 
 impl Tiles for DeepSeek {

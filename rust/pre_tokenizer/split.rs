@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::text::pattern::StepBudget;
 use crate::{
     text::unicode::flag::*,
-    text::unicode::{Flags, flags_at},
+    text::unicode::{Flags, flags, flags_at},
 };
 
 /// The delimiters, and what becomes of them.
@@ -109,6 +109,37 @@ impl Split {
         pieces.finish()
     }
 
+    /// Whether a piece ends between these two characters, in any context.
+    ///
+    /// Only for delimiters of one character. On each side the text is then cut as if alone: a delimiter
+    /// joins neither a delimiter nor the end of a text.
+    pub(super) fn cuts_between(&self, before: char, after: char) -> bool {
+        let (Some(before), Some(after)) = (self.delimiter.has(before), self.delimiter.has(after)) else {
+            return false;
+        };
+        !self.invert
+            && match self.behavior {
+                Behavior::Removed | Behavior::Isolated => before || after,
+                Behavior::MergedWithPrevious => before,
+                Behavior::MergedWithNext => after,
+                Behavior::Contiguous => before != after,
+            }
+    }
+
+    /// Whether both characters are in the same stretch between delimiters, in any context.
+    pub(super) fn leaves_between(&self, before: char, after: char) -> bool {
+        let is_outside = |c| match &self.delimiter {
+            Delimiter::Literal { text } => !text.contains(c),
+            delimiter => delimiter.has(c) == Some(false),
+        };
+        !self.invert && is_outside(before) && is_outside(after)
+    }
+
+    /// Whether [`Split::cuts_between`] can ever hold.
+    pub(super) fn has_cut_rule(&self) -> bool {
+        !self.invert && self.delimiter.has(' ').is_some()
+    }
+
     /// Whether every character of a text is in a piece.
     pub(super) fn keeps_all_text(&self) -> bool {
         self.behavior != Behavior::Removed
@@ -121,6 +152,17 @@ impl Split {
 }
 
 impl Delimiter {
+    /// Whether a character is a delimiter; `None` if that does not depend on it alone.
+    fn has(&self, c: char) -> Option<bool> {
+        let is = |class| Some(flags(c) & class != 0);
+        match self {
+            Self::Punctuation => is(BERT_PUNCTUATION),
+            Self::Number => is(NUMBER),
+            Self::Character { character } => Some(c == *character),
+            Self::Literal { .. } | Self::Pattern(_) => None,
+        }
+    }
+
     /// Calls `f` with each delimiter, in order.
     fn for_each<E: From<Error>>(
         &self,

@@ -177,7 +177,9 @@ impl Rule {
             _ => {}
         }
         let keeps = normalizer.as_ref().is_none_or(|steps| (' '..='~').any(|c| steps.keeps(c)));
-        if keeps && !pre_tokenizer.rewrites() && pre_tokenizer.has_cut_rule() {
+        // Within a splitter, each of its pieces is rewritten separately.
+        let rewrites = pre_tokenizer.rewrites() && !matches!(pre_tokenizer, PreTokenizer::Within { .. });
+        if keeps && !rewrites && pre_tokenizer.has_cut_rule() {
             return Self::Pieces;
         }
         let Some(mut split_points) = SplitPoints::of(pipeline) else { return Self::Never };

@@ -18,6 +18,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 import shared_data
+from oracles.families import FAMILIES, file_of
 from oracles.random_pipelines import CONTENTS, KINDS, LETTERS, SIGNS, Pipeline, pipeline
 from sentitok import DecodeError, EncodeError, FormatError, StreamEncoder, Tokenizer
 
@@ -25,6 +26,12 @@ from sentitok import DecodeError, EncodeError, FormatError, StreamEncoder, Token
 FEW = 25
 MANY = 4000
 WORDS = ["ab", "a", "foo", "Ab1", "film", "was", "ABBA"]
+#: Families whose texts are cut behind added tokens alone: by a pattern or a list of splitters without a rule,
+#: or, as built small here, with merges across words.
+HELD = {
+    "Llama-2, Mistral v1", "Llama-2, newer files", "CodeLlama", "Phi-3", "Gemma 2 and 3", "DeepSeek LLM",
+    "BLOOM", "CLIP", "DeBERTa v2, punctuation split", "DeBERTa v2, newer files", "ALBERT, newer files",
+}  # fmt: skip
 #: Characters that join what is before them, and what a place between must not cut.
 JOINING = ["\u0301", "\u0327", "\r\n", "\r", "가", "ᄀ", "ᅡ", "か\u3099", "\u200d", "👩\u200d👩"]
 CHAT = (
@@ -398,3 +405,19 @@ def test_stream_decoder_takes_all_ids_or_none() -> None:
         tokenizer.stream_decoder(prompt=[60000])
     with pytest.raises(TypeError, match="int"):
         decoder.push("a")  # type: ignore[arg-type]  # 2026-11-30: wrong on purpose
+
+
+@pytest.mark.parametrize("family", [*FAMILIES])
+def test_published_families(family: str) -> None:
+    """Each at every seventh character and in one stream; few hold text that has no added token."""
+    tokenizer = Tokenizer.from_bytes(file_of(family).encode())
+    for end in range(0, len(CHAT), 7):
+        before = tokenizer.encode(CHAT[:end], specials="all")
+        for longer in (min(end + 3, len(CHAT)), len(CHAT)):
+            whole = tokenizer.encode(CHAT[:longer], specials="all")
+            assert np.array_equal(tokenizer.encode_more(before, CHAT[:longer]).ids, whole.ids), (end, longer)
+    ids = streamed(tokenizer.stream_encoder(specials="all"), iter(CHAT))
+    assert np.array_equal(ids, tokenizer.encode(CHAT, specials="all").ids)
+    encoder = tokenizer.stream_encoder(specials="all")
+    encoder.push("The film was not as good as the book, which I had read twice. " * 20)
+    assert (encoder.n_held > 100) == (family in HELD)

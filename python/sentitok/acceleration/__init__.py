@@ -11,13 +11,14 @@ Source of what the calls mean: transformers 5, `tokenization_utils_tokenizers.py
 from typing import Any, TypeVar
 
 from ..messages import shown
+from ..numbers import whole
 
 __all__ = ["accelerate"]
 
 _Fast = TypeVar("_Fast")
 
 
-def accelerate(tokenizer: _Fast) -> _Fast:
+def accelerate(tokenizer: _Fast, *, prompts: int = 0) -> _Fast:
     """Lets a fast tokenizer of transformers run here, and returns it: the same object.
 
     `__call__`, `encode`, `apply_chat_template`, `decode`, `batch_decode` and
@@ -31,9 +32,13 @@ def accelerate(tokenizer: _Fast) -> _Fast:
 
     Args:
         tokenizer: a `PreTrainedTokenizerFast` of transformers 4 or 5, or of a class made from it.
+        prompts: how many of the last prompts are kept with their ids, none by default. A call with one text
+            of 1,024 characters or more keeps it, and a longer text that begins with it, such as the next turn
+            of a chat, is encoded from its end on (`Tokenizer.encode_more`). Copies keep none.
 
     Raises:
         TypeError: for anything else.
+        ValueError: for a negative number of prompts.
         ImportError: with a transformers older than 4.
     """
     made: Any = tokenizer
@@ -42,7 +47,8 @@ def accelerate(tokenizer: _Fast) -> _Fast:
             f"expected a fast tokenizer of transformers, not {shown(tokenizer)}; it is what "
             "AutoTokenizer.from_pretrained gives, or PreTrainedTokenizerFast(tokenizer_object=...)"
         )
+    n_prompts = whole("prompts", prompts)
     from .tokenizer import run_here
 
-    run_here(made)
+    run_here(made, n_prompts)
     return tokenizer

@@ -20,6 +20,7 @@ import tokenizers
 from .._sentitok import Encoding, QuickDecode, SentitokError, Tokenizer
 from ..messages import shortened, shown
 from .known import Known, MarkShift, Seal
+from .prompts import Prompts
 from .states import states_agree
 
 __all__ = ["BROKEN", "Running"]
@@ -96,11 +97,13 @@ class Running:
     Attributes:
         has_told_of_cleaning: whether the original said that it does not clean up texts of BPE.
         quick: counts how often the backend was handed out, and decodes without a frame of Python.
+        prompts: the prompts that longer ones continue; `None` where none is kept.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         self.has_told_of_cleaning = False
         self.quick = QuickDecode(tokenizer)
+        self.prompts: Prompts | None = None
         self._said: set[str] = set()
         self._quiet: set[int] = set()
         self._wait, self._waited = 0, 0
@@ -110,6 +113,10 @@ class Running:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles nothing, so that the hash of a tokenizer does not depend on its calls."""
         return _Unpickled, ()
+
+    def keep_prompts(self, n: int) -> None:
+        """Keeps so many prompts from now on."""
+        self.prompts = Prompts(n) if n else None
 
     def give(self, attributes: dict[str, Any]) -> Any:
         """Hands out the backend of the tokenizer with these attributes."""

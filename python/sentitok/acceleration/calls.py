@@ -24,6 +24,7 @@ from .backend import Running
 from .call import Call
 from .encodings import EncodingsOnDemand
 from .known import Known
+from .prompts import Prompts
 from .versions import IGNORED, SETS_SIDE
 
 __all__ = ["encoded"]
@@ -111,7 +112,7 @@ def encoded(
     call = given.call(tokenizer, options)
     _set(tokenizer, running, options)
     try:
-        rows = _rows(tokenizer, cast(Tokenizer, known.tokenizer), given, call, options)
+        rows = _rows(tokenizer, cast(Tokenizer, known.tokenizer), given, call, options, running.prompts)
     except (SentitokError, TypeError, ValueError, OverflowError):
         return None
     if rows is None:
@@ -218,7 +219,12 @@ def _set(tokenizer: Any, running: Running, options: dict[str, Any]) -> None:
 
 
 def _rows(
-    tokenizer: Any, ours: Tokenizer, given: _Given, call: Call, options: dict[str, Any]
+    tokenizer: Any,
+    ours: Tokenizer,
+    given: _Given,
+    call: Call,
+    options: dict[str, Any],
+    prompts: Prompts | None,
 ) -> Encoding | EncodingBatch | None:
     """What the texts become, before padding: an `Encoding` for one text."""
     adds = call.adds_special_tokens
@@ -243,6 +249,8 @@ def _rows(
             errors="strict",
         )
     if not given.is_batch and not given.are_words:
+        if prompts is not None and given.pairs is None and limit is None:
+            return prompts.encode(ours, given.texts[0], adds)
         return ours.encode(
             given.texts[0],
             None if given.pairs is None else given.pairs[0],

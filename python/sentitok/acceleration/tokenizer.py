@@ -36,8 +36,13 @@ _MAKERS = ("from_pretrained", "register_for_auto_class")
 _FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
 
 
-def run_here(tokenizer: Any) -> None:
-    """Gives a tokenizer the class that asks here first; one of this class is checked again."""
+def run_here(tokenizer: Any, n_prompts: int = 0) -> None:
+    """Gives a tokenizer the class that asks here first; one of this class is checked again.
+
+    Args:
+        tokenizer: the tokenizer.
+        n_prompts: how many prompts are kept, which longer ones continue.
+    """
     if not IS_KNOWN:
         raise ImportError(
             f"accelerate needs transformers 4 or 5, not {transformers.__version__}: "
@@ -46,6 +51,7 @@ def run_here(tokenizer: Any) -> None:
     attributes = tokenizer.__dict__
     running = attributes.get(_KEY)
     if running is not None:
+        running.keep_prompts(n_prompts)
         running.replace()
         running.look(attributes)
         return
@@ -56,6 +62,7 @@ def run_here(tokenizer: Any) -> None:
     tokenizer.__class__ = kind
     try:
         attributes[_KEY] = running = Running(tokenizer)
+        running.keep_prompts(n_prompts)
     except BaseException:
         tokenizer.__class__ = own
         raise
